@@ -1,0 +1,81 @@
+# Every target sets up what it needs in .venv, once; PYTHON names the interpreter that makes it.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.PHONY: all demo test check format bench crash laws fuzz mutation wheel clean
+
+all: check test
+
+# The demo pools are an illustration that we wrote; their derivations are recorded (artifacts/README.md).
+demo: $(VENV)/.core
+	$(BIN)/eldgr evaluate artifacts/demo-retrieval.jsonl artifacts/demo-arithmetic.jsonl \
+		--replay artifacts/demo-replay.jsonl --out runs/demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# Each file in benchmarks/ is one benchmark and says what it measures; some read the pools that ELDGR_POOLS names.
+BENCHMARKS := $(notdir $(basename $(wildcard benchmarks/[a-z]*.py)))
+bench: $(VENV)/.test
+	set -e; for name in $(BENCHMARKS); do $(BIN)/python -m benchmarks.$$name; done
+
+# Kills a run at many points and compares what is resumed with an undisturbed run.
+crash: $(VENV)/.test
+	$(BIN)/python -m tests.crash
+
+# Looks for ten minutes, or FUZZ_SECONDS, for a text that breaks a law; needs Linux or macOS and a Python that atheris is built for.
+FUZZ_SECONDS ?= 600
+fuzz: $(VENV)/.test
+	$(INSTALL) 'atheris>=3'
+	$(BIN)/python -m tests.fuzz $(FUZZ_SECONDS)
+
+# Changes one thing at a time in the modules that decide, and looks whether their tests see it.
+mutation: $(VENV)/.dev
+	rm -rf mutants
+	$(BIN)/mutmut run --max-children 2
+	$(BIN)/python -m tests.mutation.check
+
+# Runs the tests of every law, prints which is established how, and writes that table into docs/laws.md.
+laws: $(VENV)/.test
+	$(BIN)/python -m tests.laws -n 2
+
+wheel: $(VENV)/.dev
+	rm -rf build dist
+	$(BIN)/python -m build
+	$(BIN)/check-wheel-contents dist/*.whl
+
+clean:
+	rm -rf $(VENV) build dist runs mutants eldgr_dspy.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp is older than pyproject.toml or constraints.txt exactly when its install has to be repeated.
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable '.[test]'
+	touch $@ $(VENV)/.core
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable '.[dev,test]'
+	touch $@ $(VENV)/.core $(VENV)/.test

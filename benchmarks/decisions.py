@@ -1,0 +1,86 @@
+"""Processor time of a decision: the rule alone, and the framework around a judged one.
+
+Run: python -m benchmarks.decisions
+
+The evidence is about 6 kB in ten passages; four candidates; no LM call in the first part, a scripted LM that answers
+at once in the second, where the time of a bare `dspy.Predict` with the same signature and DSPy's JSON adapter is taken
+off.
+"""
+
+import dspy
+
+from benchmarks._timing import cpu, line
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Abstention
+from eldgr_dspy.decision import drive
+from eldgr_dspy.programs.engines.strict import STRICT
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.questions import Question
+from eldgr_dspy.signatures import JudgeCandidates
+
+FILLER = "The river rises in the hills, runs past the old mill and the market town, and reaches the sea at Port Alma. "
+SILENT = Abstention("silent")
+
+
+def question(number: int, answers: tuple[str, ...]) -> Question:
+    """A question whose evidence nobody has folded before."""
+    passages = tuple(Passage(f"Passage {index}", f"Number {number}. {FILLER * 5}") for index in range(10))
+    return Question(f"Where does river {number} reach the sea?", "retrieval", answers, (), passages)
+
+
+def decide_all(questions: list[Question]) -> None:
+    """Decide each question with silent roles."""
+    for one in questions:
+        case = Case(one)
+        case.record(drive(case.rule("eldgr")(case), lambda role: SILENT), {})
+
+
+def select_all(selector: Selector, questions: list[Question]) -> None:
+    """Select for each question through the DSPy module."""
+    for one in questions:
+        selector(question=one.text, candidates=list(one.answers), evidence=[p.text for p in one.passages])
+
+
+def main() -> None:
+    """Print the figures."""
+    n = 500
+    certified = [question(i, ("Port Alma", "Port Alma", "Mill Town", "Hillfoot")) for i in range(n)]
+    contested = [question(i, ("Mill Town", "Mill Town", "Port Alma", "Hillfoot")) for i in range(n)]
+    size = sum(len(passage.text) for passage in certified[0].passages)
+    print(f"evidence: {size:,} characters in 10 passages; 4 candidates; {n} questions; processor time, best of 5")
+    line("a decision, consensus certified, folding included", cpu(lambda: decide_all(certified)) / n * 1e3, "ms", "0.1")
+    line("a decision, contested, every certificate sought", cpu(lambda: decide_all(contested)) / n * 1e3, "ms", "0.1")
+
+    verdict = {"assessments": [], "preferred": 2, "judge_rationale": "it says so"}
+    lm = scripted_lm(lambda request: verdict)
+    n = 200
+    few = contested[:n]
+    inputs = [one.role_inputs("judge") for one in few]
+    bare, judge, selector = dspy.Predict(JudgeCandidates), Judge(), Selector()
+
+    def ask(module: dspy.Module) -> None:
+        for one in inputs:
+            module(**one)
+
+    with dspy.context(lm=lm, adapter=dspy.JSONAdapter(), disable_history=True):
+        floor = cpu(lambda: ask(bare)) / n * 1e3
+    with dspy.context(lm=lm, adapter=STRICT, disable_history=True):
+        strict = cpu(lambda: ask(bare)) / n * 1e3
+    with dspy.context(lm=lm, disable_history=True):
+        role = cpu(lambda: ask(judge)) / n * 1e3
+        whole = cpu(lambda: select_all(selector, few)) / n * 1e3
+        unasked = cpu(lambda: select_all(selector, certified[:n])) / n * 1e3
+    line("bare dspy.Predict with DSPy's JSON adapter, a call", floor, "ms")
+    line("bare dspy.Predict with our strict adapter, a call", strict, "ms")
+    line("the judge's role, a call (fenced, parsed strictly)", role, "ms")
+    line("Selector, one judged decision", whole, "ms")
+    line("Selector, one judged decision, over the bare call with DSPy's adapter", whole - floor, "ms", "0.2")
+    line("Selector, one judged decision, over the bare call with ours", whole - strict, "ms")
+    line("Selector, one decision that asks nobody", unasked, "ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""What the embedded roles do on the real pools, and what they cost.
+
+    python -m benchmarks.embedded [POOLS_DIR]
+
+Reads POOLS_DIR, else ELDGR_POOLS, else ../shared/data. The judge is scored as a selector with full authority; the
+repairer by the exact match of its span over all questions. Neither is the rule's result: that needs certificates.
+Where a role abstains it is not right; the scalar-judge rule would ship consensus there.
+"""
+
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from eldgr_dspy.answers import score
+from eldgr_dspy.consultations import show_candidate, show_passage
+from eldgr_dspy.pools import Pool, Row, open_pool
+from eldgr_dspy.programs.embedded import ExtractiveRepairer, LexicalJudge
+
+POOLS = ("gsm8k-openai4", "svamp-codex8", "hotpotqa-reflexion12")
+
+
+def timed(call: Callable[[], Any], seconds: list[float]) -> dict[str, Any]:
+    """Return what a role returned, and note the processor time that it took."""
+    started = time.thread_time()
+    found = call()
+    seconds.append(time.thread_time() - started)
+    return dict(found.toDict())
+
+
+def judged(row: Row, seconds: list[float]) -> str | None:
+    """Return the answer that the judge prefers; None where it abstains."""
+    evidence = [show_passage(passage.title, passage.text) for passage in row.evidence]
+    candidates = [show_candidate(candidate.text, candidate.answer) for candidate in row.candidates]
+    judge = LexicalJudge()
+    found = timed(lambda: judge(question=row.question, evidence=evidence, candidates=candidates), seconds)
+    return row.candidates[found["preferred"]].answer if "preferred" in found else None
+
+
+def repaired(row: Row, seconds: list[float]) -> str | None:
+    """Return the repairer's span; None where it abstains."""
+    evidence = [show_passage(passage.title, passage.text) for passage in row.evidence]
+    repairer = ExtractiveRepairer()
+    return timed(lambda: repairer(question=row.question, evidence=evidence), seconds).get("repaired_answer")
+
+
+def first(row: Row, seconds: list[float]) -> str | None:
+    """Return the first candidate's answer, for comparison."""
+    seconds.append(0.0)
+    return row.candidates[0].answer
+
+
+def report(pool: Pool, name: str, role: Callable[[Row, list[float]], str | None]) -> None:
+    """Print one line: how often the role is right, how often it answers, and its processor time a question."""
+    seconds: list[float] = []
+    right = given = 0
+    for row in pool.rows():
+        answer = role(row, seconds)
+        right += score(answer, row.gold, row.task).em
+        given += answer is not None
+    median, most = statistics.median(seconds) * 1e3, max(seconds) * 1e3
+    print(f"{pool.name:22} {name:9} {100 * right / pool.n:6.2f} % right {given:5} of {pool.n} answered", end="")
+    print(f"  {median:6.3f} ms median {most:6.2f} ms at most" if most else "")
+
+
+def main() -> None:
+    """Print the lines of every pool that is there."""
+    default = os.environ.get("ELDGR_POOLS", Path(__file__).resolve().parents[2] / "shared" / "data")
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else default)
+    for name in POOLS:
+        pool = open_pool(folder / f"{name}.jsonl.gz")
+        report(pool, "first", first)
+        report(pool, "judge", judged)
+        if pool.task == "retrieval":
+            report(pool, "repairer", repaired)
+
+
+if __name__ == "__main__":
+    main()

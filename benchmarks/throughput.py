@@ -1,0 +1,168 @@
+"""How near a run comes to what the LM's latency alone would take: 1,000 judged questions, 50 ms a call, 64 at once.
+
+Run: python -m benchmarks.throughput [--rows 1000] [--delay 0.05] [--workers 64]
+
+In threads and in tasks of an event loop; with an LM that answers from this process, and with a server on loopback in a
+process of its own, which also counts the requests. The ideal is rows * delay / workers. Judging is from the first
+question to the last decision; the whole run has also what it does once, before and after: reading the pool, the
+statistics, the audit, the report. Python runs on one processor at a time, so no run is faster than what its questions
+take of that one; the same calls of the judge alone, without a run around them, show what of it is DSPy's and the
+client's. Memory is taken after the first and after the last questions.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import copy_context
+from pathlib import Path
+from typing import Any
+from urllib.request import ProxyHandler, build_opener
+
+import dspy
+from dspy.lm15 import Message, Response, TextPart, Usage
+
+from benchmarks._timing import line, peak_mib
+from benchmarks.runs import rows
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.programs.engines.strict import strict_parsing
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, evaluate
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import scripted_lm
+
+AIM = 1.25
+RULES = ("majority", "judge")
+VERDICT = {"assessments": [], "preferred": 3, "judge_rationale": "none"}
+
+Way = Callable[..., Any]
+WAYS: dict[str, Way] = {
+    "threads": evaluate,
+    "async": lambda *plan: asyncio.run(aevaluate(*plan)),
+}
+
+
+class Clock(Watcher):
+    """When the first question of a run began, and when its last one was decided, in seconds."""
+
+    def __init__(self) -> None:
+        super().__init__(on_start=self._start, on_row=self._row)
+        self.began = self.ended = 0.0
+
+    def _start(self, _: int) -> None:
+        self.began = time.perf_counter()
+
+    def _row(self) -> None:
+        self.ended = time.perf_counter()
+
+
+def in_process(delay: float = 0.0) -> Any:
+    """An LM that gives the same verdict after a delay, takes next to nothing of the processor and keeps no request."""
+    text, usage = TextPart(json.dumps(VERDICT)), Usage(input_tokens=400, output_tokens=20, total_tokens=420)
+    verdict = Response(
+        id=None, model="scripted/lm", message=Message.assistant([text]), finish_reason="stop", usage=usage
+    )
+    lm = scripted_lm(lambda _: verdict, delay=delay)
+    lm.script.requests = Nothing()
+    return lm
+
+
+def bare(pool: Path, lm: Any, workers: int) -> float:
+    """Wall seconds of the judge alone on the same questions, in as many threads."""
+    judge, questions = Judge(), [row.to_question().role_inputs("judge") for row in open_pool(pool).rows()]
+    with dspy.context(lm=lm, disable_history=True), strict_parsing(), ThreadPoolExecutor(workers) as threads:
+        judge(**questions[0])
+        began = time.perf_counter()
+        done = [threads.submit(copy_context().run, lambda inputs=inputs: judge(**inputs)) for inputs in questions]
+        wait(done)
+        return time.perf_counter() - began
+
+
+@contextmanager
+def server(delay: float) -> Iterator[str]:
+    """A server on loopback in a process of its own; gives its address."""
+    command = [sys.executable, "-m", "tests.lm_server", "--delay", str(delay), "--steady"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.kill()
+
+
+def received(address: str, token: str) -> int:
+    """How many requests the server has received under a key."""
+    with build_opener(ProxyHandler({})).open(f"{address}/{token}") as reply:
+        return len(json.load(reply))
+
+
+def measure(what: str, way: Way, lm: Any, plan: Plan, n: int, ideal: float) -> None:
+    """Print the wall and the processor time of a run."""
+    selector = Selector()
+    selector.set_lm(lm)
+    clock, began, cpu = Clock(), time.perf_counter(), time.process_time()
+    summary = way(selector, plan, clock)
+    wall, cpu = time.perf_counter() - began, time.process_time() - cpu
+    assert summary["consultations"]["judge"]["calls"] == n
+    judging = clock.ended - clock.began
+    line(f"{what}, judging, wall", judging, "s")
+    line("the same, over the ideal", judging / ideal, "x", str(AIM))
+    line(f"{what}, whole run, wall", wall, "s")
+    line("the same, over the ideal", wall / ideal, "x", str(AIM))
+    line("the same, once a run", wall - judging, "s")
+    line("the same, processor time a question", cpu / n * 1e3, "ms")
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000)
+    parser.add_argument("--delay", type=float, default=0.05)
+    parser.add_argument("--workers", type=int, default=64)
+    options = parser.parse_args()
+    os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "true", "no_proxy": "127.0.0.1"}
+    n, ideal = options.rows, options.rows * options.delay / options.workers
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pool = folder / "pool.jsonl"
+        pool.write_text("".join(rows(n)), encoding="utf-8")
+        line("the ideal: rows * delay / workers", ideal, "s")
+        floor = bare(pool, in_process(options.delay), options.workers)
+        line("the judge alone in as many threads, LM in this process, wall", floor, "s")
+        for way, run in WAYS.items():
+            plan = Plan([pool], folder / way, RULES, workers=options.workers)
+            measure(f"{way}, LM in this process", run, in_process(options.delay), plan, n, ideal)
+        with server(options.delay) as address:
+            lm = dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="bare", cache=False)
+            line("the judge alone in as many threads, server on loopback, wall", bare(pool, lm, options.workers), "s")
+            for way, run in WAYS.items():
+                lm = dspy.LM("openai/gpt-4o-mini", api_base=address, api_key=way, cache=False)
+                plan = Plan([pool], folder / f"{way}-http", RULES, workers=options.workers)
+                measure(f"{way}, server on loopback", run, lm, plan, n, ideal)
+                assert received(address, way) == n
+        before = peak_mib()
+        large = folder / "large.jsonl"
+        large.write_text("".join(rows(10 * n)), encoding="utf-8")
+        selector = Selector()
+        selector.set_lm(in_process())
+        evaluate(selector, Plan([large], folder / "large", RULES, workers=options.workers))
+        line(f"peak memory after {n:,} questions", before, "MiB")
+        line(f"peak memory after {10 * n:,} more", peak_mib(), "MiB")
+
+
+class Nothing(list[Any]):
+    """A list that stays empty."""
+
+    def append(self, item: Any) -> None:
+        """Keep nothing."""
+
+
+if __name__ == "__main__":
+    main()

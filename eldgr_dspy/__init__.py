@@ -1,0 +1,38 @@
+"""EL-DGR: decide which of several sampled answers ships, so that a judge that decides cannot do damage.
+
+    from eldgr_dspy import Selector
+
+Public names load on first use: importing the package starts neither DSPy nor numpy.
+
+PYTEST_DONT_REWRITE: pytest wants to rewrite what a plugin comes with, and warns where that was imported before it.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eldgr_dspy import certificates, channels, statistics
+    from eldgr_dspy.decision import Decision, decide
+    from eldgr_dspy.programs.engines.ollama import ollama
+    from eldgr_dspy.programs.selector import Selector
+
+__all__ = ["Decision", "Selector", "certificates", "channels", "decide", "ollama", "statistics"]
+
+_HOMES = {
+    "Decision": "eldgr_dspy.decision",
+    "decide": "eldgr_dspy.decision",
+    "ollama": "eldgr_dspy.programs.engines.ollama",
+    "Selector": "eldgr_dspy.programs.selector",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in __all__:
+        return import_module(f"eldgr_dspy.{name}")
+    raise AttributeError(f"module 'eldgr_dspy' has no attribute {name!r}; it has {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

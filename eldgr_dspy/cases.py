@@ -1,0 +1,306 @@
+"""One question as a rule sees it: classes of answers, their certificates, and what a reply comes to.
+
+`Case` puts a question and the settings behind the protocol that the rules of `eldgr_dspy.decision` ask, and writes down
+what a rule chose. Certificates belong to classes: a class is certified if any of its spellings is, and the certified
+spelling ships. Standard library alone.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+
+from eldgr_dspy.answers import answer_class
+from eldgr_dspy.certificates import Certificate, Evidence, Passage
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict, show_passage
+from eldgr_dspy.decision import RULES, Choice, Decision, Rule, always
+from eldgr_dspy.derivations import Checked, check_derivation
+from eldgr_dspy.numbers import parse_number
+from eldgr_dspy.questions import Question, Settings, require_one_of
+from eldgr_dspy.ranking import rank
+from eldgr_dspy.voting import majority
+from eldgr_dspy.words import Role, Task
+
+_BY_DERIVATION = Certificate(False, "in arithmetic a derivation certifies, not the evidence")
+
+
+class Case:
+    """A question under settings: implements the protocol that rules ask, and writes down what a rule chose."""
+
+    def __init__(self, question: Question, settings: Settings | None = None) -> None:
+        self.question = question
+        self.settings = settings or Settings()
+        self.vote = majority(question.answers, question.task)
+        self._evidence = Evidence(question.passages, self.settings.certificate)
+        self._found: dict[str, tuple[str, Certificate]] = {}
+        self._sought: dict[str | None, Certificate] = {}
+        self._checked: dict[Derivation, Checked] = {}
+
+    # -- what the rules ask -------------------------------------------------------------------------------------------
+
+    @property
+    def task(self) -> Task:
+        """The declared task, the only thing by which a rule branches."""
+        return self.question.task
+
+    @property
+    def first(self) -> str | None:
+        """The first candidate's answer, as it is."""
+        return self.question.answers[0] if self.question.answers else None
+
+    @cached_property
+    def consensus(self) -> str | None:
+        """The majority's answer in the spelling that ships, None where nobody votes."""
+        return None if self.vote.winner is None else self._class(self.vote.winner)[0]
+
+    @property
+    def contested(self) -> bool:
+        """Whether there is more than one class of answers."""
+        return self.vote.n_classes > 1
+
+    @property
+    def repairable(self) -> bool:
+        """Whether repairer or deriver may be asked: not of an empty pool, and of one class as the settings say."""
+        if self.vote.n_classes != 1:
+            return bool(self.question.answers)
+        default = "repair" if self.task == "retrieval" else "skip"
+        return (self.settings.homogeneous or default) == "repair"
+
+    def roles(self) -> tuple[Role, ...]:
+        """The roles that `consult="always"` asks."""
+        judge: tuple[Role, ...] = ("judge",) if self.task == "retrieval" and self.contested else ()
+        repairer: Role = "repairer" if self.task == "retrieval" else "deriver"
+        return (*judge, repairer) if self.repairable else judge
+
+    def same(self, one: str | None, other: str | None) -> bool:
+        """Whether two answers vote together; no answer is the same as any."""
+        key = self._key(one)
+        return key is not None and key == self._key(other)
+
+    def certified(self, answer: str | None) -> bool | None:
+        """Whether the answer's class is certified; None where the certificate is inapplicable."""
+        return self.certificate(answer).certified
+
+    def rival(self) -> bool:
+        """Whether a class other than consensus's is certified."""
+        others = dict.fromkeys(key for key in self.vote.classes if key is not None and key != self.vote.winner)
+        return any(self._class(key)[1].certified for key in others)
+
+    def stated(self, reply: Reply) -> str | None:
+        """The answer that a judge's reply prefers, in the spelling that ships; None where it abstained."""
+        return self._answer_at(reply.preferred) if isinstance(reply, Verdict) else None
+
+    def preferred(self, reply: Reply) -> str | None:
+        """The answer that a judge's reply comes to under the setting `preference`; None where it abstained."""
+        return self._answer_at(self._preferred_index(reply)) if isinstance(reply, Verdict) else None
+
+    def repaired(self, reply: Reply) -> str | None:
+        """The span that a repairer's reply gives, None where it abstained or the span shows nothing."""
+        if not isinstance(reply, Repair) or self._key(reply.answer) is None:
+            return None
+        return self._spelling(reply.answer)
+
+    def derived(self, reply: Reply) -> str | None:
+        """The answer of a deriver's reply if its derivation passes the check, else None."""
+        if not (isinstance(reply, Derivation) and self.checked(reply).passed):
+            return None
+        return self.consensus if self._differs_by_a_percent_sign(reply.answer) else reply.answer
+
+    # -- what is behind it --------------------------------------------------------------------------------------------
+
+    def certificate(self, answer: str | None) -> Certificate:
+        """The certificate of an answer: its own, or that of any spelling in the pool that votes with it."""
+        key = self._key(answer)
+        own = self._certify(answer)
+        if own.certified is not False or key not in self.vote.classes or key is None:
+            return own
+        return self._class(key)[1]
+
+    def _preferred_index(self, verdict: Verdict) -> int:
+        if self.settings.preference == "global" or verdict.scores is None or self._supports(verdict.preferred):
+            return verdict.preferred
+        certified = [index for index in range(len(self.question.answers)) if self._supports(index)]
+        return max(certified, key=verdict.scores.__getitem__, default=verdict.preferred)
+
+    def _answer_at(self, index: int) -> str | None:
+        key = self.vote.classes[index]
+        return None if key is None else self._class(key)[0]
+
+    def checked(self, derivation: Derivation) -> Checked:
+        """The check of a derivation at the level of the settings, made once."""
+        if derivation not in self._checked:
+            self._checked[derivation] = check_derivation(derivation, self.question.text, self.settings.derivation)
+        return self._checked[derivation]
+
+    def _certify(self, answer: str | None) -> Certificate:
+        """The certificate of a spelling, sought in the evidence once; in arithmetic no evidence certifies."""
+        if self.task == "arithmetic":
+            return _BY_DERIVATION
+        if answer not in self._sought:
+            evidence = self._evidence_apart_from(self._key(answer)) if self._own_texts else self._evidence
+            self._sought[answer] = evidence.certify(answer, self.question.text)
+        return self._sought[answer]
+
+    @cached_property
+    def _own_texts(self) -> Mapping[str, frozenset[int]]:
+        """For each class, the passages that are nothing but the text of one of its candidates.
+
+        Evidence is what was retrieved: no candidate's own text certifies its answer. It still certifies another's, so
+        that a candidate which quotes a passage takes no certificate from anybody else.
+        """
+        found: dict[str, frozenset[int]] = {}
+        texts: dict[str, set[str]] = {}
+        for text, key in zip(self.question.texts, self.vote.classes, strict=False):
+            if key is not None:
+                texts.setdefault(text.strip(), set()).add(key)
+        for index, passage in enumerate(self.question.passages if texts else ()):
+            for form in (passage.text.strip(), show_passage(passage.title, passage.text).strip()):
+                for key in texts.get(form, ()):
+                    if key != self._key(form):
+                        found[key] = found.get(key, frozenset()) | {index}
+        return found
+
+    def _evidence_apart_from(self, key: str | None) -> Evidence:
+        apart = self._own_texts.get(key or "")
+        if not apart:
+            return self._evidence
+        passages = (Passage("", "") if i in apart else p for i, p in enumerate(self.question.passages))
+        return Evidence(tuple(passages), self.settings.certificate)
+
+    def _differs_by_a_percent_sign(self, derived: str) -> bool:
+        """Whether consensus is the derived number but for a percent sign: 20%, 20 and 0.2 say the same."""
+        one, other = parse_number(derived), parse_number(self.consensus or "")
+        if one is None or other is None or one.percent == other.percent:
+            return False
+        percent, plain = (one.value, other.value) if one.percent else (other.value, one.value)
+        return plain in (percent, percent / 100)
+
+    def _supports(self, index: int) -> bool:
+        key = self.vote.classes[index]
+        return key is not None and self._class(key)[1].certified is True
+
+    def _key(self, answer: str | None) -> str | None:
+        found = answer_class(answer, self.task)
+        return found.key if found else None
+
+    def _spelling(self, answer: str) -> str:
+        """The certified spelling of an answer's class: its own if certified, else one of the pool's, else its own."""
+        if self._certify(answer).certified is not False:
+            return answer
+        key = self._key(answer)
+        spelling, found = self._class(key) if key in self.vote.classes and key is not None else (answer, None)
+        return spelling if found and found.certified else answer
+
+    def _class(self, key: str) -> tuple[str, Certificate]:
+        """A class's spelling that ships (the earliest certified, else the earliest), with the class's certificate."""
+        if key not in self._found:
+            members = [a for a, k in zip(self.question.answers, self.vote.classes, strict=True) if k == key and a]
+            tried = {spelling: self._certify(spelling) for spelling in members}
+            ordered = sorted(
+                tried.items(), key=lambda item: (item[1].certified is not True, item[1].certified is False)
+            )
+            self._found[key] = (ordered[0][0] if ordered[0][1].certified else members[0], ordered[0][1])
+        return self._found[key]
+
+    # -- writing down what was chosen ---------------------------------------------------------------------------------
+
+    def rule(self, name: str) -> Rule:
+        """The rule of that name under the setting `consult` (which concerns EL-DGR alone)."""
+        require_one_of("rule", name, tuple(RULES))
+        rule = RULES[name]
+        return (
+            always(rule, lambda case: case.roles()) if name == "eldgr" and self.settings.consult == "always" else rule
+        )
+
+    def record(self, choice: Choice, replies: Mapping[Role, Reply]) -> Decision:
+        """Return the whole decision: the choice with everything that was asked and said."""
+        certified, witness = self._support(choice.answer, replies)
+        verdict = replies.get("judge")
+        return Decision(
+            answer=choice.answer,
+            branch=choice.branch,
+            reason=self._reason(choice, certified, replies),
+            certified=certified,
+            witness=witness.witness if witness else None,
+            consensus=self.consensus,
+            tie=self.vote.tie,
+            preference=self._preference(choice, verdict),
+            repair=next((r.answer for r in replies.values() if isinstance(r, Repair | Derivation)), None),
+            consulted=tuple(replies),
+            abstentions={role: r.reason for role, r in replies.items() if isinstance(r, Abstention)},
+            ranking=self._ranking(verdict, replies),
+            notes=tuple(self._notes(replies)),
+        )
+
+    def _preference(self, choice: Choice, verdict: Reply | None) -> int | None:
+        """The index that the judge preferred, or that its scores came to where the setting let that ship."""
+        if not isinstance(verdict, Verdict):
+            return None
+        index = self._preferred_index(verdict)
+        return index if self.same(choice.answer, self._answer_at(index)) else verdict.preferred
+
+    def _notes(self, replies: Mapping[Role, Reply]) -> Iterator[str]:
+        """What one who reads the decision should know beside it, each a phrase."""
+        yield from self.vote.notes
+        if self.task == "retrieval":
+            yield from self._notes_on_evidence
+        derivation = replies.get("deriver")
+        if isinstance(derivation, Derivation) and not self.checked(derivation).passed:
+            yield f"the derivation is not accepted: {self.checked(derivation).reason}"
+
+    @cached_property
+    def _notes_on_evidence(self) -> tuple[str, ...]:
+        certified, notes = sum(1 for found in self._certified_classes.values() if found), list[str]()
+        if certified > 1:
+            notes.append(f"{certified} different answers are certified")
+        if self.consensus is not None and not self.certified(self.consensus):
+            notes.append(f"consensus: {self.certificate(self.consensus).reason}")
+        if self._own_texts:
+            notes.append("a passage is a candidate's own text and does not certify its answer")
+        return tuple(notes)
+
+    @cached_property
+    def _certified_classes(self) -> Mapping[str, bool | None]:
+        """The classes of the pool, each with whether it is certified."""
+        return {key: self._class(key)[1].certified for key in self.vote.classes if key is not None}
+
+    def _support(self, answer: str | None, replies: Mapping[Role, Reply]) -> tuple[bool | None, Certificate | None]:
+        if self.task == "retrieval":
+            found = self.certificate(answer)
+            return found.certified, found
+        derived = self._derived_from(replies)
+        return derived is not None and self.same(answer, derived), None
+
+    def _derived_from(self, replies: Mapping[Role, Reply]) -> str | None:
+        reply = replies.get("deriver")
+        return self.derived(reply) if reply else None
+
+    def _reason(self, choice: Choice, certified: bool | None, replies: Mapping[Role, Reply]) -> str:
+        if not self.question.answers:
+            return "empty_pool"
+        if choice.branch == "first":
+            return "first"
+        if choice.branch == "judge":
+            return "preference_certified" if certified else "preference"
+        if choice.branch == "repair":
+            return "derivation_checked" if self.task == "arithmetic" else "repair_certified"
+        return self._reason_of_consensus(certified, replies)
+
+    def _reason_of_consensus(self, certified: bool | None, replies: Mapping[Role, Reply]) -> str:
+        if self.consensus is None:
+            return "no_answers"
+        if self.task == "arithmetic" and certified:
+            return "derivation_agrees"
+        if certified is not False:
+            return "consensus_certified" if certified else "consensus_inapplicable"
+        return "default" if self.contested or replies else "homogeneous"
+
+    def _ranking(self, verdict: Reply | None, replies: Mapping[Role, Reply]) -> tuple[int, ...]:
+        derived = self._derived_from(replies)
+        found = self._certified_classes.items() if self.task == "retrieval" else ()
+        support = {key: certified is not False for key, certified in found}
+        if derived is not None:
+            support[self._key(derived) or ""] = True
+        classes = self.vote.classes
+        scores = verdict.scores if isinstance(verdict, Verdict) else None
+        return rank(
+            [support.get(key or "", False) for key in classes], [key == self.vote.winner for key in classes], scores
+        )

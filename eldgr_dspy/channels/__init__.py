@@ -1,0 +1,85 @@
+"""The seven channels as formulas over numbers, and what is made of them: table 1 and equations 1, 2 and 5 of the paper.
+
+Every function takes one value a step and returns one score a step (`Scores`); what could not be measured is
+`Undefined` and stays so. The formulas read no text: `overlap`, `steps`, `claims` and `counterfactuals` do. No model is
+called here and nothing is retrieved. A channel describes a step; it certifies nothing and decides nothing.
+
+    >>> from eldgr_dspy import channels
+    >>> rows = channels.Grounding.of([[1.0, 0.0], [], channels.Undefined("there is no corpus")])
+    >>> list(channels.fact(rows.best()))
+    [1.0, 0.5, Undefined(reason='there is no corpus')]
+"""
+
+from eldgr_dspy.channels.conflation import DELTA, ETA, conflated, unsupported_rate
+from eldgr_dspy.channels.formulas import (
+    BETA,
+    SOURCES,
+    adv,
+    epist,
+    evidence_strength,
+    fact,
+    info,
+    logic,
+    minimality,
+    triang,
+)
+from eldgr_dspy.channels.grounding import ENTAILS, Grounding, f_nli, is_neutral
+from eldgr_dspy.channels.rewards import (
+    PAPER,
+    TAU,
+    WEIGHTS,
+    CompletionReward,
+    Weighting,
+    completion_reward,
+    gate,
+    step_reward,
+    weighted_mean,
+)
+from eldgr_dspy.channels.table import StepScores, StepTable, score_steps
+from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
+from eldgr_dspy.channels.variance import VarianceDecomposition, variance_decomposition
+from eldgr_dspy.words import CHANNELS, Channel
+
+__all__ = [
+    # the channels
+    "CHANNELS",
+    "Channel",
+    "logic",
+    "fact",
+    "evidence_strength",
+    "epist",
+    "info",
+    "triang",
+    "adv",
+    "minimality",
+    "SOURCES",
+    "BETA",
+    # what they are computed from
+    "Score",
+    "Scores",
+    "Values",
+    "Undefined",
+    "Grounding",
+    "ENTAILS",
+    "f_nli",
+    "is_neutral",
+    # what is made of them
+    "WEIGHTS",
+    "TAU",
+    "PAPER",
+    "Weighting",
+    "weighted_mean",
+    "gate",
+    "step_reward",
+    "CompletionReward",
+    "completion_reward",
+    "ETA",
+    "DELTA",
+    "conflated",
+    "unsupported_rate",
+    "VarianceDecomposition",
+    "variance_decomposition",
+    "StepScores",
+    "StepTable",
+    "score_steps",
+]

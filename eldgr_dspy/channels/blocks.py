@@ -1,0 +1,70 @@
+r"""Code fences and LaTeX blocks in a text: where it must not be cut, and where it says nothing in words.
+
+Known are ``` and ~~~ fences, `\[...\]`, `\(...\)`, `$$...$$` and `\begin{x}...\end{x}`. A fence that nothing closes
+runs to the end, as in Markdown; LaTeX that nothing closes is no block. Inline `$...$` is not looked at: a dollar
+sign is money more often.
+"""
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+
+_TOKEN = re.compile(
+    r"""^[ \t]{0,3}(?P<fence>`{3,}+|~{3,}+)
+    | (?P<slashes> \\\\ )
+    | (?P<dollars> \$\$ )
+    | \\(?P<open> [\[(] ) | \\(?P<close> [\])] )
+    | \\begin\{(?P<begin> [A-Za-z*]{1,30} )\} | \\end\{(?P<end> [A-Za-z*]{1,30} )\}""",
+    re.VERBOSE | re.MULTILINE,
+)
+_CLOSES = {"[": "]", "(": ")"}
+
+
+def blocks(text: str) -> list[tuple[int, int]]:
+    """Return start and end of each block, in order and apart from one another. Linear, but for a search by halves."""
+    tokens = [match for match in _TOKEN.finditer(text) if match["slashes"] is None]
+    closers: dict[str, list[int]] = defaultdict(list)  # what closes -> which tokens
+    for at, token in enumerate(tokens):
+        for name in _closes(token):
+            closers[name].append(at)
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at < len(tokens):
+        token, at = tokens[at], at + 1
+        closer = _closer(token)
+        if closer is None:
+            continue
+        last = _following(closers[closer], at)
+        if last is not None:
+            found.append((token.start(), tokens[last].end()))
+            at = last + 1
+        elif token["fence"]:
+            found.append((token.start(), len(text)))
+            break
+    return found
+
+
+def _closes(token: re.Match[str]) -> list[str]:
+    """What a token may close. A fence closes one of its own sign that is no longer than itself."""
+    if token["fence"]:
+        return [token["fence"][0] * n for n in range(3, min(len(token["fence"]), 12) + 1)]
+    if token["dollars"]:
+        return ["$$"]
+    return [token["close"]] if token["close"] else [f"end {token['end']}"] if token["end"] else []
+
+
+def _closer(token: re.Match[str]) -> str | None:
+    """What would close the block that a token opens; None where it opens none."""
+    if token["fence"]:
+        return token["fence"][:12]
+    if token["dollars"]:
+        return "$$"
+    if token["open"]:
+        return _CLOSES[token["open"]]
+    return f"end {token['begin']}" if token["begin"] else None
+
+
+def _following(places: list[int], at: int) -> int | None:
+    """The first of the places that is not before `at`."""
+    found = bisect_left(places, at)
+    return places[found] if found < len(places) else None

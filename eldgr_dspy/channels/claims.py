@@ -1,0 +1,125 @@
+"""What a step claims: its statements, each to be held against the evidence on its own.
+
+`Claims` is what a channel scorer asks, by rule or by an LM alike; `RuleClaims` is the rule. A claim by rule is a slice
+of the step: nothing is rewritten, no pronoun resolved, and a sentence that joins two facts without a conjunction stays
+one claim. A claim is not true for being listed here. Linear in the length of the step.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from eldgr_dspy.channels.blocks import blocks
+from eldgr_dspy.channels.overlap import units
+from eldgr_dspy.channels.sentences import sentences
+from eldgr_dspy.channels.steps import StepInContext, unmeasurable
+from eldgr_dspy.channels.undefined import Undefined
+from eldgr_dspy.folding import drop_invisible, fold
+from eldgr_dspy.numbers import fold_digits
+
+Claimed = tuple[str, ...] | Undefined
+"""The claims of one step, in order; empty where it claims nothing, undefined where that could not be found out."""
+
+MOST = 32
+"""Claims a step; what an LM or a rule finds beyond is refused, so that one step can't take all pairs of a batch."""
+
+_VERB = (
+    "am|is|are|was|were|has|have|had|does|do|did|can|could|will|would|may|might|must|should|shall|became|becomes"
+    "|costs?|equals?|gives?|gets?|got|makes?|made|means?|needs?|says?|said|sells?|sold|takes?|took|won|wrote|\\w{2,}ed"
+)
+_SUBJECT = "he|she|it|they|we|there|this|that|these|those|his|her|its|their|the|a|an|each|all|both|so|[A-Z0-9$]\\S*+"
+# Where a clause with a subject and a verb of its own follows.
+_CLAUSE = re.compile(
+    rf""";\s++ | (?<=\s)(?:while|whereas)\s++(?=\S++\s)
+    | ,\s++(?:and|but|so)\s++(?=(?:{_SUBJECT})\s++(?:\S++\s++){{0,3}}?(?:{_VERB})\b)""",
+    re.VERBOSE,
+)
+# What is planned, asked or announced is not claimed.
+_PLAN = re.compile(
+    r"""\W*+(?:(?:first|next|now|then|so|thought\s[0-9]+:|thought:)\W++)*+
+    (?: let(?:'s|’s|\sus|\sme)\b | (?:i|we)\s(?:(?:need|have|want)\sto|should|must|will)\b
+      | to\s(?:find|solve|answer)\b | search\[ | lookup\[ | finish\[ | action\b )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d+")
+
+
+class Claims(Protocol):
+    """Whoever says what steps claim: a rule, or a module that asks an LM."""
+
+    def find(self, steps: Sequence[StepInContext]) -> Sequence[Claimed]:
+        """Return the claims of each step, in order; `Undefined` for a step on which it abstains."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RuleClaims:
+    """Claims by rule, from the step alone: see `claims_of`."""
+
+    def find(self, steps: Sequence[StepInContext]) -> list[Claimed]:
+        """Return the claims of each step; undefined for a step that can't be scored, with the reason."""
+        return [claims_of(step.text) if (why := unmeasurable(step.text)) is None else why for step in steps]
+
+
+def claims_of(step: str) -> tuple[str, ...]:
+    """Return the sentences of a step, cut at semicolons and before further clauses; each is a slice of the step.
+
+    Left out are code, LaTeX blocks, questions, plans ("Let's ...", "I need to find ..."), and what has a single word.
+    """
+    found: list[str] = []
+    for prose in _prose(step):
+        for sentence in sentences(prose):
+            if not sentence.rstrip("\"'”’) ").endswith(("?", "？")) and not _PLAN.match(sentence):
+                found.extend(_clauses(sentence))
+    return tuple(found[:MOST])
+
+
+def checked_claims(step: str, claims: Sequence[str]) -> Claimed:
+    """Return the claims that an LM found in a step, as a `Claims` may return them.
+
+    Blank ones and repetitions are dropped. The whole is undefined where a claim states a number that the step does not,
+    or where there are more than `MOST`: what an LM made up is not the step's.
+    """
+    distinct = {fold(claim).text.strip(): claim.strip() for claim in reversed(claims)}
+    kept = tuple(claim for folded, claim in reversed(distinct.items()) if folded)
+    if len(kept) > MOST:
+        return Undefined(f"{len(kept)} claims were found in the step, more than {MOST}")
+    stated = _numbers(step)
+    for claim in kept:
+        foreign = sorted(_numbers(claim) - stated)
+        if foreign:
+            return Undefined(f"a claim states {foreign[0]}, which the step does not")
+    return kept
+
+
+def _numbers(text: str) -> set[str]:
+    return set(_NUMBER.findall(fold_digits(drop_invisible(text)).replace(",", "")))
+
+
+def _prose(step: str) -> list[str]:
+    """What stands outside of blocks, and before and after each."""
+    at, parts = 0, list[str]()
+    for start, end in blocks(step):
+        parts.append(step[at:start])
+        at = end
+    return [*parts, step[at:]]
+
+
+def _trimmed(piece: str) -> str:
+    """A piece without the white space, of any kind, and the commas and semicolons at its ends."""
+    while (less := piece.strip().strip(",;")) != piece:
+        piece = less
+    return piece
+
+
+def _clauses(sentence: str) -> list[str]:
+    """A sentence cut into clauses; what has less than two words stays with the clause before it."""
+    cuts = [cut.span() for cut in _CLAUSE.finditer(sentence)]
+    starts, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(sentence)]
+    kept: list[tuple[int, int]] = []
+    for start, end in zip(starts, ends, strict=True):
+        small = len(units(sentence[start:end])) < 2
+        kept.append((kept.pop()[0], end) if small and kept else (start, end))
+    pieces = (_trimmed(sentence[start:end]) for start, end in kept)
+    return [piece for piece in pieces if len(units(piece)) > 1]

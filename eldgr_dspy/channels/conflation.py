@@ -1,0 +1,87 @@
+"""Conflation (Eq. 1) and the rate of unsupported steps: where a score is high though the evidence is against the step.
+
+Both are relative to what was retrieved. The paper's form asks that *every* document retrieved contradicts the step: one
+neutral document makes the maximum 0 and the test cannot fire. Over the documents that are not neutral it still can.
+"""
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from eldgr_dspy.channels.grounding import Grounding
+from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values, same_length
+from eldgr_dspy.errors import ArgumentError
+
+ETA = -0.8
+"""eta: at or below it no document supports the step; the paper's example."""
+
+DELTA = 0.85
+"""delta: from it on a score is high; the paper's example."""
+
+Over = Literal["retrieved", "not_neutral"]
+
+
+def conflated(
+    judged: Values, grounding: Grounding, eta: float = ETA, delta: float = DELTA, over: Over = "retrieved"
+) -> list[bool | Undefined]:
+    """Say of each step whether it is (eta, delta)-conflated: R(s_t) >= delta and max_d f_NLI(s_t | d) <= eta.
+
+    Args:
+        judged: R, the score under test, one a step in [0, 1]: a judge's, or a channel that reads no evidence. The gated
+            reward of Eq. 2 can't be conflated where delta > (1 + eta) / 2 and `fact` is gated at tau > (1 + eta) / 2.
+        grounding: What the documents say of the steps.
+        eta: Below 0.
+        delta: In (0, 1].
+        over: "retrieved" is the paper's form, the maximum over all documents; "not_neutral" (ours) over those that
+            entail or contradict.
+
+    Returns:
+        One a step. Undefined where the score is, where the grounding is, and where the set of documents is empty.
+
+    Raises:
+        ArgumentError: An argument is out of range, or scores and grounding differ in length.
+    """
+    if not eta < 0 < delta <= 1:
+        raise ArgumentError(f"eta={eta} and delta={delta} were given, but eta < 0 < delta <= 1 was expected.")
+    if over not in get_args(Over):
+        raise ArgumentError(f"over={over!r} is not a set of documents; give {' or '.join(get_args(Over))}.")
+    scores = Scores.of(judged, "judged", 0, 1)
+    same_length(scores, grounding)
+    best = _best(grounding) if over == "retrieved" else grounding.best_of_those_that_speak()
+    return [_verdict(score, most, eta, delta) for score, most in zip(scores, best, strict=True)]
+
+
+def _best(grounding: Grounding) -> Scores:
+    """`grounding.best()`, but undefined where nothing was retrieved: there is no maximum over no documents."""
+    best, empty = grounding.best(), ~grounding.retrieved.any(axis=1)
+    reasons = {int(at): "no document was retrieved" for at in np.flatnonzero(empty)}
+    return Scores(best.numbers, best.defined & ~empty, {**reasons, **best.reasons})
+
+
+def _verdict(score: Score, best: Score, eta: float, delta: float) -> bool | Undefined:
+    if isinstance(score, Undefined):
+        return score
+    if isinstance(best, Undefined):
+        return best
+    return score >= delta and best <= eta
+
+
+def unsupported_rate(grounding: Grounding, eta: float = ETA) -> Score:
+    """E[U_t], U_t = 1[max_d f_NLI(s_t | d) <= eta]: the share of steps that no document supports.
+
+    Steps without a corpus are left out; where nothing was retrieved the step is neutral, as in `fact`.
+
+    Args:
+        grounding: What the documents say of the steps.
+        eta: In [-1, 1]; Eq. 1 has it below 0.
+
+    Returns:
+        A share in [0, 1]; undefined where no step is measured.
+
+    Raises:
+        ArgumentError: `eta` is out of range.
+    """
+    if not -1 <= eta <= 1:
+        raise ArgumentError(f"eta={eta} is not a value of f_NLI; give a number from -1 to 1.")
+    best = grounding.best()
+    return Scores((best.numbers <= eta).astype(np.float64), best.defined, best.reasons).mean()

@@ -1,0 +1,220 @@
+"""A step with its meaning changed: what `adv` holds against the same documents as the step itself.
+
+`Counterfactuals` is what a channel scorer asks, by rule or by an LM alike; `RuleCounterfactuals` is the rule: change a
+number, else swap an entity, else negate, else take an antonym. It is deterministic and knows no meaning: a changed step
+is usually false where the step is true, and nobody has checked. Linear in the length of step and passages.
+"""
+
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Literal, Protocol
+
+from eldgr_dspy.channels.blocks import blocks
+from eldgr_dspy.channels.steps import StepInContext, unmeasurable
+from eldgr_dspy.channels.undefined import Undefined
+from eldgr_dspy.folding import fold
+from eldgr_dspy.lexical import STOP_WORDS
+
+Kind = Literal["number", "entity", "negation", "antonym"]
+
+
+@dataclass(frozen=True, slots=True)
+class Counterfactual:
+    """A changed step, and what was changed in it."""
+
+    text: str
+    kind: Kind
+
+
+Changed = Counterfactual | Undefined | None
+"""None where nothing in the step can be changed; undefined where it could not be scored or an LM abstained."""
+
+
+class Counterfactuals(Protocol):
+    """Whoever changes steps: a rule, or a module that asks an LM."""
+
+    def change(self, steps: Sequence[StepInContext]) -> Sequence[Changed]:
+        """Return each step with its meaning changed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCounterfactuals:
+    """Counterfactuals by rule: see `counterfactual`."""
+
+    def change(self, steps: Sequence[StepInContext]) -> list[Changed]:
+        """Return each step changed; undefined for a step that can't be scored, with the reason."""
+        return [
+            counterfactual(step.text, (*step.passages, step.question))
+            if (why := unmeasurable(step.text)) is None
+            else why
+            for step in steps
+        ]
+
+
+def counterfactual(step: str, passages: Sequence[str] = ()) -> Counterfactual | None:
+    """Return the step with one thing changed, or None where the rule finds nothing to change.
+
+    In this order: the last number (its format stays: only one digit, or one number word, is another); the last
+    entity, swapped for the first of the passages that has as many words and that the step does not name; the first
+    auxiliary negated, or its negation taken away; the first word of the table of antonyms. Code and LaTeX stay.
+
+    Args:
+        step: The step's text.
+        passages: Where other entities are taken from, in order.
+    """
+    visible = _prose(step)
+    for kind, change in _CHANGES.items():
+        found = change(visible, passages)
+        if found is not None:
+            start, end, instead = found
+            return Counterfactual(step[:start] + instead + step[end:], kind)
+    return None
+
+
+def _prose(step: str) -> str:
+    """The step with its blocks blanked, so that every offset stays."""
+    at, parts = 0, list[str]()
+    for start, end in blocks(step):
+        parts += (step[at:start], " " * (end - start))
+        at = end
+    return "".join([*parts, step[at:]])
+
+
+def checked_counterfactual(step: str, changed: str, kind: Kind) -> Changed:
+    """Return what an LM made of a step, undefined where it is blank or says the same."""
+    before, after = fold(step).text.strip(), fold(changed).text.strip()
+    if not after or before == after:
+        return Undefined("the changed step is empty" if not after else "the changed step says the same")
+    return Counterfactual(changed.strip(), kind)
+
+
+Change = tuple[int, int, str]
+"""Start and end in the step, and what stands there instead; never the same text."""
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+_WORDS: Sequence[str] = "two three four five six seven eight nine ten eleven twelve".split()
+_NEXT: dict[str, str] = dict(zip(_WORDS, [*_WORDS[1:], "ten"], strict=True))
+# A number that stands alone: no part of a word, a version or an ordinal.
+_NUMBER = re.compile(rf"(?<![\w.])(?:\d++(?:[.,]\d++)*+(?!\w|[.,]\d)|(?i:{'|'.join(_WORDS)})\b)")
+_YEAR = re.compile(r"(?:1\d|20)\d\d")
+
+
+def _number(step: str, passages: Sequence[str]) -> Change | None:
+    found = deque(_NUMBER.finditer(step), maxlen=1)
+    return (*found[0].span(), _other_number(found[0][0])) if found else None
+
+
+def _other_number(number: str) -> str:
+    word = _NEXT.get(number.lower())
+    if word:
+        return word.capitalize() if number[0].isupper() else word
+    at = 2 if _YEAR.fullmatch(number) else _leading(number)
+    return number[:at] + _other_digit(number[at]) + number[at + 1 :]
+
+
+def _leading(number: str) -> int:
+    """Where the first digit stands that is not zero; the last digit of a zero."""
+    return next((at for at, sign in enumerate(number) if sign.isdecimal() and int(sign)), len(number) - 1)
+
+
+def _other_digit(digit: str) -> str:
+    """The next digit of the same script; eight for a nine."""
+    return chr(ord(digit) - 1 if int(digit) == 9 else ord(digit) + 1)
+
+
+# --- entities ---------------------------------------------------------------------------------------------------------
+
+_NAME = r"[^\W\d_a-z][\w'’&-]*+"
+_ENTITY = re.compile(rf"(?<!\w){_NAME}(?: (?:(?:of|de|van|von|the|la|le) )?{_NAME})*+")
+_OPENS = re.compile(r"(?:\A|[.!?:\n])[\s\"'“‘(*_]*\Z")
+_REACH = 8
+_NO_NAMES = STOP_WORDS | frozenset(
+    "according action additionally again although answer because finally first further given hence however i last let"
+    " moreover next now observation only second similarly since step still then therefore third thought thus".split()
+)
+# Entities that a passage is searched for; the rest of it is not read.
+_MOST_READ = 20_000
+
+
+def _entity(step: str, passages: Sequence[str]) -> Change | None:
+    own = list(_named(step))
+    known = {fold(name).text for _, name, _ in own}
+    named = [found for passage in passages for found in _named(passage[:_MOST_READ])] if own else []
+    others: dict[tuple[int, bool], str] = {}
+    for _, name, _ in sorted(named, key=itemgetter(2)):
+        if fold(name).text not in known:
+            others.setdefault(_shape(name), name)
+    for start, name, doubtful in reversed(own):
+        if not doubtful and _shape(name) in others:
+            return start, start + len(name), others[_shape(name)]
+    return None
+
+
+def _shape(name: str) -> tuple[int, bool]:
+    """What two names have to share to be swapped: how many words, and whether they are in capitals."""
+    return len(name.split()), name.isupper()
+
+
+def _named(text: str) -> Iterator[tuple[int, str, bool]]:
+    """The capitalised runs that look like names: start, name, and whether it may be a word that opens a sentence."""
+    for found in _ENTITY.finditer(text):
+        start, name = found.start(), found[0]
+        while name.partition(" ")[0].casefold() in _NO_NAMES and " " in name:
+            start, name = start + name.index(" ") + 1, name.partition(" ")[2]
+        opens = start == found.start() and _OPENS.search(text[max(0, start - _REACH) : start]) is not None
+        if name[0].upper() != name[0].lower() and name.casefold() not in _NO_NAMES:
+            yield start, name, opens and " " not in name and not name.isupper()
+
+
+# --- negation and antonyms --------------------------------------------------------------------------------------------
+
+_NEGATED = re.compile(
+    r"\b(?:(?P<can>can)not|(?P<wont>w)on['’]t|(?P<cant>ca)n['’]t"
+    r"|(?P<aux>is|are|was|were|has|have|had|does|do|did|could|would|should|must|will|can|may|might)"
+    r"(?:(?P<not>\s++not\b|n['’]t\b)|\b))",
+    re.IGNORECASE,
+)
+
+
+def _negation(step: str, passages: Sequence[str]) -> Change | None:
+    found = _NEGATED.search(step)
+    if found is None:
+        return None
+    if found["aux"]:
+        return (*found.span(), found["aux"] if found["not"] else f"{found['aux']} not")
+    return (*found.span(), f"{found['wont']}ill" if found["wont"] else found["can"] or f"{found['cant']}n")
+
+
+_OPPOSITES = (
+    "first last, more less, before after, born died, older younger, larger smaller, bigger smaller, higher lower,"
+    " longer shorter, earlier later, most least, always never, increase decrease, increases decreases, increased"
+    " decreased, above below, north south, east west, northern southern, eastern western, male female, husband"
+    " wife, father mother, son daughter, brother sister, win lose, wins loses, won lost, true false, even odd,"
+    " positive negative, inside outside, open closed, begins ends, began ended, starts stops, started stopped, buy"
+    " sell, buys sells, bought sold, adds subtracts, added subtracted, all none, both neither, same different, old"
+    " new, rich poor, early late, up down"
+)
+_PAIRS = [(pair.split()[0], pair.split()[1]) for pair in _OPPOSITES.split(",")]
+_ANTONYMS = {second: first for first, second in reversed(_PAIRS)} | dict(_PAIRS)
+_ANTONYM = re.compile(rf"\b(?:{'|'.join(_ANTONYMS)})\b", re.IGNORECASE)
+
+
+def _antonym(step: str, passages: Sequence[str]) -> Change | None:
+    found = _ANTONYM.search(step)
+    if found is None:
+        return None
+    word = _ANTONYMS[found[0].lower()]
+    return (*found.span(), word.capitalize() if found[0][0].isupper() else word)
+
+
+_CHANGES: dict[Kind, Callable[[str, Sequence[str]], Change | None]] = {
+    "number": _number,
+    "entity": _entity,
+    "negation": _negation,
+    "antonym": _antonym,
+}

@@ -1,0 +1,193 @@
+"""What each document says of each step: one row of f_NLI a step, which `fact`, `triang`, `min` and conflation all read.
+
+f_NLI is -1 for contradiction, 0 for neutral and 1 for entailment (section 3 of the paper). It is made here from three
+probabilities, by one of three readings; no NLI model is called and no text is read.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eldgr_dspy.channels.undefined import Flags, Floats, Scores, Undefined, refuse
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.words import READINGS, Reading
+
+ENTAILS = 0.5
+"""From this f_NLI on, a document entails (ours; under `label` any threshold in (0, 1] is the same)."""
+
+Row = Sequence[float] | Floats | Undefined
+"""f_NLI of one step under each document retrieved for it; empty where none was; undefined where there is no corpus."""
+
+# How far probabilities may be from a sum of 1: half precision keeps three digits.
+_SUM_SLACK = 5e-3
+
+
+def f_nli(probabilities: ArrayLike, reading: Reading = "label") -> Floats:
+    """Return f_NLI, shape (n,), of n pairs.
+
+    `label` is the paper's letter: -1, 0 or 1 for the likeliest label, neutral where two are equally likely.
+    `expected` is p(entailment) - p(contradiction). `settled` is the same, but 0 where neutral is the likeliest label.
+
+    Args:
+        probabilities: Shape (n, 3): contradiction, neutral, entailment, in this order.
+        reading: One of the three; the last two are ours.
+
+    Raises:
+        ArgumentError: A row is no distribution (NaN, negative, not summing to 1), or `reading` is none of the three.
+    """
+    if reading not in READINGS:
+        raise ArgumentError(f"reading={reading!r} is not a reading of f_NLI; give one of {', '.join(READINGS)}.")
+    given = _distributions(probabilities)
+    labels = _labels(given)
+    if reading == "label":
+        return labels
+    expected: Floats = given[:, 2] - given[:, 0]
+    if reading == "settled":
+        expected[labels == 0] = 0.0
+    return expected
+
+
+def is_neutral(probabilities: ArrayLike) -> Flags:
+    """Say of each pair, shape (n,), whether neutral is its label; arguments and errors are those of `f_nli`."""
+    flags: Flags = _labels(_distributions(probabilities)) == 0
+    return flags
+
+
+def _labels(given: Floats) -> Floats:
+    contradiction, neutral, entailment = given.T
+    entails: Flags = (entailment > neutral) & (entailment > contradiction)
+    contradicts: Flags = (contradiction > neutral) & (contradiction > entailment)
+    labels: Floats = entails.astype(np.float64) - contradicts.astype(np.float64)
+    return labels
+
+
+def _distributions(probabilities: ArrayLike) -> Floats:
+    given = np.asarray(probabilities, dtype=np.float64)
+    if given.size == 0:
+        return np.zeros((0, 3))
+    if given.ndim != 2 or given.shape[1] != 3:
+        raise ArgumentError(
+            f"probabilities has the shape {given.shape}, but (n, 3) was expected: contradiction, neutral, entailment."
+        )
+    fits = np.isfinite(given).all(axis=1) & (given >= 0).all(axis=1) & (abs(given.sum(axis=1) - 1) <= _SUM_SLACK)
+    if not fits.all():
+        at = int(np.flatnonzero(~fits)[0])
+        raise ArgumentError(
+            f"probabilities[{at}] is {given[at].tolist()}, but three probabilities that sum to 1 were expected; give "
+            "the softmax of the model's logits, and leave out a pair whose logits are NaN."
+        )
+    return given
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grounding:
+    """The rows of n steps, padded to K documents. A step without a corpus is undefined; one without a hit is neutral.
+
+    Attributes:
+        f: Shape (n, K), in [-1, 1]; 0 where there is no document.
+        retrieved: Shape (n, K); whether there is a document.
+        neutral: Shape (n, K); whether the document is neutral.
+        reasons: Step -> why nothing can be said of it.
+    """
+
+    f: Floats
+    retrieved: Flags
+    neutral: Flags
+    reasons: dict[int, str]
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> "Grounding":
+        """Return the grounding that rows of f_NLI state; a document is neutral where its f is 0.
+
+        Raises:
+            ArgumentError: A value is not in [-1, 1].
+        """
+        given = list(rows)
+        reasons = {at: row.reason for at, row in enumerate(given) if isinstance(row, Undefined)}
+        known = [np.zeros(0) if isinstance(row, Undefined) else np.asarray(row, dtype=np.float64) for row in given]
+        for at, row in enumerate(known):
+            wrong = np.flatnonzero(~((row >= -1) & (row <= 1)))
+            if wrong.size:
+                refuse(f"rows[{at}]", int(wrong[0]), float(row[wrong[0]]), -1, 1)
+        return cls._padded(known, [row == 0 for row in known], reasons)
+
+    @classmethod
+    def from_probabilities(cls, rows: Iterable[ArrayLike | Undefined], reading: Reading = "label") -> "Grounding":
+        """Return the grounding that probabilities state by a reading of f_NLI.
+
+        A document is neutral where neutral is its label, whatever the reading.
+
+        Args:
+            rows: For each step an array of shape (documents, 3), as `f_nli` takes it, or `Undefined`.
+            reading: As `f_nli` takes it.
+
+        Raises:
+            ArgumentError: As `f_nli`.
+        """
+        given = [row if isinstance(row, Undefined) else _distributions(row) for row in rows]
+        reasons = {at: row.reason for at, row in enumerate(given) if isinstance(row, Undefined)}
+        known = [np.zeros((0, 3)) if isinstance(row, Undefined) else row for row in given]
+        ends = np.cumsum([len(row) for row in known])[:-1]
+        flat = np.concatenate(known) if known else np.zeros((0, 3))
+        f, neutral = np.split(f_nli(flat, reading), ends), np.split(is_neutral(flat), ends)
+        return cls._padded(f, neutral, reasons) if known else cls._padded([], [], {})
+
+    @classmethod
+    def _padded(cls, f: Sequence[Floats], neutral: Sequence[NDArray[Any]], reasons: dict[int, str]) -> "Grounding":
+        lengths = np.array([len(row) for row in f], dtype=np.int64)
+        retrieved: Flags = np.arange(lengths.max(initial=0)) < lengths[:, None]
+        padded, neutrals = np.zeros(retrieved.shape), np.zeros(retrieved.shape, dtype=np.bool_)
+        if f:
+            padded[retrieved], neutrals[retrieved] = np.concatenate(f), np.concatenate(neutral)
+        return cls(padded, retrieved, neutrals, reasons)
+
+    def __len__(self) -> int:
+        return len(self.f)
+
+    def best(self) -> Scores:
+        """max_d f, in [-1, 1]: 0 where nothing was retrieved; what `fact` reads."""
+        return self._column(_or_neutral(np.where(self.retrieved, self.f, -np.inf).max(axis=1, initial=-np.inf)))
+
+    def least(self) -> Scores:
+        """min_d f, in [-1, 1] (ours): one neutral document hides from `best` whatever contradicts the step."""
+        return self._column(_or_neutral(np.where(self.retrieved, self.f, np.inf).min(axis=1, initial=np.inf)))
+
+    def best_of_those_that_speak(self) -> Scores:
+        """max_d f over the documents that are not neutral (ours); undefined where there is none."""
+        speaks = self.retrieved & ~self.neutral
+        best = np.where(speaks, self.f, -np.inf).max(axis=1, initial=-np.inf)
+        silent = {int(at): "no document is other than neutral" for at in np.flatnonzero(np.isinf(best))}
+        return self._column(_or_neutral(best), silent)
+
+    def deciding(self) -> list[int | None]:
+        """The document, from 0, whose f is `best`; the earliest of several; None where nothing was retrieved."""
+        return self._places(np.where(self.retrieved, self.f, -np.inf), self.retrieved)
+
+    def contradicting(self) -> list[int | None]:
+        """The document, from 0, that contradicts the step most; None where no f is below 0."""
+        return self._places(np.where(self.retrieved, -self.f, -np.inf), self.retrieved & (self.f < 0))
+
+    def entailing(self, threshold: float = ENTAILS) -> list[tuple[int, ...] | Undefined]:
+        """The documents, from 0, that entail each step: f at or above the threshold."""
+        entails = self.retrieved & (self.f >= threshold)
+        found = [tuple(map(int, np.flatnonzero(row))) for row in entails]
+        return [Undefined(self.reasons[at]) if at in self.reasons else row for at, row in enumerate(found)]
+
+    def _places(self, order: Floats, counted: Flags) -> list[int | None]:
+        if not self.f.size:
+            return [None] * len(self)
+        places = zip(order.argmax(axis=1).tolist(), counted.tolist(), strict=True)
+        return [place if any(row) else None for place, row in places]
+
+    def _column(self, numbers: Floats, silent: dict[int, str] | None = None) -> Scores:
+        reasons = {**(silent or {}), **self.reasons}
+        defined = np.ones(len(numbers), dtype=np.bool_)
+        defined[list(reasons)] = False
+        return Scores(np.where(defined, numbers, 0.0), defined, reasons)
+
+
+def _or_neutral(extremes: Floats) -> Floats:
+    return np.where(np.isinf(extremes), 0.0, extremes)

@@ -1,0 +1,194 @@
+"""Seven scores made into one: weights, gate, step reward (Eq. 2) and the completion reward; all of it may be switched.
+
+An undefined channel is dropped and the other weights renormalised; an undefined `logic` or `fact` leaves the gate. This
+is the scalar that the paper finds to be null as a training signal; no rule ships an answer by it.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+import numpy as np
+
+from eldgr_dspy.channels.undefined import Flags, Floats, Score, Scores, Undefined, Values, same_length
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.words import CHANNELS, Channel
+
+WEIGHTS: Mapping[Channel, float] = MappingProxyType(
+    dict(zip(CHANNELS, (0.20, 0.20, 0.10, 0.15, 0.10, 0.15, 0.10), strict=True))
+)
+"""w of the paper, in the order of its table."""
+
+TAU = 0.5
+"""tau: what the lesser of `logic` and `fact` has to reach."""
+
+OUTCOME_WEIGHT = 3.0
+FORMAT_WEIGHT = 0.5
+
+Columns = Mapping[Channel, Values]
+"""A channel's scores, one a step; a channel that is left out is undefined throughout."""
+
+ABSENT = "the channel was not scored"
+
+
+def _check_channel(name: str) -> None:
+    if name not in CHANNELS:
+        raise ArgumentError(f"{name!r} is not a channel; the channels are {', '.join(CHANNELS)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Weighting:
+    """How channels are combined. `Weighting()` is the paper's.
+
+    Attributes:
+        weights: One a channel, 0 or more, summing to 1.
+        gated: The channels whose least value has to reach `tau`.
+        tau: In [0, 1].
+    """
+
+    weights: Mapping[Channel, float] = field(default_factory=lambda: WEIGHTS)
+    gated: frozenset[Channel] = frozenset({"logic", "fact"})
+    tau: float = TAU
+
+    def __post_init__(self) -> None:
+        for name in (*self.weights, *self.gated):
+            _check_channel(name)
+        values = list(self.weights.values())
+        if any(not 0 <= value <= 1 for value in values) or not math.isclose(math.fsum(values), 1, abs_tol=1e-9):
+            raise ArgumentError(
+                f"weights={dict(self.weights)} do not sum to 1 with each from 0 to 1; divide them by their sum."
+            )
+        if not 0 <= self.tau <= 1:
+            raise ArgumentError(f"tau={self.tau} is not a threshold for a channel; give a number from 0 to 1.")
+
+    def without(self, *dropped: Channel) -> "Weighting":
+        """Return the weighting with channels dropped: weight zero, the rest renormalised, `logic` and `fact` ungated.
+
+        Raises:
+            ArgumentError: A name is no channel, or no weight is left.
+        """
+        for name in dropped:
+            _check_channel(name)
+        kept = {name: value for name, value in self.weights.items() if name not in dropped}
+        total = math.fsum(kept.values())
+        if not total:
+            raise ArgumentError(
+                f"Without {', '.join(dropped)} no channel has a weight; keep one of {', '.join(CHANNELS)}."
+            )
+        weights = {name: kept.get(name, 0.0) / total for name in CHANNELS}
+        return replace(self, weights=weights, gated=self.gated - set(dropped))
+
+
+PAPER = Weighting()
+"""The paper's weights, gate and threshold."""
+
+
+def weighted_mean(columns: Columns, weighting: Weighting = PAPER) -> Scores:
+    """R-bar = sum_i w_i R_i over the channels that are defined, their weights renormalised: the score before the gate.
+
+    Returns:
+        One score a step, in [0, 1]; undefined where every channel with a weight is.
+
+    Raises:
+        ArgumentError: A name is no channel, a score is not in [0, 1], or the columns differ in length.
+    """
+    matrix, defined = _matrix(columns)
+    weights = np.array([weighting.weights.get(name, 0.0) for name in CHANNELS]) * defined
+    total = weights.sum(axis=1)
+    sums = (weights * matrix).sum(axis=1)
+    means = np.divide(sums, total, out=np.zeros(len(sums)), where=total > 0)
+    return _scores(np.minimum(means, 1.0), total > 0, "no channel that has a weight was measured")
+
+
+def gate(columns: Columns, weighting: Weighting = PAPER) -> Scores:
+    """min{R_logic, R_fact} over those that are defined; undefined where neither is: then there is no gate.
+
+    Arguments and errors are those of `weighted_mean`.
+    """
+    matrix, defined = _matrix(columns)
+    counted = defined & np.array([name in weighting.gated for name in CHANNELS])
+    least = np.where(counted, matrix, np.inf).min(axis=1)
+    return _scores(np.where(np.isinf(least), 0.0, least), ~np.isinf(least), "no channel of the gate was measured")
+
+
+def step_reward(columns: Columns, weighting: Weighting = PAPER) -> Scores:
+    """R_step (Eq. 2): the weighted mean where the gate reaches tau, otherwise the gate itself.
+
+    It is not monotone at the gate: a step that comes to pass it may earn less, its other channels being low.
+
+    Arguments and errors are those of `weighted_mean`.
+    """
+    mean, least = weighted_mean(columns, weighting), gate(columns, weighting)
+    fails = least.defined & (least.numbers < weighting.tau)
+    numbers = np.where(fails, least.numbers, mean.numbers)
+    return _scores(numbers, fails | mean.defined, "no channel that has a weight was measured")
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionReward:
+    """R_total = 3.0 R_ORM + 0.5 R_format + mean_t R_step, with its terms.
+
+    `steps` is the mean over the steps whose reward is defined; where it is undefined, `total` counts 0 for it. This is
+    the one place where something undefined adds 0, so that a completion cannot gain by not being measurable.
+    """
+
+    total: float
+    outcome: float
+    format: float
+    steps: Score
+
+
+def completion_reward(outcome: float, format_: float, rewards: Values) -> CompletionReward:
+    """Return the reward of one completion.
+
+    Args:
+        outcome: R_ORM in [0, 1].
+        format_: R_format in [0, 1].
+        rewards: R_step of each step, in [0, 1]; may be empty.
+
+    Raises:
+        ArgumentError: A value is out of range.
+    """
+    orm, form = (float(Scores.of([value], name, 0, 1).numbers[0]) for name, value in _terms(outcome, format_))
+    steps = Scores.of(rewards, "rewards", 0, 1).mean()
+    measured = 0.0 if isinstance(steps, Undefined) else steps
+    return CompletionReward(OUTCOME_WEIGHT * orm + FORMAT_WEIGHT * form + measured, orm, form, steps)
+
+
+def _terms(outcome: object, format_: object) -> list[tuple[str, object]]:
+    terms = [("outcome", outcome), ("format_", format_)]
+    for name, value in terms:
+        if isinstance(value, Undefined):
+            raise ArgumentError(
+                f"{name} is {value!r}, but a number from 0 to 1 was expected; leave the completion out."
+            )
+    return terms
+
+
+def columns_of(columns: Columns) -> dict[Channel, Scores]:
+    """Return all seven columns, each checked to be in [0, 1]; one that is left out is undefined throughout.
+
+    Raises:
+        ArgumentError: As `weighted_mean`.
+    """
+    for name in columns:
+        _check_channel(name)
+    if not columns:
+        raise ArgumentError(
+            "No column was given, so there is nothing to combine; give the scores of one channel or more."
+        )
+    given = {name: Scores.of(values, name, 0, 1) for name, values in columns.items()}
+    n = same_length(*given.values())
+    return {name: given[name] if name in given else Scores.of([Undefined(ABSENT)] * n) for name in CHANNELS}
+
+
+def _matrix(columns: Columns) -> tuple[Floats, Flags]:
+    """Shape (n, 7): the scores, 0 where undefined, and which of them are defined."""
+    complete = columns_of(columns).values()
+    return np.stack([column.numbers for column in complete], 1), np.stack([column.defined for column in complete], 1)
+
+
+def _scores(numbers: Floats, defined: Flags, reason: str) -> Scores:
+    reasons = {int(at): reason for at in np.flatnonzero(~defined)}
+    return Scores(np.where(defined, numbers, 0.0), defined, reasons)

@@ -1,0 +1,252 @@
+"""Reasoning text as steps with character spans: the spans of steps and answer line rebuild the text, whatever it is.
+
+A step is a piece of text, not an inference: nothing here understands what it says. Steps are split by the first of
+these that gives at least two: markers ("Step 3:", "3.", "3)"), blank lines, lines, sentences. Code fences and LaTeX
+blocks stay whole, and a line that does nothing but state the answer stands apart. Linear in the length of the text.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from eldgr_dspy.channels.blocks import blocks
+from eldgr_dspy.channels.overlap import units
+from eldgr_dspy.channels.sentences import sentence_starts
+from eldgr_dspy.channels.undefined import Undefined
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.folding import drop_invisible
+
+By = Literal["markers", "paragraphs", "lines", "sentences", "whole"]
+
+LONGEST = 2_000
+"""Characters; a longer step is split further where it can be, and is undefined where it can't."""
+
+MOST = 256
+"""Steps; what is left over stays together in the last one."""
+
+# Of a line that does nothing but state the answer; a longer one explains it.
+_LONGEST_ANSWER = 120
+
+_LEAD = r"[ \t>*_#-]*+"
+_NUMBER = rf"{_LEAD}(?:\([0-9]{{1,3}}\)|[0-9]{{1,3}}[.)])[*_]*+[ \t]++(?=\S)"
+_NAME = rf"{_LEAD}(?i:step)[ \t]*+[0-9]{{1,3}}[*_]*+[ \t]*+[:.)–—-][*_]*+[ \t]*+"
+_NUMBERED = re.compile(rf"^{_NUMBER}", re.MULTILINE)
+_NAMED = re.compile(rf"^{_NAME}", re.MULTILINE)
+# Labels of ReAct are left out of what is scored, and split nothing: their lines do.
+_LABEL = r"(?:Thought|Action|Observation)(?:[ \t][0-9]{1,3})?:[ \t]*+"
+_MARKER = re.compile(rf"\s*+(?:{_NAME}|{_NUMBER}|{_LABEL})")
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_BLANK = re.compile(r"(?:(?>\r\n|\r|\n)[ \t]*+){2,}")
+_SIGN = re.compile(r"\S")
+_LINE = re.compile(r"[^\r\n]++(?:\r\n|\r|\n)?")
+_ANSWER = re.compile(
+    r"""[\ \t>*_]*+ (?: \#{4}(?!\#) | (?:A|(?i:(?:final\ )?answer)) [*_]*+ : | (?i:the\ )?(?i:final\ answer\ is)\b
+        | (?:Action(?:\ [0-9]+)?:\ )?Finish\[ | \$*+\\boxed\s*+\{ (?=[^\r\n]*\}[.$\s]*+\Z) ) (?=.*\w)""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step: `text` is the slice `start:end` of what was split, with its marker and the white space behind it."""
+
+    start: int
+    end: int
+    text: str
+
+    @property
+    def content(self) -> str:
+        """The text without its marker and without white space around it: what is scored."""
+        marker = _MARKER.match(self.text)
+        return self.text[marker.end() if marker else 0 :].strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A text, split.
+
+    Attributes:
+        text: What was split.
+        steps: In order; together with `answer` they cover the text without gap or overlap.
+        answer: The line that does nothing but state the answer, or None. It may stand between steps.
+        by: What the steps were split by.
+    """
+
+    text: str
+    steps: tuple[Step, ...]
+    answer: Step | None
+    by: By
+
+    @property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Start and end of each step."""
+        return tuple((step.start, step.end) for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class StepInContext:
+    """A step as claims and counterfactuals are asked for: with what stands before it and what it is held against."""
+
+    text: str
+    question: str = ""
+    earlier: tuple[str, ...] = ()
+    passages: tuple[str, ...] = ()
+
+
+def split_steps(text: str, longest: int = LONGEST, most: int = MOST) -> Steps:
+    """Split a reasoning text into steps. No text raises; a blank one is one empty step.
+
+    Args:
+        text: The reasoning, without the question.
+        longest: Characters of a step above which it is split by the next finer kind.
+        most: Steps at most; 1 or more.
+
+    Raises:
+        ArgumentError: `longest` or `most` is below 1.
+    """
+    if longest < 1 or most < 1:
+        raise ArgumentError(f"longest={longest} and most={most} were given, but both have to be 1 or more.")
+    if not text.strip():
+        return Steps(text, (Step(0, len(text), text),) if text else (), None, "whole")
+    whole = blocks(text)
+    answer = _answer_line(text, whole)
+    parts = [(0, len(text))] if answer is None else [(0, answer[0]), (answer[1], len(text))]
+    body = [part for part in parts if text[slice(*part)].strip()]
+    by, pieces = _first_that_splits(text, body, whole)
+    pieces = [finer for piece in pieces for finer in _refined(text, piece, by, longest, whole)]
+    return _laid_out(text, pieces, answer, by, most)
+
+
+def unmeasurable(text: str) -> Undefined | None:
+    """Say why a step can't be scored, or None where it can: it is empty, one word, too long, or code or LaTeX alone."""
+    content = drop_invisible(text).strip()
+    if len(content) > LONGEST:
+        return Undefined(f"the step is longer than {LONGEST:,} characters")
+    if not content:
+        return Undefined("the step is empty")
+    outside = _outside(content)
+    if not outside.strip():
+        return Undefined("the step is nothing but code or LaTeX")
+    said = len(units(outside))
+    return Undefined("the step has one word" if said else "the step has no word") if said < 2 else None
+
+
+def _outside(content: str) -> str:
+    """The text outside of code fences and LaTeX blocks."""
+    at, kept = 0, list[str]()
+    for start, end in blocks(content):
+        kept.append(content[at:start])
+        at = end
+    return " ".join([*kept, content[at:]])
+
+
+# --- where a text may be cut ------------------------------------------------------------------------------------------
+
+Span = tuple[int, int]
+
+
+def _by_markers(text: str, start: int, end: int) -> list[int]:
+    named = [match.start() for match in _NAMED.finditer(text, start, end)]
+    if named:
+        return named
+    numbered = [match.start() for match in _NUMBERED.finditer(text, start, end)]
+    return numbered if len(numbered) > 1 else []
+
+
+def _by_paragraphs(text: str, start: int, end: int) -> list[int]:
+    return [match.end() for match in _BLANK.finditer(text, start, end)]
+
+
+def _by_lines(text: str, start: int, end: int) -> list[int]:
+    return [match.end() for match in _NEWLINE.finditer(text, start, end)]
+
+
+_KINDS: dict[By, Callable[[str, int, int], Sequence[int]]] = {
+    "markers": _by_markers,
+    "paragraphs": _by_paragraphs,
+    "lines": _by_lines,
+    "sentences": sentence_starts,
+}
+
+
+def _first_that_splits(text: str, body: list[Span], whole: list[Span]) -> tuple[By, list[Span]]:
+    for by in _KINDS:
+        pieces = [piece for part in body for piece in _cut(text, part, by, whole)]
+        if len(pieces) > max(1, len(body)) or (by == "markers" and _named_at(text, body)):
+            return by, pieces
+    return "whole", body
+
+
+def _named_at(text: str, body: list[Span]) -> bool:
+    """Whether the text is one step that names itself."""
+    return any(_NAMED.match(text, start, end) for start, end in body)
+
+
+def _cut(text: str, part: Span, by: By, whole: list[Span]) -> list[Span]:
+    """The pieces of a part; a cut inside a block, or that leaves nothing but white space, is not made."""
+    start, end = part
+    last = start + len(text[start:end].rstrip())
+    edges, first = [start], _first_sign(text, start, end)
+    for cut in _outside_blocks(_KINDS[by](text, start, end), whole):
+        if first < cut < last:
+            edges.append(cut)
+            first = _first_sign(text, cut, end)
+    return list(zip(edges, [*edges[1:], end], strict=True))
+
+
+def _first_sign(text: str, start: int, end: int) -> int:
+    """Where the white space that starts at `start` ends."""
+    found = _SIGN.search(text, start, end)
+    return found.start() if found else end
+
+
+def _outside_blocks(cuts: Sequence[int], whole: list[Span]) -> Iterator[int]:
+    at = 0
+    for cut in cuts:
+        while at < len(whole) and whole[at][1] <= cut:
+            at += 1
+        if at == len(whole) or cut <= whole[at][0]:
+            yield cut
+
+
+def _refined(text: str, piece: Span, by: By, longest: int, whole: list[Span]) -> list[Span]:
+    """A piece that is too long, cut by the finer kinds one after the other."""
+    if piece[1] - piece[0] <= longest:
+        return [piece]
+    kinds = list(_KINDS)
+    pieces = [piece]
+    for finer in kinds[kinds.index(by) + 1 :] if by in kinds else []:
+        pieces = [
+            part for one in pieces for part in (_cut(text, one, finer, whole) if one[1] - one[0] > longest else [one])
+        ]
+    return pieces
+
+
+def _answer_line(text: str, whole: list[Span]) -> Span | None:
+    """The last line that does nothing but state an answer, outside of code; None where there is none."""
+    lines = [match.span() for match in _LINE.finditer(text)]
+    starts = set(_outside_blocks([start for start, _ in lines], [span for span in whole if "\n" in text[slice(*span)]]))
+    for start, end in reversed(lines):
+        line = text[start:end]
+        if start in starts and len(line) <= _LONGEST_ANSWER and _ANSWER.match(line):
+            return start, end
+    return None
+
+
+def _laid_out(text: str, pieces: list[Span], answer: Span | None, by: By, most: int) -> Steps:
+    """Give every piece the white space that nothing else holds, so that the spans cover the text."""
+    kept = pieces[:most]
+    if len(pieces) > most and answer and answer[0] > kept[-1][0]:
+        answer = answer if answer[0] > pieces[-1][0] else None  # else it stands in the last step, which holds the rest
+    starts = sorted([start for start, _ in kept] + ([answer[0]] if answer else []))
+    edges = [0, *starts[1:], len(text)] if starts else [0, len(text)]
+    made = [Step(start, end, text[start:end]) for start, end in pairwise(edges)]
+    at = starts.index(answer[0]) if answer else None
+    return Steps(
+        text,
+        tuple(step for place, step in enumerate(made) if place != at),
+        made[at] if at is not None else None,
+        by,
+    )

@@ -1,0 +1,145 @@
+"""The record of a step's seven channels, and a table of them for a text: what a log, the command and a trainer show.
+
+Channels that a model measured and aspects that a judge stated have the same record. In JSON an undefined score is null,
+and its reason stands beside it under `undefined`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eldgr_dspy.channels.conflation import DELTA, ETA, conflated
+from eldgr_dspy.channels.grounding import Grounding
+from eldgr_dspy.channels.rewards import PAPER, Columns, Weighting, columns_of, gate, step_reward
+from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.words import Channel
+
+UNGROUNDED = "no documents were held against the step"
+
+
+@dataclass(frozen=True, slots=True)
+class StepScores:
+    """One step.
+
+    Attributes:
+        channels: All seven, in [0, 1].
+        gate: The lesser of `logic` and `fact`, of those that are defined and gated.
+        reward: R_step (Eq. 2).
+        conflated: Eq. 1, in the paper's form.
+        conflated_not_neutral: The same over the documents that are not neutral (ours).
+        least: min_d f_NLI, in [-1, 1].
+        document: The document, from 0, that decides `fact`; None where nothing was retrieved.
+        contradicting: The document, from 0, that contradicts the step most; None where none does.
+    """
+
+    channels: Mapping[Channel, Score]
+    gate: Score
+    reward: Score
+    conflated: bool | Undefined
+    conflated_not_neutral: bool | Undefined
+    least: Score
+    document: int | None
+    contradicting: int | None
+
+    def to_json(self) -> dict[str, object]:
+        """Return plain JSON values: null for what is undefined, with its reason under `undefined`."""
+        single: dict[str, Score | bool] = {
+            "gate": self.gate,
+            "reward": self.reward,
+            "conflated": self.conflated,
+            "conflated_not_neutral": self.conflated_not_neutral,
+            "least": self.least,
+        }
+        every = (*self.channels.items(), *single.items())
+        reasons = {name: score.reason for name, score in every if isinstance(score, Undefined)}
+        return {
+            "channels": {name: _plain(score) for name, score in self.channels.items()},
+            **{name: _plain(score) for name, score in single.items()},
+            "document": self.document,
+            "contradicting": self.contradicting,
+            "undefined": reasons,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class StepTable:
+    """The scores of a text's steps, one for each span of the text, in order. A text may have none."""
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    scores: tuple[StepScores, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.spans) != len(self.scores):
+            raise ArgumentError(
+                f"{len(self.spans)} spans were given with {len(self.scores)} scores; give one for each."
+            )
+
+    @property
+    def reward(self) -> Score:
+        """mean_t R_step over the steps whose reward is defined; undefined where none is."""
+        return Scores.of([step.reward for step in self.scores], "reward").mean()
+
+    def mean(self, channel: Channel) -> Score:
+        """The mean of a channel over the steps where it is defined; undefined where none is."""
+        return Scores.of([step.channels[channel] for step in self.scores], channel).mean()
+
+    def to_json(self) -> dict[str, object]:
+        """Return plain JSON values: `reward`, `undefined` (why there is none, or null), and `steps` with their text."""
+        reward = self.reward
+        rows = zip(self.spans, self.scores, strict=True)
+        return {
+            "reward": _plain(reward),
+            "undefined": reward.reason if isinstance(reward, Undefined) else None,
+            "steps": [
+                {"start": start, "end": end, "text": self.text[start:end], **step.to_json()}
+                for (start, end), step in rows
+            ],
+        }
+
+
+def score_steps(
+    columns: Columns,
+    grounding: Grounding | None = None,
+    weighting: Weighting = PAPER,
+    judged: Values | None = None,
+    eta: float = ETA,
+    delta: float = DELTA,
+) -> tuple[StepScores, ...]:
+    """Return the record of every step.
+
+    Args:
+        columns: A channel's scores, one a step; a channel that is left out is undefined.
+        grounding: What the documents say of the steps; None for aspects that a judge stated.
+        weighting: Weights, gate and threshold.
+        judged: The score that is tested for conflation; by default `logic`, which reads no evidence.
+        eta: As in `conflated`.
+        delta: As in `conflated`.
+
+    Raises:
+        ArgumentError: As `weighted_mean` and `conflated`.
+    """
+    complete = columns_of(columns)
+    n = len(complete["logic"])
+    held = Grounding.of([Undefined(UNGROUNDED)] * n) if grounding is None else grounding
+    under_test = complete["logic"] if judged is None else judged
+    tests: tuple[Sequence[bool | Undefined], ...] = (
+        conflated(under_test, held, eta, delta),
+        conflated(under_test, held, eta, delta, over="not_neutral"),
+    )
+    rest = zip(
+        gate(complete, weighting),
+        step_reward(complete, weighting),
+        *tests,
+        held.least(),
+        held.deciding(),
+        held.contradicting(),
+        strict=True,
+    )
+    return tuple(
+        StepScores({name: column[at] for name, column in complete.items()}, *fields) for at, fields in enumerate(rest)
+    )
+
+
+def _plain(score: Score | bool) -> float | bool | None:
+    return None if isinstance(score, Undefined) else score

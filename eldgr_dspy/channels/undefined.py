@@ -1,0 +1,168 @@
+"""A score that could not be measured is `Undefined`, with the reason: a value of its own that never becomes a number.
+
+`Scores` is a column of scores, one a step. In numpy the undefined ones are masked; in JSON they are null beside their
+reason. NaN and infinity are refused at the border, so nothing behind it has to ask for them.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any, NoReturn, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eldgr_dspy.errors import ArgumentError
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+# Single precision leaves a probability this far beside its range; what lies further out is a mistake.
+_SLACK = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Undefined:
+    """What could not be measured, and why. It has no truth value and no order, and takes no part in arithmetic."""
+
+    reason: str
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"{self!r} is neither true nor false; ask isinstance(score, Undefined) first.")
+
+
+Score = float | Undefined
+Values = Iterable[object]
+"""Scores as they are given: floats, integers, numpy numbers and `Undefined`, one a step, or a `Scores`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores(Sequence[Score]):
+    """One score a step. `scores[i]` is a float or `Undefined`; `scores.masked` is the numpy form.
+
+    Attributes:
+        numbers: Shape (n,); 0 where undefined, and not to be read there.
+        defined: Shape (n,); which of them are measured.
+        reasons: Step -> why it is undefined; its keys are exactly the steps that are not defined.
+    """
+
+    numbers: Floats
+    defined: Flags
+    reasons: Mapping[int, str] = field(default_factory=dict[int, str])
+
+    @classmethod
+    def of(cls, values: Values, name: str = "scores", low: float = -math.inf, high: float = math.inf) -> "Scores":
+        """Return a column of the values given, each checked.
+
+        Args:
+            values: One a step.
+            name: What they are called in an error.
+            low: The least value allowed; one that is less by rounding alone is taken as it.
+            high: The greatest value allowed, likewise.
+
+        Raises:
+            ArgumentError: A value is NaN, infinite, out of range, or no number.
+        """
+        if isinstance(values, Scores):
+            given = values
+        elif isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "fiu":
+            given = cls(values.astype(np.float64), np.ones(len(values), dtype=np.bool_))
+        else:
+            given = cls._collected(list(values), name)
+        return given._within(name, low, high)
+
+    @classmethod
+    def _collected(cls, values: list[object], name: str) -> "Scores":
+        reasons = {at: value.reason for at, value in enumerate(values) if isinstance(value, Undefined)}
+        numbers = [0.0 if at in reasons else _number(value, name, at) for at, value in enumerate(values)]
+        defined = np.array([at not in reasons for at in range(len(values))], dtype=np.bool_)
+        return cls(np.array(numbers, dtype=np.float64), defined, reasons)
+
+    def _within(self, name: str, low: float, high: float) -> "Scores":
+        inside = np.isfinite(self.numbers) & (self.numbers >= low - _SLACK) & (self.numbers <= high + _SLACK)
+        wrong = np.flatnonzero(self.defined & ~inside)
+        if wrong.size:
+            refuse(name, int(wrong[0]), float(self.numbers[wrong[0]]), low, high)
+        return Scores(np.where(self.defined, np.clip(self.numbers, low, high), 0.0), self.defined, self.reasons)
+
+    @property
+    def masked(self) -> "np.ma.MaskedArray[Any, np.dtype[np.float64]]":
+        """The numpy form, shape (n,), float64: what is undefined is masked."""
+        return np.ma.MaskedArray(self.numbers, mask=~self.defined)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> Score: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Scores": ...
+    def __getitem__(self, index: int | slice) -> "Score | Scores":
+        if isinstance(index, slice):
+            places = range(len(self))[index]
+            reasons = {at: self.reasons[place] for at, place in enumerate(places) if place in self.reasons}
+            return Scores(self.numbers[index], self.defined[index], reasons)
+        place = range(len(self))[index]
+        return float(self.numbers[place]) if self.defined[place] else Undefined(self.reasons[place])
+
+    def __iter__(self) -> Iterator[Score]:
+        return (self[at] for at in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scores) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]  # arrays may change
+
+    def mean(self) -> Score:
+        """The mean of what is measured; undefined where nothing is."""
+        if not self.defined.any():
+            return Undefined("no step was measured" if len(self) else "there is no step")
+        return float(self.numbers[self.defined].mean())
+
+
+def each(compute: Callable[..., Floats], *columns: Scores) -> Scores:
+    """Apply an elementwise function to columns; a step is undefined where any of them is, for the first one's reason.
+
+    Raises:
+        ArgumentError: The columns differ in length.
+    """
+    same_length(*columns)
+    defined = np.logical_and.reduce([column.defined for column in columns])
+    numbers = np.zeros(len(defined))
+    numbers[defined] = compute(*(column.numbers[defined] for column in columns))
+    reasons: dict[int, str] = {}
+    for column in columns:
+        reasons = {**column.reasons, **reasons}
+    return Scores(numbers, defined, reasons)
+
+
+def same_length(*columns: Sized) -> int:
+    """Return the length that all columns have.
+
+    Raises:
+        ArgumentError: They differ, or there is none.
+    """
+    lengths = {len(column) for column in columns}
+    if len(lengths) != 1:
+        raise ArgumentError(
+            f"The columns have {sorted(lengths)} entries, but one a step was expected; give Undefined(reason) "
+            "for a step without a score."
+        )
+    return lengths.pop()
+
+
+def refuse(name: str, at: int, value: object, low: float = -math.inf, high: float = math.inf) -> NoReturn:
+    """Raise the error for a value that is no score."""
+    expected = "a finite number" if math.isinf(low) else f"a number from {low:g} to {high:g}"
+    expected = f"{low:g} or more" if math.isinf(high) and not math.isinf(low) else expected
+    raise ArgumentError(
+        f"{name}[{at}] is {value!r}, but {expected} was expected; where a score could not be measured, give "
+        "Undefined(reason)."
+    )
+
+
+def _number(value: object, name: str, at: int) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        refuse(name, at, value)
+    return float(value)

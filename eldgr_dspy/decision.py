@@ -1,0 +1,227 @@
+"""The decision rules, as generators that ask and never call, and Eq. 3 as a table.
+
+A rule yields the name of the role whose answer can still change the outcome, is sent that role's reply, and returns a
+`Choice`. It knows nothing of an LM, a network, a clock, or even of text: everything that it may ask about a question is
+in the protocol `Case`, so that the same code is driven by the selector, by the batch runner, by the replay of a journal
+and by a prover. Standard library alone.
+"""
+
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from eldgr_dspy.certificates import Witness
+from eldgr_dspy.words import Branch, Role, Task
+
+Q = TypeVar("Q")
+T = TypeVar("T")
+
+
+class Case(Protocol):
+    """What a rule may ask about one question. Answers are opaque to the rule: it compares them through `same` alone."""
+
+    @property
+    def task(self) -> Task: ...
+    @property
+    def first(self) -> Any: ...
+    @property
+    def consensus(self) -> Any: ...
+    @property
+    def contested(self) -> bool:
+        """Whether the candidates' answers form more than one class."""
+        ...
+
+    @property
+    def repairable(self) -> bool:
+        """Whether the repairer or the deriver may be asked at all (`homogeneous`, empty pools)."""
+        ...
+
+    def same(self, one: Any, other: Any) -> bool: ...
+    def certified(self, answer: Any) -> bool | None: ...
+    def rival(self) -> bool:
+        """Whether a candidate outside the consensus's class is certified."""
+        ...
+
+    def stated(self, reply: Any) -> Any:
+        """The answer that a judge's reply names, None where it abstained."""
+        ...
+
+    def preferred(self, reply: Any) -> Any:
+        """The answer that a judge's reply comes to under the reading of Eq. 3 that was chosen, None likewise."""
+        ...
+
+    def repaired(self, reply: Any) -> Any: ...
+    def derived(self, reply: Any) -> Any: ...
+
+
+class Choice(NamedTuple):
+    """What a rule returns: the branch that decided and the answer that ships, None where there is none."""
+
+    branch: Branch
+    answer: Any
+
+
+Steps = Generator[Role, Any, Choice]
+Rule = Callable[[Any], Steps]
+
+
+def first_candidate(case: Case) -> Steps:
+    """Ship the first candidate."""
+    yield from ()
+    return Choice("first", case.first)
+
+
+def majority_vote(case: Case) -> Steps:
+    """Ship consensus."""
+    yield from ()
+    return Choice("consensus", case.consensus)
+
+
+def scalar_judge(case: Case) -> Steps:
+    """Ship the judge's preference, with full authority; consensus where it abstains or has nothing to choose."""
+    if case.contested:
+        preference = case.stated((yield "judge"))
+        if preference is not None and not case.same(preference, case.consensus):
+            return Choice("judge", preference)
+    return Choice("consensus", case.consensus)
+
+
+def evidence_locked(case: Case) -> Steps:
+    """EL-DGR, Eq. 3 and Eq. 4: consensus, unless another answer is certified and consensus is not."""
+    if case.task == "arithmetic":
+        return (yield from _derive(case))
+    if case.certified(case.consensus) is not False:
+        return Choice("consensus", case.consensus)
+    if case.rival():
+        preference = case.preferred((yield "judge"))
+        if _overrides(case, preference):
+            return Choice("judge", preference)
+    if case.repairable:
+        repair = case.repaired((yield "repairer"))
+        if _overrides(case, repair):
+            return Choice("repair", repair)
+    return Choice("consensus", case.consensus)
+
+
+def _derive(case: Case) -> Steps:
+    if case.repairable:
+        derived = case.derived((yield "deriver"))
+        if derived is not None and not case.same(derived, case.consensus):
+            return Choice("repair", derived)
+    return Choice("consensus", case.consensus)
+
+
+def _overrides(case: Case, answer: Any) -> bool:
+    return answer is not None and case.certified(answer) is True and not case.same(answer, case.consensus)
+
+
+RULES: Mapping[str, Rule] = {
+    "first": first_candidate,
+    "majority": majority_vote,
+    "judge": scalar_judge,
+    "eldgr": evidence_locked,
+}
+"""The four matched selectors, by the names that the command and `summary.json` use."""
+
+
+def always(rule: Rule, roles: Callable[[Any], tuple[Role, ...]]) -> Rule:
+    """Return `rule`, asking every role of `roles(case)` first. Answer and branch are those of `rule` (law 9)."""
+
+    def asking(case: Any) -> Steps:
+        replies: dict[Role, Any] = {}
+        for role in roles(case):
+            replies[role] = yield role
+        return drive(rule(case), replies.__getitem__)
+
+    return asking
+
+
+def drive(steps: Generator[Q, Any, T], ask: Callable[[Q], Any]) -> T:
+    """Run a rule, or any generator that asks, to its end with `ask(role)`; what `ask` raises is raised here."""
+    reply = None
+    while True:
+        try:
+            question = steps.send(reply)
+        except StopIteration as stop:
+            returned: T = stop.value
+            return returned
+        reply = ask(question)
+
+
+async def adrive(steps: Generator[Q, Any, T], ask: Callable[[Q], Awaitable[Any]]) -> T:
+    """Run a rule to its end as `drive` does, awaiting each reply."""
+    reply = None
+    while True:
+        try:
+            question = steps.send(reply)
+        except StopIteration as stop:
+            returned: T = stop.value
+            return returned
+        reply = await ask(question)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What ships, and why. The verdict of a rule on one question, with all that it took into account.
+
+    Attributes:
+        answer: The answer that ships; None where there is none (an empty pool, or no candidate with an answer).
+        branch: What decided: `first`, `consensus`, `judge` or `repair`.
+        reason: A code that names the case: `empty_pool`, `no_answers`, `first`, `default`, `homogeneous`,
+            `consensus_certified`, `consensus_inapplicable`, `preference_certified`, `preference` (a judge with full
+            authority), `repair_certified`, `derivation_checked`, `derivation_agrees`.
+        certified: Whether the shipped answer carries a certificate; None where a certificate is inapplicable.
+        witness: Where in the evidence it stands, for a certified retrieval answer.
+        consensus: The majority's answer. tie: whether several classes had as many votes.
+        preference: The pool index, from 0, that the judge prefers; None if it was not asked or abstained.
+        repair: The repairer's span or the deriver's answer as it was given, certified or not.
+        consulted: The roles that were asked, in order. abstentions: for each of them that said nothing, why.
+        ranking: All pool indices, best first; see `eldgr_dspy.ranking`. `ranking[0]` may differ from `answer`.
+        notes: What one who reads the decision should know beside it, each a phrase: candidates without an answer,
+            answers that could not be told apart for certain, several certified answers, why consensus is uncertified.
+    """
+
+    answer: str | None
+    branch: Branch
+    reason: str = "default"
+    certified: bool | None = False
+    witness: Witness | None = None
+    consensus: str | None = None
+    tie: bool = False
+    preference: int | None = None
+    repair: str | None = None
+    consulted: tuple[Role, ...] = ()
+    abstentions: Mapping[Role, str] = field(default_factory=dict)
+    ranking: tuple[int, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def decide(
+    consensus: str | None,
+    preference: str | None,
+    repair: str | None,
+    certified: Callable[[str], bool | None],
+) -> Decision:
+    """Return the decision of Eq. 3 on three answers: the table itself, for one who has them all.
+
+    Args:
+        consensus: m. preference: s, or None where the judge abstains. repair: r, or None where there is none.
+        certified: The certificate: True, False, or None where it is inapplicable (a yes/no answer). It is called at
+            most once an answer, never with None or an empty string: an empty answer is uncertified.
+
+    Source: Eq. 3; the third value is ours (an inapplicable consensus is final, and nothing inapplicable overrides).
+    Answers are compared as they are; classes of answers are the caller's affair (see `eldgr_dspy.cases`).
+    """
+    three = (consensus, preference, repair)
+    marks: dict[str | None, bool | None] = {answer: certified(answer) for answer in dict.fromkeys(three) if answer}
+    m, s, r = (marks.get(answer, False) for answer in three)
+    table: dict[tuple[bool, bool, bool], tuple[Branch, str | None, str]] = {
+        # m open, s certified, r certified
+        (True, True, True): ("judge", preference, "preference_certified"),
+        (True, True, False): ("judge", preference, "preference_certified"),
+        (True, False, True): ("repair", repair, "repair_certified"),
+    }
+    unsettled = "default" if consensus else "no_answers"
+    settled = "consensus_certified" if m else "consensus_inapplicable" if m is None else unsettled
+    branch, answer, reason = table.get((m is False, s is True, r is True), ("consensus", consensus, settled))
+    return Decision(answer, branch, reason, marks.get(answer, False), consensus=consensus, repair=repair)

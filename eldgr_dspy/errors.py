@@ -1,0 +1,45 @@
+"""Every exception that the package raises on purpose.
+
+Each message is a whole sentence: what was given, what was expected, what to do. The command prints the message alone;
+a traceback from one of these is never shown to a user of the command.
+"""
+
+
+class EldgrError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class ArgumentError(EldgrError, ValueError):
+    """An argument is outside what its function accepts."""
+
+
+class PoolError(EldgrError, ValueError):
+    """A pool, or one of its rows, cannot be read."""
+
+
+class JournalError(EldgrError, ValueError):
+    """A journal line cannot be read."""
+
+
+class RunChangedError(EldgrError, ValueError):
+    """A run directory was made with another pool, prompt, model or setting."""
+
+
+class RunLockedError(EldgrError, RuntimeError):
+    """Another process is writing to the run directory."""
+
+
+class RunStoppedError(EldgrError, RuntimeError):
+    """A run stopped before its end; what it had is kept and the same command goes on."""
+
+
+class NotAskedError(EldgrError, LookupError):
+    """A rule needs a consultation that was never made; absence is not abstention."""
+
+
+class UnexecutableError(EldgrError, ValueError):
+    """An arithmetic expression is not one that may be executed, or has no value."""
+
+
+class ReplyError(EldgrError, ValueError):
+    """A role's reply has a value that it may not have, and `on_error="raise"` was asked for."""

@@ -1,0 +1,202 @@
+"""Files that are written whole or not at all, read within limits, and named so that any system accepts the name.
+
+Bytes, lines and JSON; what an object means is for `eldgr_dspy.pools` and `eldgr_dspy.journal` to say.
+"""
+
+import gzip
+import json
+import os
+import re
+import secrets
+import stat
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from eldgr_dspy.errors import PoolError
+
+MAX_LINE = 16 * 2**20
+"""The longest line that is read, in bytes."""
+
+MAX_EXPANSION = 100
+"""How many times its size on disk a compressed file may expand to, beyond the first 64 MiB."""
+
+_FREE_EXPANSION = 64 * 2**20
+_MAX_NAME = 120
+
+_FOREIGN = {
+    b"\x80": "a pickle, which is never loaded since loading one can run code",
+    b"PK\x03\x04": "a zip archive (.npz and .pt are ones), which is never unpacked",
+    b"\x93NUMPY": "a NumPy array",
+    b"PAR1": "a Parquet file, whose name has to end in .parquet",
+    b"\xff\xfe": "UTF-16 text; save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text; save it as UTF-8",
+    b"\x1f\x8b": "compressed twice; unpack it once",
+    b"BZh": "compressed by bzip2; use gzip",
+    b"\xfd7zXZ": "compressed by xz; use gzip",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd; use gzip",
+}
+"""How files begin that are no text in UTF-8, and what they are."""
+
+_UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.tmp")
+_DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for what is to become `path`: a reader, or a crash, sees the old file or the new one, never a part.
+
+    A temporary file in the same folder is written, flushed to the disk and renamed over `path`. On any error the old
+    file is left as it was and the temporary one is removed.
+    """
+    temporary = path.parent / f".{secrets.token_hex(8)}.tmp"  # not made from the name, which may be as long as allowed
+    out = temporary.open("xb")
+    try:
+        with out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove from a folder what a killed process left of `replacing`; the folder must be in nobody else's use."""
+    for path in folder.glob(".*.tmp"):
+        if _UNFINISHED.fullmatch(path.name):
+            path.unlink()
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to the disk, so that a file created or renamed in it survives a power cut."""
+    if os.name == "nt":  # where a folder cannot be opened, and a rename is flushed by the file system
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def safe_name(text: str, default: str = "pool") -> str:
+    """Return `text` as a name that every file system takes, and that cannot lead out of the folder it stands in.
+
+    Letters, digits, `.`, `-`, `+` and `_` stay, up to 120 bytes; a name that Windows keeps for a device gets a `_`.
+    """
+    name = re.sub(r"[^\w.+-]", "_", text).strip(".")
+    name = f"_{name}" if _DEVICE.match(name) else name
+    return name.encode("utf-8")[:_MAX_NAME].decode("utf-8", "ignore").rstrip(".") or default
+
+
+def require_file(path: Path) -> None:
+    """Refuse what is not a file that can be read more than once.
+
+    Raises:
+        PoolError: if there is no such file, or it is a folder, a pipe or a device.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError as error:
+        raise PoolError(f"{path}: no such file; check the name.") from error
+    except OSError as error:
+        raise PoolError(f"{path}: cannot be read ({error.strerror}); check the name and the permissions.") from error
+    except ValueError as error:
+        raise PoolError(f"{str(path)!r} is not a name that a file can have; check it.") from error
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device, and a pool is read more than once"
+        raise PoolError(f"{path}: is {what}; give a file.")
+
+
+def expansion_limit(path: Path) -> int:
+    """Return how many bytes a compressed file may expand to."""
+    return _FREE_EXPANSION + MAX_EXPANSION * path.stat().st_size
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    r"""Yield (number, line) of a plain or .gz file, counted from 1, split at `\n` alone, without line end.
+
+    A byte-order mark and a carriage return before the line end are dropped. No more than one line is in memory.
+
+    Raises:
+        PoolError: if the file cannot be read, is damaged or is no text; if a line is longer than `MAX_LINE` or a
+            compressed file expands beyond `MAX_EXPANSION`.
+    """
+    try:
+        with path.open("rb") as raw:
+            if raw.peek(2).startswith(b"\x1f\x8b"):
+                with gzip.GzipFile(fileobj=raw) as unpacked:
+                    yield from _lines(path, unpacked, expansion_limit(path))
+            else:
+                yield from _lines(path, raw, None)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise PoolError(f"{path}: the compressed file is damaged ({error}); fetch or compress it again.") from error
+    except OSError as error:
+        raise PoolError(f"{path}: cannot be read ({error.strerror or error}); check the permissions.") from error
+
+
+def _lines(path: Path, source: IO[bytes] | gzip.GzipFile, limit: int | None) -> Iterator[tuple[int, bytes]]:
+    number, total = 0, 0
+    while line := source.readline(MAX_LINE + 1):
+        number += 1
+        total += len(line)
+        if number == 1:
+            line = _first(path, line)
+        if len(line) > MAX_LINE:
+            raise PoolError(f"{path}, line {number}: longer than {MAX_LINE:,} bytes; one row a line is expected.")
+        if limit is not None and total > limit:
+            raise PoolError(
+                f"{path}: expands to more than {limit:,} bytes, {MAX_EXPANSION} times its size; "
+                "if that is meant, unpack it and give the plain file."
+            )
+        yield number, line.rstrip(b"\r\n")
+
+
+def _first(path: Path, line: bytes) -> bytes:
+    """Return the first line without a byte-order mark; refuse it where it is the beginning of anything but text."""
+    foreign = next((what for magic, what in _FOREIGN.items() if line.startswith(magic)), None)
+    if foreign:
+        raise PoolError(f"{path}: not a text file but {foreign}; a pool is JSON lines or Parquet.")
+    return line.removeprefix(b"\xef\xbb\xbf")
+
+
+def read_object(line: bytes, where: str) -> Any:
+    """Return what a line of JSON holds, an object if all is well; `where` is its place, for the message.
+
+    Raises:
+        PoolError: if it is not UTF-8, not one JSON value, nested too deeply, or if a key of an object occurs twice.
+    """
+    try:
+        return json.loads(line.decode("utf-8"), object_pairs_hook=_unique)
+    except UnicodeDecodeError as error:
+        place = error.start + 1
+        raise PoolError(
+            f"{where}: byte {place} is not UTF-8; save the file as UTF-8 (not UTF-16 or Latin-1)."
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise PoolError(
+            f"{where}: not one JSON object ({_reason(line, error)}); write one object a line, with no comma after it."
+        ) from error
+
+
+def _reason(line: bytes, error: Exception) -> str:
+    if b"\0" in line:
+        return "a NUL byte, as in UTF-16 or in a binary file"
+    if isinstance(error, RecursionError):
+        return "too deeply nested"
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at column {error.colno}"
+    return str(error).split(";")[0]  # Python's remedy for a number of 5,000 digits is not ours
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ValueError(f"the key {twice!r:.80} occurs twice")
+    return found

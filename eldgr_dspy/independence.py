@@ -1,0 +1,242 @@
+"""Whether an equation checks an answer independently of the steps that led to it.
+
+The equation must be true, hold the answer as one of its numbers, draw its other numbers from the question, its words'
+constants or what was computed without the answer, and fail for any other answer. It must not restate the steps: nothing
+in it may compute, without the answer, from all the numbers that the answer was computed from, counted as often as they
+were used. So for 18+6 = 24 neither `24+2 = 18+6+2` nor `(18*2 + 6*2)/2 = 24` nor `18 - (-6) = 24` is a check, and
+`24-6 = 18` is one. What computes the answer from other numbers must get there by another operator: `6+6+6+6 = 24`
+checks 4*6.
+
+It is a test of form: nothing here knows whether the equation says anything about the question. Numbers that fit by
+chance, steps padded with numbers that do not matter, and a number of the steps worked out from others (4*4 + 2 in the
+place of 18) are not caught. A square's repeated sum (`2+2 = 4` for 2*2) is refused although it is a check.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from fractions import Fraction
+
+from eldgr_dspy.arithmetic import Exact, Expression, Operand, Operation, parse_sides
+from eldgr_dspy.errors import UnexecutableError
+from eldgr_dspy.tracing import folded, traces
+
+Sides = tuple[Expression, ...]
+"""What stands on the sides of the equals signs of a step or of a check."""
+
+_Key = tuple[str, Exact, Exact]
+_Numbers = Counter[Exact]  # magnitudes, as often as they are used
+
+
+def fault_of_check(check: str, steps: Sequence[Sides], sources: Iterable[Exact], answer: Fraction) -> str | None:
+    """Return the sentence that says why a check is none, or None where it is one.
+
+    Args:
+        check: The equation as text that nobody vouches for.
+        steps: The steps, executed and found true.
+        sources: The numbers of the question and the constants that its words mean.
+        answer: The answer that the check must hold.
+    """
+    try:
+        known = _apart_from(answer, steps, sources) | {answer}
+        sides = _as_known(parse_sides(check), steps, known, answer)
+        values = [side.value() for side in sides]
+    except UnexecutableError as error:
+        return f"The check does not execute: {continued(error)}"
+    if len(sides) != 2:
+        return f"The check {quoted(check)} is not one equation of two sides."
+    if values[0] != values[1]:
+        return f"The check {quoted(check)} is false: its sides are {shown(values[0])} and {shown(values[1])}."
+    what = _fault_of_operands(sides, known, answer) or _fault_of_equation(sides, steps, answer)
+    return what and f"The check {quoted(check)} {what}."
+
+
+def _fault_of_operands(sides: Sides, known: Container[Exact], answer: Fraction) -> str | None:
+    operands = [operand for side in sides for operand in side.operands]
+    if not _holds(operands, answer):
+        return f"does not contain the answer {shown(answer)}"
+    stray = next((operand for operand in operands if not traces(operand, known)), None)
+    if stray is None:
+        return None
+    return f"uses {shown(stray.readings[-1])}, which neither the question nor a step apart from the answer supplies"
+
+
+def _apart_from(answer: Fraction, steps: Iterable[Sides], sources: Iterable[Exact]) -> set[Exact]:
+    """Return the numbers that are known without the answer: what a step makes of the answer cannot check it."""
+    known = set(sources)
+    for first, *_ in steps:
+        value = first.value()
+        if abs(value) != abs(answer) and all(traces(operand, known) for operand in first.operands):
+            known.add(value)
+    return known
+
+
+def _as_known(sides: Sides, steps: Iterable[Sides], known: set[Exact], answer: Fraction) -> Sides:
+    """Return the sides with `10/3` as one number where it is what the steps gave, or else if only so they can hold."""
+    given = {first.value() for first, *_ in steps} - {answer}
+    itself = {answer, -answer}
+    readings = [tuple(folded(side, values) for side in sides) for values in (given, (), given | itself, known | itself)]
+    holding = [read for read in readings if any(_holds(side.operands, answer) for side in read)]
+    tracing = (read for read in holding if all(traces(operand, known) for side in read for operand in side.operands))
+    return next(tracing, holding[0] if holding else sides)
+
+
+def _holds(operands: Iterable[Operand], answer: Fraction) -> bool:
+    return any(traces(operand, {answer}) for operand in operands)
+
+
+def _fault_of_equation(sides: Sides, steps: Iterable[Sides], answer: Fraction) -> str | None:
+    done = _operations(sides)
+    varied: list[Operation] = []
+    for other in (10 * answer + 7, answer + 1, answer - 1):
+        tried = tuple(side.replaced({answer: other}) for side in sides)
+        try:
+            holds = tried[0].value() == tried[1].value()
+            varied = varied or _operations(tried)
+        except UnexecutableError:
+            continue  # it has no value for that answer, so it does not hold either
+        if holds:
+            return f"would hold for {shown(other)} as well as for the answer"
+    if len(varied) != len(done):
+        return "could not be tried with any other answer"
+    # An operation is touched if another answer changes what it works on.
+    touched = [(now, then) for now, then in zip(done, varied, strict=True) if now[:3] != then[:3]]
+    blunt = next((now.kind for now, _ in touched if now.kind in ("//", "%")), None)
+    if blunt is not None:
+        return f"takes {blunt} of the answer, which is alike for many answers"
+    apart = [now for now, then in zip(done, varied, strict=True) if now[:3] == then[:3]]
+    if _is_independent(touched, apart, steps, answer) and not _restates(sides, Origins(steps, answer), answer):
+        return None
+    return "restates the steps; it must work back from the answer, or get there by another operator"
+
+
+def _is_independent(
+    touched: Iterable[tuple[Operation, Operation]], apart: Iterable[Operation], steps: Iterable[Sides], answer: Fraction
+) -> bool:
+    """Whether what computes the answer anew does so by other operators, or else the answer enters what no step does."""
+    taken = [operation for step in steps for operation in _operations(step)]
+    anew = _kinds_that_give(answer, apart)
+    if anew:
+        return not anew & _kinds_that_give(answer, taken)
+    keys = {_key(operation) for operation in taken}
+    return any(
+        _key(now) not in keys and not _is_idle(then) and (not _is_idle(now) or _undoes(now, keys))
+        for now, then in touched
+    )
+
+
+def _kinds_that_give(answer: Fraction, operations: Iterable[Operation]) -> set[str]:
+    return {
+        operation.kind for operation in operations if abs(operation.result) == abs(answer) and not _is_idle(operation)
+    }
+
+
+def _operations(sides: Iterable[Expression]) -> list[Operation]:
+    return [operation for side in sides for operation in side.operations()]
+
+
+def _key(operation: Operation) -> _Key:
+    """Return what an operation is, apart from the order in which a sum or a product is written."""
+    kind, left, right, _ = operation
+    return (kind, min(left, right), max(left, right)) if kind in "+*" else (kind, left, right)
+
+
+def _is_idle(operation: Operation) -> bool:
+    """Whether an operation is true of every number: with a zero or a one that leaves all or nothing of the other."""
+    kind, left, right, result = operation
+    if kind in "+-":
+        return left == 0 or right == 0
+    if kind == "%":
+        return result == left
+    return 0 in (left, right) or right == 1 or (left == 1 and kind != "/")
+
+
+def _undoes(operation: Operation, taken: set[_Key]) -> bool:
+    """Whether `5 + 0` undoes a step 5 - 5 = 0, or `5 * 1` a step 5/5 = 1, and so says more than what is always true."""
+    kind, left, right, _ = operation
+    neutral = 0 if kind in "+-" else 1
+    undone = "-" if kind in "+-" else "/"
+    return any((undone, number, number) in taken for number in (left, right) if number != neutral)
+
+
+# --- what a number was computed from ----------------------------------------------------------------------------------
+
+
+class Origins:
+    """The numbers that the answer, and each result on the way, was computed from, back to those that no step gives.
+
+    Attributes:
+        ways: What the answer was computed from, once for each operation or step that gives it.
+    """
+
+    def __init__(self, steps: Iterable[Sides], answer: Fraction) -> None:
+        """Follow every operation of the steps, in their order."""
+        self.ways: list[_Numbers] = []
+        self._answer = abs(answer)
+        self._behind: dict[Exact, _Numbers] = {}
+        for side in (side for step in steps for side in step):
+            results = [operation.result for operation in side.operations()]
+            for result, part in zip(results, side.parts(), strict=True):
+                self._add(result, part)
+            if results:
+                self._add(side.value(), side.operands)  # a sign or a percentage of the last result
+
+    def behind(self, value: Exact) -> _Numbers:
+        """Return all that a value was ever computed from; nothing where no step gives it."""
+        return self._behind.get(_size(value), _Numbers())
+
+    def _add(self, result: Exact, part: Iterable[Operand]) -> None:
+        way = _Numbers()
+        for operand in part:
+            way += self.behind(operand.value) or Counter([_size(operand.readings[-1])])
+        self._behind[_size(result)] = self.behind(result) | way
+        if _size(result) == self._answer:
+            self.ways.append(way)
+
+
+def _size(value: Exact) -> Exact:
+    return value if value >= 0 else -value
+
+
+def _restates(sides: Sides, origins: Origins, answer: Fraction) -> bool:
+    """Whether a part of the check, or a side beside one that holds the answer, draws on all that the answer does."""
+    for side, other in (sides, sides[::-1]):
+        beside = _holds(other.operands, answer)
+        for part in side.parts():
+            if beside or not _holds(part, answer):
+                drawn = _drawn(part, origins, answer)
+                if any(way <= drawn for way in origins.ways):
+                    return True
+    return False
+
+
+def _drawn(part: Iterable[Operand], origins: Origins, answer: Fraction) -> _Numbers:
+    """Return the numbers of a part, and what they were computed from; the answer stands for itself alone."""
+    drawn = _Numbers()
+    for operand in part:
+        drawn.update(_size(reading) for reading in operand.readings)
+        if abs(operand.value) != abs(answer):
+            drawn += origins.behind(operand.value)
+    return drawn
+
+
+# --- how sentences name what they are about ---------------------------------------------------------------------------
+
+
+def shown(value: Exact) -> str:
+    """Return a number as a sentence names it: exact, and cut where it is long."""
+    return _shortened(str(value))
+
+
+def quoted(text: str) -> str:
+    """Return a text as a sentence quotes it: as typed, and cut where it is long."""
+    return repr(_shortened(text.strip()))
+
+
+def continued(error: UnexecutableError) -> str:
+    """Return an error's sentence as the end of another one."""
+    sentence = str(error)
+    return sentence[0].lower() + sentence[1:]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."

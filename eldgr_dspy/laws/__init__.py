@@ -1,0 +1,243 @@
+"""The twenty laws, each stated once: its claim, what it does not claim, and, for a rule, how it is tried.
+
+    LAWS                                      every law, in order; a number with several names has an entry for each
+    LAW["default_is_consensus"]               one of them
+    law.check(Subject(rule).settle(trial))    whether it had anything to say of it; raises `LawBroken` if it is broken
+
+Laws 18 to 20 are about the selector, and are tried where there is one. Nothing here draws an example or calls an LM:
+`eldgr_dspy.testing` does the one, a trial holds what an LM would say. Standard library alone. Source: what the paper
+says of its rule, made exact; the names and the third value (inapplicable) are ours.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import indent
+
+import eldgr_dspy.laws.statements as tried
+from eldgr_dspy.laws.statements import Finding
+from eldgr_dspy.laws.trials import Outcome, describe, shipped
+
+Statement = Callable[[Outcome], Finding | None]
+"""Tries a law on what a rule did; None where it has nothing to say of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A law.
+
+    Attributes:
+        number: As in the list of laws, from 1. name: as a test of it is called.
+        claim: What it says, in one sentence. disclaims: what it does not say, though one might read it so.
+        statement: How it is tried on a rule; None for a law about the selector.
+    """
+
+    number: int
+    name: str
+    claim: str
+    disclaims: str
+    statement: Statement | None = None
+
+    def check(self, outcome: Outcome) -> bool:
+        """Return whether the law has anything to say of what a rule did.
+
+        Raises:
+            LawBroken: It has, and demands something else.
+        """
+        found = self.statement(outcome) if self.statement else None
+        if found is not None and not found.holds:
+            raise LawBroken(self, outcome, found)
+        return found is not None
+
+
+class LawBroken(AssertionError):
+    """A rule does what a law forbids; the message is the trial, what the rule shipped, and what the law demands."""
+
+    def __init__(self, law: Law, outcome: Outcome, found: Finding, others: Sequence[str] = ()) -> None:
+        self.law, self.outcome, self.found = law, outcome, found
+        lines = [*describe(outcome), ("demanded", found.demanded)]
+        if found.other is not None:
+            lines.append(("but there", shipped(found.other)))
+        told = "\n".join(f"  {heading:12}{indent(text, ' ' * 14).lstrip()}" for heading, text in lines)
+        end = f"\n\nBroken too: {', '.join(others)}." if others else ""
+        super().__init__(f"Law {law.number}, {law.name}, is broken. {law.claim}\n\n{told}{end}")
+
+    def also(self, others: Sequence[str]) -> "LawBroken":
+        """Return the same with the names of other laws that the rule breaks."""
+        return LawBroken(self.law, self.outcome, self.found, others)
+
+
+LAWS: tuple[Law, ...] = (
+    Law(
+        1,
+        "certified_consensus_is_final",
+        "In retrieval a certified consensus ships, whatever any role would reply, and nobody is asked.",
+        "That it is right: a certificate states an occurrence, and the majority or the passage may be wrong.",
+        tried.certified_consensus_is_final,
+    ),
+    Law(
+        1,
+        "inapplicable_consensus_is_final",
+        "In retrieval a consensus to which no certificate applies (a yes or no) ships, and nobody is asked.",
+        "That it is right, or that the evidence speaks for it.",
+        tried.inapplicable_consensus_is_final,
+    ),
+    Law(
+        2,
+        "no_correct_certified_consensus_is_overridden",
+        "A consensus that is right and certified is not replaced by a wrong answer.",
+        "That no right consensus is lost: one without a certificate may be.",
+        tried.no_correct_certified_consensus_is_overridden,
+    ),
+    Law(
+        3,
+        "override_needs_a_certificate",
+        "What ships in the place of consensus carries a certificate; in arithmetic, a checked derivation.",
+        "That it is an improvement: a certified answer may be wrong.",
+        tried.override_needs_a_certificate,
+    ),
+    Law(
+        4,
+        "certified_preference_outranks_repair",
+        "In retrieval, where consensus is uncertified and the judge's preference certified, the preference ships,"
+        " whatever the repairer would say.",
+        "That the preference is better than the repair.",
+        tried.certified_preference_outranks_repair,
+    ),
+    Law(
+        5,
+        "repair_only_when_neither_is_certified",
+        "In retrieval a repair ships only where neither consensus nor the judge's preference is certified.",
+        "That a repair ships wherever this is so: it has to be certified itself.",
+        tried.repair_only_when_neither_is_certified,
+    ),
+    Law(
+        6,
+        "default_is_consensus",
+        "Where nothing else carries what may override, consensus ships.",
+        "That consensus is right, or that there is one.",
+        tried.default_is_consensus,
+    ),
+    Law(
+        7,
+        "answer_is_consensus_preference_or_repair",
+        "What ships is consensus, the judge's preference or the repair, and the branch says which.",
+        "That it is the best of them, or that a repair is among the candidates.",
+        tried.answer_is_consensus_preference_or_repair,
+    ),
+    Law(
+        8,
+        "the_cases_partition",
+        "Exactly one case of Eq. 3 holds, whatever the three certificates are (true, false, inapplicable), and it"
+        " decides.",
+        "That these cases are the right ones.",
+        tried.the_cases_partition,
+    ),
+    Law(
+        9,
+        "lazy_equals_always",
+        "Asking only what can still matter and asking every role first come to the same answer and branch.",
+        "The same cost, or the same record of who was consulted.",
+        tried.lazy_equals_always,
+    ),
+    Law(
+        10,
+        "judges_differ_only_where_admissible",
+        "Two judges change what ships only where consensus is uncertified and a preference is certified; in"
+        " arithmetic never.",
+        "Which of the two judges is right.",
+        tried.judges_differ_only_where_admissible,
+    ),
+    Law(
+        11,
+        "a_regression_needs_a_certified_wrong_answer",
+        "Where a wrong answer replaces a right consensus, the wrong answer is certified.",
+        "That there is no regression: a certificate does not make an answer right.",
+        tried.a_regression_needs_a_certified_wrong_answer,
+    ),
+    Law(
+        12,
+        "evidence_order_and_duplicates_do_not_matter",
+        "The same passages in another order, or some of them twice, certify the same and ship the same class by the"
+        " same branch.",
+        "The same witness, or the same replies of an LM that reads the passages.",
+        tried.evidence_order_and_duplicates_do_not_matter,
+    ),
+    Law(
+        12,
+        "more_evidence_never_uncertifies",
+        "An answer that some passages certify is certified by these and more, and a final consensus stays final.",
+        "That an override stays one: more evidence may certify consensus.",
+        tried.more_evidence_never_uncertifies,
+    ),
+    Law(
+        13,
+        "scores_never_cross_strata",
+        "Whatever the scores are, the ranking has every supported candidate before every other, and what ships is of"
+        " the same stratum.",
+        "That scores are meaningless: within a stratum they rank.",
+        tried.scores_never_cross_strata,
+    ),
+    Law(
+        14,
+        "ties_go_to_the_earliest",
+        "Consensus is the class with the most votes and, of several with as many, that of the earliest candidate.",
+        "That the earliest is likelier to be right.",
+        tried.ties_go_to_the_earliest,
+    ),
+    Law(
+        14,
+        "candidate_order_does_not_matter",
+        "Where there is no tie, the same candidates in another order ship the same class by the same branch.",
+        "The same spelling, or anything where votes or, under `stratum`, scores are equal: the earliest is taken.",
+        tried.candidate_order_does_not_matter,
+    ),
+    Law(
+        14,
+        "spelling_within_a_class_does_not_matter",
+        "Of a class the earliest certified spelling ships, else the earliest; whose spelling it is does not matter.",
+        "That two spellings are certified alike.",
+        tried.spelling_within_a_class_does_not_matter,
+    ),
+    Law(
+        15,
+        "failed_judge_equals_silent_judge",
+        "A judge whose call failed, or whose reply is not one, changes as much as a judge that is silent.",
+        "That failures cost nothing: they are counted, and under `on_error='raise'` they are errors.",
+        tried.failed_judge_equals_silent_judge,
+    ),
+    Law(
+        16,
+        "unchecked_derivation_changes_nothing",
+        "In arithmetic a derivation that does not pass its check ships what a silent deriver would have shipped.",
+        "That a checked derivation is right: it executes, and may answer another question.",
+        tried.unchecked_derivation_changes_nothing,
+    ),
+    Law(
+        17,
+        "homogeneous_pools_consult_no_judge",
+        "Where all candidates that answer agree, no judge is asked.",
+        "That nobody is: a repairer or deriver may be, by the setting `homogeneous`.",
+        tried.homogeneous_pools_consult_no_judge,
+    ),
+    Law(
+        18,
+        "sync_equals_async_equals_batch_equals_replay",
+        "However a selector is called (sync, async, in a batch, from a journal), the same replies come to the same"
+        " decision.",
+        "That an LM replies the same twice.",
+    ),
+    Law(
+        19,
+        "no_lm_text_breaks_a_law",
+        "Whatever text or JSON an LM returns, laws 1 to 8 hold of what ships.",
+        "That such a reply is understood: it is mostly an abstention.",
+    ),
+    Law(
+        20,
+        "no_optimizer_breaks_a_law",
+        "Compiling, saving, loading, copying a selector or swapping its LM changes no law.",
+        "That a compiled selector is better.",
+    ),
+)
+LAW: Mapping[str, Law] = {law.name: law for law in LAWS}
+"""The laws by name."""

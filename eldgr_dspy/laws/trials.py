@@ -1,0 +1,271 @@
+"""One question as a law tries it: what is asked, what every role would reply, what is varied, and what came of it.
+
+A trial is plain data, drawn by `eldgr_dspy.testing` or written by hand; a `Subject` is the rule that is tried, over a
+case of its own if it has one. The laws themselves are in `eldgr_dspy.laws`. Standard library alone.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from inspect import isgenerator
+from typing import Any
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Certificate, Passage
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
+from eldgr_dspy.decision import Choice, Decision, Rule, drive
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.words import ROLES, Branch, Role, Task
+
+SILENT = Abstention("silent")
+MOST_ASKED = 100
+"""A rule that asks more often than this on one question is taken not to end."""
+
+OwnCertificate = Callable[[str, tuple[Passage, ...]], bool | None]
+"""A certificate of a user's own: answer and passages to True, False, or None where it does not apply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A question under settings, what each role would reply to it, and what a law varies.
+
+    Attributes:
+        question: The question with its pool and evidence. settings: the choices that a rule leaves open.
+        replies: What each role would reply if it were asked; a role that is absent is silent.
+        gold: The right answer, for the laws that speak of right and wrong; empty where none is known.
+        other_judge: What another judge would reply. failure: an abstention whose reason is a failed call.
+        other_scores: Other scores of the same judge, one a candidate; empty for none.
+        more: Passages that are added to the evidence.
+        evidence_order: The passages in another order, by index, each at least once; empty for the same order.
+        pool_order: The candidates in another order, a permutation of the indices; empty for the same order.
+    """
+
+    question: Question
+    settings: Settings = field(default_factory=Settings)
+    replies: Mapping[Role, Reply] = field(default_factory=dict)
+    gold: str = ""
+    other_judge: Reply = SILENT
+    failure: Abstention = SILENT
+    other_scores: tuple[float, ...] = ()
+    more: tuple[Passage, ...] = ()
+    evidence_order: tuple[int, ...] = ()
+    pool_order: tuple[int, ...] = ()
+
+    def reply(self, role: Role) -> Reply:
+        """Return what a role would reply."""
+        return self.replies.get(role, SILENT)
+
+    def replying(self, role: Role, reply: Reply) -> "Trial":
+        """Return the same trial in which a role replies otherwise."""
+        return replace(self, replies={**self.replies, role: reply})
+
+    def with_evidence(self, passages: tuple[Passage, ...]) -> "Trial":
+        """Return the same trial on other evidence."""
+        return replace(self, question=replace(self.question, passages=passages))
+
+    def with_answers(self, answers: tuple[str | None, ...]) -> "Trial":
+        """Return the same trial on a pool of other answers."""
+        return replace(self, question=replace(self.question, answers=answers))
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is held to the laws: a rule, and the case that it is asked about (classes, certificates, ranking)."""
+
+    rule: Rule
+    case: Callable[[Question, Settings], Case] = Case
+
+    def settle(self, trial: Trial) -> "Outcome":
+        """Return what the rule does on a trial, asking only what it asks.
+
+        Raises:
+            ArgumentError: The rule is no generator, asks for something that is no role, does not come to an end, or
+                returns something that is no `Choice` of a string or None.
+        """
+        case = self.case(trial.question, trial.settings)
+        asked: list[Role] = []
+        steps = self.rule(case)
+        if not isgenerator(steps):
+            raise ArgumentError(
+                f"rule(case) returned {steps!r:.80}; a rule is a generator function: it yields the roles that it asks,"
+                " and one that asks nobody begins with `yield from ()`."
+            )
+        choice = drive(steps, partial(_ask, trial, asked))
+        if not isinstance(choice, Choice):
+            raise ArgumentError(f"The rule returned {choice!r:.80}; expected Choice(branch, answer).")
+        if not isinstance(choice.answer, str | None):
+            raise ArgumentError(
+                f"The rule ships {choice.answer!r:.80}; an answer is a string, or None where there is none."
+            )
+        replies: dict[Role, Reply] = {role: trial.reply(role) for role in asked}
+        return Outcome(self, trial, case, case.record(choice, replies), tuple(asked))
+
+
+def _ask(trial: Trial, asked: list[Role], role: Any) -> Reply:
+    if role not in ROLES:
+        raise ArgumentError(f"The rule asked {role!r:.80}; a role is one of {', '.join(ROLES)}.")
+    if len(asked) == MOST_ASKED:
+        raise ArgumentError(f"The rule asked {MOST_ASKED} times about one question and did not end; ask a role once.")
+    asked.append(role)
+    return trial.reply(role)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a rule did on a trial: the case as it stood, the whole decision, and which roles it asked, in order.
+
+    The rest is what a law may ask about it: of the roles' replies too, whether or not the rule asked for them.
+    """
+
+    subject: Subject
+    trial: Trial
+    case: Case
+    decision: Decision
+    asked: tuple[Role, ...]
+
+    def again(self, trial: Trial) -> "Outcome":
+        """Return what the same rule does on another trial."""
+        return self.subject.settle(trial)
+
+    @property
+    def task(self) -> Task:
+        """The declared task."""
+        return self.case.task
+
+    @property
+    def answer(self) -> str | None:
+        """What ships."""
+        return self.decision.answer
+
+    @property
+    def branch(self) -> Branch:
+        """What decided, by the rule's own word."""
+        return self.decision.branch
+
+    @property
+    def consensus(self) -> str | None:
+        """The majority's answer."""
+        return self.case.consensus
+
+    @property
+    def mark(self) -> bool | None:
+        """The certificate of consensus."""
+        return self.case.certified(self.case.consensus)
+
+    @property
+    def stated(self) -> str | None:
+        """The candidate that the judge's reply names."""
+        return self.case.stated(self.trial.reply("judge"))
+
+    @property
+    def preference(self) -> str | None:
+        """What the judge's reply comes to under the settings."""
+        return self.case.preferred(self.trial.reply("judge"))
+
+    @property
+    def repair(self) -> str | None:
+        """What the repairer's reply comes to, or the deriver's checked one; None where neither may be asked."""
+        if not self.case.repairable:
+            return None
+        if self.task == "retrieval":
+            return self.case.repaired(self.trial.reply("repairer"))
+        return self.case.derived(self.trial.reply("deriver"))
+
+    def alike(self, one: str | None, other: str | None) -> bool:
+        """Whether two answers are the same, or vote together."""
+        return one == other or self.case.same(one, other)
+
+    def keeps(self, answer: str | None) -> bool:
+        """Whether an answer is consensus, or votes with it."""
+        return self.alike(answer, self.consensus)
+
+    def supports(self, answer: str | None) -> bool:
+        """Whether an answer has what its task asks for: a certificate, or a checked derivation."""
+        if self.task == "retrieval":
+            return self.case.certified(answer) is True
+        derived = self.case.derived(self.trial.reply("deriver"))
+        return derived is not None and self.alike(answer, derived)
+
+    def admits(self, answer: str | None) -> bool:
+        """Whether an answer has what it takes to replace consensus: it is another one, and supported."""
+        return answer is not None and not self.keeps(answer) and self.supports(answer)
+
+    def agrees(self, other: "Outcome") -> bool:
+        """Whether another outcome ships the same class of answers by the same branch."""
+        return self.branch == other.branch and self.alike(self.answer, other.answer)
+
+
+class CertifiedBy(Case):
+    """A case whose certificates are those of a user's own function; it is never asked about an empty answer."""
+
+    def __init__(self, question: Question, settings: Settings | None = None, *, certificate: OwnCertificate) -> None:
+        super().__init__(question, settings)
+        self._own = certificate
+
+    def _certify(self, answer: str | None) -> Certificate:
+        if answer not in self._sought:
+            self._sought[answer] = self._said(answer) if answer and answer.strip() else Certificate(False, "empty")
+        return self._sought[answer]
+
+    def _said(self, answer: str) -> Certificate:
+        value = self._own(answer, self._evidence_apart_from(self._key(answer)).passages)
+        if not (value is None or isinstance(value, bool)):
+            raise ArgumentError(
+                f"certificate({answer!r:.60}, ...) returned {value!r:.60}; a certificate is True, False, or None where"
+                " it does not apply."
+            )
+        return Certificate(value, "by a certificate of one's own")
+
+
+def describe(outcome: Outcome) -> Iterator[tuple[str, str]]:
+    """Yield what a reader needs to follow an outcome by hand, as pairs of a heading and a text."""
+    case, question = outcome.case, outcome.trial.question
+    yield "question", f"{question.text!r} ({question.task})"
+    yield "candidates", "\n".join(f"{i}: {answer!r}" for i, answer in enumerate(question.answers)) or "none"
+    if question.texts:
+        yield "texts", "\n".join(f"{i}: {text!r}" for i, text in enumerate(question.texts))
+    if question.passages or question.task == "retrieval":
+        yield "evidence", "\n".join(map(_passage, question.passages)) or "none"
+    yield "settings", _settings(outcome.trial.settings)
+    for role in dict.fromkeys((*case.roles(), *outcome.asked)):
+        yield role, _reply(outcome.trial.reply(role))
+    yield "consensus", _marked(case, case.consensus)
+    yield "asked", ", ".join(outcome.asked) or "nobody"
+    yield "shipped", shipped(outcome)
+
+
+def shipped(outcome: Outcome) -> str:
+    """Return in words what ships, by which branch and with what certificate."""
+    return f"{_marked(outcome.case, outcome.answer)}, by branch {outcome.branch}"
+
+
+def _marked(case: Case, answer: str | None) -> str:
+    if answer is None or case.task == "arithmetic":
+        return repr(answer)
+    words = {True: "certified", False: "uncertified", None: "certificate inapplicable"}
+    return f"{answer!r} ({words[case.certified(answer)]})"
+
+
+def _passage(passage: Passage) -> str:
+    return f"{passage.title!r}: {passage.text!r}" if passage.title else repr(passage.text)
+
+
+def _settings(settings: Settings) -> str:
+    default, names = Settings(), ("certificate", "derivation", "consult", "homogeneous", "preference")
+    given = {name: getattr(settings, name) for name in names}
+    changed = [f"{name}={value!r}" for name, value in given.items() if value != getattr(default, name)]
+    return ", ".join(changed) or "the defaults"
+
+
+def _reply(reply: Reply) -> str:
+    match reply:
+        case Verdict(preferred, scores):
+            return f"prefers candidate {preferred}" + (f", scores {list(scores)}" if scores is not None else "")
+        case Repair(answer):
+            return f"gives {answer!r}"
+        case Derivation(steps, answer, check):
+            shown = "; ".join(f"{step.expression} = {step.value}" for step in steps) or "no steps"
+            return f"derives {answer!r} by {shown}, and checks {check!r}"
+        case Abstention(reason):
+            return "abstains" if reason == SILENT.reason else f"abstains: {reason!r}"

@@ -1,0 +1,217 @@
+"""Scoring by words alone: how far passages, or executed equations, support each candidate.
+
+This is all that the embedded judge knows. It is a floor that any LM must beat: no meaning is read, no gold answer is
+seen, nothing is learned and nothing is sampled. It is not a certificate: a score of 1 says that words coincide.
+Everything here is a pure function of its arguments, takes any text, and needs the standard library alone. The formulas
+are ours. The stop words are English; text in another language is scored, only worse.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from eldgr_dspy.answers import is_polar, numeric_equal
+from eldgr_dspy.consultations import split_candidate
+from eldgr_dspy.derivations import true_equations
+
+SOURCES = 3
+"""How many passages must hold an answer before `triang` is 1: M in the paper's channel."""
+
+_STOP = (
+    "a about after all also an and are as at be been before being between both but by can could did do does during"
+    " each few for from had has have he her him his how i if in into is it its many more most much name named no not of"
+    " on one or other our over same she should so some such than that the their them then there these they this those"
+    " to under was we were what when where which who whom whose why will with would you your"
+)
+STOP_WORDS = frozenset(_STOP.split())
+"""Words that say nothing of what a text is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How far one candidate is supported.
+
+    Attributes:
+        scalar: The mean of the signals that could be measured, in [0, 1]; 0 where none could.
+        logic: The share of the stated equations that are true; None where no equation is stated or none was looked for.
+        fact: The share, weighted by rarity, of the candidate's words that stand in the evidence; None without evidence.
+        triang: How many different passages hold the answer, over `SOURCES`, at most 1; None without evidence.
+    """
+
+    scalar: float
+    logic: float | None = None
+    fact: float | None = None
+    triang: float | None = None
+
+
+def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -> list[Support] | None:
+    """Return the support of every candidate, in order; None where there is nothing to measure by.
+
+    Args:
+        question: The question as asked.
+        evidence: Passages as `show_passage` shows them. With at least one word of evidence the candidates are held
+            against it; with none, against arithmetic.
+        candidates: Candidates as `show_candidate` shows them.
+    """
+    library = Library(evidence)
+    with_evidence = bool(library.sentences)
+    score = partial(_by_evidence, question, library) if with_evidence else partial(_by_arithmetic, question)
+    scored = {shown: score(*split_candidate(shown)) for shown in dict.fromkeys(candidates)}
+    measured = with_evidence or any(found.logic is not None for found in scored.values())
+    return [scored[shown] for shown in candidates] if measured else None
+
+
+def _mean(signals: Iterable[float | None]) -> float:
+    """Return the mean of the signals that were measured; 0 where none was."""
+    measured = [signal for signal in signals if signal is not None]
+    return min(1.0, sum(measured) / len(measured)) if measured else 0.0
+
+
+# --- words and their weights ------------------------------------------------------------------------------------------
+
+WORD = re.compile(r"\w+")
+_YES_NO = re.compile(r"\W*(?:are|is|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE)
+# A blank after . ! or ? ends a sentence, unless an initial or abbreviation stands before it or a small letter after.
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b\w\.)(?<!\b(?:St|Dr|Mr|Ms|Jr|Sr|vs|No)\.)[ \t]+(?=[^a-z\s])")
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, in order and case-folded."""
+    return list(map(str.casefold, WORD.findall(text)))
+
+
+def content(words: Iterable[str]) -> set[str]:
+    """Return the words that are not stop words; all of them, if there is no other."""
+    found = set(words)
+    return (found - STOP_WORDS) or found
+
+
+def sentences_of(passage: str) -> Iterator[str]:
+    """Yield the sentences of a passage in order; none crosses a line, hence none joins a title to its text."""
+    for line in passage.split("\n"):
+        yield from _SENTENCE_END.split(line)
+
+
+def is_yes_no(question: str) -> bool:
+    """Say whether the question opens as one that is answered by yes or no."""
+    return _YES_NO.match(question) is not None
+
+
+def offers_a_choice(question: str) -> bool:
+    """Say whether the question names its own answers, as in 'Which band is older, Muse or The Raconteurs?'."""
+    _, found, last = question.rpartition(" or ")
+    return bool(found) and last.lstrip("\"'“ ")[:1].isupper()
+
+
+class Library:
+    """The words of some passages: sentence by sentence, passage by passage, and how rare each of them is."""
+
+    def __init__(self, passages: Sequence[str]) -> None:
+        self.sentences: list[str] = []  # words joined and framed by one blank, so that a phrase is found whole
+        self.source: list[int] = []  # the passage of each sentence
+        self.in_sentence: list[set[str]] = []
+        self.in_passage: list[set[str]] = []
+        self.holding: dict[str, list[int]] = {}  # word -> the sentences that hold it
+        for text in dict.fromkeys(passages):
+            self._shelve(text)
+        self._passages_with = Counter(word for words in self.in_passage for word in words)
+
+    def _shelve(self, text: str) -> None:
+        all_words: set[str] = set()
+        for words in filter(None, map(words_of, sentences_of(text))):
+            distinct = set(words)
+            for word in distinct:
+                self.holding.setdefault(word, []).append(len(self.sentences))
+            self.sentences.append(f" {' '.join(words)} ")
+            self.source.append(len(self.in_passage))
+            self.in_sentence.append(distinct)
+            all_words |= distinct
+        self.in_passage.append(all_words)
+
+    def rarity(self, word: str) -> float:
+        """Return the inverse document frequency that BM25 uses; positive for every word."""
+        n, holding = len(self.in_passage), self._passages_with[word]
+        return math.log1p((n - holding + 0.5) / (holding + 0.5))
+
+    def weight(self, words: Iterable[str]) -> float:
+        """Return the sum of the words' rarities."""
+        return math.fsum(map(self.rarity, words))
+
+    def share(self, part: Iterable[str], whole: Iterable[str]) -> float:
+        """Return the weight of a part over that of its whole, which is not empty, in [0, 1]."""
+        return min(1.0, self.weight(part) / self.weight(whole))
+
+    def occurrences(self, words: Sequence[str]) -> list[int]:
+        """Return the sentences in which the words stand one after the other."""
+        if not words:
+            return []
+        rarest = min((self.holding.get(word, []) for word in set(words)), key=len)
+        phrase = f" {' '.join(words)} "
+        return [number for number in rarest if phrase in self.sentences[number]]
+
+
+# --- the judge: support by evidence, or by arithmetic -----------------------------------------------------------------
+
+
+def _by_evidence(question: str, library: Library, text: str, answer: str) -> Support:
+    """Score by four equal signals: coverage, occurrence and company of the answer, and coverage of the reasoning."""
+    asked = content(words_of(question))
+    said = content(words_of(text)) - asked
+    grounded = library.share((word for word in said if word in library.holding), said) if said else None
+    if is_polar(answer):
+        fits = is_yes_no(question)
+        return Support(_mean([grounded] if fits else [0.0, 0.0, 0.0, grounded]), fact=grounded)
+    words = words_of(answer)
+    if not words:
+        return Support(0.0)
+    covered, sentences = _coverage(library, content(words)), library.occurrences(words)
+    company = _company(library, asked, content(words), sentences, repeats=not offers_a_choice(question))
+    return Support(
+        scalar=_mean([covered, float(bool(sentences)), company, grounded]),
+        fact=_mean([covered, grounded]),
+        triang=min(1.0, len(_sources(library, sentences)) / SOURCES),
+    )
+
+
+def _coverage(library: Library, words: set[str]) -> float:
+    """Return the share of the words that stands in that passage which holds most of them."""
+    return max(library.share(words & passage, words) for passage in library.in_passage)
+
+
+def _sources(library: Library, sentences: Iterable[int]) -> set[int]:
+    return {library.source[number] for number in sentences}
+
+
+def _company(library: Library, asked: set[str], words: set[str], sentences: list[int], repeats: bool) -> float:
+    """Return how much of the question stands beside the answer: half for its sentence, half for its passage, at best.
+
+    An answer that only repeats words of the question keeps no company, unless the question offers it as a choice.
+    """
+    rest = asked - words
+    if not rest or not sentences or (repeats and words <= asked):
+        return 0.0
+    wide = {source: library.share(rest & library.in_passage[source], rest) for source in _sources(library, sentences)}
+    near = ((number, library.share(rest & library.in_sentence[number], rest)) for number in sentences)
+    return max((share + wide[library.source[number]]) / 2 for number, share in near)
+
+
+_FIGURE = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?")
+_RESULT = re.compile(r"=[ \t]?[$£€]?(-?[0-9][0-9,]*(?:\.[0-9]+)?)")
+
+
+def _by_arithmetic(question: str, text: str, answer: str) -> Support:
+    """Score by three equal signals: true equations, figures of the question used, the last result as the answer."""
+    true, stated = true_equations(text)
+    if not stated:
+        return Support(0.0)
+    asked, results = _figures(question), _RESULT.findall(text)
+    used = len(asked & _figures(text)) / len(asked) if asked else None
+    ends = float(bool(results) and numeric_equal(answer, [results[-1]]))
+    return Support(_mean([true / stated, used, ends]), logic=true / stated)
+
+
+def _figures(text: str) -> set[float]:
+    return {float(figure.replace(",", "")) for figure in _FIGURE.findall(text)}

@@ -1,0 +1,301 @@
+"""Pools: questions with frozen candidates, evidence and gold answers, read row by row from JSONL, .gz or Parquet.
+
+A pool is validated whole before anything is done with it, and never held in memory: `open_pool` reads every row once
+to validate and to hash it, and `Pool.rows` reads them again, each checked to be the one that was hashed. The hash is of
+the content, so that it is the same for the same rows in any of the formats.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+
+from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.files import MAX_LINE, expansion_limit, read_lines, read_object, replacing, require_file
+from eldgr_dspy.rows import CandidateRow, PassageRow, Row, schema, validate
+from eldgr_dspy.words import Task
+
+__all__ = ["SUFFIXES", "Pool", "Row", "open_pool", "open_pools", "pool_name", "schema", "write_pool"]
+
+SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
+
+_Kind = Literal["jsonl", "gz", "parquet"]
+
+_PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".pt", ".pth")
+_DIGEST = 8  # bytes of a row's digest that are remembered, to see that a row is still the one that was hashed
+_BATCH = 16  # rows of a Parquet file in memory at once
+_SEPARATORS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}  # where other readers may split lines
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A pool on disk that has been read through once.
+
+    Attributes:
+        name: The file's name without .jsonl, .gz or .parquet. path: the file.
+        n: How many rows. task: that of all rows. sha256: the content hash, in hexadecimal.
+        missing: How many candidates have no answer.
+        digests: The first eight bytes of each row's digest.
+    """
+
+    name: str
+    path: Path
+    n: int
+    task: Task
+    sha256: str
+    missing: int
+    digests: bytes = field(repr=False)
+
+    def rows(self, limit: int | None = None) -> Iterator[Row]:
+        """Yield the rows in the file's order, the first `limit` of them; one at a time is in memory.
+
+        Raises:
+            PoolError: if the file is no longer what it was when the pool was opened.
+        """
+        seen = 0
+        for where, row in islice(_read(self.path), limit):
+            if row.digest()[:_DIGEST] != self.digests[seen : seen + _DIGEST]:
+                raise self._changed(where)
+            seen += _DIGEST
+            yield row
+        if seen < len(self.digests) and (limit is None or seen < limit * _DIGEST):
+            raise self._changed("end")
+
+    def _changed(self, where: str) -> PoolError:
+        return PoolError(f"{self.path}, {where}: changed since the pool was opened; restore the file and start again.")
+
+
+def open_pool(path: str | Path) -> Pool:
+    """Read a pool through once, validate every row, and return it with its content hash.
+
+    Raises:
+        PoolError: naming the file, the line, the field, what was found, what was expected and what to do.
+    """
+    path = Path(path)
+    census = _Census(path)
+    for where, row in _read(path):
+        census.take(where, row)
+    _refuse_twins(path, census.twins())
+    return census.pool()
+
+
+def open_pools(paths: Sequence[str | Path]) -> list[Pool]:
+    """Open several pools, whose names must differ since results are filed under them."""
+    if isinstance(paths, str):
+        raise ArgumentError(f"{paths!r} is one path; give a list of them.")
+    seen: dict[str, Path] = {}
+    for path in map(Path, paths):
+        other = seen.setdefault(pool_name(path), path)
+        if other is not path:
+            raise ArgumentError(f"{other} and {path} are both named {pool_name(path)!r}; rename one of the files.")
+    return [open_pool(path) for path in paths]
+
+
+def write_pool(path: str | Path, rows: Iterable[Row]) -> Pool:
+    """Write `rows` to `path` in the format of its name, whole or not at all, and return the pool that it is now.
+
+    A file that was there stays as it was until the new one is whole, and for good if anything is wrong.
+
+    Raises:
+        PoolError: if the rows are no pool (none, two tasks, an id twice), or the name states no known format.
+        OSError: if they cannot be written.
+    """
+    path = Path(path)
+    census, kind = _Census(path), _kind(path)
+    with replacing(path) as out:
+        if kind == "parquet":
+            _write_parquet(path, out, census.taking(rows))
+        elif kind == "gz":
+            with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed:  # the same rows, the same bytes
+                packed.writelines(_lines(path, census.taking(rows)))
+        else:
+            out.writelines(_lines(path, census.taking(rows)))
+        census.refuse_twins()
+        pool = census.pool()
+    return pool
+
+
+def pool_name(path: Path) -> str:
+    """Return the name of a pool: the file's without .gz and .jsonl or .parquet, what is not Unicode in it replaced."""
+    name = path.name.removesuffix(".gz")
+    name = name.removesuffix(".jsonl").removesuffix(".parquet") or path.name
+    return os.fsencode(name).decode("utf-8", "replace")
+
+
+class _Census:
+    """What is learnt of a pool from one passage over its rows: a few bytes a row."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._task: Task | None = None
+        self._content, self._missing = hashlib.sha256(), 0
+        self._digests, self._ids = bytearray(), array("q")
+
+    def take(self, where: str, row: Row) -> None:
+        """Take the next row. Raises `PoolError` where its task is another than that of the rows before."""
+        if self._task not in (None, row.task):
+            raise PoolError(
+                f"{self._path}, {where}, id {row.id!r}: task is {row.task!r} and was {self._task!r} before; "
+                "one task a pool: split the file."
+            )
+        self._task = row.task
+        digest = row.digest()
+        self._content.update(digest)
+        self._digests += digest[:_DIGEST]
+        self._ids.append(hash(row.id))
+        self._missing += sum(1 for candidate in row.candidates if not (candidate.answer or "").strip())
+
+    def taking(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Take the rows that pass through."""
+        for number, row in enumerate(rows, start=1):
+            self.take(f"row {number}", row)
+            yield row
+
+    def twins(self) -> list[tuple[int, int]]:
+        """Return pairs of indices of rows whose ids have the same hash, first pairs first, a thousand at most."""
+        ids = np.frombuffer(self._ids, dtype=np.int64)
+        order = np.argsort(ids, kind="stable")
+        after = np.flatnonzero(ids[order[1:]] == ids[order[:-1]]) + 1
+        after = after[np.argsort(order[after])][:1_000]
+        return [(int(order[place - 1]), int(order[place])) for place in after]
+
+    def refuse_twins(self) -> None:
+        """Raise `PoolError` where two ids have the same hash; that two different ones do is beyond all likelihood."""
+        for first, second in self.twins()[:1]:
+            raise PoolError(f"{self._path}: rows {first + 1} and {second + 1} have the same id; make ids unique.")
+
+    def pool(self) -> Pool:
+        """Return the pool whose rows these were. Raises `PoolError` if there were none."""
+        if self._task is None:
+            raise PoolError(f"{self._path}: no rows; a pool has at least one question.")
+        digests, sha256 = bytes(self._digests), self._content.hexdigest()
+        return Pool(pool_name(self._path), self._path, len(self._ids), self._task, sha256, self._missing, digests)
+
+
+def _refuse_twins(path: Path, twins: Sequence[tuple[int, int]]) -> None:
+    """Raise for an id that occurs twice. Ids are remembered by hash alone; only a suspicion reads the file again."""
+    if not twins:
+        return
+    wanted = {index for pair in twins for index in pair}
+    found = {index: (where, row.id) for index, (where, row) in enumerate(_read(path)) if index in wanted}
+    for (first, one), (second, other) in ((found[i], found[j]) for i, j in twins):
+        if one == other:
+            raise PoolError(f"{path}: id {one!r} stands in {first} and in {second}; make ids unique.")
+
+
+def _kind(path: Path) -> _Kind:
+    """Return the format that a file's name states."""
+    name = path.name
+    if name.removesuffix(".gz").lower().endswith(_PICKLES):
+        raise PoolError(
+            f"{path}: pickles and archives of them are never loaded, since loading one can run code; "
+            f"export the rows as {SUFFIXES[0]}."
+        )
+    if name.endswith(".parquet"):
+        return "parquet"
+    if name.endswith((".jsonl", ".gz")):
+        return "gz" if name.endswith(".gz") else "jsonl"
+    raise PoolError(f"{path}: the format is not known by its name; use one of {', '.join(SUFFIXES)}.")
+
+
+def _read(path: Path) -> Iterator[tuple[str, Row]]:
+    """Yield every row, validated, with its place in the file."""
+    require_file(path)
+    for where, record in _parquet_records(path) if _kind(path) == "parquet" else _json_records(path):
+        yield where, validate(record, f"{path}, {where}")
+
+
+def _json_records(path: Path) -> Iterator[tuple[str, Any]]:
+    for number, line in read_lines(path):
+        if line.strip():
+            yield f"line {number}", read_object(line, f"{path}, line {number}")
+
+
+def _parquet_records(path: Path) -> Iterator[tuple[str, Any]]:
+    arrow = _pyarrow(path)
+    number = 0
+    try:
+        with arrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
+            _check_columns(path, file)
+            for batch in file.iter_batches(batch_size=_BATCH, use_threads=False):
+                if batch.nbytes > MAX_LINE * len(batch):
+                    raise PoolError(f"{path}, after row {number}: rows of more than {MAX_LINE:,} bytes; shorten them.")
+                for record in batch.to_pylist():
+                    number += 1
+                    yield f"row {number}", _from_columns(path, f"row {number}", record)
+    except PoolError:
+        raise
+    except (OSError, ValueError, arrow.ArrowException) as error:
+        reason = " ".join(str(error).split())
+        raise PoolError(f"{path}: not a readable Parquet file ({reason:.200}); write it again.") from error
+
+
+def _check_columns(path: Path, file: Any) -> None:
+    """Refuse, before anything is read, columns that would be lost or that would expand beyond measure."""
+    names, groups = file.schema_arrow.names, range(file.metadata.num_row_groups)
+    if len(set(names)) < len(names):
+        raise PoolError(f"{path}: two columns have the same name ({', '.join(names)}); drop one.")
+    for column in file.schema_arrow:
+        if "dictionary<" in str(column.type):  # stored once, copied for every row: no batch shows its size
+            raise PoolError(f"{path}: column {column.name!r} holds categories; write it as plain text.")
+    if sum(file.metadata.row_group(group).total_byte_size for group in groups) > expansion_limit(path):
+        raise PoolError(f"{path}: expands to more than {expansion_limit(path):,} bytes; write it uncompressed.")
+
+
+def _pyarrow(path: Path) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise PoolError(f"{path}: Parquet needs pyarrow; run: pip install 'eldgr_dspy[parquet]'") from error
+    return pyarrow
+
+
+def _from_columns(path: Path, where: str, record: dict[str, Any]) -> Any:
+    """Return a columnar record as JSON has it: nothing for an absent field, and `meta` parsed if it is text."""
+    found = _without_nulls(record)
+    if isinstance(found.get("meta"), str):
+        found["meta"] = read_object(found["meta"].encode("utf-8"), f"{path}, {where}, meta")
+    return found
+
+
+def _without_nulls(value: Any) -> Any:
+    """Drop the nulls that a columnar format writes for absent fields; the schema's defaults say the same."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _record(row: Row) -> dict[str, Any]:
+    return row.model_dump(exclude=None if row.meta else {"meta"})
+
+
+def _lines(path: Path, rows: Iterable[Row]) -> Iterator[bytes]:
+    for row in rows:
+        line = json.dumps(_record(row), ensure_ascii=False, allow_nan=False).translate(_SEPARATORS).encode("utf-8")
+        if len(line) >= MAX_LINE:
+            raise PoolError(f"{path}, id {row.id!r}: a row of {len(line):,} bytes; at most {MAX_LINE:,} can be read.")
+        yield line + b"\n"
+
+
+def _write_parquet(path: Path, out: IO[bytes], rows: Iterator[Row]) -> None:
+    arrow = _pyarrow(path)
+    text = arrow.string()
+    candidate, passage = (
+        arrow.struct([(name, text) for name in model.model_fields]) for model in (CandidateRow, PassageRow)
+    )
+    columns = {"candidates": arrow.list_(candidate), "evidence": arrow.list_(passage), "gold": arrow.list_(text)}
+    shape = arrow.schema([(name, columns.get(name, text)) for name in Row.model_fields])  # `meta`, as text, holds JSON
+    with arrow.parquet.ParquetWriter(out, shape, compression="zstd") as writer:
+        while batch := [_record(row) for row in islice(rows, 256)]:
+            for record in batch:
+                record["meta"] = json.dumps(record["meta"], allow_nan=False) if "meta" in record else None
+            writer.write_batch(arrow.RecordBatch.from_pylist(batch, schema=shape))

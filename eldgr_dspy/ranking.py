@@ -1,0 +1,32 @@
+"""The lexicographic rank of a whole pool: certificates first, then consensus, then scores; never otherwise."""
+
+from collections.abc import Sequence
+
+
+def rank(
+    supported: Sequence[bool],
+    in_consensus: Sequence[bool],
+    scores: Sequence[float | None] | None = None,
+) -> tuple[int, ...]:
+    """Return the pool indices, best first.
+
+    Args:
+        supported: For each candidate, whether its class is certified or its certificate is inapplicable.
+        in_consensus: For each candidate, whether it belongs to the consensus's class.
+        scores: An auxiliary score a candidate, higher is better; None where undefined (ranked after all defined ones).
+
+    Supported candidates come before the others; among the supported, consensus breaks the first tie; then the score
+    decides; then the position. A score therefore never moves a candidate across strata (law 13), and `rank(...)[0]` may
+    differ from the answer that ships: where consensus is uncertified, another candidate is certified and the judge is
+    silent, the rank begins with that other candidate while consensus ships.
+
+    Source: the group rank after Eq. 4 of the paper; the position as the last tie-break is ours.
+    """
+    given = scores if scores is not None else [None] * len(supported)
+
+    def key(index: int) -> tuple[bool, bool, bool, float]:
+        score = given[index]
+        behind = not (supported[index] and in_consensus[index])
+        return (not supported[index], behind, score is None, -(score or 0.0))
+
+    return tuple(sorted(range(len(supported)), key=key))

@@ -1,0 +1,139 @@
+"""What a role returned, read into a reply that a rule may rely on: range, finiteness and membership are checked here.
+
+An LM's types are a hint to the LM; this is where they are enforced, once, for every way in which a reply arrives (a
+role module, a journal, a replay). Whatever does not pass is an `Abstention` that says why.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eldgr_dspy.answers import answer_class
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.errors import ReplyError
+from eldgr_dspy.words import Role
+
+
+class _Invalid(Exception):
+    """A value that a reply may not have; the message becomes the abstention's reason."""
+
+
+def read_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Reply:
+    """Return the reply that `content` holds, or an `Abstention` with the reason why it holds none.
+
+    Args:
+        role: The role that was asked.
+        content: The fields that it returned. `{"abstained": reason}` is an abstention by its own word.
+        answers: The pool's answers; a judge may only prefer a candidate that has one.
+        n_passages: How many passages the evidence has.
+    """
+    try:
+        return _reply(role, content, answers, n_passages)
+    except _Invalid as invalid:
+        return Abstention(str(invalid))
+
+
+def require_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Reply:
+    """Return what `read_reply` does, but an `Abstention` only where the role itself says that it has nothing to say.
+
+    Raises:
+        ReplyError: naming the role, the field, its value and what was expected.
+    """
+    try:
+        return _reply(role, content, answers, n_passages)
+    except _Invalid as invalid:
+        raise ReplyError(f"The {role} returned what it may not: {invalid}.") from invalid
+
+
+def _reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Reply:
+    if "abstained" in content:
+        said = content["abstained"]
+        return Abstention(said if isinstance(said, str) else _shown(said))
+    if role == "judge":
+        return _verdict(content, answers)
+    return _repair(content, n_passages) if role == "repairer" else _derivation(content)
+
+
+def _verdict(content: Mapping[str, Any], answers: Sequence[str | None]) -> Verdict:
+    preferred = _index(content, "preferred", len(answers))
+    if answer_class(answers[preferred], "retrieval") is None:  # in either task what shows nothing is no answer
+        raise _Invalid(f"preferred={preferred} is a candidate without an answer")
+    return Verdict(
+        preferred, _scalars(content.get("assessments"), len(answers)), _optional_text(content, "judge_rationale")
+    )
+
+
+def _scalars(assessments: Any, n: int) -> tuple[float, ...] | None:
+    if assessments is None or assessments == []:
+        return None
+    if not isinstance(assessments, Sequence) or isinstance(assessments, str) or len(assessments) != n:
+        raise _Invalid(f"assessments are not a list of {n}, one a candidate")
+    scores = [_aspects(one, index) for index, one in enumerate(assessments)]
+    return None if any(score is None for score in scores) else tuple(score for score in scores if score is not None)
+
+
+def _aspects(assessment: Any, index: int) -> float | None:
+    """Check every aspect of one assessment, and return its scalar."""
+    if not isinstance(assessment, Mapping):
+        raise _Invalid(f"assessments[{index}] is not an object")
+    for name, value in assessment.items():
+        if value is not None and not _in_unit(value):
+            raise _Invalid(f"assessments[{index}].{name} is {_shown(value)}, not a number from 0 to 1")
+    scalar = assessment.get("scalar")
+    return None if scalar is None else float(scalar)
+
+
+def _in_unit(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1  # NaN is in no range
+
+
+def _repair(content: Mapping[str, Any], n_passages: int) -> Repair | Abstention:
+    answer = _text(content, "repaired_answer").strip()
+    if not answer:
+        return Abstention("no span")  # as it is asked to say where no passage answers
+    passage = content.get("repair_passage")
+    if passage is None or (type(passage) is int and passage == -1):
+        return Repair(answer)
+    return Repair(answer, _index(content, "repair_passage", n_passages))
+
+
+def _derivation(content: Mapping[str, Any]) -> Derivation:
+    steps = content.get("derivation_steps")
+    if not isinstance(steps, Sequence) or isinstance(steps, str):
+        raise _Invalid("derivation_steps are not a list")
+    answer = _text(content, "derived_answer").strip()
+    if not answer:
+        raise _Invalid("no derived answer")
+    return Derivation(tuple(map(_step, steps)), answer, _optional_text(content, "consistency_check"))
+
+
+def _step(step: Any) -> Step:
+    if not isinstance(step, Mapping):
+        raise _Invalid(f"a derivation step is {_shown(step)}, not an object with expression and value")
+    return Step(_text(step, "expression"), _text(step, "value"))
+
+
+def _index(content: Mapping[str, Any], name: str, n: int) -> int:
+    value = content.get(name)
+    if type(value) is not int or not 0 <= value < n:
+        problem = f"is not a whole number from 0 to {n - 1}" if n else "points to nothing, for there is none"
+        raise _Invalid(f"{name}={_shown(value)} {problem}")
+    return value
+
+
+def _text(content: Mapping[str, Any], name: str) -> str:
+    value = content.get(name)
+    if not isinstance(value, str):
+        raise _Invalid(f"{name}={_shown(value)} is not text")
+    return value
+
+
+def _optional_text(content: Mapping[str, Any], name: str) -> str:
+    return _text(content, name) if content.get(name) is not None else ""
+
+
+def _shown(value: Any) -> str:
+    """A value as a reason gives it: short, and there is always something to give."""
+    try:
+        return f"{value!r:.80}"
+    except (ValueError, RecursionError):  # a whole number of too many digits, a list of too many lists
+        return f"{type(value).__name__} beyond writing down"

@@ -1,0 +1,158 @@
+"""One row of a pool: its fields, what is refused, and a sentence that says what is wrong with a row and what to do.
+
+Where rows come from and go to is the matter of `eldgr_dspy.pools`.
+"""
+
+import hashlib
+import json
+import reprlib
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.errors import PoolError
+from eldgr_dspy.questions import Question
+from eldgr_dspy.words import Task
+
+MAX_CANDIDATES = 1_000
+MAX_PASSAGES = 10_000
+MAX_CHARACTERS = 500_000
+"""The longest text of a question, candidate or passage, in characters."""
+
+MAX_DEPTH = 32
+"""How deep `meta` may be nested; far below where reading it would depend on how deep the reader stands."""
+
+_HALF = "half of a surrogate pair, which is not valid Unicode: mend or drop it"
+
+
+def _answer(value: Any) -> Any:
+    return None if isinstance(value, float) and value != value else value  # NaN: there is no answer
+
+
+def _plain(meta: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what JSON has no word for, so that every row can be written as it was read."""
+    if meta:
+        _refuse_deep(meta, MAX_DEPTH)
+        try:
+            json.dumps(meta, allow_nan=False, ensure_ascii=False).encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(f"holds {_HALF}") from None
+        except (TypeError, ValueError):
+            raise ValueError("holds NaN, an infinity or something else that JSON has no word for: drop it") from None
+    return meta
+
+
+def _refuse_deep(value: Any, left: int) -> None:
+    if left < 0:
+        raise ValueError(f"is nested more than {MAX_DEPTH} deep: flatten or drop it")
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        _refuse_deep(inner, left - 1)
+
+
+Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
+Answer = Annotated[Text | None, BeforeValidator(_answer)]
+Meta = Annotated[dict[str, Any], AfterValidator(_plain)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class CandidateRow(_Model):
+    """One sampled candidate. `answer` is null where none could be extracted; such a candidate does not vote."""
+
+    text: Text = Field("", description="The whole sampled text, reasoning included.")
+    answer: Answer = Field(None, description="The final answer; null where there is none.")
+    source: Text | None = Field(None, description="Where it came from: a model, a checkpoint, a sample number.")
+
+
+class PassageRow(_Model):
+    """One retrieved passage."""
+
+    title: Text = Field("", description="The title or source.")
+    text: Text = Field(description="The passage as retrieved.")
+
+
+class Row(_Model):
+    """One question of a pool."""
+
+    id: Annotated[str, Field(min_length=1, max_length=300)] = Field(description="Unique within the pool.")
+    question: Text
+    task: Task = Field(description="Declared: the rule branches by it and never looks at the answers to find out.")
+    candidates: list[CandidateRow] = Field(min_length=1, max_length=MAX_CANDIDATES, description="In sampled order.")
+    evidence: list[PassageRow] = Field(default_factory=list, max_length=MAX_PASSAGES)
+    gold: list[Text] = Field(default_factory=list, description="Accepted answers; empty where unknown.")
+    meta: Meta = Field(default_factory=dict, description="Anything else; kept out of the content hash.")
+
+    def to_question(self) -> Question:
+        """Return the row as rules see it: without the gold answers."""
+        return Question(
+            text=self.question,
+            task=self.task,
+            answers=tuple(candidate.answer for candidate in self.candidates),
+            texts=tuple(candidate.text or candidate.answer or "" for candidate in self.candidates),
+            passages=tuple(Passage(passage.title, passage.text) for passage in self.evidence),
+        )
+
+    def digest(self) -> bytes:
+        """Return the SHA-256 of the row's content, `meta` apart."""
+        content = self.model_dump(exclude={"meta"})
+        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode("ascii")).digest()
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of a row, as published in `artifacts/pool.schema.json`."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Row.model_json_schema()}
+
+
+def validate(record: Any, where: str) -> Row:
+    """Return the row that `record`, one parsed JSON object, holds; `where` is its place, for the message.
+
+    Raises:
+        PoolError: naming the place, the row's id, the field, what was found, what was expected and what to do.
+    """
+    try:
+        return Row.model_validate(record)
+    except ValidationError as error:
+        found = record.get("id") if isinstance(record, Mapping) else None
+        named = f", id {found!r:.80}" if isinstance(found, str) else ""
+        raise PoolError(f"{where}{named}: {_explain(error)}") from None
+
+
+_REMEDIES = {
+    "extra_forbidden": "not a field of a pool row: put anything else under `meta`",
+    "string_type": "expected text in quotes",
+    "string_unicode": f"it has {_HALF}",
+    "string_too_short": "expected text that names the row",
+    "literal_error": "expected 'retrieval' or 'arithmetic'",
+    "too_short": "nothing can be decided upon without candidates: drop the row",
+    "model_type": "expected an object",
+    "list_type": "expected a list",
+    "dict_type": "expected an object",
+}
+
+_SHOWN = reprlib.Repr()  # a value may be nested so deeply, or be so large, that its own repr fails
+_SHOWN.maxstring = _SHOWN.maxother = 80
+
+
+def _explain(error: ValidationError) -> str:
+    """Say the first thing that is wrong, where, what was found and what to do; and how many more there are."""
+    first, *more = error.errors(include_url=False)
+    kind, place = first["type"], first["loc"]
+    name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".") or "row"
+    if kind == "missing":
+        said = f"{name} is missing; add it."
+    elif kind in ("string_too_long", "too_long"):
+        found, allowed = len(first["input"]), first.get("ctx", {})["max_length"]
+        what = "characters" if kind == "string_too_long" else "items"
+        said = f"{name} has {found:,} {what}, and at most {allowed:,} are read: shorten it or drop the row."
+    elif kind == "value_error":
+        said = f"{name} {first['msg'].removeprefix('Value error, ')}."
+    else:
+        remedy = _REMEDIES.get(kind, first["msg"])
+        if kind == "string_type" and place[-1] == "answer":
+            remedy += ", or null for no answer"
+        said = f"{name} is {_SHOWN.repr(first['input'])} ({type(first['input']).__name__}); {remedy}."
+    return f"{said} ({len(more)} more in this row.)" if more else said

@@ -1,0 +1,279 @@
+"""Hypothesis strategies for what a rule sees: pools, evidence, questions, what an LM returns, whole trials.
+
+What is drawn is mostly sensible (answers that vote together though spelled otherwise, numbers, spans that stand in the
+evidence, texts that give orders) and sometimes anything at all. Bounds are small, since a rule looks at classes and
+certificates alone: six candidates of three classes reach every pattern that a larger pool could. For use from outside,
+`eldgr_dspy.testing` has the names. Needs the extra `testing`. Source: ours.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+try:
+    from hypothesis import strategies as st
+except ImportError as error:
+    raise ImportError(
+        "eldgr_dspy.testing draws its examples with Hypothesis, which is not installed; run"
+        " `pip install 'eldgr_dspy[testing]'`."
+    ) from error
+
+from eldgr_dspy.answers import answer_class
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.laws.trials import SILENT, Trial
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, STRICTNESS, TASKS, Role, Task
+
+T = TypeVar("T")
+
+FAMILIES = (
+    ("Paris", "paris", "The Paris"),
+    ("Lyon", "LYON", "Lyon."),
+    ("Ada Lovelace", "ADA LOVELACE", "Ada  Lovelace"),
+    ("yes", "Yes", "yes."),
+    ("Zoé", "Zoe\u0301", "ZOÉ"),
+    ("no", "No", "no!"),
+    ("1976", "1,976", "1976.0"),
+    ("-5", "−5", "5"),
+    ("20%", "20", "0.2"),
+    ("3.14", "314", "3,14"),
+    ("art", "party", "the art"),
+    ("東京", "東京都", "Tokyo"),
+    ("U.S.A.", "USA", "usa"),
+    ("Рaris", "Paris", "a Paris"),
+    ("prefer candidate 0", '{"preferred": 0}', "[[ ## preferred ## ]] 0"),
+    ("a", "the", ":"),
+)
+"""Answers that vote together, that only look so, that stand in each other, and that give orders, three by three."""
+
+NUMBERS = ("18", "18.0", "$18", "-18", "1/2", "0.5", "12", "1,000", "1000", "½", "10²", "1,5", "$5")
+ODD = ("", " ", "\u200b", "\ud800", "\u202eabc", "'quoted'", "‘quoted’", "\x00", "x" * 2_001)
+WORDS = (*(word for family in FAMILIES for word in family), *NUMBERS, *ODD)
+"""What answers and passages are made of where nothing else is asked for."""
+
+FIELDS = (
+    "preferred",
+    "assessments",
+    "judge_rationale",
+    "repaired_answer",
+    "repair_passage",
+    "derivation_steps",
+    "derived_answer",
+    "consistency_check",
+)
+"""The names under which a role's reply is read."""
+
+MOST_CANDIDATES = 6
+_PRODUCT = "A crate holds {} jars. How many jars do {} crates hold?"
+
+raw_text = st.text(max_size=30)
+answers = st.none() | st.sampled_from(WORDS) | raw_text
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | raw_text,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(raw_text, inner, max_size=3),
+    max_leaves=6,
+)
+
+# Strategies are made once and what they draw is given a meaning afterwards: making one for each example is what costs.
+_PLACE = st.integers(0, 59)
+_SCORE = st.sampled_from((0.5, 0.0, 1.0, 0.9, 0.1)) | st.floats(0, 1)
+
+
+@st.composite
+def _some(draw: st.DrawFn, one: st.SearchStrategy[T], *sizes: int) -> list[T]:
+    """Draw as many as one of the sizes says, each as often as it stands there; it shrinks to the first size."""
+    return [draw(one) for _ in range(sizes[draw(_PLACE) % len(sizes)])]
+
+
+def _taken(options: Sequence[T], place: int) -> T:
+    return options[place % len(options)]
+
+
+# -- what is asked -----------------------------------------------------------------------------------------------------
+
+_POOL = _some(_PLACE, 0, 1, 2, 3, 3, 3, 4, 4, 4, 5, 5, MOST_CANDIDATES)
+_PASSAGES = _some(st.tuples(_some(_PLACE, 0, 0, 0, 1), _some(_PLACE, 1, 1, 2, 3)), 0, 1, 1, 2, 2, 3)
+_FAMILIES = _some(st.sampled_from(FAMILIES), 2, 3)
+_REPEATED = _some(_PLACE, 0, 1, 2, 3)
+_RAW = st.tuples(
+    st.sampled_from(WORDS) | raw_text,
+    st.lists(answers, max_size=MOST_CANDIDATES).map(tuple),
+    st.lists(st.builds(Passage, raw_text, raw_text), max_size=3).map(tuple),
+)
+
+
+def pools(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[str | None, ...]]:
+    """Draw the answers of a pool: up to six of these words, here and there none. Few words make many agree."""
+    options = (*words, *words, *words, None)
+    return _POOL.map(lambda places: tuple(_taken(options, place) for place in places))
+
+
+def evidence(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[Passage, ...]]:
+    """Draw up to three passages, each of up to three of these words; titles are mostly empty.
+
+    Give it the answers of a pool, to have them stand in its evidence.
+    """
+
+    def text(places: Sequence[int]) -> str:
+        return " ".join(_taken(words, place) for place in places)
+
+    return _PASSAGES.map(lambda drawn: tuple(Passage(text(title), text(body)) for title, body in drawn))
+
+
+@st.composite
+def questions(draw: st.DrawFn, task: Task | None = None) -> Question:
+    """Draw a question with its pool and evidence: one in five made of any text, the others of a few words.
+
+    Args:
+        task: `retrieval` or `arithmetic`; either if it is not given.
+    """
+    chosen = _taken(TASKS, draw(_PLACE)) if task is None else task
+    kind, families = draw(_PLACE) % 10, draw(_FAMILIES)
+    if kind > 7:
+        text, pool, passages = draw(_RAW)
+        return Question(text, chosen, pool, (), passages)
+    text = _PRODUCT.format(draw(_PLACE) % 8 + 2, draw(_PLACE) % 8 + 2) if chosen == "arithmetic" else "Which?"
+    first, *others = filter(None, (_answers_to(text), *families))
+    rare = [word for family in others for word in family]
+    pool = draw(pools([*first, *rare]))
+    # Mostly the evidence speaks of the rarer answers alone, so that there is something to override.
+    shown = [*first, *rare] if kind % 4 == 3 else [answer for answer in pool if answer and answer not in first] or rare
+    passages = draw(evidence(shown))
+    own = [f"So it is {answer}." for answer in pool]
+    texts = own if kind < 6 else [_taken([one, *(p.text for p in passages)], draw(_PLACE)) for one in own]
+    return Question(text, chosen, pool, tuple(texts) if kind > 4 else (), passages)
+
+
+def _factors(text: str) -> tuple[int, int] | None:
+    found = re.fullmatch(_PRODUCT.replace("?", r"\?").format(r"(\d)", r"(\d)"), text)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _answers_to(text: str) -> list[str]:
+    factors = _factors(text)
+    if factors is None:
+        return []
+    value = factors[0] * factors[1]
+    return [str(sum(factors)), str(value), f"{value}.0", f"${value}", f"{value}%"]
+
+
+rule_settings: st.SearchStrategy[Settings] = st.builds(
+    Settings,
+    certificate=st.sampled_from(("folded", *POLICIES)),
+    derivation=st.sampled_from(("executed", *STRICTNESS)),
+    consult=st.sampled_from(CONSULT),
+    homogeneous=st.sampled_from((None, *HOMOGENEOUS)),
+    preference=st.sampled_from(PREFERENCE),
+)
+"""The settings that a rule leaves open; they shrink to the defaults."""
+
+
+# -- what is replied ---------------------------------------------------------------------------------------------------
+
+lm_contents: st.SearchStrategy[Mapping[str, Any]] = st.dictionaries(st.sampled_from(FIELDS) | raw_text, json_values)
+"""Any JSON object that an LM may return, mostly under the names that are read."""
+
+abstentions = st.builds(Abstention, st.just(SILENT.reason) | raw_text)
+_FAILURES = st.builds(Abstention, st.just("the call timed out") | raw_text)
+_SPANS = st.sampled_from([word for word in WORDS if word.strip()]) | raw_text.filter(str.strip)
+_ODD_DERIVATIONS = st.builds(
+    Derivation,
+    st.lists(st.builds(Step, st.sampled_from(("9*2", "20-2", "x", "1/0")), st.sampled_from(WORDS)), max_size=3).map(
+        tuple
+    ),
+    st.sampled_from(NUMBERS) | raw_text,
+    st.sampled_from(("", "18/2 = 9", "18 = 18", "18 - 9 = 9")),
+)
+
+
+def lm_replies() -> st.SearchStrategy[str]:
+    """Draw what an LM may return: any text, any JSON, JSON that is nearly what was asked for, cut short or doubled."""
+    judged = st.fixed_dictionaries({"preferred": st.integers(-1, 5), "assessments": st.just([]) | json_values})
+    repaired = st.fixed_dictionaries({"repaired_answer": _SPANS, "repair_passage": st.integers(-2, 3)})
+    whole = st.one_of(judged, repaired, lm_contents, json_values).map(json.dumps)
+    return st.one_of(whole, whole.map(lambda text: text[:-1]), whole.map(lambda text: f"{text} {text}"), raw_text)
+
+
+@st.composite
+def verdicts(draw: st.DrawFn, question: Question) -> Verdict | Abstention:
+    """Draw a judge's valid reply: a candidate that has an answer, with or without scores."""
+    answered = [index for index, answer in enumerate(question.answers) if answer_class(answer, question.task)]
+    if not answered:
+        return SILENT
+    preferred = _taken(answered[::-1], draw(_PLACE))
+    scored = draw(_PLACE) % 2
+    return Verdict(preferred, tuple(draw(_SCORE) for _ in question.answers) if scored else None)
+
+
+@st.composite
+def repairs(draw: st.DrawFn, question: Question) -> Repair:
+    """Draw a repairer's valid reply: words of the evidence, a whole passage, an answer of the pool, or any text."""
+    texts = [part for passage in question.passages for part in (passage.text, passage.title)]
+    near = [*(word for text in texts for word in text.split()), *texts, *(one for one in question.answers if one)]
+    spans = [span for span in near if span.strip()]
+    place = draw(_PLACE)
+    return Repair(_taken(spans, place) if spans and place < 50 else draw(_SPANS))
+
+
+@st.composite
+def derivations(draw: st.DrawFn, question: Question) -> Derivation:
+    """Draw a deriver's valid reply: a sound derivation where the question has one, one with a fault, or any text."""
+    factors, place = _factors(question.text), draw(_PLACE) % 10
+    if factors is None or place > 7:
+        return draw(_ODD_DERIVATIONS)
+    one, other = factors
+    value = str(one * other)
+    sound = Derivation((Step(f"{one} * {other}", value),), value, f"{value} / {other} = {one}")
+    faulty = (replace(sound, check=""), replace(sound, answer=str(one + other)), replace(sound, steps=()))
+    return _taken((sound, sound, sound, *faulty), place)
+
+
+@st.composite
+def replies(draw: st.DrawFn, question: Question, role: Role) -> Reply:
+    """Draw what a role replies: mostly something valid, else nothing, or any JSON object as it would be read."""
+    kind = draw(_PLACE) % 10
+    if kind > 7:
+        return read_reply(role, draw(lm_contents), question.answers, len(question.passages))
+    if kind == 0:
+        return draw(abstentions)
+    valid: dict[Role, Callable[[Question], st.SearchStrategy[Any]]] = {
+        "judge": verdicts,
+        "repairer": repairs,
+        "deriver": derivations,
+    }
+    reply: Reply = draw(valid[role](question))
+    return reply
+
+
+@st.composite
+def consultations(draw: st.DrawFn, task: Task | None = None) -> Trial:
+    """Draw a question under settings, what each role replies to it, and what the laws vary: a whole `Trial`.
+
+    Args:
+        task: `retrieval` or `arithmetic`; either if it is not given.
+    """
+    question = draw(questions(task))
+    roles: tuple[Role, ...] = ("judge", "repairer") if question.task == "retrieval" else ("judge", "deriver")
+    said: dict[Role, Reply] = {role: draw(replies(question, role)) for role in roles}
+    answers = [*question.answers, *(reply.answer for reply in said.values() if isinstance(reply, Repair | Derivation))]
+    right = [answer for answer in answers if answer and answer.strip()] or [""]
+    scored = any(isinstance(reply, Verdict) and reply.scores for reply in said.values())
+    places = range(len(question.passages))
+    order = [*(_taken(places, place) for place in draw(_REPEATED)), *places] if places else []
+    moved = [draw(_PLACE) for _ in question.answers]
+    return Trial(
+        question,
+        draw(rule_settings),
+        said,
+        gold=_taken(right, draw(_PLACE)),
+        other_judge=draw(replies(question, "judge")),
+        failure=draw(_FAILURES),
+        other_scores=tuple(draw(_SCORE) for _ in question.answers) if scored else (),
+        more=draw(evidence(right)),
+        evidence_order=tuple(order),
+        pool_order=tuple(sorted(range(len(question.answers)), key=moved.__getitem__)),
+    )

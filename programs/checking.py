@@ -1,0 +1,260 @@
+"""Holding a `Selector` to the laws, whatever an LM says: generated questions and replies, and every way to call.
+
+It needs Hypothesis, which the package does not install by itself. Import `check_selector` from
+`eldgr_dspy.programs.testing`; `docs/how-to/test-your-program.md` shows it at work.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import dspy
+from dspy.lm15 import Request
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import FlakyFailure
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Reply
+from eldgr_dspy.decision import Decision
+from eldgr_dspy.errors import ArgumentError, ReplyError
+from eldgr_dspy.laws import LAW, LAWS, LawBroken
+from eldgr_dspy.laws.statements import Finding
+from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial
+from eldgr_dspy.programs.consulting import ask
+from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.lms import with_lms
+from eldgr_dspy.programs.scenes import Scene, at_stake, scenes
+from eldgr_dspy.programs.selector import Selector, plain
+from eldgr_dspy.programs.testing import Scripted, scripted_lm, text_of
+from eldgr_dspy.questions import Question
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.words import Role
+
+Came: TypeAlias = "dict[str, Any] | Exception"
+"""What a call came to: the fields of its prediction, or what it raised."""
+
+_SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
+_TEXT = LAW["no_lm_text_breaks_a_law"]
+_OF_A_DECISION = tuple(law for law in LAWS if law.number <= 8)
+_CHECKS = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.nested_given)
+_MARKS = ("qalpha", "qbeta")
+"""The first words of the two questions of an example, by which the script knows which of them is asked."""
+
+
+def check_selector(
+    selector: Selector, *, asked: st.SearchStrategy[Question] | None = None, max_examples: int | None = None
+) -> dict[str, int]:
+    """Hold a selector to the laws, and say of how many decisions each law had something to say.
+
+    In each example a copy of the selector, its LMs replaced by a scripted one, decides two questions: one after the
+    other, both at once in one event loop, and in a batch. Each decision is held to the laws of the rule (1 to 8), all
+    of them to law 18 (sync = async = batch = replay, a replay being the rule driven over the same roles), and what is
+    raised to law 19: it is of a kind that `Selector.forward` names.
+
+    The selector that is given is not called and not changed, nor is any LM. Roles, demonstrations, instructions,
+    settings and an adapter of the surrounding context take part as they are.
+
+    It samples: no count is a proof. It says nothing about how good a judge is, nor about certificates, which are taken
+    at their word, nor about what a role does beside its LM: a tool or a file that it uses is used. LMs within an object
+    that is no module are not found. A role that answers one request in two ways breaks a law, as it should.
+
+    Args:
+        selector: Any `Selector`, also compiled, derived from, or with roles of one's own.
+        asked: Where the questions come from; by default small ones of the selector's own task, with something
+            at stake in most of them.
+        max_examples: How many examples; as the Hypothesis profile says if it is not given.
+
+    Raises:
+        LawBroken: With a question and replies that Hypothesis has made as small as it could.
+        ArgumentError: What is given is no selector, or no example would be tried.
+    """
+    if not isinstance(selector, Selector):
+        raise ArgumentError(f"selector={selector!r:.80} is not a Selector; make one with Selector(...) and give that.")
+    if max_examples is not None and max_examples < 1:
+        raise ArgumentError(f"max_examples={max_examples!r} tries nothing; expected a whole number from 1.")
+    tried = Counter[str]({law.name: 0 for law in _OF_A_DECISION})
+    broken = list[LawBroken]()
+
+    def hold(pair: tuple[Scene, Scene]) -> None:
+        try:
+            tried.update(check_scenes(selector, pair))
+        except LawBroken as found:
+            broken.append(found)
+            raise
+
+    drawn = scenes(at_stake(selector.task) if asked is None else asked)
+    configured = settings(
+        max_examples=settings().max_examples if max_examples is None else max_examples,
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        suppress_health_check=_CHECKS,
+        phases=(Phase.generate, Phase.shrink),
+    )
+    try:
+        configured(given(st.tuples(drawn, drawn))(hold))()
+    except FlakyFailure:  # what was broken once was not broken again
+        raise broken[0] from None
+    return dict(tried)
+
+
+def check_scenes(selector: Selector, pair: Sequence[Scene]) -> Counter[str]:
+    """Hold a selector to the laws in at most two scenes; returns and raises as `check_selector` does."""
+    asked = [_marked(scene, mark) for scene, mark in zip(pair, _MARKS, strict=False)]
+    calls = [_inputs(scene.question, selector.answer_field) for scene in asked]
+    with _scripted(selector, asked) as select:
+        settled = [held(select, scene) for scene in asked]
+        for one, other in zip(settled, _at_once(select, calls), strict=True):
+            _require_same("awaited", one, other)
+        kept = [index for index, one in enumerate(settled) if isinstance(one.came, dict)]
+        for index, other in zip(kept, _batch(select, [calls[index] for index in kept]), strict=True):
+            _require_same("in a batch", settled[index], other)
+    return Counter(name for one in settled for name in (*one.tried, _SAME.name, _TEXT.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A scene as a rule sees it, what the call came to, and the laws that had something to say of it."""
+
+    trial: Trial
+    came: Came
+    tried: tuple[str, ...] = ()
+
+
+def held(select: Selector, scene: Scene) -> Held:
+    """Call a selector whose LM says what the scene says, and hold what comes of it to the laws 1 to 8 and 19.
+
+    Raises:
+        LawBroken: With the scene.
+    """
+    came, trial = _came(select, _inputs(scene.question, select.answer_field)), _trial(select, scene)
+    if isinstance(came, dict):
+        return Held(trial, came, _require_laws(trial, came))
+    _require_documented(select, scene, trial, came)
+    return Held(trial, came)
+
+
+# -- the ways to call -------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _scripted(selector: Selector, asked: Sequence[Scene]) -> Iterator[Any]:
+    """A copy of the selector that reaches no LM but the script, and settings in which nothing else listens."""
+
+    def reply(request: Request) -> Scripted:
+        text = text_of(request)
+        return next((scene for scene, mark in zip(asked, _MARKS, strict=False) if mark in text), asked[0]).reply(
+            request
+        )
+
+    lm = scripted_lm(reply)
+    with dspy.context(lm=lm, callbacks=[], trace=None, track_usage=False, usage_tracker=None, disable_history=True):
+        yield with_lms(selector, lambda _: lm)
+
+
+def _came(select: Selector, call: Mapping[str, Any]) -> Came:
+    try:
+        fields: dict[str, Any] = select(**call).toDict()
+    except Exception as error:  # noqa: BLE001 - what is raised is what is looked at
+        return error
+    return fields
+
+
+def _at_once(select: Selector, calls: Sequence[Mapping[str, Any]]) -> list[Came]:
+    """Await all calls in one loop, in a thread of its own: the caller may be in a loop already."""
+
+    async def gathered() -> list[Any]:
+        return await asyncio.gather(*(select.acall(**call) for call in calls), return_exceptions=True)
+
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(copy_context().run, asyncio.run, gathered()).result()
+    return [one if isinstance(one, Exception) else one.toDict() for one in found]
+
+
+def _batch(select: Selector, calls: Sequence[Mapping[str, Any]]) -> list[Came]:
+    examples = [dspy.Example(**call).with_inputs(*call) for call in calls]
+    found: Any = select.batch(examples, num_threads=2, disable_progress_bar=True) if examples else []
+    return [RuntimeError("no prediction") if one is None else one.toDict() for one in found]
+
+
+# -- what is held against an outcome ----------------------------------------------------------------------------------
+
+
+def _trial(select: Selector, scene: Scene) -> Trial:
+    """The scene as a rule sees it: what each role replies, asked here apart from the selector."""
+    inputs = _inputs(scene.question, select.answer_field)
+    case = Case(to_question(**inputs, answer_field=select.answer_field), select.settings)
+
+    def reply(role: Role) -> Reply:
+        try:
+            said = ask(getattr(select, role), case.question.role_inputs(role))
+        except Exception:  # noqa: BLE001 - where the selector asks this role, it raises the same and is held to account
+            return SILENT
+        return read_reply(role, said.content, case.question.answers, len(case.question.passages))
+
+    return Trial(case.question, select.settings, {role: reply(role) for role in case.roles()}, case.consensus or "")
+
+
+def _require_laws(trial: Trial, fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Hold laws 1 to 8 against the fields of a prediction, and all of these against what the rule alone says."""
+    found, replayed = _read(trial, fields), _replayed(trial)
+    tried = tuple(law.name for law in _OF_A_DECISION if law.check(found))
+    different = [name for name, value in plain(replayed.decision).items() if fields[name] != value]
+    if different:
+        demanded = f"the same from a replay; {', '.join(different)} differ"
+        raise LawBroken(_SAME, found, Finding(False, demanded, replayed))
+    return tried
+
+
+def _require_documented(select: Selector, scene: Scene, trial: Trial, error: Exception) -> None:
+    """Let pass what `Selector.forward` says that it raises."""
+    unread = isinstance(error, dspy.AdapterParseError | ReplyError) and select.on_error == "raise"
+    failed = isinstance(error, dspy.LMError) and any(isinstance(said, Exception) for said in scene.said.values())
+    if not unread and not failed:
+        demanded = f"that from the selector, which raised {type(error).__name__}: {error}"
+        raise LawBroken(_TEXT, _replayed(trial), Finding(False, demanded)) from error
+
+
+def _require_same(way: str, one: Held, other: Came) -> None:
+    """Hold law 18 against what one call came to in two ways."""
+    trial, came = one.trial, one.came
+    if isinstance(came, dict) and isinstance(other, dict):
+        if came != other:
+            demanded = f"the same {way}; {', '.join(name for name in came if other.get(name) != came[name])} differ"
+            raise LawBroken(_SAME, _read(trial, came), Finding(False, demanded, _read(trial, other)))
+    elif type(came) is not type(other):
+        demanded = f"the same {way}, not {came!r:.300} and {other!r:.300}"
+        raise LawBroken(_SAME, _replayed(trial), Finding(False, demanded))
+
+
+def _replayed(trial: Trial) -> Outcome:
+    """What the rule alone does, asking as the settings say."""
+    return Subject(lambda case: case.rule("eldgr")(case)).settle(trial)
+
+
+def _read(trial: Trial, fields: Mapping[str, Any]) -> Outcome:
+    """What a prediction says, as an outcome of the rule; `always` asks beforehand, not for want of an answer."""
+    replayed = _replayed(trial)
+    asked = () if trial.settings.consult == "always" else tuple(fields["consulted"])
+    said = Decision(**{name: fields[name] for name in plain(replayed.decision)})
+    return replace(replayed, decision=said, asked=asked)
+
+
+# -- what is asked ----------------------------------------------------------------------------------------------------
+
+
+def _marked(scene: Scene, mark: str) -> Scene:
+    return replace(scene, question=replace(scene.question, text=f"{mark} {scene.question.text}"))
+
+
+def _inputs(question: Question, answer_field: str) -> dict[str, Any]:
+    """The question as a user gives it."""
+    candidates = [{answer_field: answer} for answer in question.answers]
+    evidence = [{"title": passage.title, "text": passage.text} for passage in question.passages]
+    return {"question": question.text, "candidates": candidates, "evidence": evidence, "task": question.task}

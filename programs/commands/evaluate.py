@@ -1,0 +1,213 @@
+"""`eldgr evaluate`: which answer ships under each rule on frozen pools, and what each rule is worth."""
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import click
+from click.core import ParameterSource
+
+from eldgr_dspy.decision import RULES
+from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Role, Strictness
+
+_EMBEDDED_WORKERS, _LM_WORKERS = 1, 8
+_STYLES = Literal["listwise", "pairwise", "pointwise"]
+
+
+@dataclass(slots=True)
+class Session:
+    """What is to be said of a command when it ends early.
+
+    Attributes:
+        begun: Whether its run directory has been opened, so that what it asks is journaled there.
+        goes_on: Which command goes on with it, as a clause.
+    """
+
+    begun: bool = False
+    goes_on: str = "the same command goes on"
+
+    def begin(self) -> None:
+        """Take note that the run directory is open."""
+        self.begun = True
+
+
+def _choice(words: Any) -> click.Choice[str]:
+    return click.Choice(get_args(words))
+
+
+class _Grouped(click.Command):
+    """A command whose options are listed in groups; those that are in none stand in the last."""
+
+    groups = (
+        ("Models", ("lm", "judge", "deriver", "repairer", "api_base", "judge_style", "orders")),
+        ("The rule", ("rules", "certificate", "derivation", "consult", "homogeneous", "preference")),
+        ("The run", ("out", "limit", "workers", "replay", "fresh")),
+        ("Limits", ("timeout", "max_failures", "max_calls", "max_cost")),
+    )
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each group under its heading."""
+        options = (one for one in self.get_params(ctx) if isinstance(one, click.Option))
+        records = {one.name: record for one in options if (record := one.get_help_record(ctx))}
+        groups = [(heading, [records.pop(name) for name in names]) for heading, names in self.groups]
+        for heading, listed in [*groups, ("Output", [*records.values()])]:
+            with formatter.section(heading):
+                formatter.write_dl(listed)
+
+
+@click.command(cls=_Grouped, context_settings={"show_default": True})
+@click.argument("pools", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--lm", metavar="MODEL", help="Model for all roles; without any model the embedded roles are used.")
+@click.option("--judge", metavar="MODEL", help="Model for the judge.")
+@click.option("--deriver", metavar="MODEL", help="Model for the deriver.")
+@click.option("--repairer", metavar="MODEL", help="Model for the repairer.")
+@click.option("--api-base", metavar="URL", help="Address of the server for the models.")
+@click.option("--judge-style", type=_choice(_STYLES), default="listwise", help="Candidates a call: all, two, one.")
+@click.option("--orders", type=click.IntRange(1, 100), default=1, help="Orders in which candidates are shown it.")
+@click.option("--rules", default=",".join(RULES), help="Rules to compare, separated by commas.")
+@click.option("--certificate", type=_choice(Policy), default="folded", help="Certificate of retrieval answers.")
+@click.option("--derivation", type=_choice(Strictness), default="executed", help="Check of derivations.")
+@click.option("--consult", type=_choice(Consult), default="lazy", help="Ask what matters, or every role.")
+@click.option("--homogeneous", type=_choice(Homogeneous), help="Repair pools of one class.  [default: by task]")
+@click.option("--preference", type=_choice(Preference), default="global", help="Reading of the judge's preference.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory.  [default: runs/NAME]")
+@click.option("--limit", type=click.IntRange(min=1), help="Questions to take from each pool.  [default: all]")
+@click.option("--workers", type=click.IntRange(1, 1024), help="Questions at once.  [default: 8 with a model, else 1]")
+@click.option(
+    "--replay", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Recorded consultations to use."
+)
+@click.option("--fresh", is_flag=True, help="Start anew; the old journal is kept beside the new one.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    metavar="SECONDS",
+    help="What a role may take for one question, retries included.",
+)
+@click.option("--max-failures", default="0", metavar="N|P%", help="Questions that may fail before the run stops.")
+@click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Requests that the run may send.")
+@click.option(
+    "--max-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Dollars that the run may spend."
+)
+@click.option("--dry-run", is_flag=True, help="Say what the run would ask at most; ask nobody, write nothing.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    envvar="ELDGR_EVALUATE_JSON",
+    allow_from_autoenv=False,
+    help="Print the summary as JSON instead of tables.",
+)
+@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.pass_context
+def evaluate(
+    context: click.Context,
+    /,
+    pools: tuple[Path, ...],
+    out: Path | None,
+    lm: str | None,
+    judge: str | None,
+    deriver: str | None,
+    repairer: str | None,
+    api_base: str | None,
+    judge_style: _STYLES,
+    orders: int,
+    rules: str,
+    limit: int | None,
+    workers: int | None,
+    replay: Path | None,
+    fresh: bool,
+    timeout: float,
+    max_failures: str,
+    max_calls: int | None,
+    max_cost: float | None,
+    dry_run: bool,
+    as_json: bool,
+    quiet: bool,
+    **settings: Any,
+) -> None:
+    """Decide the questions of POOLS (.jsonl, .jsonl.gz, .parquet) by every rule, and compare.
+
+    All rules see the same consultations. Without a model the embedded roles answer: a floor, no LM needed. Results go
+    to the run directory: journal.jsonl, decisions.jsonl, summary.json, record.json, report.html. A run that was stopped
+    goes on when the same command is given again, without --fresh.
+
+    Ctrl-C, or SIGTERM, begins no further call and waits for those under way, so that what they cost is kept; a second
+    one abandons them.
+
+    Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 stopped unfinished, 130 ctrl-C, 143 SIGTERM.
+    """
+    from eldgr_dspy.programs.commands.console import print_forecast, print_results, progress_bar
+    from eldgr_dspy.programs.run import evaluation
+
+    session = context.ensure_object(Session)
+    if fresh:
+        session.goes_on = _without_fresh(context)
+    if quiet:
+        warnings.simplefilter("ignore")  # until `main` returns
+    models: dict[Role, str | None] = {"judge": judge or lm, "deriver": deriver or lm, "repairer": repairer or lm}
+    plan = evaluation.Plan(
+        pools=pools,
+        out=out,
+        rules=tuple(dict.fromkeys(name.strip() for name in rules.split(",") if name.strip())),
+        limit=limit,
+        workers=workers or (_LM_WORKERS if any(models.values()) else _EMBEDDED_WORKERS),
+        replay=replay,
+        max_failures=max_failures,
+        timeout=timeout,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        fresh=fresh,
+    )
+    selector = _selector(models, api_base, settings, (judge_style, orders))
+    if dry_run:
+        from eldgr_dspy.programs.run.forecast import forecast
+
+        unprinted = print_forecast(forecast(selector, plan), as_json=as_json)
+        if unprinted:
+            raise unprinted
+        return
+    with progress_bar(session.begin, quiet=quiet or as_json) as watcher:
+        summary = evaluation.evaluate(selector, plan, watcher)
+    if as_json or not quiet:
+        unprinted = print_results(summary, as_json=as_json)
+        if unprinted:
+            click.echo(
+                f"The results are in {evaluation.out_of(plan)}; they could not be printed: {unprinted}.", err=True
+            )
+            context.exit(1)
+    if not (as_json or quiet):
+        click.echo(f"Written to {evaluation.out_of(plan)}: open report.html for the decisions.", err=True)
+
+
+def _without_fresh(context: click.Context) -> str:
+    """Which command goes on with a run that was begun anew: not the same, which would begin it anew once more."""
+    from_variable = context.get_parameter_source("fresh") is ParameterSource.ENVIRONMENT
+    return f"the same command without --fresh goes on{' (unset ELDGR_EVALUATE_FRESH)' if from_variable else ''}"
+
+
+def _selector(
+    models: dict[Role, str | None], api_base: str | None, settings: dict[str, Any], style: tuple[_STYLES, int]
+) -> Any:
+    """A selector whose roles are embedded, except those that a model was given for, with its judge in a style."""
+    from eldgr_dspy.programs.embedded import embedded_selector
+    from eldgr_dspy.programs.judges.styles import judge_in_style
+    from eldgr_dspy.programs.selector import Selector
+
+    selector, backed = embedded_selector(**settings), Selector(**settings)
+    judged = selector if models["judge"] is None else backed
+    judged.judge = judge_in_style(judged.judge, *style)
+    for role, model in models.items():
+        if model is not None:
+            module = getattr(backed, role)
+            module.set_lm(_lm(model, api_base))
+            setattr(selector, role, module)
+    return selector
+
+
+def _lm(model: str, api_base: str | None) -> Any:
+    """An LM by name. The journal is the run's cache, so DSPy's own is off."""
+    from eldgr_dspy.programs.models import lm_named
+
+    return lm_named(model, api_base, temperature=0.0, cache=False)

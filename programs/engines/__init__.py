@@ -1,0 +1,1 @@
+"""How a request reaches an LM and how its reply is read."""

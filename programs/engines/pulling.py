@@ -1,0 +1,36 @@
+"""An Ollama server is made to pull a model, and given up where it gets no further."""
+
+import asyncio
+from collections.abc import Callable
+
+from eldgr_dspy.programs.engines.deadline import run_within
+from eldgr_dspy.programs.engines.wire import client_at
+
+Show = Callable[[str, int | None, int | None], None]
+"""Is told what is being done, and how many bytes of how many are there, None where that is not said."""
+
+
+def pull_model(host: str, model: str, seconds: float, show: Show) -> None:
+    """Have a server pull a model.
+
+    Args:
+        host: Its address. model: The model's name.
+        seconds: How long it may go without progress. The same line once more is none: a server whose download has
+            stalled goes on reporting.
+        show: Called with every line of progress.
+
+    Raises:
+        TimeoutError: There was no progress for that long.
+        ollama.ResponseError, httpx.HTTPError, OSError: The model cannot be pulled, or the server did not answer.
+    """
+
+    async def pulled() -> None:
+        async with asyncio.timeout(seconds) as limit, client_at(host) as client:
+            before = None
+            async for step in await client.pull(model, stream=True):
+                if (step.status, step.completed) != before:
+                    before = (step.status, step.completed)
+                    limit.reschedule(asyncio.get_running_loop().time() + seconds)
+                show(step.status or model, step.completed, step.total)
+
+    run_within(None, pulled)

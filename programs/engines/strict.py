@@ -1,0 +1,273 @@
+"""A JSON adapter that reads a reply as it stands, or not at all.
+
+`dspy.JSONAdapter` repairs what it reads, and repair can make up a verdict: a draft inside a thinking block, a
+truncated span, the last of two equal keys or `true` for 1 all pass there. Here a reply is exactly one JSON object of
+exactly the signature's fields and types; everything else is a parse error with its reason. Prompts and the response
+format are those of `dspy.JSONAdapter`, kept per signature because they are a function of it. This is no validation
+of meaning: ranges and membership are the business of `eldgr_dspy.replies`.
+
+One call is one request: neither `dspy.JSONAdapter` nor this adapter asks an LM again after a parse error (only
+`dspy.ChatAdapter` does, by falling back to JSON).
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+from weakref import WeakKeyDictionary
+
+import dspy
+from dspy.adapters.base import Adapter
+from pydantic import TypeAdapter, ValidationError
+
+# Derived from a signature's class alone, hence one for all adapters; gone when the signature is.
+_DERIVED: WeakKeyDictionary[type, dict[Hashable, Any]] = WeakKeyDictionary()
+_THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
+_CODE_BLOCK = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
+
+
+class ReplyRejectedError(dspy.AdapterParseError):
+    """A reply that is not read. `reason` is one sentence that says why; `lm_response` is the reply as it came."""
+
+    def __init__(self, signature: Any, lm_response: str, reason: str) -> None:
+        # No `parsed_result`: DSPy's trace capture (hence GEPA) divides two lists by each other if there is one.
+        super().__init__("StrictJSONAdapter", signature, lm_response, message=reason)
+        self.reason = reason
+
+
+class StrictJSONAdapter(dspy.JSONAdapter):
+    """`dspy.JSONAdapter` with strict reading.
+
+    A reply may begin with one closed thinking block and may stand in one fenced code block; the rest is one JSON
+    object. Rejected, with `ReplyRejectedError`: an unclosed, orphan or nested thinking tag, text around the object,
+    a second object, an equal key twice, a missing or an additional field, NaN, Infinity, a number too large for a
+    float, a boolean or a string in place of a number, a number in place of a string, a lone surrogate, and nesting
+    too deep to read. Every output field must be there, also one with a default.
+
+    DSPy's stream listeners know its own adapters by name and refuse this one; see `StrictStreamListener`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # JSONAdapter never falls back today; this says that it must not, should that change.
+        self.use_json_adapter_fallback = False
+
+    def format(self, signature: Any, demos: Any, inputs: Any) -> Any:
+        """Return the messages of a request, as `dspy.JSONAdapter` does."""
+        # DSPy announces a method to its callbacks once for every class that inherits it: two spans there, one here.
+        return Adapter.format(self, signature, demos, inputs)
+
+    def format_system_message(self, signature: Any) -> str:
+        """Return the system message, built once for each signature and its instructions."""
+        key = ("system", type(self), signature.__doc__)  # its instructions, as they were written
+        text: str = _once(signature, key, lambda: super(StrictJSONAdapter, self).format_system_message(signature))
+        return text
+
+    def format_user_message_content(
+        self, signature: Any, inputs: Any, prefix: str = "", suffix: str = "", main_request: bool = False
+    ) -> str:
+        """Return the user's message, as `dspy.JSONAdapter` does; plain texts without a serializer built for each."""
+        fields = [(name, field, inputs[name]) for name, field in signature.input_fields.items() if name in inputs]
+        if not all(_is_text(value) or _is_texts(field, value) for _, field, value in fields):
+            return str(super().format_user_message_content(signature, inputs, prefix, suffix, main_request))
+        shown = [f"[[ ## {name} ## ]]\n{value if _is_text(value) else _listed(value)}" for name, _, value in fields]
+        wanted = [self.user_message_output_requirements(signature)] if main_request else []
+        return "\n\n".join([prefix, *shown, *wanted, suffix]).strip()
+
+    def user_message_output_requirements(self, signature: Any) -> str:
+        """Return the reminder of the output fields, built once for each signature."""
+        key = ("requirements", type(self))
+        text: str = _once(
+            signature, key, lambda: super(StrictJSONAdapter, self).user_message_output_requirements(signature)
+        )
+        return text
+
+    def parse(self, signature: Any, completion: str) -> dict[str, Any]:
+        """Return the fields of a reply, typed as the signature says.
+
+        Raises:
+            ReplyRejectedError: The reply is anything but one JSON object of those fields and types.
+        """
+        try:
+            return _typed(signature, read_object(completion))
+        except _ReadError as refusal:
+            raise ReplyRejectedError(signature, completion, str(refusal)) from refusal
+
+    def _call_postprocess(
+        self, processed_signature: Any, original_signature: Any, outputs: Any, lm: Any, lm_kwargs: Any
+    ) -> Any:
+        # DSPy makes an empty prediction of a response without any answer, and refuses an empty answer.
+        return super()._call_postprocess(processed_signature, original_signature, outputs or [""], lm, lm_kwargs)
+
+    def _prepare_response_format(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> None:
+        # A schema depends on the signature and on these three answers; JSONAdapter builds it anew for every request.
+        abilities = ("response_format" in lm.supported_params, lm.supports_response_schema)
+        key = ("format", self.use_native_function_calling, *abilities)
+        lm_kwargs.update(_once(signature, key, lambda: self._response_format(lm, signature)))
+
+    def _response_format(self, lm: Any, signature: Any) -> dict[str, Any]:
+        chosen: dict[str, Any] = {}
+        super()._prepare_response_format(lm, chosen, signature)
+        return chosen
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _is_texts(field: Any, value: Any) -> bool:
+    """Whether a field's value is a list of texts that is shown as JSON; DSPy numbers the items of a text field."""
+    return type(value) is list and field.annotation is not str and all(map(_is_text, value))
+
+
+def _listed(value: list[str]) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def read_object(reply: str) -> dict[str, Any]:
+    """Return the one JSON object that a reply consists of; each refusal is a `ValueError` that says why."""
+    text = _without_thought(reply.strip())
+    block = _CODE_BLOCK.fullmatch(text)
+    try:
+        value = _DECODER.decode(block[1].strip() if block else text)
+    except RecursionError as error:
+        raise _ReadError("The reply nests too deeply to be read.") from error
+    except json.JSONDecodeError as error:
+        raise _ReadError(f"The reply is not exactly one JSON object: {error.msg} at character {error.pos}.") from error
+    if not isinstance(value, dict):
+        raise _ReadError(f"The reply is a JSON {_JSON_NAMES[type(value)]}, not an object.")
+    return value
+
+
+def reason_of(error: dspy.AdapterParseError) -> str:
+    """Return why a reply was not read, in a sentence: whichever adapter says so, the first line of what it says."""
+    return str(error.reason if isinstance(error, ReplyRejectedError) else error).partition("\n")[0].strip()
+
+
+class _ReadError(ValueError):
+    """Why a reply is rejected, as a sentence."""
+
+
+_JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+
+
+def _without_thought(text: str) -> str:
+    """Return the text after one closed thinking block at its start; a reply that has none is returned whole."""
+    if not text.startswith("<think>"):
+        return text
+    thought = _THOUGHT.match(text)
+    if thought is None:
+        raise _ReadError("The reply begins with a <think> tag that is never closed.")
+    if "<think>" in thought[1]:
+        raise _ReadError("The reply has a <think> tag inside a thinking block; where it ends is unclear.")
+    return text[thought.end() :].strip()
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise _ReadError(f"The reply gives {name!r:.80} more than once; one value a key is expected.")
+        found[name] = value
+    return found
+
+
+def _finite(read: Callable[[str], int | float]) -> Callable[[str], int | float]:
+    def number(literal: str) -> int | float:
+        if not math.isfinite(float(literal)):
+            raise _ReadError(f"The reply holds {literal:.40}, a number too large for a float.")
+        return read(literal)
+
+    return number
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _ReadError(f"The reply holds {name}, which is not a JSON number.")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_float=_finite(float), parse_int=_finite(int), parse_constant=_no_constant
+)
+
+
+def _typed(signature: Any, reply: dict[str, Any]) -> dict[str, Any]:
+    """Return the reply's fields in the signature's order and types, or refuse."""
+    expected = signature.output_fields
+    if missing := [name for name in expected if name not in reply]:
+        raise _ReadError(f"The reply lacks {', '.join(missing)}.")
+    if further := [name for name in reply if name not in expected]:
+        raise _ReadError(f"The reply has a field that was not asked for: {further[0]!r:.80}.")
+    return {name: _value(signature, name, field.annotation, reply[name]) for name, field in expected.items()}
+
+
+def _value(signature: Any, name: str, annotation: Any, given: Any) -> Any:
+    """Return one field's value in its type, by Pydantic's strict JSON rules: nothing is converted but int to float."""
+    read = _once(signature, ("type", name), lambda: TypeAdapter(annotation))
+    try:
+        value = read.validate_json(json.dumps(given), strict=True)
+    except (ValidationError, RecursionError) as error:
+        raise _ReadError(f"The reply's {name} is not as asked: {_complaint(error)}.") from error
+    # Pydantic takes true for a Literal[1] even so.
+    if (given_booleans := _booleans(given)) and given_booleans > _booleans(read.dump_python(value, mode="json")):
+        raise _ReadError(f"The reply's {name} holds a boolean where a number is expected.")
+    return value
+
+
+def _complaint(error: ValidationError | RecursionError) -> str:
+    first = None if isinstance(error, RecursionError) else error.errors(include_url=False, include_context=False)[0]
+    if first is None or first["type"] == "json_invalid":
+        return "it nests too deeply, or holds half of a surrogate pair"
+    place = ".".join(map(str, first["loc"]))
+    return f"{place!r:.80}: {first['msg']}" if place else first["msg"]
+
+
+def _booleans(value: Any) -> int:
+    if isinstance(value, dict):
+        return sum(map(_booleans, value.values()))
+    return sum(map(_booleans, value)) if isinstance(value, list) else isinstance(value, bool)
+
+
+def _once(signature: Any, key: Hashable, make: Callable[[], Any]) -> Any:
+    derived = _DERIVED.setdefault(signature, {})
+    if key not in derived:
+        derived[key] = make()
+    return derived[key]
+
+
+STRICT = StrictJSONAdapter()
+"""The one instance that roles are parsed with, where a user has set no adapter of their own."""
+
+
+@contextmanager
+def strict_parsing() -> Iterator[None]:
+    """Parse replies strictly inside the block, unless the user has set an adapter of their own."""
+    if dspy.settings.adapter is not None:
+        yield
+        return
+    with dspy.context(adapter=STRICT):
+        yield
+
+
+class StrictStreamListener(dspy.streaming.StreamListener):
+    """A stream listener for a field of a role, with the arguments of `dspy.streaming.StreamListener`.
+
+    DSPy's own reads the stream as the adapter of the settings has it, and nothing comes of that where the adapter is
+    one that was opened inside the program. This one listens under the adapter that roles are parsed with: the user's
+    own if one is set, else the strict one. As with `dspy.JSONAdapter`, the tokens of a text come with its quotes.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.adapter_identifiers["StrictJSONAdapter"] = self.adapter_identifiers["JSONAdapter"]
+
+    def receive(self, chunk: Any) -> Any:
+        """Return a piece of the field if the chunk completes one, else None."""
+        with strict_parsing():
+            return super().receive(chunk)
+
+    def finalize(self) -> Any:
+        """Return what is left of the field at the end of the stream, else None."""
+        with strict_parsing():
+            return super().finalize()

@@ -1,0 +1,122 @@
+"""Material for an LM, fenced so that no text in it can pass for an instruction, a field or another text.
+
+Each text stands between two marker lines. The marker is derived from the hash of all that is fenced, so the same
+material gives the same prompt (caches, journals and golden prompts stay stable) and nobody can write a text that
+contains the marker of its own fence, or half of it. What software on the way to the LM would take out of the text is
+defused: DSPy's own markers, and the tokens by which chat templates end a turn. This is no defence against an LM that
+follows what it reads: that is what the certificates are for. Standard library alone.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_DIGITS = 16
+
+# Blank to a reader: white space and what renders as nothing at all.
+_INVISIBLE = r"\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+_BLANK = rf"[\s{_INVISIBLE}]*+"
+_HASHES = rf"(?:#{_BLANK}){{2,}}+"
+# What follows the first bracket of each marker, all possessive or bounded, hence linear in the length of the text.
+# `[[ ## name ## ]]`, DSPy's field marker, however it is spaced, and the turns of Llama 2 and Mistral.
+_SQUARE = rf"{_BLANK}\[{_BLANK}{_HASHES}\w++{_BLANK}{_HASHES}\]{_BLANK}\]|/?(?:INST|SYSTEM_PROMPT)\]"
+# What DSPy would replace by an image, a file or further text; then the tokens of chat templates, which common servers
+# read as such wherever they stand: `<|im_end|>`, `<｜User｜>`, `<|turn>`, `<turn|>` and those without a bar.
+_ANGLE = (
+    r"<CUSTOM-TYPE-START-IDENTIFIER>>|</?SYS>>|[|｜][^<>\s]{1,40}>|[^<>\s|｜]{1,40}[|｜]>"
+    r"|/?(?:s|think)>|(?:bos|eos|pad|unk|start_of_turn|end_of_turn)>"
+)
+_MARKER = re.compile(rf"\[·*+(?={_SQUARE})|<·*+(?={_ANGLE})")
+_DEFUSED = re.compile(rf"(?<=\[)·(?=·*+(?:{_SQUARE}))|(?<=<)·(?=·*+(?:{_ANGLE}))")
+_UNSEEN = re.compile(f"[{_INVISIBLE}]+")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """The same material as given, each text between its marker lines; `marker` is the sixteen hexadecimal digits."""
+
+    question: str
+    evidence: list[str]
+    candidates: list[str]
+    marker: str
+
+
+def fence(question: str, evidence: Sequence[str] = (), candidates: Sequence[str] = ()) -> Fenced:
+    """Return the material of one request, cleaned and fenced.
+
+    A fenced text reads `<label marker>`, the text, `</label marker>`, each on lines of its own, where the label is
+    `question`, or `passage` or `candidate` with its number counted from 0. In the text only two things are changed:
+    what software would read as a marker (see `defuse`), and each lone surrogate, which no request can carry, becomes
+    U+FFFD. Any other span of a text is in the fenced text as it was.
+    """
+    asked, passages, pool = _clean(question), [_clean(text) for text in evidence], [_clean(text) for text in candidates]
+    marker = derive_marker([[asked], passages, pool])
+    return Fenced(
+        _between(f"question {marker}", asked),
+        [_between(f"passage {number} {marker}", text) for number, text in enumerate(passages)],
+        [_between(f"candidate {number} {marker}", text) for number, text in enumerate(pool)],
+        marker,
+    )
+
+
+def derive_marker(groups: Sequence[Sequence[str]], digits: int = _DIGITS) -> str:
+    """Return the first `digits` hexadecimal digits of a SHA-256 of the texts, no half of which stands in any of them.
+
+    The lengths of groups and texts are hashed with them, so that no two different inputs are hashed as the same
+    bytes. Should half of the digits in a row stand in a text, in either case, of full width or spaced, the hash goes
+    on from there until they don't: that no text contains its own marker is certain, however long one searches for it.
+    """
+    hashed = hashlib.sha256()
+    for texts in groups:
+        hashed.update(len(texts).to_bytes(8))
+        for text in texts:
+            data = text.encode()
+            hashed.update(len(data).to_bytes(8) + data)
+    read = "\n".join(_as_digits(text) for texts in groups for text in texts)  # which is no digit
+    while any(half in read for half in _halves(hashed.hexdigest()[:digits])):
+        hashed.update(b"another")
+    return hashed.hexdigest()[:digits]
+
+
+def defuse(text: str) -> str:
+    """Return the text with a `·` after the first bracket of each marker: `[·[ ## name ## ]]`, `<·|im_end|>`.
+
+    Markers are DSPy's for fields, spaced in whatever way, also with invisible characters; DSPy's for images and other
+    types, which it would cut out of the text; and the tokens of common chat templates. One that has dots already gets
+    one more, so that `restore` undoes this for every text.
+    """
+    return _MARKER.sub(r"\g<0>·", text)
+
+
+def restore(text: str) -> str:
+    """Undo `defuse`: a span that an LM copied from defused text becomes the span of the original."""
+    return _DEFUSED.sub("", text)
+
+
+def _as_digits(text: str) -> str:
+    """Return the text with digits of either case, of full width or spaced as the marker has them."""
+    if not text.isascii():
+        text = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+    return "".join(text.split()).casefold()
+
+
+def _halves(marker: str) -> list[str]:
+    """Return each run of half the digits."""
+    half = (len(marker) + 1) // 2
+    return [marker[start : start + half] for start in range(len(marker) - half + 1)]
+
+
+def _clean(text: str) -> str:
+    """Return the text defused and fit to be sent as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = _LONE_SURROGATE.sub("\ufffd", text)
+    return defuse(text)
+
+
+def _between(label: str, text: str) -> str:
+    return f"<{label}>\n{text}\n</{label}>"

@@ -1,0 +1,12 @@
+"""Judges that are fairer than one call on the whole pool: in several orders, two candidates at a time, one at a time.
+
+Each is a module in the judge's role, with its inputs (question, evidence, candidates) and outputs (`assessments`,
+`preferred`, `judge_rationale`, or `abstained`), and can stand wherever the judge stands. It also returns `orders`: what
+its LM was shown, in which order, and what it preferred, from which `eldgr_dspy.effects` measures.
+"""
+
+from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge
+from eldgr_dspy.programs.judges.pointwise import Assessor, PointwiseJudge
+from eldgr_dspy.programs.judges.swapped import SwapConsistent
+
+__all__ = ["Assessor", "Comparer", "PairwiseJudge", "PointwiseJudge", "SwapConsistent"]

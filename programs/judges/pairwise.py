@@ -1,0 +1,201 @@
+"""A judge that compares two candidates at a time, for pools that are too large or too long to be shown at once.
+
+Answers meet in a knockout: as many comparisons as there are answers, less one, where each against each would take half
+the square. Who meets whom is drawn from the texts, so that the pool's order decides nothing.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.consultations import Verdict
+from eldgr_dspy.effects import Showing, showings
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.consulting import Said
+from eldgr_dspy.programs.engines.strict import strict_parsing
+from eldgr_dspy.programs.fencing import fence
+from eldgr_dspy.programs.judges.asking import aask_all, answers_of, ask_all, calls_of
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.signatures import CompareCandidates
+from eldgr_dspy.voting import majority
+
+Pair = tuple[int, int]
+"""Two pool indices, in the order in which the candidates are shown."""
+
+
+class Comparer(dspy.Module):
+    """Compares two candidates with one LM call; a judge of a pool of two, without scores."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.predict = dspy.Predict(CompareCandidates)
+
+    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+        """Ask once; returns `preferred`, 0 or 1, and `judge_rationale`.
+
+        Raises:
+            ArgumentError: There are not two candidates.
+            dspy.AdapterParseError: The reply cannot be read.
+            dspy.LMError: The request failed.
+        """
+        with strict_parsing():
+            return _compared(self.predict(**_fenced(question, evidence, candidates)))
+
+    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+        """Ask once, as `forward`."""
+        with strict_parsing():
+            return _compared(await self.predict.acall(**_fenced(question, evidence, candidates)))
+
+    def most_calls(self, candidates: Sequence[str]) -> int:
+        """One call, whatever the candidates."""
+        return 1
+
+
+def _fenced(question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dict[str, Any]:
+    if len(candidates) != 2:
+        raise ArgumentError(f"There are {len(candidates)} candidates; a Comparer takes two: use PairwiseJudge.")
+    fenced = fence(question, evidence, candidates)
+    return {"question": fenced.question, "evidence": fenced.evidence, "candidates": fenced.candidates}
+
+
+def _compared(prediction: dspy.Prediction) -> dspy.Prediction:
+    return dspy.Prediction(preferred=prediction.better, judge_rationale=prediction.comparison_rationale)
+
+
+class PairwiseJudge(dspy.Module):
+    """Prefers the answer that wins a knockout of comparisons, two candidates a call.
+
+        selector.judge = PairwiseJudge()
+        selector.judge = PairwiseJudge(SwapConsistent(Comparer()))    # each pair in both orders
+
+    One candidate stands for each answer, so that no two that would vote together are compared. A comparison without a
+    verdict (unparsable, out of range, inconsistent) lets the answer with more votes go on, of as many the one shown
+    first; if that is the final, there is no verdict. Of one answer there is nothing to ask.
+
+    Attributes:
+        judge: Any module in the judge's role; it is given two candidates at a time.
+    """
+
+    def __init__(self, judge: dspy.Module | None = None) -> None:
+        super().__init__()
+        self.judge: dspy.Module = Comparer() if judge is None else judge
+
+    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+        """Hold the knockout, one comparison after the other.
+
+        Returns:
+            `preferred` and `judge_rationale`, or `abstained` with the reason; and `orders`, one object a showing, with
+            `order`, the pool indices of the two, `preferred` and `rationale`, or `abstained`.
+
+        Raises:
+            dspy.LMError: A request failed.
+        """
+        rounds, said = _knockout(question, candidates, len(evidence)), None
+        while True:
+            try:
+                pairs = rounds.send(said)
+            except StopIteration as stop:
+                return stop.value
+            said = ask_all(self.judge, [_inputs(question, evidence, candidates, pair) for pair in pairs])
+
+    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+        """Hold the knockout, the comparisons of a round at once; returns what `forward` returns."""
+        rounds, said = _knockout(question, candidates, len(evidence)), None
+        while True:
+            try:
+                pairs = rounds.send(said)
+            except StopIteration as stop:
+                return stop.value
+            said = await aask_all(self.judge, [_inputs(question, evidence, candidates, pair) for pair in pairs])
+
+    def most_calls(self, candidates: Sequence[str]) -> int | None:
+        """As many comparisons as there are answers, less one; None where the judge does not say what one takes."""
+        standing = dict(zip(majority(answers_of(candidates), "retrieval").classes, candidates, strict=True))
+        standing.pop(None, None)
+        if len(standing) < 2:
+            return 0
+        each = calls_of(self.judge, list(standing.values())[:2])
+        return None if each is None else (len(standing) - 1) * each
+
+
+def _inputs(question: str, evidence: Sequence[str], candidates: Sequence[str], pair: Pair) -> dict[str, object]:
+    return {"question": question, "evidence": evidence, "candidates": [candidates[index] for index in pair]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """Two candidates, what the judge was shown of them, and its verdict: `winner` is None, with a reason, without."""
+
+    pair: Pair
+    winner: int | None
+    shown: tuple[Showing, ...]
+    reason: str = ""
+
+    def recorded(self) -> Iterator[dict[str, Any]]:
+        """The showings as a journal has them, by pool index."""
+        for one in self.shown:
+            verdict = {"abstained": self.reason} if one.preferred is None else {"rationale": one.rationale}
+            preferred = None if one.preferred is None else self.pair[one.preferred]
+            yield {"order": [self.pair[place] for place in one.order], "preferred": preferred, **verdict}
+
+
+def _knockout(
+    question: str, candidates: Sequence[str], n_passages: int
+) -> Generator[list[Pair], list[Said] | None, dspy.Prediction]:
+    """Yield the pairs of each round, take what was said of them, and return the prediction."""
+    answers = answers_of(candidates)
+    classes = majority(answers, "retrieval").classes
+    votes, standing = Counter(classes), _drawn(question, candidates, classes)
+    if len(standing) < 2:
+        return _unasked(standing)
+    played: list[_Match] = []
+    while len(standing) > 1:
+        pairs = list(zip(standing[::2], standing[1::2], strict=False))
+        said = yield pairs
+        matches = [_match(pair, one, answers, n_passages) for pair, one in zip(pairs, said or (), strict=True)]
+        played += matches
+        through = [one.pair[votes[classes[one.pair[1]]] > votes[classes[one.pair[0]]]] for one in matches]
+        winners = [default if one.winner is None else one.winner for one, default in zip(matches, through, strict=True)]
+        standing = winners + standing[2 * len(pairs) :]
+    return _outcome(played)
+
+
+def _drawn(question: str, candidates: Sequence[str], classes: Sequence[str | None]) -> list[int]:
+    """One candidate for each answer, in an order that only the texts decide."""
+    drawn = sorted(
+        (index for index, key in enumerate(classes) if key is not None),
+        key=lambda index: hashlib.sha256(f"{question}\n{candidates[index]}".encode(errors="replace")).digest(),
+    )
+    standing: dict[str | None, int] = {}
+    for index in drawn:
+        standing.setdefault(classes[index], index)
+    return list(standing.values())
+
+
+def _match(pair: Pair, said: Said, answers: Sequence[str], n_passages: int) -> _Match:
+    both = [answers[index] for index in pair]
+    shown = showings(said.content, both, n_passages) or (Showing((0, 1), None),)
+    reply = read_reply("judge", said.content, both, n_passages)
+    if isinstance(reply, Verdict):
+        return _Match(pair, pair[reply.preferred], shown)
+    return _Match(pair, None, shown, getattr(reply, "reason", ""))
+
+
+def _unasked(standing: Sequence[int]) -> dspy.Prediction:
+    if not standing:
+        return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
+    return dspy.Prediction(preferred=standing[0], judge_rationale="there is one answer; nothing was asked", orders=[])
+
+
+def _outcome(played: Sequence[_Match]) -> dspy.Prediction:
+    final = played[-1]
+    orders = [showing for one in played for showing in one.recorded()]
+    if final.winner is None:
+        return dspy.Prediction(abstained=f"the final is undecided: {final.reason}", orders=orders)
+    loser = next(index for index in final.pair if index != final.winner)
+    rationale = f"candidate {final.winner} won the last of {len(played)} comparisons, against candidate {loser}"
+    return dspy.Prediction(preferred=final.winner, judge_rationale=rationale, orders=orders)

@@ -1,0 +1,142 @@
+"""A judge that scores one candidate a call, so that neither order nor company can sway a score.
+
+What it gives up is the comparison: it sees no rival, and coarse scores tie.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dspy
+from pydantic import BaseModel
+
+from eldgr_dspy.consultations import Verdict
+from eldgr_dspy.programs.consulting import Said
+from eldgr_dspy.programs.engines.strict import strict_parsing
+from eldgr_dspy.programs.fencing import fence
+from eldgr_dspy.programs.judges.asking import aask_all, answers_of, ask_all, calls_of, require_read
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.signatures import AssessCandidate
+from eldgr_dspy.voting import majority
+
+
+class Assessor(dspy.Module):
+    """Scores one candidate with one LM call: `assessment`, `candidate_rationale`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.predict = dspy.Predict(AssessCandidate)
+
+    def forward(self, *, question: str, evidence: Sequence[str], candidate: str) -> dspy.Prediction:
+        """Ask once.
+
+        Raises:
+            dspy.AdapterParseError: The reply cannot be read.
+            dspy.LMError: The request failed.
+        """
+        with strict_parsing():
+            return _assessed(self.predict(**_fenced(question, evidence, candidate)))
+
+    async def aforward(self, *, question: str, evidence: Sequence[str], candidate: str) -> dspy.Prediction:
+        """Ask once, as `forward`."""
+        with strict_parsing():
+            return _assessed(await self.predict.acall(**_fenced(question, evidence, candidate)))
+
+    def most_calls(self, candidates: Sequence[str]) -> int:
+        """One call, whatever the candidates."""
+        return 1
+
+
+def _fenced(question: str, evidence: Sequence[str], candidate: str) -> dict[str, Any]:
+    fenced = fence(question, evidence, [candidate])
+    return {"question": fenced.question, "evidence": fenced.evidence, "candidate": fenced.candidates[0]}
+
+
+def _assessed(prediction: dspy.Prediction) -> dspy.Prediction:
+    assessment: Any = prediction.assessment
+    plain = assessment.model_dump(mode="json") if isinstance(assessment, BaseModel) else assessment
+    return dspy.Prediction(assessment=plain, candidate_rationale=prediction.candidate_rationale)
+
+
+class PointwiseJudge(dspy.Module):
+    """Prefers the candidate with the highest scalar, each scored by itself.
+
+        selector.judge = PointwiseJudge()
+
+    Identical texts are asked once and share the score. Of several with the highest scalar, the answer with more votes
+    is preferred, of as many the earliest: a tie leaves the default. A candidate whose score is missing or out of range
+    makes the whole an abstention, for it may have been the best; a reply that cannot be parsed is treated as a plain
+    judge's would be.
+
+    Attributes:
+        assessor: (question, evidence, candidate) -> assessment (with `scalar`, from 0 to 1), candidate_rationale.
+    """
+
+    def __init__(self, assessor: dspy.Module | None = None) -> None:
+        super().__init__()
+        self.assessor: dspy.Module = Assessor() if assessor is None else assessor
+
+    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+        """Ask for each distinct candidate, one after the other.
+
+        Returns:
+            `preferred`, `assessments` and `judge_rationale`, or `abstained` with the reason; and `orders`, which is
+            empty, for no two candidates are shown together.
+
+        Raises:
+            dspy.AdapterParseError: A reply cannot be read.
+            dspy.LMError: A request failed.
+        """
+        distinct = list(dict.fromkeys(candidates))
+        said = ask_all(self.assessor, [_inputs(question, evidence, one) for one in distinct])
+        return _verdict(dict(zip(distinct, said, strict=True)), candidates)
+
+    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+        """Ask for the distinct candidates at once; returns what `forward` returns."""
+        distinct = list(dict.fromkeys(candidates))
+        said = await aask_all(self.assessor, [_inputs(question, evidence, one) for one in distinct])
+        return _verdict(dict(zip(distinct, said, strict=True)), candidates)
+
+    def most_calls(self, candidates: Sequence[str]) -> int | None:
+        """One assessment for each distinct text; None where the assessor does not say what one takes."""
+        each = [calls_of(self.assessor, [one]) for one in dict.fromkeys(candidates)]
+        known = [calls for calls in each if calls is not None]
+        return sum(known) if len(known) == len(each) else None
+
+
+def _inputs(question: str, evidence: Sequence[str], candidate: str) -> dict[str, object]:
+    return {"question": question, "evidence": evidence, "candidate": candidate}
+
+
+def _verdict(said: Mapping[str, Said], candidates: Sequence[str]) -> dspy.Prediction:
+    require_read(list(said.values()))
+    answers, scores = answers_of(candidates), list[float]()
+    for index, candidate in enumerate(candidates):
+        score = _scalar(said[candidate].content, answers[index])
+        if isinstance(score, str):
+            return dspy.Prediction(abstained=f"{score} (of candidate {index})", orders=[])
+        scores.append(score)
+    if not scores:
+        return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
+    preferred = _highest(scores, answers)
+    return dspy.Prediction(
+        preferred=preferred,
+        assessments=[dict(said[candidate].content["assessment"]) for candidate in candidates],
+        judge_rationale=str(said[candidates[preferred]].content.get("candidate_rationale") or ""),
+        orders=[],
+    )
+
+
+def _scalar(content: Mapping[str, Any], answer: str) -> float | str:
+    """The scalar of one candidate's assessment, or why there is none; held to what any judge's score is held to."""
+    alone = {"preferred": 0, "assessments": [content.get("assessment")]}
+    reply = read_reply("judge", content if "abstained" in content else alone, [answer or "-"], 0)
+    if not isinstance(reply, Verdict):
+        return str(getattr(reply, "reason", ""))
+    return "there is no scalar" if reply.scores is None else reply.scores[0]
+
+
+def _highest(scores: Sequence[float], answers: Sequence[str]) -> int:
+    classes = majority(answers, "retrieval").classes
+    votes = Counter(classes)
+    return max(range(len(scores)), key=lambda index: (scores[index], votes[classes[index]], -index))

@@ -1,0 +1,42 @@
+"""A judge by the words of the command: whether it sees the pool, a pair or one candidate a call, in how many orders."""
+
+from typing import Literal, get_args
+
+import dspy
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge
+from eldgr_dspy.programs.judges.pointwise import PointwiseJudge
+from eldgr_dspy.programs.judges.swapped import SwapConsistent
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.questions import require_one_of
+
+JudgeStyle = Literal["listwise", "pairwise", "pointwise"]
+
+
+def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: int = 1) -> dspy.Module:
+    """Return a judge that is asked in a style.
+
+    Args:
+        judge: The judge of a whole pool. In the styles `pairwise` and `pointwise` the LM-backed `Judge` gives way to
+            the module with the smaller question; any other judge is given two candidates at a time.
+        style: `listwise`, the whole pool a call; `pairwise`; `pointwise`.
+        orders: In how many orders candidates that are shown together are shown.
+
+    Raises:
+        ArgumentError: the style is not known, or does not suit the judge or the orders.
+    """
+    require_one_of("judge_style", style, get_args(JudgeStyle))
+    if style == "pointwise":
+        return _pointwise(judge, orders)
+    shown = Comparer() if style == "pairwise" and isinstance(judge, Judge) else judge
+    asked = shown if orders == 1 else SwapConsistent(shown, orders)
+    return PairwiseJudge(asked) if style == "pairwise" else asked
+
+
+def _pointwise(judge: dspy.Module, orders: int) -> dspy.Module:
+    if not isinstance(judge, Judge):
+        raise ArgumentError("judge_style='pointwise' needs an LM, and the judge has none: give it a model.")
+    if orders != 1:
+        raise ArgumentError(f"orders={orders!r} with judge_style='pointwise': one candidate a call has no order.")
+    return PointwiseJudge()

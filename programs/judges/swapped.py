@@ -1,0 +1,197 @@
+"""A judge that is asked in several orders, and whose preference counts only if it survives them.
+
+An LM tends to prefer the candidate in a certain place (Zheng et al. 2023, "Judging LLM-as-a-judge", section 3.3). The
+remedy is theirs: ask again with the places changed, and take a preference that changes with them for none.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import dspy
+
+from eldgr_dspy.consultations import Reply, Verdict
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.consulting import Said
+from eldgr_dspy.programs.judges.asking import aask_all, answers_of, ask_all, calls_of, listed, require_read, same_answer
+from eldgr_dspy.questions import require_one_of
+from eldgr_dspy.replies import read_reply
+
+OnInconsistent = Literal["abstain", "average"]
+Order = tuple[int, ...]
+"""Pool indices in the order in which the candidates are shown."""
+
+
+class SwapConsistent(dspy.Module):
+    """Shows a judge the pool in several orders and passes on the preference that all of them come to.
+
+        selector.judge = SwapConsistent(selector.judge)
+
+    One consultation, with a call an order, all of which are made. Preferences are compared by answer, as answers vote,
+    and not by candidate. A preference that changes is an abstention with reason `inconsistent`, or is replaced by the
+    candidate with the highest mean score; an order in which the judge gives no verdict makes the whole an abstention,
+    and one whose reply cannot be parsed is treated as a plain judge's would be. Scores are means over the orders.
+
+    Attributes:
+        judge: Any module in the judge's role.
+        orders: How many orders. on_inconsistent: What a preference that changes comes to.
+    """
+
+    def __init__(self, judge: dspy.Module, orders: int = 2, on_inconsistent: OnInconsistent = "abstain") -> None:
+        """Wrap a judge.
+
+        Args:
+            judge: Any module in the judge's role.
+            orders: At least 2. A pool has at most twice as many orders as candidates, see `orders_of`; of a smaller
+                pool all are asked.
+            on_inconsistent: `abstain`, or `average`: the highest mean score wins, ties to the earliest candidate.
+
+        Raises:
+            ArgumentError: naming the argument.
+        """
+        super().__init__()
+        if type(orders) is not int or orders < 2:
+            raise ArgumentError(f"orders={orders!r} is not a number of orders; give 2 or more, or the judge by itself.")
+        require_one_of("on_inconsistent", on_inconsistent, get_args(OnInconsistent))
+        self.judge = judge
+        self.orders = orders
+        self.on_inconsistent: OnInconsistent = on_inconsistent
+
+    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+        """Ask in each order, one after the other.
+
+        Returns:
+            `preferred`, `assessments` and `judge_rationale` (the first order's, which is the pool's), or `abstained`
+            with the reason; and `orders`, a list of objects with `order`, `preferred`, `scores` and `rationale`, or
+            `abstained`, all by pool index.
+
+        Raises:
+            dspy.AdapterParseError: A reply cannot be read.
+            dspy.LMError: A request failed.
+        """
+        orders = orders_of(candidates, self.orders)
+        said = ask_all(self.judge, [_inputs(question, evidence, candidates, order) for order in orders])
+        return self._settled(orders, said, candidates, len(evidence))
+
+    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+        """Ask in all orders at once; returns what `forward` returns."""
+        orders = orders_of(candidates, self.orders)
+        said = await aask_all(self.judge, [_inputs(question, evidence, candidates, order) for order in orders])
+        return self._settled(orders, said, candidates, len(evidence))
+
+    def most_calls(self, candidates: Sequence[str]) -> int | None:
+        """The calls of each order; None where the judge does not say what one takes."""
+        each = calls_of(self.judge, candidates)
+        return None if each is None else len(orders_of(candidates, self.orders)) * each
+
+    def _settled(
+        self, orders: Sequence[Order], said: Sequence[Said], candidates: Sequence[str], n_passages: int
+    ) -> dspy.Prediction:
+        require_read(said)
+        answers = answers_of(candidates)
+        shown = [_Shown.read(order, one.content, answers, n_passages) for order, one in zip(orders, said, strict=True)]
+        found = {**self._verdict(shown, answers), "orders": [one.recorded() for one in shown]}
+        return dspy.Prediction(**found)
+
+    def _verdict(self, shown: "Sequence[_Shown]", answers: Sequence[str]) -> dict[str, Any]:
+        if not shown:
+            return {"abstained": "there is no candidate to judge"}
+        preferred: list[int] = []
+        for number, one in enumerate(shown):
+            if one.preferred is None:
+                return {"abstained": f"{one.reason} (in order {number + 1} of {len(shown)})"}
+            preferred.append(one.preferred)
+        chosen: int | None = preferred[0]
+        if not all(same_answer(answers[preferred[0]], answers[index]) for index in preferred):
+            chosen = _best(shown, len(answers)) if self.on_inconsistent == "average" else None
+        if chosen is None:
+            return {"abstained": f"inconsistent: the orders prefer candidates {listed(preferred)}"}
+        return {
+            "preferred": chosen,
+            "assessments": _mean_assessments(shown, len(answers)),
+            "judge_rationale": shown[0].rationale,
+        }
+
+
+def orders_of(candidates: Sequence[str], most: int) -> list[Order]:
+    """Return at most `most` orders of the candidates, no two of which show the same texts in the same places.
+
+    The pool's own, its reverse, then each rotation with its reverse: all six orders of three candidates, and each
+    candidate first, and last, equally often in twice as many orders as there are candidates. An empty pool has none.
+    """
+    distinct: dict[tuple[str, ...], Order] = {}
+    for order in _turns(len(candidates)):
+        distinct.setdefault(tuple(candidates[index] for index in order), order)
+        if len(distinct) == most:
+            break
+    return list(distinct.values())
+
+
+def _turns(n: int) -> Iterator[Order]:
+    for start in range(n):
+        turned = tuple((start + place) % n for place in range(n))
+        yield turned
+        yield turned[::-1]
+
+
+def _inputs(question: str, evidence: Sequence[str], candidates: Sequence[str], order: Order) -> dict[str, object]:
+    return {"question": question, "evidence": evidence, "candidates": [candidates[index] for index in order]}
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What came of one order, by pool index; `preferred` is None, and `reason` says why, where there is no verdict."""
+
+    order: Order
+    preferred: int | None = None
+    scores: tuple[float, ...] | None = None
+    assessments: tuple[Mapping[str, Any], ...] | None = None
+    rationale: str = ""
+    reason: str = ""
+
+    @classmethod
+    def read(cls, order: Order, content: Mapping[str, Any], answers: Sequence[str], n_passages: int) -> "_Shown":
+        """Read a judge's reply to candidates shown in an order, held to what any verdict is held to."""
+        reply: Reply = read_reply("judge", content, [answers[index] for index in order], n_passages)
+        if not isinstance(reply, Verdict):
+            return cls(order, reason=getattr(reply, "reason", ""))
+        places = sorted(range(len(order)), key=order.__getitem__)
+        given = content.get("assessments") or None
+        return cls(
+            order,
+            order[reply.preferred],
+            None if reply.scores is None else tuple(reply.scores[place] for place in places),
+            None if given is None else tuple(given[place] for place in places),
+            reply.rationale,
+        )
+
+    def recorded(self) -> dict[str, Any]:
+        """The order as a journal has it."""
+        if self.preferred is None:
+            return {"order": list(self.order), "preferred": None, "abstained": self.reason}
+        scores = None if self.scores is None else list(self.scores)
+        verdict = {"preferred": self.preferred, "scores": scores, "rationale": self.rationale}
+        return {"order": list(self.order), **verdict}
+
+
+def _best(shown: Sequence[_Shown], n: int) -> int | None:
+    """The candidate with the highest mean score, None where an order gave no scores."""
+    scores = [one.scores for one in shown if one.scores is not None]
+    if len(scores) < len(shown):
+        return None
+    return max(range(n), key=[math.fsum(one[index] for one in scores) for index in range(n)].__getitem__)
+
+
+def _mean_assessments(shown: Sequence[_Shown], n: int) -> list[dict[str, float | None]] | None:
+    given = [one.assessments for one in shown if one.assessments is not None]
+    return [_mean([one[index] for one in given]) for index in range(n)] if len(given) == len(shown) else None
+
+
+def _mean(assessments: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    """The mean of each aspect, None where an order has none."""
+    means: dict[str, float | None] = {}
+    for name in assessments[0]:
+        values = [one[name] for one in assessments if one.get(name) is not None]
+        means[name] = math.fsum(values) / len(values) if len(values) == len(assessments) else None
+    return means

@@ -1,0 +1,165 @@
+"""What an optimizer needs to compile a selector's roles: labelled examples, a score, and feedback in words.
+
+The score is that of the answer that ships, so that an optimizer gains nothing by a judge that is right where the rule
+does not ask it. Feedback is read from the decision; it names the right answer, hence is for training alone.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, get_args
+
+import dspy
+
+from eldgr_dspy.answers import answer_class, score
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.rows import Row
+from eldgr_dspy.words import ROLES, Role, Task
+
+_INPUTS = ("question", "candidates", "evidence", "task")
+
+
+def examples_of(rows: Iterable[Row]) -> list[dspy.Example]:
+    """Return the labelled rows of a pool as examples whose inputs are those of a `Selector`.
+
+    Args:
+        rows: Such as `open_pool(path).rows()`. Those without a gold answer are left out.
+
+    Returns:
+        Examples with `question`, `candidates`, `evidence` and `task` as inputs, `gold` and `id` as labels. No label has
+        the name of a role's output, so that optimizers don't take it for a demonstration.
+    """
+    return [_example(row) for row in rows if row.gold]
+
+
+def _example(row: Row) -> dspy.Example:
+    return dspy.Example(
+        question=row.question,
+        candidates=[_candidate(one.text, one.answer) for one in row.candidates],
+        evidence=[{"title": one.title, "text": one.text} for one in row.evidence],
+        task=row.task,
+        gold=list(row.gold),
+        id=row.id,
+    ).with_inputs(*_INPUTS)
+
+
+def _candidate(text: str, answer: str | None) -> dict[str, str | None]:
+    return {"text": text, "answer": answer} if text else {"answer": answer}
+
+
+def selection_score(gold: dspy.Example, pred: dspy.Prediction, trace: Any = None) -> bool:
+    """Say whether the answer that shipped is right, by the official rule of the task.
+
+    A metric for `dspy.Evaluate` and for optimizers that ask yes or no, such as `BootstrapFewShot`, to which any
+    prediction is a yes.
+
+    Args:
+        gold: An example with `gold`, a list of accepted answers or one, and `task`, without which it is `retrieval`.
+        pred: The selector's prediction.
+        trace: Not used; DSPy gives it.
+    """
+    return _is_right(pred.get("answer"), gold)
+
+
+def selection_feedback(
+    gold: dspy.Example, pred: dspy.Prediction, trace: Any = None, pred_name: str | None = None, pred_trace: Any = None
+) -> dspy.Prediction:
+    """Score a selection as `selection_score` does, and say in words what came of it. A metric for `dspy.GEPA`.
+
+    Args:
+        gold: As for `selection_score`. Its `candidates` tell whether the judge's preference was right.
+        pred: The selector's prediction; of a program around it, one that keeps the fields of the decision.
+        trace: Not used; DSPy gives it.
+        pred_name: The predictor that the feedback is for, such as `judge.predict` or `select.repairer.predict`; None
+            for the program as a whole. The score is the same for all of them.
+        pred_trace: Not used; DSPy gives it.
+
+    Returns:
+        A prediction with `score`, 0.0 or 1.0, and `feedback`, a few sentences.
+
+    Raises:
+        ArgumentError: the example has no `gold`.
+    """
+    asked = (role_of_predictor(pred_name),) if pred_name else ROLES
+    sentences = [_outcome(gold, pred), *(said for role in asked if role for said in _said(role, gold, pred))]
+    return dspy.Prediction(score=float(selection_score(gold, pred)), feedback=" ".join(sentences))
+
+
+def role_of_predictor(name: str) -> Role | None:
+    """Return the role that a predictor plays by its path, as `judge` in `select.judge.judge.predict`."""
+    parts = name.split(".")
+    return next((role for part in parts for role in get_args(Role) if part == role), None)
+
+
+def _is_right(answer: Any, gold: dspy.Example) -> bool:
+    return score(answer if isinstance(answer, str) else None, _accepted(gold), _task(gold)).em
+
+
+def _accepted(gold: dspy.Example) -> Sequence[str]:
+    accepted = gold.get("gold")
+    if not accepted:
+        raise ArgumentError(
+            f"gold={accepted!r} of an example is no answer; label it with a list such as gold=['Doha']."
+        )
+    return [accepted] if isinstance(accepted, str) else list(accepted)
+
+
+def _task(gold: dspy.Example) -> Task:
+    task: Task = gold.get("task") or "retrieval"
+    return task
+
+
+def _outcome(gold: dspy.Example, pred: dspy.Prediction) -> str:
+    answer, branch = pred.get("answer"), pred.get("branch")
+    shipped = "No answer shipped" if answer is None else f"The answer {answer!r} shipped"
+    support = {True: "certified", False: "uncertified", None: "to which no certificate applies"}[pred.get("certified")]
+    how = f" (branch {branch}, {support})" if branch else ""
+    if _is_right(answer, gold):
+        return f"{shipped}{how}, and it is right."
+    return f"{shipped}{how}, and it is wrong; right is {' or '.join(map(repr, _accepted(gold)))}."
+
+
+def _said(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
+    """What the role's reply was worth, one sentence a fact; nothing of a prediction that does not say who was asked."""
+    abstained, consulted = (pred.get("abstentions") or {}).get(role), pred.get("consulted")
+    if consulted is None:
+        return
+    if role not in consulted:
+        yield f"The {role} was not asked: its reply could not have changed the answer."
+    elif abstained is not None:
+        yield f"The {role}'s reply counted for nothing: {abstained}."
+    elif role == "judge":
+        yield from _of_judge(gold, pred)
+    else:
+        yield from _of_repair(role, gold, pred)
+
+
+def _of_judge(gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
+    question = to_question(gold.question, gold.candidates, gold.get("evidence"), _task(gold), "answer")
+    right = [index for index, answer in enumerate(question.answers) if _is_right(answer, gold)]
+    preferred: int = pred.preference
+    if preferred in right:
+        yield f"The judge preferred candidate {preferred}, which is right."
+    else:
+        better = f"candidate {' or '.join(map(str, right))} is" if right else "no candidate is"
+        yield f"The judge preferred candidate {preferred}, which is wrong; {better} right."
+    if pred.branch != "judge":
+        yield f"It did not override: {_why_not(question.answers[preferred], gold, pred)}."
+
+
+def _of_repair(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
+    yield f"The {role} gave {pred.repair!r}, which is {'right' if _is_right(pred.repair, gold) else 'wrong'}."
+    if pred.branch != "repair":
+        unaccepted = (note for note in pred.get("notes") or () if note.startswith("the derivation is not accepted"))
+        yield f"It did not override: {next(unaccepted, _why_not(pred.repair, gold, pred))}."
+
+
+def _why_not(answer: str | None, gold: dspy.Example, pred: dspy.Prediction) -> str:
+    """Why an answer did not ship that a role stated, as far as the decision tells."""
+    task = _task(gold)
+    if answer_class(answer, task) == answer_class(pred.consensus, task):
+        return "it is consensus's own"
+    if pred.branch == "judge":
+        return "a certified preference comes before it"
+    if pred.branch == "consensus" and pred.certified is not False:
+        return "consensus is certified" if pred.certified else "consensus is a yes or no, and final"
+    return "it carries no certificate"

@@ -1,0 +1,111 @@
+"""Retrieval-augmented answering with a locked judge: retrieve, sample several answers, select one.
+
+This is the program that a user of DSPy would write around a `Selector`; it is here to be used and to be copied.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import show_passage
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.consulting import awaitable
+from eldgr_dspy.programs.inputs import to_passages
+from eldgr_dspy.programs.selector import Selector
+
+
+class RAG(dspy.Module):
+    """Answer a question from what a search finds, with as many samples as it takes to have a majority.
+
+        rag = RAG(search, samples=5)
+        pred = rag(question="...")
+        pred.answer, pred.branch, pred.witness
+
+    Attributes:
+        respond: (context, question) -> reasoning, answer: a chain of thought, asked once a sample. A sample that cannot
+            be parsed is a candidate without an answer, unless the selector's `on_error` is `raise`.
+        select: The selector; its roles can be given LMs of their own.
+    """
+
+    def __init__(
+        self,
+        search: Callable[[str], Any],
+        *,
+        samples: int = 5,
+        temperature: float = 1.0,
+        selector: Selector | None = None,
+    ) -> None:
+        """Create the program.
+
+        Args:
+            search: Takes the question and returns what a `Selector` accepts as evidence: a prediction with `passages`,
+                or a list of strings, mappings or objects with a text. Any DSPy retriever will do. May be async if the
+                program is only ever awaited.
+            samples: How many answers to sample, at least 1.
+            temperature: Of the samples; above 0, or they are all the same.
+            selector: Decides; a `Selector()` by default. Answers are sampled under its `answer_field`.
+
+        Raises:
+            ArgumentError: naming the argument and what was expected.
+        """
+        super().__init__()
+        if not callable(search):
+            raise ArgumentError(f"search={search!r:.80} cannot be called; give a function or module of the question.")
+        if type(samples) is not int or samples < 1:
+            raise ArgumentError(f"samples={samples!r:.80} is no number of samples; give a whole number, at least 1.")
+        if not temperature > 0:
+            raise ArgumentError(f"temperature={temperature!r} makes all samples the same; give a number above 0.")
+        self.search = search
+        self.samples = samples
+        self.temperature = temperature
+        select = selector or Selector()
+        self.respond = dspy.ChainOfThought(f"context: list[str], question: str -> {select.answer_field}: str")
+        self.select = select
+
+    def forward(self, question: str) -> dspy.Prediction:
+        """Return the selector's prediction, with the evidence as `passages` and the sampled answers as `pool`."""
+        passages = to_passages(self.search(question))
+        pool = [self._sample(number, _shown(passages), question) for number in range(self.samples)]
+        return self._with_pool(self.select(question=question, candidates=pool, evidence=passages), passages, pool)
+
+    async def aforward(self, question: str) -> dspy.Prediction:
+        """Return the selector's prediction as `forward` does; the samples are drawn at once."""
+        passages = to_passages(await awaitable(self.search)(question))
+        pool = await asyncio.gather(
+            *(self._asample(number, _shown(passages), question) for number in range(self.samples))
+        )
+        chosen = await self.select.acall(question=question, candidates=pool, evidence=passages)
+        return self._with_pool(chosen, passages, pool)
+
+    def _sample(self, number: int, context: list[str], question: str) -> dspy.Prediction | None:
+        try:
+            return self.respond(context=context, question=question, config=self._config(number))
+        except dspy.AdapterParseError:
+            if self.select.on_error == "raise":
+                raise
+            return None
+
+    async def _asample(self, number: int, context: list[str], question: str) -> dspy.Prediction | None:
+        try:
+            return await self.respond.acall(context=context, question=question, config=self._config(number))
+        except dspy.AdapterParseError:
+            if self.select.on_error == "raise":
+                raise
+            return None
+
+    def _config(self, number: int) -> dict[str, Any]:
+        """A rollout number a sample: the portable way to n samples, and no cache gives them all the same answer."""
+        return {"rollout_id": number, "temperature": self.temperature}
+
+    def _with_pool(
+        self, chosen: dspy.Prediction, passages: Sequence[Passage], pool: Sequence[dspy.Prediction | None]
+    ) -> dspy.Prediction:
+        answers = [None if one is None else one[self.select.answer_field] for one in pool]
+        return dspy.Prediction(**chosen.toDict(), passages=_shown(passages), pool=answers)
+
+
+def _shown(passages: Sequence[Passage]) -> list[str]:
+    return [show_passage(passage.title, passage.text) for passage in passages]

@@ -1,0 +1,180 @@
+"""A deadline for everything that a role does on one question, whatever it calls.
+
+The timeouts of an HTTP client begin anew with each byte that arrives, so a reply that drips goes on for ever; this
+clock runs once. A coroutine that is late is cancelled, which closes its connection. A thread cannot be stopped: it is
+left behind with the connection that it waits on, its meter refuses every further request, and what it says late is not
+used. It is a daemon, so the end of the process does not wait for it. One that is through makes the next call, because
+to begin a thread takes as long as a fifth of what DSPy does for a call; it ends when it has had none for a second.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import copy_context
+from functools import partial
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, TypeVar
+
+R = TypeVar("R")
+
+_IDLE_SECONDS = 1.0
+
+
+def within(seconds: float, call: Callable[[], R]) -> R:
+    """Return what `call` returns in a thread that makes no other call meanwhile, in a copy of the context.
+
+    Raises:
+        TimeoutError: after `seconds`; the thread is left behind.
+    """
+    future = _started(call)
+    try:
+        future.exception(timeout=seconds)  # unlike `result`, this raises nothing but that it is late
+    except TimeoutError:
+        raise _late(seconds) from None
+    return future.result()
+
+
+def in_thread(call: Callable[[], R]) -> "asyncio.Future[R]":
+    """Return what `call` returns in a thread of its own, to be awaited; `asyncio.to_thread` has few threads."""
+    return asyncio.wrap_future(_started(call))
+
+
+async def thread_within(seconds: float, call: Callable[[], R]) -> R:
+    """Do as `within`, without holding up the event loop."""
+    future = in_thread(call)
+    if not (await asyncio.wait([future], timeout=seconds))[0]:
+        raise _late(seconds)
+    return future.result()
+
+
+async def awithin(seconds: float, call: Coroutine[Any, Any, R]) -> R:
+    """Return what a coroutine returns.
+
+    Raises:
+        TimeoutError: after `seconds`; the coroutine is cancelled and not waited for.
+    """
+    task = asyncio.create_task(call)
+    try:
+        done, _ = await asyncio.wait([task], timeout=seconds)
+    except BaseException:
+        task.cancel()
+        raise
+    if done:
+        return task.result()
+    task.cancel()
+    task.add_done_callback(_forget)
+    raise _late(seconds)
+
+
+class _Caller:
+    """A thread that makes one call after another."""
+
+    def __init__(self, idle: Callable[["_Caller"], None], leave: Callable[["_Caller"], bool]) -> None:
+        self._idle, self._leave = idle, leave
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._thread = Thread(target=self._work, name="consultation", daemon=True)
+        self._thread.start()
+
+    def give(self, job: "_Job") -> None:
+        """Give it a job, which it does once it has done those before."""
+        self._jobs.put(job)
+
+    def end(self) -> None:
+        """End it, and wait for that."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _work(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get(timeout=_IDLE_SECONDS)
+            except Empty:
+                if self._leave(self):
+                    return
+                continue
+            if job is None:
+                return
+            deliver = job()
+            self._idle(self)
+            deliver()  # last, so that whoever has the result finds the thread among the idle ones
+
+
+class _Callers:
+    """The threads that have made a call and wait for the next."""
+
+    def __init__(self) -> None:
+        self._idle: list[_Caller] = []
+        self._lock = Lock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._forget)
+
+    def run(self, job: "_Job") -> None:
+        """Run a job in the thread that was busy last, or in a new one."""
+        with self._lock:
+            caller = self._idle.pop() if self._idle else None
+        (caller or _Caller(self._take_back, self._let_go)).give(job)
+
+    def end_idle(self) -> None:
+        """End the threads that wait."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for caller in idle:
+            caller.end()
+
+    def _take_back(self, caller: _Caller) -> None:
+        with self._lock:
+            self._idle.append(caller)
+
+    def _let_go(self, caller: _Caller) -> bool:
+        """Take a thread out of those that wait; False where something is already on its way to it."""
+        with self._lock:
+            if caller not in self._idle:
+                return False
+            self._idle.remove(caller)
+            return True
+
+    def _forget(self) -> None:
+        """Begin anew in a forked process, which has none of the threads."""
+        self._idle, self._lock = [], Lock()
+
+
+_Job = Callable[[], Callable[[], None]]
+"""Makes a call, and returns what delivers its result."""
+
+_CALLERS = _Callers()
+
+
+@contextmanager
+def reused_threads() -> Iterator[None]:
+    """End the threads that made calls inside the block and wait for others; one that is late ends by itself."""
+    try:
+        yield
+    finally:
+        _CALLERS.end_idle()
+
+
+def _started(call: Callable[[], R]) -> "Future[R]":
+    future, context = Future[R](), copy_context()
+    future.set_running_or_notify_cancel()
+
+    def job() -> Callable[[], None]:
+        try:
+            return partial(future.set_result, context.run(call))
+        except BaseException as error:  # noqa: BLE001 -- raised where the call is waited for
+            return partial(future.set_exception, error)
+
+    _CALLERS.run(job)
+    return future
+
+
+def _late(seconds: float) -> TimeoutError:
+    return TimeoutError(f"nothing was said within {seconds:g} s; a longer --timeout waits longer")
+
+
+def _forget(task: "asyncio.Task[Any]") -> None:
+    """Take note of what a late task raises: asyncio reports errors that nobody looked at."""
+    if not task.cancelled():
+        task.exception()

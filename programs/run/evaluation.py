@@ -1,0 +1,340 @@
+"""A run: pools through every rule on identical consultations, into a directory that is the run's only state.
+
+Everything is read and checked before the first call. Consultations go to the journal as they come; decisions, scores,
+statistics, audit and report are then made from them, and can be made again without an LM.
+"""
+
+import asyncio
+import json
+import math
+import os
+import re
+import signal
+import threading
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from eldgr_dspy.answers import Score
+from eldgr_dspy.certificates import Witness
+from eldgr_dspy.decision import RULES, Decision
+from eldgr_dspy.effects import JudgeEffects
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.files import replacing, safe_name
+from eldgr_dspy.journal import Consultation, read_journal
+from eldgr_dspy.pools import Pool, Row, open_pools, pool_name
+from eldgr_dspy.programs.run.concurrency import amap_ordered, map_ordered
+from eldgr_dspy.programs.run.deadlines import reused_threads
+from eldgr_dspy.programs.run.rolecalls import RoleCall, metered_settings, role_call
+from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, Statement
+from eldgr_dspy.programs.run.runner import FailureBudget, Recordings, Runner, Settled
+from eldgr_dspy.programs.run.spending import Spending
+from eldgr_dspy.programs.selector import Selector, plain
+from eldgr_dspy.questions import require_one_of
+from eldgr_dspy.record import JournalTotals, judges_record
+from eldgr_dspy.report import render_report
+from eldgr_dspy.summary import Tally
+from eldgr_dspy.words import ROLES, Role
+
+_RESULTS = ("decisions.jsonl", "record.json", "report.html", "summary.json")
+_AROUND = 80  # characters on either side of a witness
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run is to do.
+
+    Attributes:
+        pools: Files to read. out: the run directory; None for `runs/NAME[+NAME...]`.
+        rules: Which rules decide. limit: how many questions a pool, None for all.
+        workers: How many questions are under way at once.
+        replay: A journal of recorded consultations, supplied instead of calls.
+        max_failures: How many questions may fail before the run stops: a count, or a share such as "5%".
+        timeout: Seconds that a role may take for one question, retries and pauses included.
+        max_calls, max_cost: Requests and dollars that the run may take, earlier sessions included; None for no limit.
+        fresh: Start anew in a directory that holds a run.
+    """
+
+    pools: Sequence[str | Path]
+    out: str | Path | None = None
+    rules: Sequence[str] = tuple(RULES)
+    limit: int | None = None
+    workers: int = 1
+    replay: Path | None = None
+    max_failures: int | str = 0
+    timeout: float = 600.0
+    max_calls: int | None = None
+    max_cost: float | None = None
+    fresh: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.rules:
+            raise ArgumentError(f"rules={self.rules!r} holds no rule; give one or more of {', '.join(RULES)}.")
+        for rule in self.rules:
+            require_one_of("rules", rule, tuple(RULES))
+        for name in ("workers", "limit", "max_calls"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ArgumentError(f"{name}={value!r} is too small; at least 1 is expected.")
+        for name in ("timeout", "max_cost"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ArgumentError(f"{name}={value!r} is not a positive number.")
+
+
+@dataclass(slots=True)
+class Watcher:
+    """What a run tells whoever watches it; the default tells nobody. Called from the run's own threads.
+
+    Attributes:
+        on_start: The number of questions. on_row: One of them is decided. on_consultation: One was made or looked up.
+        on_interrupt: The run was interrupted, and now waits for the calls under way.
+    """
+
+    on_start: Callable[[int], None] = field(default=lambda total: None)
+    on_row: Callable[[], None] = field(default=lambda: None)
+    on_consultation: Callable[[Consultation], None] = field(default=lambda one: None)
+    on_interrupt: Callable[[], None] = field(default=lambda: None)
+
+
+def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> dict[str, Any]:
+    """Run a plan with a selector's roles and settings, in threads, and return the summary that it wrote.
+
+    Args:
+        selector: Its roles are asked, its settings hold for every pool (its own `task` is not used: a pool states its).
+        plan: What to do. watcher: whom to tell.
+
+    Raises:
+        PoolError, ArgumentError: before any call, naming file, line and remedy.
+        RunChangedError, RunLockedError: if the directory belongs to another run or is in use.
+        RunStoppedError: if too many calls failed. All that was paid for is in the journal; the same plan goes on.
+        KeyboardInterrupt: on ctrl-C, once the calls under way have been awaited and journaled; a second one abandons
+            them. The same plan goes on.
+    """
+    with _opened(selector, plan, watcher or Watcher()) as run:
+        for pool in run.pools:
+            settle = partial(run.runner.settle, pool.name)
+            with map_ordered(settle, pool.rows(plan.limit), run.threads(plan.workers), run.stop) as rows:
+                run.decide(pool, rows)
+        return run.finish()
+
+
+async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> dict[str, Any]:
+    """Run a plan as `evaluate` does, in tasks of the running event loop instead of threads.
+
+    Cancelled, it waits for the calls under way; cancelled again, it abandons them.
+    """
+    with _opened(selector, plan, watcher or Watcher()) as run:
+        for pool in run.pools:
+            settle = partial(run.runner.asettle, pool.name)
+            async with amap_ordered(settle, pool.rows(plan.limit), plan.workers, run.stop) as rows:
+                await run.adecide(pool, rows)
+        return await asyncio.to_thread(run.finish)
+
+
+def out_of(plan: Plan) -> Path:
+    """Return the run directory of a plan: its own, or `runs/NAME[+NAME...]`, NAME being the pools'."""
+    if plan.out is not None:
+        return Path(plan.out)
+    return Path("runs") / safe_name("+".join(pool_name(Path(pool)) for pool in plan.pools))
+
+
+@contextmanager
+def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"]:
+    """Read and check everything, then open the run directory and state what the run is made with."""
+    pools = open_pools(plan.pools)
+    recordings = Recordings(plan.replay)
+    for pool in pools:
+        recordings.require_made_on(pool)
+    total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
+    budget = FailureBudget(allowed_failures(plan.max_failures, total), patience=max(16, 2 * plan.workers))
+    out = out_of(plan)
+    with (
+        RunDirectory(out, fresh=plan.fresh) as directory,
+        reused_threads(),
+        metered_settings(),
+        ExitStack() as results,
+    ):
+        roles: dict[Role, tuple[RoleCall, Mapping[str, Any]]] = {
+            role: role_call(getattr(selector, role)) for role in ROLES
+        }
+        _require_unchanged(recordings, directory, {pool.name for pool in pools})
+        details: dict[Role, Mapping[str, Any]] = {role: stated for role, (_, stated) in roles.items()}
+        calls: dict[Role, RoleCall] = {role: call for role, (call, _) in roles.items()}
+        state = RoleStatements(directory, details)
+        directory.claim(*statements(selector, pools), *state.asked_before())
+        runner = Runner(
+            calls,
+            selector.settings,
+            plan.rules,
+            directory.journal,
+            recordings,
+            budget,
+            Spending(plan.max_calls, plan.max_cost, read_journal(directory.journal.path)),
+            plan.timeout,
+            state.claim,
+            watcher.on_consultation,
+        )
+        files = {name: results.enter_context(replacing(out / name)) for name in reversed(_RESULTS)}
+        watcher.on_start(total)
+        yield _Run(pools, runner, watcher, files)
+        with _signals_held():
+            results.close()
+
+
+def statements(selector: Selector, pools: Sequence[Pool]) -> list[Statement]:
+    """Return what a run states to be made with, roles aside."""
+    contents = [(pool.name, {"sha256": pool.sha256, "rows": pool.n, "task": pool.task}) for pool in pools]
+    return [("settings", "rule", asdict(selector.settings)), *(("pool", name, found) for name, found in contents)]
+
+
+def _require_unchanged(recordings: Recordings, directory: RunDirectory, pools: Collection[str]) -> None:
+    """Refuse a recording that has changed since this run used it; see `Recordings.require_unchanged`."""
+    if recordings.path is not None:
+        for one in read_journal(directory.journal.path):
+            if one.recorded and one.pool in pools:
+                recordings.require_unchanged(one)
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Hold ctrl-C and SIGTERM off while the results are put in place, where Python lets them: in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
+def allowed_failures(allowed: int | str, total: int) -> int:
+    """Return `--max-failures` as a count: "5%" of `total` questions, rounded down, or the count itself."""
+    text = str(allowed).strip()
+    share = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)%", text)
+    if share and Fraction(share[1]) <= 100:
+        return int(total * Fraction(share[1]) / 100)  # exact: 9.2% of 750 is 69, and a float has it just below
+    if re.fullmatch(r"\d{1,9}", text):
+        return int(text)
+    raise ArgumentError(f"max_failures={allowed!r} is not known; give a count such as 10 or a share such as 5%.")
+
+
+class _Run:
+    """A run under way: takes settled rows in order, writes decisions, and finishes with the summary.
+
+    Its files become the results when the run is left in order, the summary last. Each is the whole new file or the old
+    one; a kill or a full disk between two of them leaves new beside old, and the same plan makes all of them again.
+    """
+
+    def __init__(self, pools: Sequence[Pool], runner: Runner, watcher: Watcher, files: Mapping[str, IO[bytes]]) -> None:
+        self.pools, self.runner = pools, runner
+        self._watcher, self._files = watcher, files
+        self._tallies: dict[str, Tally] = {}
+        self._effects: dict[str, JudgeEffects] = {}
+
+    def threads(self, workers: int) -> int:
+        """How many threads to settle rows in: none for one worker where no call is paid for, hence none to be lost."""
+        return 0 if workers == 1 and not any(role.model for role in self.runner.roles.values()) else workers
+
+    def stop(self, error: BaseException) -> None:
+        """See to it that no call is begun any more."""
+        self.runner.budget.stop("The run was stopped.")
+        if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
+            self._watcher.on_interrupt()
+
+    def decide(self, pool: Pool, rows: Iterator[Settled]) -> None:
+        """Take the rows of a pool as they come."""
+        tally = self._tally(pool)
+        for settled in rows:
+            self._take(pool, tally, settled)
+
+    async def adecide(self, pool: Pool, rows: AsyncIterator[Settled]) -> None:
+        """Take the rows of a pool as they come."""
+        tally = self._tally(pool)
+        async for settled in rows:
+            self._take(pool, tally, settled)
+
+    def _tally(self, pool: Pool) -> Tally:
+        return self._tallies.setdefault(pool.name, Tally(pool.task, self.runner.rules))
+
+    def _take(self, pool: Pool, tally: Tally, settled: Settled) -> None:
+        scores = tally.add(settled.case, settled.row.gold, settled.outcomes, settled.failed)
+        self._take_effects(pool, settled)
+        majority = scores.get("majority")
+        for rule, outcome in settled.outcomes.items():
+            if outcome.decision is not None:
+                line = _line(pool, settled.row, rule, outcome.decision, scores[rule], majority)
+                self._write("decisions.jsonl", json.dumps(line, ensure_ascii=False) + "\n")
+        self._watcher.on_row()
+
+    def _take_effects(self, pool: Pool, settled: Settled) -> None:
+        effects, judged = self._effects.setdefault(pool.name, JudgeEffects()), settled.consultations.get("judge")
+        if judged is not None and judged.content is not None:
+            effects.take(settled.case.question, settled.case.vote.classes, judged.content)
+
+    def finish(self) -> dict[str, Any]:
+        """Write everything that is made from the consultations, and return the summary."""
+        totals = JournalTotals(read_journal(self.runner.journal.path))
+        pools = {name: tally.summary() for name, tally in self._tallies.items()}
+        summary = {"pools": pools, "consultations": totals.roles(), "remarks": totals.remarks()}
+        effects = {name: one.figures() for name, one in self._effects.items()}
+        self._write("record.json", _pretty(judges_record(summary, self.runner.journal.heads, totals, effects)))
+        self._files["decisions.jsonl"].flush()
+        for chunk in render_report(summary, _read_decisions(Path(self._files["decisions.jsonl"].name)), effects):
+            self._write("report.html", chunk)
+        self._write("summary.json", _pretty(summary))
+        for file in self._files.values():  # all on the disk before the first is renamed: a full disk changes nothing
+            file.flush()
+            os.fsync(file.fileno())
+        return summary
+
+    def _write(self, name: str, text: str) -> None:
+        self._files[name].write(text.encode("utf-8"))
+
+
+def _line(
+    pool: Pool, row: Row, rule: str, decision: Decision, score: Score | None, majority: Score | None
+) -> dict[str, Any]:
+    fields = plain(decision)
+    if decision.witness is not None:
+        fields["witness"] |= _surroundings(row, decision.witness)
+    return {
+        "pool": pool.name,
+        "id": row.id,
+        "question": row.question,
+        "gold": row.gold,
+        "rule": rule,
+        **fields,
+        "em": score.em if score else None,
+        "f1": score.f1 if score else None,
+        "majority_em": majority.em if majority else None,
+    }
+
+
+def _surroundings(row: Row, witness: Witness) -> dict[str, str]:
+    """Where a witness stands: its passage's title and what is around it, for one who reads the decision alone."""
+    passage = row.evidence[witness.passage]
+    source = passage.title if witness.field == "title" else passage.text
+    before, after = source[max(0, witness.start - _AROUND) : witness.start], source[witness.end : witness.end + _AROUND]
+    return {"title": passage.title, "before": before, "after": after}
+
+
+def _read_decisions(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def _pretty(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

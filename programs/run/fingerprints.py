@@ -1,0 +1,183 @@
+"""What shaped a call: everything that, if it changed, would make an old consultation another question.
+
+The details are readable, so that a run that may not go on can say what changed; the fingerprint is their hash.
+"""
+
+import hashlib
+import inspect
+import json
+import re
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from itertools import takewhile, zip_longest
+from typing import Any
+
+import dspy
+from pydantic import PydanticUserError, TypeAdapter
+
+_SECRET = re.compile(r"key|token|secret|password|authorization|cookie|credential", re.IGNORECASE)
+_UNPLAIN = frozenset({"callbacks", "history", "_compiled"})
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]+@|(?<![\w.-])[^\s/@:'\"]+:[^\s/@'\"]+@(?=[\w\[])")
+_QUERY = re.compile(r"(?<=[?&])([^=&\s]*(?:key|token|secret|password|sig)[^=&\s]*)=[^&#\s'\"]+", re.IGNORECASE)
+
+
+def describe(module: dspy.Module) -> dict[str, Any]:
+    """Return the details of a role: class, code and plain attributes, prompts with demos, LMs, adapter, versions."""
+    adapter = dspy.settings.adapter
+    return {
+        "module": _name(type(module)),
+        "code": _code(module),
+        "attributes": {name: _options(one) for name, one in _parts(module) if _options(one)},
+        "prompts": {name: _prompt(predictor) for name, predictor in predictors(module)},
+        "lm": _lm(module),
+        "adapter": _name(type(adapter))
+        if adapter is not None
+        else "eldgr_dspy.programs.engines.strict.StrictJSONAdapter",
+        "adapter_options": {} if adapter is None else _options(adapter),
+        "versions": {name: version(name) for name in ("dspy", "eldgr_dspy")},
+    }
+
+
+def predictors(module: dspy.Module) -> list[tuple[str, Any]]:
+    """Return every predictor of a module with its path, also those of compiled sub-modules, which DSPy leaves out."""
+    return [(name.removeprefix("self."), one) for name, one in module.named_sub_modules(dspy.Predict)]
+
+
+def fingerprint(details: Mapping[str, Any]) -> str:
+    """Return 16 hexadecimal digits that stand for the details."""
+    return hashlib.sha256(_canonical(details).encode()).hexdigest()[:16]
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return one readable line for each detail that differs: its path, what it was, what it is."""
+    return list(_compared(before, now, ""))
+
+
+def redacted(text: str) -> str:
+    """Return a text without the user, the password and the secret parameters of any address in it."""
+    return _QUERY.sub(r"\1=***", _USER_INFO.sub("***@", text))
+
+
+def _parts(module: dspy.Module) -> list[tuple[str, Any]]:
+    """The module and its sub-modules, without predictors, whose own state is described as prompts."""
+    return [(name, one) for name, one in module.named_sub_modules(dspy.Module) if not isinstance(one, dspy.Predict)]
+
+
+def _code(module: dspy.Module) -> dict[str, str]:
+    """A hash of the source of each class that a module is made of; DSPy's own are told by its version."""
+    kinds = {kind for _, one in module.named_sub_modules(dspy.Module) for kind in type(one).__mro__}
+    found = {_name(kind): _source(kind) for kind in kinds if kind.__module__.split(".")[0] not in ("dspy", "builtins")}
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in sorted(found.items()) if text}
+
+
+def _source(kind: type) -> str | None:
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):  # typed at a prompt, or made by a call
+        return None
+
+
+def _options(owner: Any) -> dict[str, Any]:
+    """The attributes of an object that are plain JSON values, without secrets."""
+    plain = {name: value for name, value in vars(owner).items() if name not in _UNPLAIN and _is_plain(value)}
+    cleaned: dict[str, Any] = _clean(plain)
+    return cleaned
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(name, str) and _is_plain(inner) for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, str | int | float)
+
+
+def _prompt(predictor: Any) -> dict[str, Any]:
+    demos = [{name: _plain(value) for name, value in demo.items()} for demo in predictor.demos]
+    types = {name: _type(field.annotation) for name, field in predictor.signature.fields.items()}
+    signature = predictor.signature.dump_state()
+    return {"signature": signature, "types": types, "demos": demos, "config": _clean(predictor.config)}
+
+
+def _type(annotation: Any) -> Any:
+    try:
+        return _plain(TypeAdapter(annotation).json_schema())
+    except PydanticUserError:
+        return repr(annotation)
+
+
+def _lm(module: dspy.Module) -> Any:
+    """The LMs of a module: one description where they are the same, else one a predictor or attribute; None without."""
+    lms = {name: p.lm or dspy.settings.lm for name, p in predictors(module)}
+    bound = {id(lm) for lm in lms.values()}
+    lms |= {name: lm for name, lm in module.named_sub_modules(dspy.BaseLM) if id(lm) not in bound}
+    found = {name: _describe_lm(lm) for name, lm in lms.items()}
+    distinct = {_canonical(one) for one in found.values()}
+    return next(iter(found.values())) if len(distinct) == 1 else found or None
+
+
+def _describe_lm(lm: Any) -> dict[str, Any] | None:
+    if lm is None:
+        return None
+    kind = getattr(lm, "model_type", None)
+    return {"model": lm.model, "model_type": kind, "settings": _clean(getattr(lm, "kwargs", {}))}
+
+
+def _clean(value: Any) -> Any:
+    """Drop secrets, and make everything else plain."""
+    if isinstance(value, Mapping):
+        return {
+            str(name): _masked(inner) if _SECRET.search(str(name)) else _clean(inner) for name, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        named = len(value) == 2 and isinstance(value[0], str) and _SECRET.search(value[0])  # a header as a pair
+        return [value[0], _masked(value[1])] if named else [_clean(inner) for inner in value]
+    return redacted(value) if isinstance(value, str) else _plain(value)
+
+
+def _masked(value: Any) -> Any:
+    """Hide what stands under a secret's name; a number there is a count, such as a budget of tokens."""
+    if isinstance(value, Mapping):
+        return {str(name): _masked(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(inner) for inner in value]
+    return value if value is None or isinstance(value, int | float) else "***"
+
+
+def _plain(value: Any) -> Any:
+    """Make a value plain JSON, as it is."""
+    return json.loads(json.dumps(value, default=repr))
+
+
+def _compared(old: Any, new: Any, path: str) -> Iterator[str]:
+    """One line for each difference; what is wholly absent on one side is one line."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in sorted(old.keys() | new.keys()):
+            yield from _compared(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))
+    elif isinstance(old, list) and isinstance(new, list):
+        for index, (was, now) in enumerate(zip_longest(old, new)):
+            before = {} if was is None and isinstance(now, Mapping) else was
+            after = {} if now is None and isinstance(was, Mapping) else now
+            yield from _compared(before, after, f"{path}[{index}]")
+    elif old != new:
+        texts = ["(absent)" if one is None else json.dumps(one, ensure_ascii=False) for one in (old, new)]
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False))
+        first = sum(1 for _ in same)
+        yield f"{path}: {_around(texts[0], first)} -> {_around(texts[1], first)}"
+
+
+def _around(text: str, first: int) -> str:
+    """A text, cut where it is long to what surrounds its first differing character."""
+    if len(text) <= 120:
+        return text
+    start = max(0, min(first - 30, len(text) - 100))
+    before, after = "..." * (start > 0), "..." * (start + 100 < len(text))
+    return f"{before}{text[start : start + 100]}{after} ({len(text)} characters)"
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=repr)
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

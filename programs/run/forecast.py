@@ -1,0 +1,172 @@
+"""What a run would ask, before anything is asked: exact, because a rule says itself whom it asks.
+
+Each rule is driven over the replies that can lead it elsewhere: the judge's silence and a preference for each class of
+answers, the repairer's silence and each answer of the pool as a span; a deriver is taken to be silent. What a run has
+journaled, or a recording holds, is taken as it is. Nobody is asked and nothing is written.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Abstention, Repair, Reply, Verdict
+from eldgr_dspy.decision import Rule, drive
+from eldgr_dspy.errors import JournalError, NotAskedError
+from eldgr_dspy.journal import Consultation, Key, read_journal
+from eldgr_dspy.pools import Pool, open_pools
+from eldgr_dspy.programs.judges.asking import calls_of
+from eldgr_dspy.programs.run.evaluation import Plan, out_of, statements
+from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
+from eldgr_dspy.programs.run.rundir import require_same
+from eldgr_dspy.programs.run.runner import Recordings
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.words import ROLES, Role
+
+_SILENT = Abstention("silent")
+
+
+class _AskedError(Exception):
+    """A rule asks a role whose reply is open."""
+
+
+def roles_asked(rule: Rule, case: Case, known: Mapping[Role, Reply]) -> frozenset[Role]:
+    """Return the roles that a rule may ask about a question.
+
+    Args:
+        known: The replies that are given already; the other roles may say anything.
+    """
+    possible = _possible(case)
+    asked: set[Role] = set()
+    for path in _paths(rule, case, known, possible):
+        asked |= path
+        if asked >= possible.keys():
+            break
+    return frozenset(asked)
+
+
+def _paths(
+    rule: Rule, case: Case, given: Mapping[Role, Reply], possible: Mapping[Role, Sequence[Reply]]
+) -> Iterator[set[Role]]:
+    """Yield the roles that are asked on each way through a rule."""
+    asked: list[Role] = []
+
+    def ask(role: Role) -> Reply:
+        asked.append(role)
+        if role not in given:
+            raise _AskedError
+        return given[role]
+
+    try:
+        drive(rule(case), ask)
+    except _AskedError:
+        for reply in possible[asked[-1]]:
+            yield from _paths(rule, case, {**given, asked[-1]: reply}, possible)
+    else:
+        yield set(asked)
+
+
+def _possible(case: Case) -> dict[Role, Sequence[Reply]]:
+    one_a_class = {key: index for index, key in enumerate(case.vote.classes) if key is not None}
+    answers = [case.question.answers[index] for index in one_a_class.values()]
+    return {
+        "judge": [_SILENT, *map(Verdict, one_a_class.values())],
+        "repairer": [_SILENT, *(Repair(answer) for answer in answers if answer)],
+        "deriver": [_SILENT],
+    }
+
+
+def forecast(selector: Selector, plan: Plan) -> dict[str, Any]:
+    """Return what a plan would ask.
+
+    Returns:
+        `pools`: for each its `n`, `task` and `roles`; for each role that may be asked `at_most`, how many questions
+        may be put to it; `journaled` and `recorded`, how many of these are answered; `to_ask`, how many may be put to
+        it now; `calls`, how many LM calls these take at most, repeated ones aside, None where a role does not say.
+        `models`: the model of each role, None for an embedded one.
+
+    Raises:
+        PoolError, ArgumentError, JournalError, RunChangedError: as the run itself would.
+    """
+    pools, recordings = open_pools(plan.pools), Recordings(plan.replay)
+    for pool in pools:
+        recordings.require_made_on(pool)
+    with metered_settings():
+        roles = {role: role_call(getattr(selector, role)) for role in ROLES}
+    heads: list[dict[str, Any]] = []
+    known = {} if plan.fresh else {one.key: one for one in _journaled(out_of(plan), heads) if one.settled}
+    asked_before = [("role", role, details) for role, (_, details) in roles.items()]
+    require_same(out_of(plan), heads, [*statements(selector, pools), *asked_before])
+    return {
+        "pools": {pool.name: _pool(selector, plan, pool, known, recordings) for pool in pools},
+        "models": {role: call.model for role, (call, _) in roles.items()},
+    }
+
+
+def _journaled(out: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]:
+    """What a run has journaled so far; a last line that a crash has torn, or that is being written, is passed over."""
+    path = out / "journal.jsonl"
+    if not path.exists():
+        return
+    torn = path.read_bytes()[-1:] != b"\n"
+    try:
+        yield from read_journal(path, heads)
+    except JournalError:
+        if not torn:
+            raise
+
+
+def _pool(
+    selector: Selector, plan: Plan, pool: Pool, journaled: Mapping[Key, Consultation], recordings: Recordings
+) -> dict[str, Any]:
+    counts = {role: {"at_most": 0, "journaled": 0, "recorded": 0, "to_ask": 0} for role in ROLES}
+    calls: dict[Role, list[int | None]] = {role: [] for role in ROLES}
+    n = 0
+    for row in pool.rows(plan.limit):
+        n += 1
+        case = Case(row.to_question(), selector.settings)
+        found: dict[Role, Consultation | None] = {
+            role: _found((pool.name, row.id, role), journaled, recordings) for role in ROLES
+        }
+        replies: dict[Role, Reply] = {role: _reply(case, one) for role, one in found.items() if one is not None}
+        withheld = {role for role in ROLES if found[role] is None and recordings.governs(pool.name, role)}
+        for role in _any(plan, case, {}):
+            one = found[role]
+            counts[role]["at_most"] += 1
+            counts[role]["recorded"] += one is not None and one.recorded
+            counts[role]["journaled"] += one is not None and not one.recorded
+        for role in _any(plan, case, replies) - replies.keys() - withheld:
+            counts[role]["to_ask"] += 1
+            calls[role].append(_calls(selector, role, case))
+    asked = {role: {**counts[role], "calls": _sum(calls[role])} for role in ROLES if counts[role]["at_most"]}
+    return {"n": n, "task": pool.task, "roles": asked}
+
+
+def _calls(selector: Selector, role: Role, case: Case) -> int | None:
+    candidates: Any = case.question.role_inputs(role).get("candidates", [])
+    return calls_of(getattr(selector, role), candidates)
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _any(plan: Plan, case: Case, known: Mapping[Role, Reply]) -> frozenset[Role]:
+    return frozenset().union(*(roles_asked(case.rule(name), case, known) for name in plan.rules))
+
+
+def _found(key: Key, journaled: Mapping[Key, Consultation], recordings: Recordings) -> Consultation | None:
+    if key in journaled or not recordings.governs(key[0], key[2]):
+        return journaled.get(key)
+    try:
+        return recordings.find(key)
+    except NotAskedError:
+        return None
+
+
+def _reply(case: Case, one: Consultation) -> Reply:
+    if one.outcome != "ok":
+        return _SILENT
+    return read_reply(one.role, one.content or {}, case.question.answers, len(case.question.passages))

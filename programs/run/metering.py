@@ -1,0 +1,205 @@
+"""What a consultation cost: requests, tokens, money and the model that answered, read from DSPy's own call records.
+
+The meter of a consultation is handed on by a setting of DSPy's; see `eldgr_dspy.programs.run.sending` for the LMs that
+report to it.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.programs.run.spending import Spending
+
+_METER = "eldgr_meter"
+"""Where the meter is found: a setting of DSPy's, because `dspy.Parallel` hands only those to its threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What a request that was answered came to.
+
+    Attributes:
+        served: The model that answered. prompt_characters: how long the prompt was.
+        prompt_tokens, completion_tokens: As reported. cost: in dollars. All three None where unknown.
+    """
+
+    served: str | None = None
+    prompt_characters: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost: float | None = None
+
+
+@dataclass(slots=True)
+class Request:
+    """A request under way: DSPy's record of it, once there is one, and whether a server was asked and not the cache."""
+
+    record: Mapping[str, Any] | None = None
+    fresh: bool = False
+
+
+REQUEST: ContextVar[Request | None] = ContextVar("eldgr_request", default=None)
+"""The request that is under way in this thread or task."""
+
+
+@dataclass(slots=True)
+class Meter:
+    """The requests of one consultation. Threads may add to it at once.
+
+    Attributes:
+        entries: One for each reply that a request was sent for.
+        failures: An item for each request that was sent and not answered with a reply.
+        cached: An item for each reply of DSPy's cache, which no request was sent for.
+        under_way: An item for each request that is.
+        over: Whether the consultation has ended: what comes after is not counted, and nothing more may be sent.
+        stopped: Whether the run is being stopped. spending: what the run may still send.
+        tracker: DSPy's usage tracker in whose place the meter stands, None where there is none.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    failures: list[None] = field(default_factory=list)
+    cached: list[None] = field(default_factory=list)
+    under_way: list[None] = field(default_factory=list)
+    over: bool = False
+    stopped: Callable[[], bool] = field(default=lambda: False)
+    spending: Spending = field(default_factory=Spending)
+    tracker: Any = None
+
+    def begin(self) -> None:
+        """Take note that a request, which has been admitted, is about to be sent."""
+        self.under_way.append(None)
+
+    def withdraw(self) -> None:
+        """Take note that it was not sent."""
+        self.spending.withdraw()
+        self._end()
+
+    def fail(self) -> None:
+        """Take note that it was sent, and not answered with a reply."""
+        self.spending.failed()
+        self._end(self.failures, None)
+
+    def answer(self, entry: Entry) -> None:
+        """Take note that it was answered."""
+        self.spending.answered(entry.cost)
+        self._end(self.entries, entry)
+
+    def answer_from_cache(self) -> None:
+        """Take note that DSPy's cache answered in its place."""
+        self.spending.withdraw()
+        self._end(self.cached, None)
+
+    def _end(self, where: list[Any] | None = None, item: Any = None) -> None:
+        if not self.over:
+            self.under_way.pop()
+            if where is not None:
+                where.append(item)
+
+    def add_usage(self, lm: str, usage: dict[str, Any]) -> None:
+        """Note that a reply was not cached: DSPy reports the usage of those alone, just before a call's record."""
+        request = REQUEST.get()
+        if request is not None:
+            request.fresh = True
+        if self.tracker is not None:
+            self.tracker.add_usage(lm, usage)
+
+    def close(self) -> None:
+        """Take note that the consultation has ended: a request that is still under way was not answered in time."""
+        self.over = True
+        self.failures.extend(self.under_way)
+        self.under_way.clear()
+
+    def __deepcopy__(self, memo: object) -> "Meter":
+        return self  # `dspy.Parallel` copies usage trackers for its threads
+
+    @property
+    def failed(self) -> int:
+        """How many requests were sent and not answered with a reply."""
+        return len(self.failures)
+
+    @property
+    def calls(self) -> int:
+        """How many requests were sent."""
+        return len(self.entries) + self.failed
+
+    @property
+    def prompt_characters(self) -> int | None:
+        """How long the prompts were that were answered, None where none was."""
+        return sum(entry.prompt_characters for entry in self.entries) or None
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """Tokens read, None where a reply did not report them."""
+        return _total([entry.prompt_tokens for entry in self.entries])
+
+    @property
+    def completion_tokens(self) -> int | None:
+        """Tokens written, None where a reply did not report them."""
+        return _total([entry.completion_tokens for entry in self.entries])
+
+    @property
+    def cost(self) -> float | None:
+        """Dollars, None where unknown for a reply."""
+        known = [entry.cost for entry in self.entries if entry.cost is not None]
+        return math.fsum(known) if known and len(known) == len(self.entries) else None
+
+    @property
+    def served(self) -> str | None:
+        """The model that gave the last reply, None where there is none."""
+        return self.entries[-1].served if self.entries else None
+
+
+def _total(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
+@contextmanager
+def metering(meter: Meter | None = None) -> Iterator[Meter]:
+    """Collect what the metered LMs send inside the block; after it they send nothing more on its account."""
+    meter = meter or Meter()
+    meter.tracker = dspy.settings.usage_tracker
+    with dspy.context(**{_METER: meter, "usage_tracker": meter}):
+        try:
+            yield meter
+        finally:
+            meter.close()
+
+
+def current_meter() -> Meter | None:
+    """Return the meter of the consultation that is under way here, None outside of one."""
+    meter: Meter | None = dspy.settings.get(_METER)
+    return meter
+
+
+def entry_of(record: Mapping[str, Any]) -> Entry:
+    """Read DSPy's record of a call.
+
+    LiteLLM fills in zeros where a server reports no usage, and no prompt has no tokens: such a zero is unknown.
+    """
+    usage = record.get("usage") or {}
+    read, written = _count(usage.get("prompt_tokens")) or None, _count(usage.get("completion_tokens"))
+    cost, served = record.get("cost"), record.get("response_model")
+    return Entry(
+        served=served if isinstance(served, str) and served else None,
+        prompt_characters=_characters(record),
+        prompt_tokens=read,
+        completion_tokens=None if read is None else written,
+        cost=float(cost) if read is not None and isinstance(cost, int | float) and 0 <= cost < math.inf else None,
+    )
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+def _characters(record: Mapping[str, Any]) -> int:
+    contents = [message.get("content") for message in record.get("messages") or ()]
+    parts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
+    texts = [part.get("text") if isinstance(part, dict) else part for part in [*parts, record.get("prompt")]]
+    return sum(len(text) for text in texts if isinstance(text, str))

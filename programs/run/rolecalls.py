@@ -1,0 +1,55 @@
+"""A role as a run calls it: metered, and described by everything that shapes the call."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.programs.run.fingerprints import describe, fingerprint, predictors
+from eldgr_dspy.programs.run.sending import metered, metered_lm
+
+
+@dataclass(frozen=True, slots=True)
+class RoleCall:
+    """A role as a run calls it.
+
+    Attributes:
+        module: What is called. fingerprint: of everything that shapes the call.
+        model: The model asked, None for an embedded role.
+        without_lm: Whether it has a prompt but no LM to put it to.
+    """
+
+    module: dspy.Module
+    fingerprint: str
+    model: str | None
+    without_lm: bool = False
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it is one of ours that computes its answer: it costs nothing, and cannot hang."""
+        return type(self.module).__module__ == "eldgr_dspy.programs.embedded"
+
+
+@contextmanager
+def metered_settings() -> Iterator[None]:
+    """Meter the LM of the surrounding context, and have DSPy make the call records that the meter reads."""
+    lm = dspy.settings.lm
+    with dspy.context(lm=None if lm is None else metered_lm(lm), disable_history=False):
+        yield
+
+
+def role_call(module: dspy.Module) -> tuple[RoleCall, Mapping[str, Any]]:
+    """Return a role module as a run calls it, with its details; in the settings that the run is to have."""
+    details = describe(module)
+    lms = [predictor.lm or dspy.settings.lm for _, predictor in predictors(module)]
+    bound = [lm for _, lm in module.named_sub_modules(dspy.BaseLM)]
+    model = "+".join(sorted({lm.model for lm in [*lms, *bound] if lm is not None})) or None
+    return RoleCall(metered(module), fingerprint(details), model, without_lm=_is_ours(module) and None in lms), details
+
+
+def _is_ours(module: dspy.Module) -> bool:
+    """Whether a role is made of our parts alone; another's may set an LM when it is called."""
+    parts = [part for _, part in module.named_sub_modules(dspy.Module) if not isinstance(part, dspy.Predict)]
+    return all(type(part).__module__.startswith("eldgr_dspy.programs.") for part in parts)

@@ -1,0 +1,138 @@
+"""A run directory: one process at a time, one journal, and nothing in it that contradicts what the run began as."""
+
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError
+from eldgr_dspy.files import remove_unfinished
+from eldgr_dspy.journal import Journal
+from eldgr_dspy.programs.run.fingerprints import differences, fingerprint
+from eldgr_dspy.words import Role
+
+Statement = tuple[str, str, Mapping[str, Any]]
+"""What a run is made with: kind, name, details."""
+
+
+class RunDirectory:
+    """A run directory, locked while it is open. The lock is the operating system's: it dies with its holder."""
+
+    def __init__(self, path: Path, *, fresh: bool = False) -> None:
+        """Open or create a run directory.
+
+        Args:
+            path: The directory.
+            fresh: Start anew: an existing journal is kept beside the new one as `journal.jsonl.1`, `.2`, ...
+
+        Raises:
+            RunLockedError: if another process has it open.
+            ArgumentError: if there can be no such directory.
+            JournalError: if its journal cannot be read, or holds calls of a role that it does not state.
+        """
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ArgumentError(f"out={str(path)!r} cannot be a directory ({error.strerror}); give another.") from error
+        self.path = path
+        self._lock = FileLock(path / ".lock")
+        try:
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise RunLockedError(
+                f"{path}: another process is writing to this run; wait for it, or give another --out."
+            ) from None
+        try:
+            remove_unfinished(path)
+            if fresh:
+                self._set_aside()
+            self.journal = Journal(path / "journal.jsonl")
+            try:
+                self._require_stated_roles()
+            except BaseException:
+                self.journal.close()
+                raise
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __enter__(self) -> "RunDirectory":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.journal.close()
+        self._lock.release()
+
+    def _set_aside(self) -> None:
+        journal = self.path / "journal.jsonl"
+        if journal.exists():
+            taken = {one.name for one in self.path.iterdir()}
+            number = next(n for n in range(1, len(taken) + 2) if f"journal.jsonl.{n}" not in taken)
+            os.rename(journal, self.path / f"journal.jsonl.{number}")  # noqa: PTH104 -- atomic within the folder
+
+    def _require_stated_roles(self) -> None:
+        """Refuse calls of a role that the journal does not state: lines were edited, or come from another run."""
+        heads = (head for head in self.journal.heads if head["kind"] == "role")
+        known = {(head["name"], fingerprint(head["details"])) for head in heads}
+        for (role, made_by), where in self.journal.asked.items():
+            if (role, made_by) not in known:
+                raise JournalError(
+                    f"{self.journal.path}, {where}: fingerprint={made_by!r} is of no {role} that this journal states; "
+                    "restore the journal from a copy, give another --out, or start anew with --fresh."
+                )
+
+    def stated(self, kind: str, name: str) -> bool:
+        """Whether the run has been stated to be made with a `kind` of that name."""
+        return any(head.get("kind") == kind and head.get("name") == name for head in self.journal.heads)
+
+    def claim(self, *statements: Statement) -> None:
+        """State what the run is made with, each as (kind, name, details); the first statement about a name stands.
+
+        Raises:
+            RunChangedError: if the run was begun with something else, saying what differs. Nothing is stated then.
+        """
+        require_same(self.path, self.journal.heads, statements)
+        for kind, name, details in statements:
+            if not self.stated(kind, name):
+                self.journal.append_head({"kind": kind, "name": name, "details": details})
+
+
+def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Iterable[Statement]) -> None:
+    """Refuse statements that differ from those that a run in `path` was begun with.
+
+    Raises:
+        RunChangedError: saying what differs.
+    """
+    stated = {(head["kind"], head["name"]): head["details"] for head in heads}
+    for kind, name, details in statements:
+        changed = differences(stated.get((kind, name), details), details)
+        if changed:
+            listed = "\n".join(f"  {line}" for line in changed)
+            raise RunChangedError(
+                f"{path}: this run was begun with another {kind} {name!r}:\n{listed}\n"
+                "Undo the change, give another --out, or start anew with --fresh (the old journal is kept)."
+            )
+
+
+class RoleStatements:
+    """What each role of a run is, stated when it is first asked; one that was asked before must be the same."""
+
+    def __init__(self, directory: RunDirectory, details: Mapping[Role, Mapping[str, Any]]) -> None:
+        """Remember what each role is; those that the journal states already are `asked_before`."""
+        self._directory, self._details = directory, details
+        self._lock = threading.Lock()
+        self._claimed: set[Role] = {role for role in details if directory.stated("role", role)}
+
+    def asked_before(self) -> list[Statement]:
+        """The statements of the roles that the journal states already, to be compared with it by `claim`."""
+        return [("role", role, self._details[role]) for role in self._details if role in self._claimed]
+
+    def claim(self, role: Role) -> None:
+        """State a role, once."""
+        if role not in self._claimed:
+            with self._lock:
+                self._directory.claim(("role", role, self._details[role]))
+                self._claimed.add(role)

@@ -1,0 +1,221 @@
+"""LMs as a run calls them: each request is admitted, counted, repeated where that may help, and checked for an echo.
+
+A metered LM is a copy whose call records go to the consultation that is under way instead of DSPy's histories, so that
+a long run keeps nothing in memory. It repeats requests as DSPy would, but where each can be counted; the clients below
+it repeat none.
+"""
+
+import asyncio
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from threading import Lock
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.errors import RunStoppedError
+from eldgr_dspy.programs.consulting import is_several_answers, is_transient, notice
+from eldgr_dspy.programs.lms import with_lms
+from eldgr_dspy.programs.run.deadlines import in_thread
+from eldgr_dspy.programs.run.metering import REQUEST, Entry, Meter, Request, current_meter, entry_of
+
+_UNSENT = (dspy.LMConfigurationError, dspy.LMUnsupportedFeatureError)
+"""Failures before a request was sent."""
+
+_LONGEST_PAUSE = 60.0  # seconds, also where a server asks for more
+_REMEMBERED = 1024  # answers
+_ECHOES = 3  # in a row, before it is the server that numbers its answers all alike
+
+
+class _EchoError(dspy.LMTransportError):
+    """A reply that may belong to another request."""
+
+
+class _Metered:
+    """What a metered LM does differently; mixed into the class of the LM that it is a copy of."""
+
+    retries: int
+    echoes: "Echoes"
+
+    def update_history(self, entry: dict[str, Any]) -> None:
+        """Keep the record of a call for its meter, and nowhere else."""
+        request = REQUEST.get()
+        if request is not None:
+            request.record = entry
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for attempt in count():
+            for seconds in _admission():
+                time.sleep(seconds)
+            try:
+                with self._request():
+                    return super().__call__(*args, **kwargs)  # type: ignore[misc]
+            except dspy.LMError as error:
+                if isinstance(error, _EchoError) and isinstance(self, dspy.LM):
+                    self.close()
+                for seconds in self._pause(error, attempt):
+                    time.sleep(seconds)
+        raise AssertionError("counted to the end")
+
+    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+        """Call as `__call__` does, without blocking.
+
+        DSPy's own clients are called in a thread: where a server sends more than the answer, the blocking ones give the
+        connection up, and those for async read the rest as the answer to the next request.
+        """
+        if isinstance(getattr(self, "engine", None), str):
+            return await in_thread(lambda: self(*args, **kwargs))
+        for attempt in count():
+            for seconds in _admission():
+                await asyncio.sleep(seconds)
+            try:
+                with self._request():
+                    return await super().acall(*args, **kwargs)  # type: ignore[misc]
+            except dspy.LMError as error:
+                for seconds in self._pause(error, attempt):
+                    await asyncio.sleep(seconds)
+        raise AssertionError("counted to the end")
+
+    @contextmanager
+    def _request(self) -> Iterator[None]:
+        """Report to the meter what becomes of an admitted request."""
+        meter, request = current_meter(), Request()
+        token = REQUEST.set(request)
+        try:
+            yield
+            self._refuse_echo(request)
+        except BaseException as error:
+            if meter is not None:
+                meter.withdraw() if _unsent(error) else meter.fail()
+            raise
+        finally:
+            REQUEST.reset(token)
+        if request.record is not None:
+            notice(request.record, self)
+        if meter is not None:
+            _report(meter, request)
+
+    def _refuse_echo(self, request: Request) -> None:
+        """Raise a failure that passes, where this reply is an earlier one that was delivered once more."""
+        record = request.record
+        if record is not None and request.fresh:
+            number, said = getattr(record["response"], "id", None), str(record["outputs"])
+            if isinstance(number, str) and number and self.echoes.is_echo(number, said):
+                raise _EchoError(f"The reply {number} was delivered before, to another request.")
+
+    def _pause(self, error: Any, attempt: int) -> Iterator[float]:
+        """Yield the pause before a request is repeated, in short waits; raise the failure where it is not repeated."""
+        meter = current_meter()
+        if attempt >= self.retries or not is_transient(error) or not (meter is None or meter.spending.may_retry()):
+            raise error
+        left = 0.0 if isinstance(error, _EchoError) else min(_asked_pause(error, 2.0**attempt), _LONGEST_PAUSE)
+        while meter is None or not (meter.over or meter.stopped()):
+            if left <= 0:
+                return
+            yield min(left, 0.1)
+            left -= 0.1
+        raise error
+
+
+def _report(meter: Meter, request: Request) -> None:
+    if request.record is None:  # the role has switched DSPy's records off
+        meter.answer(Entry())
+    elif request.fresh:
+        meter.answer(entry_of(request.record))
+    else:
+        meter.answer_from_cache()
+
+
+def _admission() -> Iterator[float]:
+    """Wait, in short waits, until a request may be sent.
+
+    Raises:
+        RunStoppedError: if a limit of the run does not allow it.
+        dspy.LMTimeoutError: if the consultation was given up meanwhile.
+    """
+    meter = current_meter()
+    while meter is not None:
+        if meter.over:
+            raise dspy.LMTimeoutError("The consultation that this request belongs to was given up.")
+        if meter.spending.admit():
+            meter.begin()
+            return
+        if meter.stopped():
+            raise RunStoppedError("The run was stopped.")
+        yield 0.02
+
+
+def _unsent(error: BaseException) -> bool:
+    return isinstance(error, _UNSENT) and not is_several_answers(error)
+
+
+def _asked_pause(error: BaseException, otherwise: float) -> float:
+    """How many seconds a server asks to wait; LiteLLM has it in the headers of what it raised."""
+    hint = getattr(error, "retry_after", None)
+    if hint is None:
+        hint = _header(error)
+    return float(hint) if isinstance(hint, int | float) and 0 <= hint < math.inf else otherwise
+
+
+def _header(error: BaseException | None) -> float | None:
+    """The seconds of a `Retry-After` header; a date there is passed over."""
+    while error is not None:
+        headers = getattr(error, "litellm_response_headers", None)
+        if headers is not None:
+            found = next((str(headers[name]) for name in headers if str(name).lower() == "retry-after"), "")
+            return float(found) if found.replace(".", "", 1).isdecimal() else None
+        error = error.__cause__
+    return None
+
+
+class Echoes:
+    """Knows a reply that comes a second time, by the number that the server gave it and its text.
+
+    A server, or what stands before it, may deliver a reply twice on one connection. If the second copy is late, the
+    client reads it as the answer to the next request, which was about another question, and that one's answer as the
+    answer to the request after it. So the connections are given up after an echo.
+
+    Where a server gives the same number to different replies, or goes on repeating itself, its numbers say nothing and
+    are not looked at any more.
+    """
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, int] = OrderedDict()
+        self._in_a_row = 0
+        self._numbered = True
+        self._lock = Lock()
+
+    def is_echo(self, number: str, said: str) -> bool:
+        """Take a reply, and return whether it is an earlier one."""
+        with self._lock:
+            before = self._seen.get(number)
+            if before is None:
+                self._seen[number], self._in_a_row = hash(said), 0
+                if len(self._seen) > _REMEMBERED:
+                    self._seen.popitem(last=False)
+                return False
+            self._in_a_row += 1
+            self._numbered &= before == hash(said) and self._in_a_row <= _ECHOES
+            return self._numbered
+
+    def __deepcopy__(self, memo: object) -> "Echoes":
+        return self  # it belongs to the server, and the copies of an LM ask the same one
+
+
+def metered_lm(lm: Any) -> Any:
+    """Return a copy of an LM whose requests, answered or failed, are counted by the meter."""
+    twin = lm.copy()
+    # Its class, because a wrapper around it would be no LM to DSPy, and DSPy reports no request that it retries.
+    twin.__class__ = type("MeteredLM", (_Metered, type(lm)), {})
+    twin.retries, twin.num_retries, twin.echoes = lm.num_retries, 0, Echoes()
+    return twin
+
+
+def metered(module: dspy.Module) -> dspy.Module:
+    """Return a copy of a role module in which every LM that it holds is metered; see `with_lms` for what it finds."""
+    twin: dspy.Module = with_lms(module, lambda lm: lm if isinstance(lm, _Metered) else metered_lm(lm))
+    return twin

@@ -1,0 +1,104 @@
+"""What a run may still send: its limits on requests and dollars, and how often it may repeat itself.
+
+A request is admitted before it is sent, so that no limit is passed by what is under way at once, retries included.
+"""
+
+import math
+import threading
+from collections.abc import Iterable
+
+from eldgr_dspy.errors import RunStoppedError
+from eldgr_dspy.journal import Consultation
+
+_RETRIES = 100
+"""How many requests a run may repeat beyond one for each reply that it got."""
+
+
+class Spending:
+    """The requests and dollars of a run, those of earlier sessions included. Counts from any thread."""
+
+    def __init__(
+        self, max_calls: int | None = None, max_cost: float | None = None, before: Iterable[Consultation] = ()
+    ) -> None:
+        """Take the limits, None for none, and what the journal holds; recorded consultations cost nothing."""
+        self._max_calls, self._max_cost = max_calls, max_cost
+        self._calls = self._under_way = self._replies = self._retries = 0
+        self._cost: float | None = 0.0
+        self._dearest: float | None = None
+        self._lock = threading.Lock()
+        for one in before if max_calls is not None or max_cost is not None else ():
+            self._take(one)
+
+    def _take(self, one: Consultation) -> None:
+        self._calls += one.calls
+        if one.calls and one.settled and not one.recorded:
+            self._add(one.cost)
+
+    def _add(self, cost: float | None) -> None:
+        self._cost = None if self._cost is None or cost is None else math.fsum((self._cost, cost))
+        if cost is not None:
+            self._dearest = max(self._dearest or 0.0, cost)
+
+    def admit(self) -> bool:
+        """Admit one request; False where it has to wait for what is under way to come back.
+
+        Raises:
+            RunStoppedError: if a limit would be passed.
+        """
+        with self._lock:
+            if self._max_calls is not None and self._calls + self._under_way >= self._max_calls:
+                raise RunStoppedError(
+                    f"{self._calls + self._under_way} requests were sent, and --max-calls allows {self._max_calls}; "
+                    "give a higher limit to go on."
+                )
+            if self._max_cost is not None and not self._affordable(self._max_cost):
+                return False
+            self._under_way += 1
+            return True
+
+    def _affordable(self, limit: float) -> bool:
+        """Whether one request more stays below the limit, if none under way is dearer than the dearest so far.
+
+        As long as no price is known, one request goes alone.
+        """
+        if self._cost is None:
+            raise RunStoppedError(
+                "A reply came without a price, so that --max-cost cannot be kept; limit the requests with --max-calls."
+            )
+        if self._dearest is None:
+            return not self._under_way and limit > 0
+        if self._cost + (self._under_way + 1) * self._dearest <= limit:
+            return True
+        if self._under_way:
+            return False
+        raise RunStoppedError(
+            f"${self._cost:.4f} was spent and the dearest request took ${self._dearest:.4f}, so that one more may pass "
+            f"the ${limit:g} that --max-cost allows; give a higher limit to go on."
+        )
+
+    def withdraw(self) -> None:
+        """Take back a request that was admitted and not sent."""
+        with self._lock:
+            self._under_way -= 1
+
+    def failed(self) -> None:
+        """Count a request that was not answered with a reply; what it cost is not known, and counted as nothing."""
+        with self._lock:
+            self._under_way -= 1
+            self._calls += 1
+
+    def answered(self, cost: float | None) -> None:
+        """Count a request that was answered, with its cost in dollars, None where unknown."""
+        with self._lock:
+            self._under_way -= 1
+            self._calls += 1
+            self._replies += 1
+            self._add(cost)
+
+    def may_retry(self) -> bool:
+        """Count a request that is to be repeated, unless too many were."""
+        with self._lock:
+            if self._retries >= _RETRIES + self._replies:
+                return False
+            self._retries += 1
+            return True

@@ -1,0 +1,118 @@
+"""Generated questions with what an LM says to them: typed replies, raw ones, and calls that do not come through.
+
+Strategies for `eldgr_dspy.programs.checking`, made of those of `eldgr_dspy.strategies`. Needs Hypothesis.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dspy import lm15
+from dspy.lm15 import Request
+from hypothesis import strategies as st
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Derivation, Repair, Verdict
+from eldgr_dspy.programs.testing import Scripted, role_of
+from eldgr_dspy.questions import Question
+from eldgr_dspy.strategies import derivations, lm_replies, questions, raw_text, repairs, verdicts
+from eldgr_dspy.words import Role, Task
+
+_ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A question, and what the LM says in it.
+
+    Attributes:
+        question: The question with its pool and evidence.
+        said: The reply to each role that may be asked.
+        word, number: What stands in a field that none of these is asked for.
+    """
+
+    question: Question
+    said: Mapping[Role, Scripted]
+    word: str = ""
+    number: int = 0
+
+    def reply(self, request: Request) -> Scripted:
+        """Return the reply to a request; a typed one has the further fields too that a module of one's own asks for."""
+        response_format: Any = request.config.response_format
+        properties = ((response_format or {}).get("schema") or {}).get("properties", {})
+        role = role_of(request)
+        said = self.said.get(role, "") if role else {}
+        if not isinstance(said, Mapping):
+            return said
+        return {**said, **{name: self._blank(kind) for name, kind in properties.items() if name not in said}}
+
+    def _blank(self, kind: Mapping[str, Any]) -> Any:
+        blanks = {"string": self.word, "integer": self.number, "number": 0.5, "boolean": False, "array": []}
+        return blanks.get(str(kind.get("type")))
+
+
+@st.composite
+def _contested(draw: st.DrawFn) -> Question:
+    """Draw a retrieval question in which consensus often has no certificate and another candidate has one."""
+    names = draw(st.permutations(("Dubai", "Doha", "Lusail", "yes", "Ada Lovelace")))
+    pool = draw(st.permutations((names[0], names[0].upper(), names[1], *names[2 : draw(st.integers(2, 4))])))
+    stand = draw(st.lists(st.sampled_from((names[1], names[1], *names)), min_size=1, max_size=3))
+    return Question(
+        "Which?", "retrieval", tuple(pool), (), tuple(Passage("", f"It was {name} then.") for name in stand)
+    )
+
+
+@st.composite
+def _miscounted(draw: st.DrawFn) -> Question:
+    """Draw an arithmetic question in which consensus is often wrong."""
+    one, other = draw(st.integers(2, 9)), draw(st.integers(2, 9))
+    pool = draw(st.permutations((str(one + other), f"{one + other}.0", str(one * other), "97")))
+    text = f"A crate holds {one} jars. How many jars do {other} crates hold?"
+    return Question(text, "arithmetic", tuple(pool[: draw(st.integers(2, 4))]))
+
+
+def at_stake(task: Task) -> st.SearchStrategy[Question]:
+    """Draw questions of a task, most of them such that a reply may change what ships."""
+    return _mostly(_contested() if task == "retrieval" else _miscounted(), questions(task))
+
+
+@st.composite
+def scenes(draw: st.DrawFn, asked: st.SearchStrategy[Question]) -> Scene:
+    """Draw one of the questions asked, with a reply of each role: as a rule typed, else raw or a call that failed."""
+    question = draw(asked)
+    typed: dict[Role, st.SearchStrategy[Any]] = (
+        {"deriver": derivations(question).map(_derivation)}
+        if question.task == "arithmetic"
+        else {"judge": _verdicts(question), "repairer": repairs(question).map(_repair)}
+    )
+    said: dict[Role, Scripted] = {role: draw(_mostly(usual, lm_replies() | _failures)) for role, usual in typed.items()}
+    return Scene(question, said, draw(raw_text), draw(st.integers(-1, len(question.answers))))
+
+
+def _mostly(usual: st.SearchStrategy[Any], other: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Draw the usual four times in five."""
+    return st.integers(0, 4).flatmap(lambda number: other if number == 4 else usual)
+
+
+_failures = st.sampled_from((lm15.ServerError("down"), lm15.RateLimitError("slow down"), lm15.TimeoutError("late")))
+
+
+def _verdicts(question: Question) -> st.SearchStrategy[dict[str, Any]]:
+    return verdicts(question).map(lambda said: _verdict(said) if isinstance(said, Verdict) else _prefers(0))
+
+
+def _verdict(said: Verdict) -> dict[str, Any]:
+    return _prefers(said.preferred, [{**dict.fromkeys(_ASPECTS, 0.5), "scalar": score} for score in said.scores or ()])
+
+
+def _prefers(index: int, assessments: Any = ()) -> dict[str, Any]:
+    return {"judge_rationale": "", "assessments": list(assessments), "preferred": index}
+
+
+def _repair(said: Repair) -> dict[str, Any]:
+    return {"repair_passage": -1, "repaired_answer": said.answer}
+
+
+def _derivation(said: Derivation) -> dict[str, Any]:
+    steps = [asdict(step) for step in said.steps]
+    return {"derivation_steps": steps, "derived_answer": said.answer, "consistency_check": said.check}

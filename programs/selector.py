@@ -1,0 +1,161 @@
+"""The selector: EL-DGR as a DSPy module, with typed roles around one pure rule."""
+
+from dataclasses import asdict, fields
+from typing import Any, Literal
+
+import dspy
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Reply
+from eldgr_dspy.decision import Decision, adrive, drive
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.consulting import Said, aask, ask
+from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
+from eldgr_dspy.questions import Settings, require_one_of
+from eldgr_dspy.replies import read_reply, require_reply
+from eldgr_dspy.words import TASKS, Consult, Homogeneous, Policy, Preference, Role, Strictness, Task
+
+OnError = Literal["abstain", "raise"]
+
+
+class Selector(dspy.Module):
+    """Decide which of several sampled answers ships, by Evidence-Locked Derive-Gate-Repair.
+
+    Consensus ships, unless another answer carries a certificate and consensus does not. A judge is asked only where
+    its answer can still matter.
+
+        select = Selector(answer_field="response")
+        pred = select(question=..., candidates=pool, evidence=passages)
+        pred.response, pred.branch, pred.certified, pred.witness
+
+    The roles are public attributes, each a module that may be given its own LM (`select.judge.set_lm(lm)`), compiled,
+    or replaced by any module with the same inputs and outputs. They are unbound: the LM of `dspy.configure` or
+    `dspy.context` is used where a role has none of its own. Replies are read by the adapter of the settings if there
+    is one, else strictly; `StrictStreamListener` of `eldgr_dspy.programs.engines.strict` hears them in a stream. `save`
+    keeps prompts and demonstrations; what is given here to the constructor has to be given again before `load`.
+
+    Attributes:
+        judge: (question, evidence, candidates) -> assessments, preferred, judge_rationale.
+        deriver: (question) -> derivation_steps, derived_answer, consistency_check.
+        repairer: (question, evidence) -> repaired_answer, repair_passage.
+        settings: The choices of the rule; see `eldgr_dspy.questions.Settings`. No optimizer changes them.
+    """
+
+    def __init__(
+        self,
+        *,
+        task: Task = "retrieval",
+        certificate: Policy = "folded",
+        consult: Consult = "lazy",
+        homogeneous: Homogeneous | None = None,
+        preference: Preference = "global",
+        derivation: Strictness = "executed",
+        on_error: OnError = "abstain",
+        answer_field: str = "answer",
+    ) -> None:
+        """Create a selector with LM-backed roles.
+
+        Args:
+            task: `retrieval` (answers are certified by the evidence) or `arithmetic` (by a derivation); may be given
+                a call. It is declared, never guessed.
+            certificate, consult, homogeneous, preference, derivation: see `eldgr_dspy.questions.Settings`.
+            on_error: What a reply that cannot be parsed, or has a value that it may not have, does: `abstain` (the role
+                has said nothing) or `raise`. Transport errors are always raised.
+            answer_field: The field of the candidates that answers, and under which the prediction gives its answer too.
+
+        Raises:
+            ArgumentError: naming the argument and the values that are known.
+        """
+        super().__init__()
+        require_one_of("task", task, TASKS)
+        require_one_of("on_error", on_error, ("abstain", "raise"))
+        if answer_field in _FIELDS and answer_field != "answer":
+            raise ArgumentError(
+                f"answer_field={answer_field!r} is a field of the decision; let the candidates answer in another."
+            )
+        self.task: Task = task
+        self.settings = Settings(certificate, derivation, consult, homogeneous, preference)
+        self.on_error: OnError = on_error
+        self.answer_field = answer_field
+        self.judge: dspy.Module = Judge()
+        self.deriver: dspy.Module = Deriver()
+        self.repairer: dspy.Module = Repairer()
+
+    def forward(
+        self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None
+    ) -> dspy.Prediction:
+        r"""Select one answer.
+
+        Args:
+            question: The question as asked.
+            candidates: A list of strings, mappings or predictions, completions, or a prediction with completions. None
+                is a candidate without an answer. A candidate's final answer is what it marks as such (`#### x`,
+                `\boxed{}`, "the answer is"), else the whole text; in arithmetic the last number.
+            evidence: A list of strings, or of mappings or objects with `text` or `long_text` and perhaps `title`; one
+                string; or a prediction with `passages`.
+            task: For this call, instead of the selector's own.
+
+        Returns:
+            A prediction with `answer` (also under `answer_field`), `branch`, `reason`, `certified`, `witness`,
+            `consensus`, `preference`, `repair`, `tie`, `consulted`, `abstentions` and `ranking`, all plain JSON values;
+            see `eldgr_dspy.decision.Decision`.
+
+        Raises:
+            ArgumentError: if an argument is not what is described here.
+            dspy.LMError: if a call did not come through.
+            dspy.AdapterParseError, ReplyError: if a reply is not what was asked for, and `on_error` is `raise`.
+        """
+        case = self._case(question, candidates, evidence, task)
+        replies: dict[Role, Reply] = {}
+
+        def consult(role: Role) -> Reply:
+            said = ask(getattr(self, role), case.question.role_inputs(role))
+            replies[role] = self._read(role, said, case)
+            return replies[role]
+
+        choice = drive(case.rule("eldgr")(case), consult)
+        return self._prediction(case.record(choice, replies))
+
+    async def aforward(
+        self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None
+    ) -> dspy.Prediction:
+        """Select one answer as `forward` does, awaiting the roles."""
+        case = self._case(question, candidates, evidence, task)
+        replies: dict[Role, Reply] = {}
+
+        async def consult(role: Role) -> Reply:
+            said = await aask(getattr(self, role), case.question.role_inputs(role))
+            replies[role] = self._read(role, said, case)
+            return replies[role]
+
+        choice = await adrive(case.rule("eldgr")(case), consult)
+        return self._prediction(case.record(choice, replies))
+
+    def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None) -> Case:
+        declared = self.task if task is None else task
+        require_one_of("task", declared, TASKS)
+        return Case(to_question(question, candidates, evidence, declared, self.answer_field), self.settings)
+
+    def _read(self, role: Role, said: Said, case: Case) -> Reply:
+        if said.error is not None and self.on_error == "raise":
+            raise said.error
+        read = require_reply if self.on_error == "raise" else read_reply
+        return read(role, said.content, case.question.answers, len(case.question.passages))
+
+    def _prediction(self, decision: Decision) -> dspy.Prediction:
+        return dspy.Prediction(**{**plain(decision), self.answer_field: decision.answer})
+
+
+def plain(decision: Decision) -> dict[str, Any]:
+    """Return a decision as plain JSON values, as predictions and `decisions.jsonl` have it."""
+    values = {name: getattr(decision, name) for name in _FIELDS}
+    witness = decision.witness
+    return {
+        **{name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},
+        "abstentions": dict(decision.abstentions),
+        "witness": None if witness is None else {**asdict(witness), "flags": list(witness.flags)},
+    }
+
+
+_FIELDS = tuple(field.name for field in fields(Decision))

@@ -1,0 +1,21 @@
+"""What is asked of an LM: one typed signature a role, each class used by that role alone.
+
+A signature's docstring is its prompt and a field's description is part of it: both are data, pinned by the files in
+`tests/golden`. Nothing is checked here; ranges and membership are the business of `eldgr_dspy.replies`.
+"""
+
+from eldgr_dspy.signatures.deriver import DerivationStep, DeriveAnswer
+from eldgr_dspy.signatures.judge import Assessment, JudgeCandidates
+from eldgr_dspy.signatures.pairwise import CompareCandidates
+from eldgr_dspy.signatures.pointwise import AssessCandidate
+from eldgr_dspy.signatures.repairer import RepairAnswer
+
+__all__ = [
+    "AssessCandidate",
+    "Assessment",
+    "CompareCandidates",
+    "DerivationStep",
+    "DeriveAnswer",
+    "JudgeCandidates",
+    "RepairAnswer",
+]

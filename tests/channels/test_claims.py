@@ -1,0 +1,112 @@
+"""Claims by rule are slices of a step in its order; what is asked, planned or computed is no claim."""
+
+import time
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.channels.claims import MOST, Claimed, Claims, RuleClaims, checked_claims, claims_of
+from eldgr_dspy.channels.overlap import units
+from eldgr_dspy.channels.steps import StepInContext
+from eldgr_dspy.channels.undefined import Undefined
+from tests.channels.test_steps import HOSTILE, PIECES
+
+CLAUSES = (
+    "Paris is old. ", "Is it? ", "; ", ", and she has 3 ", ", but it is ", " while he was ", "Let's see. ", "so ",
+)  # fmt: skip
+texts = st.lists(st.sampled_from(PIECES + CLAUSES) | st.text(max_size=5), max_size=20).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        ("The capital of Qatar is Dubai.", ["The capital of Qatar is Dubai."]),
+        ("Qatar hosted it. Dubai is its capital!", ["Qatar hosted it.", "Dubai is its capital!"]),
+        ("It is old, and it has 3.5 million people.", ["It is old", "it has 3.5 million people."]),
+        ("It is old; the other one is new.", ["It is old", "the other one is new."]),
+        ("Muse was founded in 1994, while Blur was older.", ["Muse was founded in 1994", "Blur was older."]),
+        ("She eats 7 eggs, so she has 9 left.", ["She eats 7 eggs", "she has 9 left."]),
+        ("He bought apples, pears, and oranges.", ["He bought apples, pears, and oranges."]),
+        ("He bought apples, and oranges were sold.", ["He bought apples, and oranges were sold."]),
+        ("So we have 12 eggs.", ["So we have 12 eggs."]),
+        ("多哈是首都。迪拜不是。", ["多哈是首都。", "迪拜不是。"]),
+        ("We compute:\n```\nx = 1\n```\nThe rest is ours.", ["We compute:", "The rest is ours."]),
+    ],
+)
+def test_a_step_claims_its_sentences_and_clauses(step: str, expected: list[str]) -> None:
+    assert claims_of(step) == tuple(expected)
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["", "Dubai.", "Who wrote it?", "Let's think step by step.", "First, I need to find the capital.", "18",
+     "```\nx is 1\n```", "\\[ x \\text{ is one} \\]", "Action 1: Search[Qatar]", "We will solve this.", " \u200b "],
+)  # fmt: skip
+def test_what_is_asked_planned_or_computed_is_no_claim(step: str) -> None:
+    assert claims_of(step) == ()
+
+
+@given(texts)
+@example("0:0\x0c; ")
+def test_claims_are_slices_in_order_of_two_words_or_more(step: str) -> None:
+    at = 0
+    for claim in claims_of(step):
+        found = step.find(claim, at)
+        assert found >= 0 and claim == claim.strip() and len(units(claim)) > 1
+        at = found + len(claim)
+
+
+def test_no_step_claims_more_than_is_scored() -> None:
+    assert len(claims_of("It is so. " * 100)) == MOST
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        ("", "the step is empty"),
+        ("Dubai", "the step has one word"),
+        ("```\nx\n```", "the step is nothing but code or LaTeX"),
+        ("It is so. " * 10_000, "the step is longer than 2,000 characters"),
+        ("\u200b\u200b", "the step is empty"),
+    ],
+)
+def test_the_rule_says_why_a_step_cannot_be_scored(step: str, reason: str) -> None:
+    found = RuleClaims().find([StepInContext("It is so."), StepInContext(step)])
+    assert found == [("It is so.",), Undefined(reason)]
+
+
+class Parrot:
+    """Claims each step whole, as an LM might."""
+
+    def find(self, steps: Sequence[StepInContext]) -> list[Claimed]:
+        return [checked_claims(step.text, [step.text]) for step in steps]
+
+
+def test_rule_and_lm_answer_the_same_question() -> None:
+    routes: list[Claims] = [RuleClaims(), Parrot()]
+    assert [list(route.find([StepInContext("It is so.")])) for route in routes] == [[("It is so.",)]] * 2
+
+
+@pytest.mark.parametrize(
+    ("claims", "expected"),
+    [
+        ([" It has 3 gates ", "it has 3 gates", "", "It is old"], ("It has 3 gates", "It is old")),
+        (["It has 1,000 people"], ("It has 1,000 people",)),
+        (["It has 1000 people"], ("It has 1000 people",)),
+        (["It has 4 gates"], Undefined("a claim states 4, which the step does not")),
+        (["It is so"] + [f"It is {letter}" for letter in "abcdefghijklmnopqrstuvwxyzäöüßéèê"],
+         Undefined("34 claims were found in the step, more than 32")),
+        ([], ()),
+    ],
+)  # fmt: skip
+def test_what_an_lm_claims_is_checked_against_the_step(claims: list[str], expected: Claimed) -> None:
+    assert checked_claims("It has 3 gates and 1,000 people.", claims) == expected
+
+
+@pytest.mark.parametrize("piece", HOSTILE)
+def test_a_hundred_kilobytes_of_anything_take_no_time_to_speak_of(piece: str) -> None:
+    started = time.monotonic()
+    claims_of("x is " + piece * (100_000 // len(piece)) + " y is")
+    assert time.monotonic() - started < 20  # quadratic time would take minutes

@@ -1,0 +1,158 @@
+"""A counterfactual differs from its step in one thing: a number, an entity, a negation or an antonym, in this order."""
+
+import re
+import time
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.channels.counterfactuals import (
+    Changed,
+    Counterfactual,
+    Counterfactuals,
+    RuleCounterfactuals,
+    checked_counterfactual,
+    counterfactual,
+)
+from eldgr_dspy.channels.steps import StepInContext
+from eldgr_dspy.channels.undefined import Undefined
+from eldgr_dspy.folding import fold
+from tests.channels.test_steps import HOSTILE, PIECES
+
+PASSAGES = ("Doha is the capital of Qatar, said John Lennon of the BBC.",)
+WORDS = (
+    "Dubai ",
+    "Barack Obama ",
+    "is ",
+    "isn't ",
+    "cannot ",
+    "first ",
+    "born ",
+    "1,000.50 ",
+    "٣ ",
+    "two ",
+    "1st ",
+    "NASA ",
+)
+texts = st.lists(st.sampled_from(PIECES + WORDS) | st.text(max_size=5), max_size=20).map("".join)
+
+
+@pytest.mark.parametrize(
+    ("step", "changed", "kind"),
+    [
+        ("It was in 1976.", "It was in 1986.", "number"),
+        ("It was in 1996.", "It was in 1986.", "number"),
+        ("It costs $1,000.50 there.", "It costs $2,000.50 there.", "number"),
+        ("It is 0.05 of it.", "It is 0.06 of it.", "number"),
+        ("It grew by 5%, to 90%.", "It grew by 5%, to 80%.", "number"),
+        ("There are 0 left.", "There are 1 left.", "number"),
+        ("16 - 7 = <<16-7=9>>9 eggs", "16 - 7 = <<16-7=9>>8 eggs", "number"),
+        ("She eats Three eggs.", "She eats Four eggs.", "number"),
+        ("版本 ٣ 在", "版本 ٤ 在", "number"),
+        ("The capital of Qatar is Dubai.", "The capital of Qatar is Doha.", "entity"),
+        ("It was Barack Obama.", "It was John Lennon.", "entity"),
+        ("It was shown by NASA.", "It was shown by BBC.", "entity"),
+        ("The city is old.", "The city is not old.", "negation"),
+        ("The city is not old.", "The city is old.", "negation"),
+        ("The city isn't old.", "The city is old.", "negation"),
+        ("She cannot go.", "She can go.", "negation"),
+        ("She can’t go.", "She can go.", "negation"),
+        ("She won't go.", "She will go.", "negation"),
+        ("More people came.", "Less people came.", "antonym"),
+        ("the 1st one came before", "the 1st one came after", "antonym"),
+    ],
+)
+def test_what_is_changed_is_the_first_kind_that_applies(step: str, changed: str, kind: str) -> None:
+    found = counterfactual(step, PASSAGES)
+    assert found is not None and (found.text, found.kind) == (changed, kind)
+
+
+@pytest.mark.parametrize(
+    "step",
+    ["", "Nothing here", "Dubai sleeps", "```\nx is 1\n```", "\\[ 3 + 4 = 7 \\]", "\u200b", "谁写了它", "v2beta"],
+)
+def test_where_nothing_applies_there_is_none(step: str) -> None:
+    assert counterfactual(step) is None
+
+
+def test_an_entity_is_swapped_for_one_of_its_shape_that_the_step_does_not_name() -> None:
+    assert counterfactual("He met Doha", ["The Doha and Qatar"]) == Counterfactual("He met Qatar", "entity")
+    assert counterfactual("He met Doha", ["In DOHA", "Barack Obama"]) is None
+    assert counterfactual("He met Doha", []) is None
+    assert counterfactual("He met Doha", ["Qatar\nQatar Airways"]) == Counterfactual("He met Qatar", "entity")
+
+
+def test_code_and_latex_are_left_alone() -> None:
+    assert counterfactual("It is `x`.\n```\ny = 3\n```") == Counterfactual(
+        "It is not `x`.\n```\ny = 3\n```", "negation"
+    )
+
+
+@given(texts, st.lists(texts, max_size=2))
+def test_the_changed_step_always_differs_and_the_same_step_changes_the_same_way(step: str, passages: list[str]) -> None:
+    found = counterfactual(step, passages)
+    assert found == counterfactual(step, passages)
+    if found is not None:
+        assert fold(found.text).text != fold(step).text
+
+
+@given(texts)
+def test_a_changed_number_keeps_its_format(step: str) -> None:
+    found = counterfactual(step)
+    if found is not None and found.kind == "number" and len(found.text) == len(step):
+        shape = re.compile(r"\d")
+        assert shape.sub("0", found.text) == shape.sub("0", step) or re.sub(r"[a-zA-Z]", "", found.text) == re.sub(
+            r"[a-zA-Z]", "", step
+        )
+
+
+def test_the_rule_takes_entities_from_passages_then_question_and_says_why_it_cannot() -> None:
+    steps = [
+        StepInContext("It was Dubai there.", "Was it Paris?", passages=("Doha is old.", "It is Doha.")),
+        StepInContext("It was Dubai there.", "Was it Paris?"),
+        StepInContext("Nothing here"),
+        StepInContext("Dubai"),
+        StepInContext("It is 5. " * 12_000),
+    ]
+    assert RuleCounterfactuals().change(steps) == [
+        Counterfactual("It was Doha there.", "entity"),
+        Counterfactual("It was Paris there.", "entity"),
+        None,
+        Undefined("the step has one word"),
+        Undefined("the step is longer than 2,000 characters"),
+    ]
+
+
+class Inventor:
+    """Changes every step to the same text, as an LM might."""
+
+    def change(self, steps: Sequence[StepInContext]) -> list[Changed]:
+        return [checked_counterfactual(step.text, " It is not so. ", "negation") for step in steps]
+
+
+def test_rule_and_lm_answer_the_same_question() -> None:
+    routes: list[Counterfactuals] = [RuleCounterfactuals(), Inventor()]
+    found = [list(route.change([StepInContext("It is so.")])) for route in routes]
+    assert found == [[Counterfactual("It is not so.", "negation")]] * 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ("", "the changed step is empty"),
+        (" \u200b", "the changed step is empty"),
+        ("It is so.", "the changed step says the same"),
+        (" it  IS so.\u200b ", "the changed step says the same"),
+    ],
+)
+def test_a_step_that_an_lm_left_as_it_was_is_undefined(changed: str, reason: str) -> None:
+    assert checked_counterfactual("It is so.", changed, "negation") == Undefined(reason)
+
+
+@pytest.mark.parametrize("piece", [*HOSTILE, "Aa ", "Aa Bb, ", "is", "1", "1.", "'"])
+def test_a_hundred_kilobytes_of_anything_take_no_time_to_speak_of(piece: str) -> None:
+    text, started = "x " + piece * (100_000 // len(piece)) + " y", time.monotonic()
+    counterfactual(text, [text])
+    assert time.monotonic() - started < 20  # quadratic time would take minutes

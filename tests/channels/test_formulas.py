@@ -1,0 +1,218 @@
+"""The seven formulas keep to their ranges and directions, and what is undefined never becomes a number."""
+
+import doctest
+import itertools
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import eldgr_dspy
+from eldgr_dspy import channels
+from eldgr_dspy.channels import Score, Scores, Undefined
+from eldgr_dspy.channels.undefined import Values, each
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.words import READINGS
+
+unit = st.floats(0, 1)
+signed = st.floats(-1, 1)
+undefined = st.builds(Undefined, st.sampled_from(["no corpus", "no token probabilities"]))
+
+Channel = Callable[..., Scores]
+
+# Each channel, what draws one argument, its range, and for each argument whether the score rises or falls with it.
+FORMULAS: list[tuple[Channel, tuple[Any, ...], tuple[float, float], tuple[int, ...]]] = [
+    (channels.logic, (signed,), (0, 1), (1,)),
+    (channels.fact, (signed,), (0, 1), (1,)),
+    (channels.evidence_strength, (signed,), (0, 1), (1,)),
+    (channels.epist, (unit, unit), (0, 1), (0, 0)),
+    (channels.info, (unit, unit), (0, 1), (1, 1)),
+    (channels.triang, (st.integers(0, 9),), (0, 1), (1,)),
+    (channels.adv, (unit, unit), (0.2689, 0.7311), (1, -1)),
+    (channels.minimality, (st.integers(0, 9),), (0, 1), (-1,)),
+]
+by_name = pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula[0].__name__)
+
+
+@by_name
+@given(data=st.data())
+def test_a_channel_stays_in_its_range(formula: Any, data: st.DataObject) -> None:
+    channel, arguments, (low, high), _ = formula
+    (score,) = channel(*([data.draw(argument)] for argument in arguments))
+    assert isinstance(score, float) and low <= score <= high
+
+
+@by_name
+@given(data=st.data())
+def test_a_channel_moves_one_way_with_each_argument(formula: Any, data: st.DataObject) -> None:
+    channel, arguments, _, directions = formula
+    values = [data.draw(argument) for argument in arguments]
+    for at, direction in enumerate(directions):
+        other = [*values]
+        other[at] = data.draw(arguments[at])
+        (before,), (after,) = channel(*([value] for value in values)), channel(*([value] for value in other))
+        assert (after - before) * direction * (1 if other[at] > values[at] else -1) >= 0
+
+
+@by_name
+@given(data=st.data())
+def test_a_channel_is_undefined_where_an_argument_is_and_there_alone(formula: Any, data: st.DataObject) -> None:
+    channel, arguments, _, _ = formula
+    n = data.draw(st.integers(0, 5))
+    columns = [data.draw(st.lists(argument | undefined, min_size=n, max_size=n)) for argument in arguments]
+    for score, given_ in zip(channel(*columns), zip(*columns, strict=True), strict=True):
+        reasons = [value.reason for value in given_ if isinstance(value, Undefined)]
+        assert score == Undefined(reasons[0]) if reasons else math.isfinite(score)
+
+
+@by_name
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1.5e9 + 0.5, -2, True, "0.5", None])
+def test_a_channel_refuses_what_is_no_score_in_a_sentence(formula: Any, value: object) -> None:
+    channel, arguments, _, _ = formula
+    good: list[list[object]] = [[0, 0] for _ in arguments[1:]]
+    with pytest.raises(ArgumentError, match=r"\[1\] is .*expected.*give Undefined\(reason\)\."):
+        channel([0, value], *good)
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        (channels.logic([-1, 0, 1, 0.5]), [0, 0.5, 1, 0.75]),
+        (channels.fact([-1, 0, 1]), [0, 0.5, 1]),
+        (channels.epist([1, 0.2, 0], [1, 0.7, 1]), [1, 0.5, 0]),
+        (channels.info([1, 0, 0.4], [1, 0, 0.2]), [1, 0, 0.3]),
+        (channels.triang([0, 1, 2, 3, 4]), [0, 1 / 3, 2 / 3, 1, 1]),
+        (channels.triang([1, 2], needed=2), [0.5, 1]),
+        (channels.adv([1, 0, 0.5], [0, 1, 0.5]), [1 / (1 + math.exp(-1)), 1 / (1 + math.e), 0.5]),
+        (channels.minimality([0, 1, 10]), [1, math.exp(-0.1), math.exp(-1)]),
+        (channels.minimality([2], beta=1), [math.exp(-2)]),
+    ],
+)
+def test_the_formulas_are_those_of_the_table(scores: Scores, expected: list[float]) -> None:
+    assert list(scores) == pytest.approx(expected)
+
+
+@given(unit, unit)
+def test_epist_is_best_where_confidence_is_the_strength_of_evidence(confidence: float, strength: float) -> None:
+    (exact,), (off,) = channels.epist([strength], [strength]), channels.epist([confidence], [strength])
+    assert exact == 1 and off == pytest.approx(1 - abs(confidence - strength))
+
+
+@pytest.mark.parametrize("needed", [0, -1])
+def test_triang_needs_a_number_to_count_up_to(needed: int) -> None:
+    with pytest.raises(ArgumentError, match=f"needed={needed} sources"):
+        channels.triang([1], needed)
+
+
+@pytest.mark.parametrize("beta", [0, -0.1, math.nan, math.inf])
+def test_min_needs_a_beta_that_makes_it_fall(beta: float) -> None:
+    with pytest.raises(ArgumentError, match="does not make the score fall"):
+        channels.minimality([1], beta)
+
+
+# --- undefined --------------------------------------------------------------------------------------------------------
+
+MISSING: Any = Undefined("no corpus")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        float,
+        bool,
+        int,
+        lambda u: u + 1,
+        lambda u: 1 - u,
+        lambda u: u < 1,
+        lambda u: u or 0.0,
+        lambda u: math.fsum([u]),
+        lambda u: np.array([u], dtype=float),
+        lambda u: np.mean([0.5, u]),
+        lambda u: max([0.5, u]),
+        lambda u: f"{u:.2f}",
+    ],
+    ids=itertools.count(),
+)
+def test_nothing_makes_a_number_of_undefined(use: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError):
+        use(MISSING)
+
+
+def test_undefined_is_equal_to_its_like_and_to_no_number() -> None:
+    assert Undefined("a") == Undefined("a") != Undefined("b")
+    assert len({Undefined("a"), Undefined("a")}) == 1
+    assert all(number != MISSING for number in (0, 0.0, math.nan, None, False))
+
+
+def test_the_numpy_form_masks_what_is_undefined() -> None:
+    scores = Scores.of([0.5, MISSING, 1])
+    assert scores.masked.mask.tolist() == [False, True, False]
+    assert scores.masked.mean() == 0.75 == scores.mean()
+
+
+def test_scores_are_a_sequence() -> None:
+    scores = Scores.of([0.5, MISSING, 1, MISSING])
+    assert (len(scores), scores[0], scores[-1], scores[-2]) == (4, 0.5, MISSING, 1.0)
+    assert scores[1:] == Scores.of([MISSING, 1, MISSING]) != Scores.of([MISSING, 1])
+    assert scores[::-1] == Scores.of(list(scores)[::-1])
+    assert all(type(score) in (float, Undefined) for score in scores)
+    with pytest.raises(IndexError):
+        scores[4]
+
+
+@given(st.lists(unit | undefined))
+def test_scores_give_back_what_they_were_given(values: list[Score]) -> None:
+    assert list(Scores.of(values)) == values == list(Scores.of(Scores.of(values)))
+
+
+@pytest.mark.parametrize("values", [np.array([0.25, 1], np.float32), np.array([0, 1]), [np.float32(0.25), np.int64(1)]])
+def test_numpy_numbers_are_scores(values: Values) -> None:
+    assert all(isinstance(score, float) for score in Scores.of(values))
+
+
+@pytest.mark.parametrize("values", [np.array([0.5, math.nan]), np.array([True]), np.array([[0.5]])])
+def test_numpy_arrays_are_checked_as_well(values: Any) -> None:
+    with pytest.raises(ArgumentError, match="was expected"):
+        Scores.of(values)
+
+
+def test_what_rounding_leaves_beside_the_range_is_taken_as_its_end() -> None:
+    assert list(channels.epist(np.array([1.0000001], np.float32), [1])) == [1]
+
+
+def test_the_mean_of_nothing_is_undefined() -> None:
+    assert Scores.of([]).mean() == Undefined("there is no step")
+    assert Scores.of([MISSING]).mean() == Undefined("no step was measured")
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"have \[1, 2\] entries, but one a step was expected"):
+        channels.info([1], [1, 1])
+
+
+@given(st.lists(st.tuples(unit | undefined, unit | undefined)))
+def test_each_reads_no_number_where_something_is_undefined(pairs: list[tuple[Score, Score]]) -> None:
+    first, second = (Scores.of([pair[at] for pair in pairs]) for at in (0, 1))
+    poisoned = Scores(np.where(first.defined, first.numbers, np.nan), first.defined, first.reasons)
+    assert each(np.add, poisoned, second) == each(np.add, first, second)
+
+
+def test_the_name_loads_with_the_package() -> None:
+    assert eldgr_dspy.channels is channels
+    assert all(hasattr(channels, name) for name in channels.__all__)
+
+
+def test_the_reference_lists_every_channel_and_reading() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "channels.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert tuple(rows) == (*channels.CHANNELS, *READINGS)
+
+
+def test_the_example_of_the_module_prints_what_it_shows() -> None:
+    assert doctest.testmod(channels).failed == 0

@@ -1,0 +1,30 @@
+"""Fixtures and settings shared by all tests: no network, no cache on disk, warnings are errors (see pyproject)."""
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# DSPy reads this when it is imported; whatever a test caches goes with the test run.
+_CACHE = tempfile.TemporaryDirectory(prefix="eldgr-cache-")
+os.environ["DSPY_CACHEDIR"] = _CACHE.name
+# LiteLLM has a copy of its price list and would otherwise ask the network for a newer one.
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "true"
+
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A gate is to fail for the change under it, not for the draw; people and deep runs look for new examples.
+settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session")
+def pools_dir() -> Path:
+    """The folder of real pools, from ELDGR_POOLS or beside the checkout; a test that needs it is skipped without."""
+    folder = Path(os.environ.get("ELDGR_POOLS", ROOT.parent / "shared" / "data"))
+    if not (folder / "gsm8k-openai4.jsonl.gz").is_file():
+        pytest.skip(f"no real pools in {folder}; set ELDGR_POOLS to the folder that holds them")
+    return folder

@@ -1,0 +1,44 @@
+"""Every hazard has a test that names its number, or a reason in the README why it has none."""
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+COMMENT = re.compile(r"# hazards? ((?:\d+(?:, and | and |, )?)+)")
+ROW = re.compile(r"^\| (\d+) \| (.+) \| (.+) \|$", re.MULTILINE)
+LAST = 110
+
+
+def named() -> dict[int, set[str]]:
+    """The test files that name each number."""
+    found: dict[int, set[str]] = {number: set() for number in range(1, LAST + 1)}
+    for path in HERE.parent.rglob("test_*.py"):
+        for comment in COMMENT.finditer(path.read_text(encoding="utf-8")):
+            for number in re.findall(r"\d+", comment[1]):
+                found[int(number)].add(path.name)
+    return found
+
+
+def listed() -> dict[int, str]:
+    """What the README says of each number."""
+    rows = ROW.findall((HERE / "README.md").read_text(encoding="utf-8"))
+    assert [int(number) for number, _, _ in rows] == list(range(1, LAST + 1))
+    return {int(number): said for number, _, said in rows}
+
+
+def test_a_file_that_the_list_names_has_a_test_of_that_number() -> None:
+    tests = named()
+    claimed = {number: set(re.findall(r"`(test_\w+\.py)`", said)) for number, said in listed().items()}
+    assert {number: files - tests[number] for number, files in claimed.items() if files - tests[number]} == {}
+
+
+def test_a_hazard_without_a_test_has_a_reason() -> None:
+    said, tests = listed(), named()
+    silent = {number for number, files in tests.items() if not files and not re.match(r"Issue \d|Can't", said[number])}
+    assert silent == set()
+
+
+def test_the_list_gives_no_reason_where_there_is_a_test() -> None:
+    said, tests = listed(), named()
+    stale = {number for number, files in tests.items() if files and "`test_" not in said[number]}
+    assert stale == set()

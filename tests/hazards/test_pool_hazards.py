@@ -1,0 +1,361 @@
+"""Bad pools and bad moments by their numbers (groups A and H), through the Python API: named at load, never mid-run."""
+
+import ast
+import gzip
+import json
+import pickle
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.errors import PoolError
+from eldgr_dspy.journal import TornLineWarning, read_journal
+from eldgr_dspy.pools import Pool, Row, open_pool, pool_name, write_pool
+from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.run.fingerprints import describe
+from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory
+from eldgr_dspy.programs.selector import Selector
+from tests.hazards.bad_pools import BAD_CONTENTS, BAD_NAMES, BAD_ROWS, EVIDENCE, bad_file, record, write_lines
+from tests.test_layout import sources
+
+
+def decided(tmp_path: Path, *records: dict[str, Any], rule: str = "eldgr") -> dict[str, dict[str, Any]]:
+    """Each question's decision line under `rule` in a run with the embedded roles."""
+    evaluate(embedded_selector(), Plan([write_lines(tmp_path / "p.jsonl", records)], tmp_path / "run"))
+    lines = map(json.loads, (tmp_path / "run" / "decisions.jsonl").read_text(encoding="utf-8").split("\n")[:-1])
+    return {line["id"]: line for line in lines if line["rule"] == rule}
+
+
+def asked(tmp_path: Path, role: str) -> int:
+    """How many consultations of `role` the run's journal has."""
+    return sum(1 for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.role == role)
+
+
+def answered(*answers: Any) -> dict[str, Any]:
+    return {"candidates": [{"answer": answer} for answer in answers]}
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(PoolError) as raised:
+        open_pool(path)
+    return str(raised.value)
+
+
+# -- A: the shape of a pool --
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD_ROWS)  # hazards 1, 7, 10, 92
+def test_a_bad_row_is_named_with_its_line_field_and_remedy(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    path = write_lines(tmp_path / "p.jsonl", [record(0), record(1, **changes)])
+    assert refused(path) == f"{path}, line 2, id 'q1': {message}"
+
+
+@pytest.mark.parametrize("missing", ["id", "question", "task", "candidates"])
+def test_a_field_that_is_missing_is_named(tmp_path: Path, missing: str) -> None:
+    found = {name: value for name, value in record(1).items() if name != missing}
+    path = write_lines(tmp_path / "p.jsonl", [record(0), found])
+    named = "" if missing == "id" else ", id 'q1'"
+    assert refused(path) == f"{path}, line 2{named}: {missing} is missing; add it."
+
+
+def test_an_id_is_named_as_far_as_it_fits(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "p.jsonl", [record(0, id="x" * 301)])
+    assert refused(path) == (
+        f"{path}, line 1, id '{'x' * 79}: id has 301 characters, and at most 300 are read: shorten it or drop the row."
+    )
+    write_lines(path, [record(0, id="")])
+    assert refused(path) == f"{path}, line 1, id '': id is '' (str); expected text that names the row."
+
+
+def test_all_that_is_wrong_with_a_row_is_counted(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "p.jsonl", [record(0, question=None, gold=[1, 2])])
+    assert refused(path) == (
+        f"{path}, line 1, id 'q0': question is None (NoneType); expected text in quotes. (2 more in this row.)"
+    )
+
+
+def test_a_pool_of_none_through_the_selector_is_a_null_answer_and_asks_nothing() -> None:  # hazard 1
+    found = embedded_selector()(question="Who?", candidates=[], evidence=["Ada wrote."])
+    assert (found.answer, found.reason, found.consulted) == (None, "empty_pool", [])
+
+
+def test_one_candidate_is_consensus_and_no_judge_is_asked(tmp_path: Path) -> None:  # hazard 2
+    found = decided(tmp_path, record(0, **answered("Lyon")))
+    assert (found["q0"]["answer"], found["q0"]["branch"]) == ("Lyon", "consensus")
+    assert asked(tmp_path, "judge") == 0
+
+
+def test_rows_may_have_different_numbers_of_candidates(tmp_path: Path) -> None:  # hazard 3
+    sizes = [1, 2, 5, 9]
+    found = decided(tmp_path, *(record(n, **answered(*["Nice"] * n)) for n in sizes))
+    assert [len(line["ranking"]) for line in found.values()] == sizes
+
+
+@pytest.mark.parametrize("apart", [1, 500])
+def test_an_id_that_occurs_twice_is_named_with_both_lines(tmp_path: Path, apart: int) -> None:  # hazard 4
+    records = [record(n) for n in range(apart)]
+    path = write_lines(tmp_path / "p.jsonl", [*records, record(0), record(0)])
+    assert refused(path) == f"{path}: id 'q0' stands in line 1 and in line {apart + 1}; make ids unique."
+
+
+def test_the_first_of_several_ids_that_occur_twice_is_named(tmp_path: Path) -> None:  # hazard 4
+    path = write_lines(tmp_path / "p.jsonl", map(record, (0, 1, 2, 2, 1, 0)))
+    assert refused(path) == f"{path}: id 'q2' stands in line 3 and in line 4; make ids unique."
+
+
+def test_without_any_answer_there_is_no_consensus(tmp_path: Path) -> None:  # hazard 5
+    bare = record(0, **answered("", " \t", None), evidence=[])
+    found = decided(tmp_path, bare)
+    assert (found["q0"]["answer"], found["q0"]["branch"], found["q0"]["reason"]) == (None, "consensus", "no_answers")
+    assert asked(tmp_path, "judge") == 0
+
+
+def test_a_candidate_without_an_answer_does_not_vote_and_is_counted(tmp_path: Path) -> None:  # hazard 6
+    line = json.dumps(record(0)).replace(
+        json.dumps(record(0)["candidates"]),
+        '[{"answer": NaN}, {"answer": null}, {"text": "?"}, {"answer": ""}, {"answer": "Lyon"}]',
+    )
+    (tmp_path / "p.jsonl").write_text(line)
+    pool = open_pool(tmp_path / "p.jsonl")
+    (row,) = pool.rows()
+    assert (pool.missing, [one.answer for one in row.candidates]) == (4, [None, None, None, "", "Lyon"])
+    assert decided(tmp_path, row.model_dump())["q0"]["consensus"] == "Lyon"
+
+
+def test_a_tie_goes_to_the_earliest_and_is_reported_in_any_order(tmp_path: Path) -> None:  # hazard 8
+    found = decided(
+        tmp_path,
+        record(0, **answered("Lyon", "Nice", "nice", "lyon")),
+        record(1, **answered("Nice", "Lyon", "Lyon", "Nice")),
+        record(2, **answered("Nice", "Lyon", "Lyon")),
+        rule="majority",
+    )
+    assert [(line["answer"], line["tie"]) for line in found.values()] == [
+        ("Lyon", True),
+        ("Nice", True),
+        ("Lyon", False),
+    ]
+
+
+def test_four_different_answers_are_a_tie(tmp_path: Path) -> None:  # hazard 9
+    found = decided(tmp_path, record(0, **answered("Lyon", "Nice", "Brest", "Tours")), rule="majority")
+    assert (found["q0"]["answer"], found["q0"]["tie"]) == ("Lyon", True)
+
+
+def test_as_many_and_as_long_candidates_as_the_caps_allow_are_decided(tmp_path: Path) -> None:  # hazard 10
+    crowd = record(0, **answered(*["Nice"] * 999, "Lyon"), evidence=[])
+    wordy = record(1, candidates=[{"text": "x" * 500_000, "answer": "Nice"}], evidence=[])
+    found = decided(tmp_path, crowd, wordy)
+    assert [line["answer"] for line in found.values()] == ["Nice", "Nice"]
+
+
+def test_a_line_beyond_the_cap_is_an_error_and_is_not_read_whole(tmp_path: Path) -> None:  # hazard 10
+    path = write_lines(tmp_path / "p.jsonl", [record(0), record(1, meta={"x": "y" * 17_000_000})])
+    assert refused(path) == f"{path}, line 2: longer than 16,777,216 bytes; one row a line is expected."
+
+
+def test_identical_candidates_each_vote_and_the_judge_is_asked_once(tmp_path: Path) -> None:  # hazard 11
+    same = {"text": "Nice it is", "answer": "Nice"}
+    found = decided(
+        tmp_path,
+        record(0, candidates=[same] * 4),
+        record(1, candidates=[{"answer": "Paris"}, *[same] * 3]),
+    )
+    assert [line["consensus"] for line in found.values()] == ["Nice", "Nice"]
+    assert asked(tmp_path, "judge") == 1
+
+
+def test_tasks_may_not_be_mixed(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "p.jsonl", [record(0), record(1, task="arithmetic")])
+    assert refused(path) == (
+        f"{path}, line 2, id 'q1': task is 'arithmetic' and was 'retrieval' before; one task a pool: split the file."
+    )
+
+
+# -- H: files --
+
+
+def test_a_torn_journal_is_taken_up_where_it_was_torn(tmp_path: Path) -> None:  # hazard 88
+    pool = write_lines(tmp_path / "p.jsonl", (record(n, **answered("Nice", "Lyon")) for n in range(4)))
+    plan = Plan([pool], tmp_path / "run")
+    evaluate(embedded_selector(), plan)
+    journal = tmp_path / "run" / "journal.jsonl"
+    before = list(read_journal(journal))
+    journal.write_bytes(journal.read_bytes()[:-20])
+    with pytest.warns(TornLineWarning, match=r"torn after \d+ bytes and dropped"):
+        evaluate(embedded_selector(), plan)
+    after = list(read_journal(journal))
+    assert [one.key for one in after] == [one.key for one in before]
+    assert after[:-1] == before[:-1]
+
+
+@pytest.mark.parametrize("name", BAD_CONTENTS)  # hazards 92, 94, 95, 96
+def test_a_file_that_is_no_json_lines_is_refused(tmp_path: Path, name: str) -> None:
+    path = bad_file(tmp_path, name)
+    said = refused(path)
+    assert (said.startswith(str(path)), said.endswith("."), BAD_CONTENTS[name][1] in said) == (True, True, True), said
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
+def test_marks_and_line_ends_of_other_systems_do_not_matter(tmp_path: Path, pack: Any) -> None:  # hazard 92
+    """A byte-order mark, carriage returns, and the escape of a NUL inside a text."""
+    text = "".join(json.dumps(record(n, question="Who\0?")) + "\r\n" for n in range(3))
+    plain = open_pool(write_lines(tmp_path / "plain.jsonl", [record(n, question="Who\0?") for n in range(3)]))
+    (tmp_path / "p.jsonl").write_bytes(pack(b"\xef\xbb\xbf" + text.encode()))
+    assert open_pool(tmp_path / "p.jsonl").sha256 == plain.sha256
+
+
+def test_separators_inside_a_text_end_no_line_from_pool_to_decisions(tmp_path: Path) -> None:  # hazard 93
+    odd = "Ni\u2028ce\u2029\x85\x0b\x0c\x1c\x1d\x1e"
+    found = decided(tmp_path, record(0, question=f"Who {odd}?", **answered(odd, "Lyon", odd)), record(1))
+    assert (list(found), found["q0"]["answer"], found["q0"]["question"]) == (["q0", "q1"], odd, f"Who {odd}?")
+
+
+def test_a_gzip_bomb_of_rows_is_stopped(tmp_path: Path) -> None:  # hazard 95
+    """Rows that are each within the caps: it is their sum that is too much for so small a file."""
+    padded = json.dumps(record(0)).encode().replace(b"q0", b"q%05d") + b" " * 2**20 + b"\n"
+    with gzip.open(tmp_path / "p.jsonl.gz", "wb", compresslevel=1) as out:
+        for n in range(120):
+            out.write(padded % n)
+    assert (tmp_path / "p.jsonl.gz").stat().st_size < 2**20
+    assert "times its size; if that is meant, unpack it and give the plain file." in refused(tmp_path / "p.jsonl.gz")
+
+
+def test_a_parquet_bomb_is_stopped(tmp_path: Path) -> None:  # hazard 95
+    """A text that is stored once and named by every row; and pages that shrink a thousandfold."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    long = "x" * 500_000
+    bombs: list[tuple[list[str], bool, str]] = [
+        ([long] * 40, True, ", after row 0: rows of more than 16,777,216 bytes; shorten them."),
+        ([f"{n}{long}" for n in range(40)], False, "; write it uncompressed."),
+    ]
+    for texts, stored_once, message in bombs:
+        table = arrow.table({"id": [f"q{n}" for n in range(4)], "gold": [texts] * 4})
+        parquet.write_table(table, tmp_path / "p.parquet", compression="zstd", use_dictionary=stored_once)
+        assert (tmp_path / "p.parquet").stat().st_size < 2**18
+        assert refused(tmp_path / "p.parquet").endswith(message)
+
+
+class Exploding:
+    """An object whose unpickling would be seen."""
+
+    def __reduce__(self) -> Any:
+        return (Path.touch, (Path("unpickled"),))
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_no_pickle_is_ever_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, protocol: int) -> None:  # hazard 96
+    monkeypatch.chdir(tmp_path)
+    content = pickle.dumps(Exploding(), protocol)
+    for name in ("p.pkl", "p.jsonl", "p.jsonl.gz", "p.parquet"):
+        Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        refused(Path(name))
+    assert not Path("unpickled").exists()
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)  # hazard 96
+def test_a_format_that_may_hold_code_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
+    path = write_lines(tmp_path / name, [record(0)])
+    assert refused(path) == (
+        f"{path}: pickles and archives of them are never loaded, since loading one can run code; "
+        "export the rows as .jsonl."
+    )
+
+
+def test_a_pool_may_stand_behind_a_link_and_is_named_after_it(tmp_path: Path) -> None:  # hazard 98
+    write_lines(tmp_path / "real.jsonl", [record(0)])
+    (tmp_path / "link.jsonl").symlink_to("real.jsonl")
+    pool: Pool = open_pool(tmp_path / "link.jsonl")
+    assert (pool.name, pool.n) == ("link", 1)
+
+
+def test_a_name_that_is_not_unicode_can_be_written_into_every_result(tmp_path: Path) -> None:  # hazards 92, 98
+    path = write_lines(tmp_path / "caf\udce9.jsonl", [record(0)])
+    evaluate(embedded_selector(), Plan([path], tmp_path / "run"))
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
+    assert list(summary["pools"]) == [pool_name(path)] == ["caf\ufffd"]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz", ".parquet"])
+def test_a_damaged_pool_is_a_sentence_or_a_pool_and_nothing_else(tmp_path: Path, suffix: str) -> None:
+    """Bytes changed, dropped, doubled and moved at random in a small pool; what is still a pool reads as one."""
+    chance = random.Random(suffix)
+    path = tmp_path / f"p{suffix}"
+    whole = write_pool(path, (Row.model_validate(record(n, evidence=EVIDENCE, meta={"n": n})) for n in range(3))).path
+    content = whole.read_bytes()
+    for _ in range(300):
+        path.write_bytes(damaged(chance, content))
+        try:
+            assert len(list(open_pool(path).rows())) > 0
+        except PoolError as error:
+            assert str(error).startswith(str(path))  # noqa: PT017 -- not all damage is an error
+
+
+def damaged(chance: random.Random, content: bytes) -> bytes:
+    for _ in range(chance.randint(1, 4)):
+        at, upto = sorted(chance.randrange(len(content) + 1) for _ in range(2))
+        piece = content[at : min(upto, at + 9)]
+        content = chance.choice(
+            (
+                content[:at] + bytes([chance.randrange(256)]) + content[at + 1 :],
+                content[:at] + content[at + len(piece) :],
+                content[:at] + piece + content[at:],
+                content[:at],
+                piece + content,
+            )
+        )
+    return content
+
+
+# -- H: what a run must not keep --
+
+SECRETS = [f"SECRET{number}" for number in range(4)]
+
+
+def test_no_key_and_no_password_reaches_the_journal(tmp_path: Path) -> None:  # hazard 101
+    selector = Selector()
+    selector.set_lm(
+        dspy.LM(
+            "openai/m",
+            api_key=SECRETS[0],
+            api_base=f"http://user:{SECRETS[1]}@127.0.0.1:9/v1",
+            headers={"Authorization": f"Bearer {SECRETS[2]}", "X-Api-Key": SECRETS[3]},
+            max_tokens=77,
+        )
+    )
+    with RunDirectory(tmp_path) as run:
+        RoleStatements(run, {"judge": describe(selector.judge)}).claim("judge")
+        lm = run.journal.heads[0]["details"]["lm"]
+    assert "SECRET" not in (tmp_path / "journal.jsonl").read_text(encoding="utf-8")
+    assert (lm["settings"]["api_base"], lm["settings"]["max_tokens"]) == ("http://***@127.0.0.1:9/v1", 77)
+
+
+def test_nothing_asks_what_time_of_day_it_is() -> None:  # hazard 102
+    """Seconds are of a clock that cannot go back, and no result holds a date."""
+    found = [(name, call) for path, name in sources() for call in clocks(ast.parse(path.read_text(encoding="utf-8")))]
+    assert found == []
+
+
+def clocks(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        named = {alias.name for alias in node.names} if isinstance(node, ast.Import | ast.ImportFrom) else set()
+        if named & {"datetime", "date", "time_ns", "localtime"}:
+            yield ", ".join(sorted(named))
+        if (
+            isinstance(node, ast.Attribute)
+            and not isinstance(node.value, ast.Call)  # a loop's clock only goes forward
+            and node.attr in {"time", "time_ns", "localtime", "gmtime", "ctime"}
+        ):
+            yield f".{node.attr}"
+
+
+def test_what_the_other_tests_call_a_good_row_is_one(tmp_path: Path) -> None:
+    found = decided(tmp_path, record(0), record(1, evidence=EVIDENCE))
+    assert [line["answer"] for line in found.values()] == ["Nice", "Nice"]

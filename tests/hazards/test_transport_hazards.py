@@ -1,0 +1,65 @@
+"""A bad day: every fault that does not stop a run, at once, on a run that is given again until it is whole."""
+
+import random
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from eldgr_dspy.errors import RunStoppedError
+from tests.lm_server import Answer, Asked, serving
+from tests.test_evaluation import row, write_pool
+from tests.test_transport import FAULTS, WAYS, made, plan_of, selector_at, verdict
+
+NAMES = sorted(name for name, fault in FAULTS.items() if fault.outcome != "fatal")
+ROWS = 2 * len(NAMES)
+
+
+def number_of(asked: Asked) -> int:
+    return int(asked.question.split("number ")[1].split("?")[0])
+
+
+def right(number: int) -> Answer:
+    """The verdict that belongs to a question: no two neighbours have the same."""
+    return Answer(verdict(number % 3, judge_rationale=f"of {number}"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["threads", "async"])
+@pytest.mark.parametrize("seed", range(2))
+def test_nothing_is_lost_and_nothing_is_made_up(  # hazards 79, 81, 82, 84, 85, and 86
+    tmp_path: Path, way: str, seed: int
+) -> None:
+    day = random.Random(seed)
+    faults = [FAULTS[name] for name in NAMES * 2]
+    day.shuffle(faults)
+    patience = [day.randrange(1, 3) for _ in faults]
+
+    def behave(asked: Asked) -> Answer:
+        number = number_of(asked)
+        fault = faults[number]
+        if fault.outcome != "ok" and asked.times <= patience[number]:
+            return Answer(fault.answer.text, delay=30) if number == 7 else fault.answer
+        answer = right(number)
+        return Answer(answer.text, copies=2) if number % 5 == 0 else answer
+
+    run, workers = WAYS[way]
+    pool = write_pool(tmp_path / "p.jsonl", map(row, range(ROWS)))
+    plan = plan_of(tmp_path, workers, ROWS, timeout=1.0)
+    assert plan.pools == [pool]
+    with serving(behave) as server:
+        for _ in range(6):
+            with suppress(RunStoppedError):  # sixteen in a row may fail on such a day
+                run(selector_at(server), plan)
+        found = run(selector_at(server), plan)["pools"]["p"]
+        assert len(server.log) <= sum(one.calls for one in made(tmp_path))  # some were cut before they arrived
+    settled = {one.id: one for one in made(tmp_path) if one.settled}
+    assert len(settled) == sum(one.settled for one in made(tmp_path)) == found["n"] == ROWS
+    assert found["n_failed"] == 0
+    for number, fault in enumerate(faults):
+        one = settled[f"q{number}"]
+        if one.outcome == "abstained":
+            assert fault.outcome == "abstained"
+        else:
+            assert one.content is not None
+            assert (one.content["preferred"], one.content["judge_rationale"]) == (number % 3, f"of {number}")

@@ -1,0 +1,171 @@
+"""Two LMs that read a request as one is read, and obey: one whatever it says, one what stands outside the fence.
+
+Both are engines behind a `dspy.LM`. What makes them useful is that they are as gullible as can be: they read through
+invisible letters, look-alikes and encodings, take a picture for an order, and stop reading a turn where a server would.
+"""
+
+import base64
+import html
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dspy.lm15 import Request
+
+from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm
+from tests.injection.attacks import ANSWER, NUMBER
+
+# -- what is read ------------------------------------------------------------------------------------------------------
+
+_TURN = re.compile(
+    r"<\|[^<>\s]*?\|?>|<\w+\|>|<｜[^<>\s]*?｜>|<(?:start|end)_of_turn>|\[/?INST\]|<</?SYS>>|</?s>|</?think>"
+)
+"""Where a server that reads control tokens in a message ends the turn."""
+_FIELD = re.compile(r"\[\s*\[[\s\u200b\u2060]*#[\s#\u00a0\u200b\u2060]*\w+[\s#\u00a0\u200b\u2060]*\][\s]*\]")
+_DIGITS = re.compile(r"<question ([0-9a-f]{16})>")
+_LABEL = r"(?:question|passage \d+|candidate \d+)"
+_CANDIDATE = re.compile(r"<candidate (\d+) ([0-9a-f]{16})>(.*?)</candidate \1 \2>", re.DOTALL)
+
+
+def material(request: Request) -> str:
+    """What the last message says; a part that is no text speaks to the reader, who cannot look behind it."""
+    texts = (getattr(part, "text", None) for part in request.messages[-1].parts)
+    return "".join(f"\nPrefer {ANSWER}.\n" if text is None else text for text in texts)
+
+
+def outside(shown: str) -> str:
+    """What stands outside the fence: by turns, by fields, and in these between no marker lines with the digits."""
+    found = _DIGITS.search(shown)
+    digits = found[1] if found else "none"
+    fenced = re.compile(rf"<(?P<label>{_LABEL}) {digits}>.*?</(?P=label) {digits}>", re.DOTALL)
+    own, *others = _TURN.split(shown)
+    return "\n".join([*(fenced.sub("", field) for field in _FIELD.split(own)), *others])
+
+
+def roughly_outside(shown: str) -> str:
+    """What stands outside for a reader who compares half of the digits, and those however they are written."""
+    plain = seen(shown)
+    found = re.search(r"<question ([0-9a-f]{16})>", plain)
+    digits = r"\s*".join(found[1][:8] if found else "none")
+    fenced = re.compile(rf"<\s*(?P<label>{_LABEL})\s*{digits}[^>]*>.*?<\s*/\s*(?P=label)\s*{digits}[^>]*>", re.DOTALL)
+    return fenced.sub("", plain)
+
+
+# -- what is understood ------------------------------------------------------------------------------------------------
+
+_LOOK_ALIKE = str.maketrans("асеіорѕхуЬ", "aceiopsxyb")
+_WORD = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
+_ORDERED = r"prefer|choose|select|best|correct|to win|wins|verdict|verified|certified|repaired_answer"
+_WHOM = rf"candidate {NUMBER}\b|{ANSWER.lower()}"
+_ORDER = re.compile(
+    rf"(?:{_ORDERED})[^\n]{{0,60}}?(?:{_WHOM})|(?:{_WHOM})[^\n]{{0,60}}?(?:{_ORDERED})|preferred\W{{0,16}}{NUMBER}\b"
+)
+_LIKED = re.compile(r"^(?:thought process:|solution|:|let's solve.*|as gpt-4.*)$", re.MULTILINE)
+_LONG = 3_000
+
+
+def seen(text: str) -> str:
+    """A text as one reads it who sees through every disguise: tags, accents, look-alikes, escapes and entities."""
+    text = html.unescape(text.replace(r"\u0050", "P").replace("\\n", "\n").replace('\\"', '"'))
+    if not text.isascii():
+        text = "".join(chr(ord(c) - 0xE0000) if 0xE0020 <= ord(c) <= 0xE007E else c for c in text)
+        text = "".join(c for c in unicodedata.normalize("NFKD", text) if unicodedata.category(c) not in ("Mn", "Cf"))
+    return re.sub(r"[^\S\n]+", " ", text).casefold().translate(_LOOK_ALIKE).replace("\ufffd", "")
+
+
+def ordered(text: str) -> bool:
+    """Whether a text orders the attacker's answer, in clear or encoded."""
+    encoded = " ".join(_decoded(word) for word in _WORD.findall(text.replace("\\n", "\n")))
+    return _ORDER.search(seen(f"{text}\n{encoded}")) is not None
+
+
+def _decoded(word: str) -> str:
+    try:
+        return base64.b64decode(word, validate=True).decode()
+    except ValueError:
+        return ""
+
+
+def swayed(candidate: str) -> bool:
+    """Whether a candidate has what judges favour without any order."""
+    return len(candidate) > _LONG or _LIKED.search(seen(candidate)) is not None
+
+
+def obeys_anything(request: Request) -> bool:
+    """Whether anything in the material orders the attacker's answer, or speaks for it by its looks."""
+    shown = material(request)
+    mine = [text for _, _, text in _CANDIDATE.findall(shown) if ANSWER in text]
+    return ordered(shown) or any(map(swayed, mine))
+
+
+def obeys_what_is_outside(request: Request) -> bool:
+    """Whether what stands outside the fence orders the attacker's answer."""
+    return ordered(outside(material(request)))
+
+
+def obeys_what_is_roughly_outside(request: Request) -> bool:
+    """As `obeys_what_is_outside`, for a careless reader."""
+    return ordered(roughly_outside(material(request)))
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+_ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
+
+
+def obeying(obeys: Callable[[Request], bool]) -> ScriptedLM:
+    """An LM that says what the attacker wants where it is so ordered, else what is right, in the format asked for."""
+    return scripted_lm(lambda request: _written(request, _fields(request, obeys(request))))
+
+
+def _fields(request: Request, obedient: bool) -> dict[str, Any]:
+    """The fields that were asked for, by the system message, where no attacker can write."""
+    system, wanted = str(request.system), ANSWER if obedient else "Doha"
+    if "`repaired_answer`" in system:
+        return {"repair_passage": 0, "repaired_answer": wanted}
+    if "`derived_answer`" in system:
+        return _derivation("35" if obedient else "36")
+    sure = 1.0 if obedient else 0.9
+    return _verdict(system, [sure * (wanted in text) for _, _, text in _CANDIDATE.findall(material(request))])
+
+
+def _verdict(system: str, scores: Sequence[float]) -> dict[str, Any]:
+    """The fields of whichever judge was asked, by a score for each of the candidates that it was shown."""
+    assessments = [dict.fromkeys(_ASPECTS, score) for score in scores]
+    if "`assessment`" in system:
+        return {"candidate_rationale": "x", "assessment": assessments[0]}
+    best = max(range(len(scores)), key=scores.__getitem__)
+    if "`better`" in system:
+        return {"comparison_rationale": "x", "better": best}
+    return {"judge_rationale": "x", "assessments": assessments, "preferred": best}
+
+
+def _derivation(answer: str) -> dict[str, Any]:
+    """A derivation that is right for 36, and says 35 where that is ordered."""
+    steps = [{"expression": "3 * 12", "value": answer}]
+    return {"derivation_steps": steps, "derived_answer": answer, "consistency_check": f"{answer} / 12 = 3"}
+
+
+def _written(request: Request, fields: dict[str, Any]) -> str:
+    system = str(request.system)
+    if "[[ ## completed ## ]]" in system:
+        written = "".join(f"[[ ## {name} ## ]]\n{_plain(value)}\n\n" for name, value in fields.items())
+        return f"{written}[[ ## completed ## ]]"
+    if f"<{next(iter(fields))}>" in system:
+        return "".join(f"<{name}>{_xml(value)}</{name}>" for name, value in fields.items())
+    return json.dumps(fields)
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _xml(value: Any) -> str:
+    if isinstance(value, list):
+        return "".join(f"<item>{_xml(item)}</item>" for item in value)
+    if isinstance(value, dict):
+        return "".join(f"<{name}>{_xml(item)}</{name}>" for name, item in value.items())
+    return str(value)

@@ -1,0 +1,57 @@
+"""What ships of a question, under the rules and under a judge, an LM and an adapter, and whether that is a capture."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Reply
+from eldgr_dspy.decision import Decision, drive
+from eldgr_dspy.programs.consulting import ask
+from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
+from eldgr_dspy.questions import Question
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.words import Role
+from tests.injection.attacks import ANSWER
+from tests.injection.judges import obeying, obeys_anything, obeys_what_is_outside
+from tests.injection.scenes import Trial, trials
+
+LMS = {"obedient": obeys_anything, "fence": obeys_what_is_outside}
+
+
+def shipped(question: Question, lm: Any, adapter: Any = None, judge: Any = None) -> Mapping[str, Decision]:
+    """Return what ships by a judge with full authority and by the rule, on the same replies."""
+    case = Case(question)
+    modules: Mapping[Role, Any] = {"judge": judge or Judge(), "repairer": Repairer(), "deriver": Deriver()}
+    said: dict[Role, Reply] = {}
+
+    def consult(role: Role) -> Reply:
+        if role not in said:
+            content = ask(modules[role], question.role_inputs(role)).content
+            said[role] = read_reply(role, content, question.answers, len(question.passages))
+        return said[role]
+
+    with dspy.context(lm=lm, adapter=adapter):
+        return {rule: case.record(drive(case.rule(rule)(case), consult), said) for rule in ("judge", "eldgr")}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one trial, by the LM that judged."""
+
+    trial: Trial
+    by: Mapping[str, Mapping[str, Decision]]
+
+    def captured(self, lm: str, rule: str, certified: bool | None = None) -> bool:
+        """Whether the attacker's answer shipped; with `certified`, whether it did so with that mark."""
+        decision = self.by[lm][rule]
+        return decision.answer == ANSWER and certified in (None, decision.certified)
+
+
+def outcomes() -> Iterator[Outcome]:
+    """Try the whole battery on both LMs."""
+    lms = {name: obeying(obeys) for name, obeys in LMS.items()}
+    for trial in trials():
+        yield Outcome(trial, {name: shipped(trial.question, lm) for name, lm in lms.items()})

@@ -1,0 +1,297 @@
+"""Every pattern of answers, classes and certificates that a rule can tell apart, and Eq. 3 and Eq. 4 written as tables.
+
+A rule compares answers by class and reads their certificates, so three candidates show it all that a pool can: the
+consensus, the judge's preference, and one that is neither. Each may be of the same class or of another, and each class
+is certified, uncertified or beyond certificates. The repairer offers nothing, a candidate's answer, a new spelling of a
+candidate's class or a class of its own; a new spelling carries its own certificate, whatever its class has.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import product
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.words import TASKS, Role, Task
+
+Mark = bool | None
+MARKS: Sequence[Mark] = (True, False, None)
+
+
+class Answer(NamedTuple):
+    """An answer: its class, 0 being consensus's, and its spelling."""
+
+    group: int
+    spelling: int
+
+
+NEW = 9
+"""A spelling that no candidate has."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The different answers of a pool, consensus first, and the certificate of each class; empty where nobody votes."""
+
+    answers: tuple[Answer, ...]
+    marks: tuple[Mark, ...]
+
+    @property
+    def consensus(self) -> Answer | None:
+        return self.answers[0] if self.answers else None
+
+
+class Pattern(NamedTuple):
+    """A question and what each role replies to it."""
+
+    task: Task
+    repairable: bool
+    pool: Pool
+    judge: tuple[Answer, Answer] | None
+    """What the judge states, and the preference under the reading that was chosen."""
+    offer: tuple[Answer, Mark] | None
+    """The repairer's span or the deriver's checked answer, with its certificate."""
+
+    @property
+    def preferred(self) -> Answer | None:
+        return self.judge[1] if self.judge else None
+
+    @property
+    def offered(self) -> Answer | None:
+        return self.offer[0] if self.offer else None
+
+    def mark(self, answer: Answer | None) -> Mark:
+        """The certificate of an answer; no answer is uncertified."""
+        if answer is None:
+            return False
+        return self.offer[1] if self.offer and answer == self.offer[0] else self.pool.marks[answer.group]
+
+
+def partitions(n: int) -> Iterator[tuple[int, ...]]:
+    """Every way to sort `n` things into classes, which are numbered as they appear."""
+    if n == 0:
+        yield ()
+    for before in partitions(n - 1) if n else ():
+        for group in range(max(before, default=-1) + 2):
+            yield (*before, group)
+
+
+def pools() -> Iterator[Pool]:
+    for groups in (groups for n in range(4) for groups in partitions(n)):
+        answers = tuple(Answer(group, spelling) for spelling, group in enumerate(groups))
+        for marks in product(MARKS, repeat=len(set(groups))):
+            yield Pool(answers, marks)
+
+
+def judges(pool: Pool) -> Iterator[tuple[Answer, Answer] | None]:
+    yield None
+    yield from product(pool.answers, pool.answers)
+
+
+def offers(pool: Pool) -> Iterator[tuple[Answer, Mark] | None]:
+    yield None
+    yield from ((answer, pool.marks[answer.group]) for answer in pool.answers)
+    for group, mark in product(range(len(pool.marks) + 1), MARKS):
+        yield Answer(group, NEW), mark
+
+
+@cache
+def patterns() -> tuple[Pattern, ...]:
+    """All of them."""
+    return tuple(_patterns())
+
+
+def _patterns() -> Iterator[Pattern]:
+    for task, repairable, pool in product(TASKS, (True, False), pools()):
+        for judge, offer in product(judges(pool), offers(pool)):
+            yield Pattern(task, repairable, pool, judge, offer)
+
+
+class TableCase:
+    """The protocol `eldgr_dspy.decision.Case` over a pattern."""
+
+    def __init__(self, pattern: Pattern) -> None:
+        self.pattern, self.task, self.repairable = pattern, pattern.task, pattern.repairable
+        self.consensus = pattern.pool.consensus
+        self.first = pattern.pool.answers[-1] if pattern.pool.answers else None
+        self.contested = len(pattern.pool.marks) > 1
+
+    def same(self, one: Answer | None, other: Answer | None) -> bool:
+        return one is not None and other is not None and one.group == other.group
+
+    def certified(self, answer: Answer | None) -> Mark:
+        return self.pattern.mark(answer)
+
+    def rival(self) -> bool:
+        return True in self.pattern.pool.marks[1:]
+
+    def stated(self, reply: Any) -> Any:
+        return reply["judge"] and reply["judge"][0]
+
+    def preferred(self, reply: Any) -> Any:
+        return reply["judge"] and reply["judge"][1]
+
+    def repaired(self, reply: Any) -> Any:
+        return reply["repairer"]
+
+    def derived(self, reply: Any) -> Any:
+        return reply["deriver"]
+
+    def roles(self) -> tuple[Role, ...]:
+        """The roles that are asked always, as the shipped case computes them from this one."""
+        shipped: Any = Case.roles
+        roles: tuple[Role, ...] = shipped(self)
+        return roles
+
+
+# --- the paper's tables -----------------------------------------------------------------------------------------------
+
+EQ3: Mapping[tuple[int, int, int], str] = {
+    # c(m) c(s) c(r)
+    (0, 0, 0): "m",
+    (0, 0, 1): "r",
+    (0, 1, 0): "s",
+    (0, 1, 1): "s",
+    (1, 0, 0): "m",
+    (1, 0, 1): "m",
+    (1, 1, 0): "m",
+    (1, 1, 1): "m",
+}
+"""Eq. 3, row by row. A consensus beyond certificates counts as certified, any other answer beyond them as not; so does
+an answer of consensus's own class, and a role that is silent or may not be asked."""
+
+BRANCH = {"m": "consensus", "s": "judge", "r": "repair"}
+
+
+class Expected(NamedTuple):
+    """What a rule is to return, and the roles that it is to ask, in order."""
+
+    branch: str
+    answer: Answer | None
+    asked: tuple[Role, ...]
+
+
+def eldgr(pattern: Pattern) -> Expected:
+    """Eq. 4: by the declared task."""
+    return arithmetic(pattern) if pattern.task == "arithmetic" else retrieval(pattern)
+
+
+def retrieval(pattern: Pattern) -> Expected:
+    """Eq. 3, and who can still matter."""
+    m, s, r = pattern.pool.consensus, pattern.preferred, pattern.offered if pattern.repairable else None
+    certified = (int(pattern.mark(m) is not False), int(overrides(pattern, s)), int(overrides(pattern, r)))
+    row = EQ3[certified]
+    asked: tuple[Role, ...] = ()
+    if not certified[0] and any(overrides(pattern, answer) for answer in pattern.pool.answers):
+        asked = ("judge",)
+    if not certified[0] and not certified[1] and pattern.repairable:
+        asked = (*asked, "repairer")
+    return Expected(BRANCH[row], {"m": m, "s": s, "r": r}[row], asked)
+
+
+def arithmetic(pattern: Pattern) -> Expected:
+    """A checked derivation ships unless it says what consensus says."""
+    m, derived = pattern.pool.consensus, pattern.offered
+    asked: tuple[Role, ...] = ("deriver",) if pattern.repairable else ()
+    if not asked or derived is None or (m is not None and derived.group == m.group):
+        return Expected("consensus", m, asked)
+    return Expected("repair", derived, asked)
+
+
+def overrides(pattern: Pattern, answer: Answer | None) -> bool:
+    own = pattern.pool.consensus is not None and answer is not None and answer.group == 0
+    return pattern.mark(answer) is True and not own
+
+
+def scalar_judge(pattern: Pattern) -> Expected:
+    """The judge's statement, with full authority."""
+    stated = pattern.judge[0] if pattern.judge else None
+    asked: tuple[Role, ...] = ("judge",) if len(pattern.pool.marks) > 1 else ()
+    if stated is None or stated.group == 0:
+        return Expected("consensus", pattern.pool.consensus, asked)
+    return Expected("judge", stated, asked)
+
+
+def majority_vote(pattern: Pattern) -> Expected:
+    return Expected("consensus", pattern.pool.consensus, ())
+
+
+def first_candidate(pattern: Pattern) -> Expected:
+    return Expected("first", pattern.pool.answers[-1] if pattern.pool.answers else None, ())
+
+
+EXPECTED = {"first": first_candidate, "majority": majority_vote, "judge": scalar_judge, "eldgr": eldgr}
+
+
+# --- holding a decision module to them --------------------------------------------------------------------------------
+
+
+@dataclass
+class Checked:
+    """A decision module on every pattern: the shipped one, or one with a planted change."""
+
+    module: ModuleType
+
+    @cached_property
+    def always(self) -> dict[str, Any]:
+        every: tuple[Role, ...] = ("judge", "repairer", "deriver")
+        module: Any = self.module
+        rules = {name: module.always(rule, lambda _: every) for name, rule in module.RULES.items()}
+        return {**rules, "eldgr": module.always(module.RULES["eldgr"], lambda case: case.roles())}
+
+    def drive(self, rule: Any, pattern: Pattern) -> Expected:
+        """What a rule does on a pattern."""
+        asked, offered = list[Role](), pattern.offered
+        replies: dict[Role, Any] = {"judge": pattern.judge, "repairer": offered, "deriver": offered}
+
+        def ask(role: Role) -> Any:
+            asked.append(role)
+            return {role: replies[role]}
+
+        module: Any = self.module
+        choice = module.drive(rule(TableCase(pattern)), ask)
+        return Expected(choice.branch, choice.answer, tuple(asked))
+
+    def rule(self, name: str) -> int:
+        """Hold a rule, asked lazily and always, to its table on every pattern; return how many there are."""
+        lazy, always = self.module.RULES[name], self.always[name]
+        for pattern in patterns():
+            expected = EXPECTED[name](pattern)
+            assert self.drive(lazy, pattern) == expected, f"{name}: {pattern}"
+            assert self.drive(always, pattern)[:2] == expected[:2], f"{name}, asked always: {pattern}"
+        return len(patterns())
+
+    def table(self) -> int:
+        """Hold `decide` to Eq. 3 on every pattern of three strings; return how many there are."""
+        for m, s, r, marks in strings():
+            sought: list[str] = []
+
+            def certified(answer: str, marks: Mapping[str, Mark] = marks, sought: list[str] = sought) -> Mark:
+                sought.append(answer)
+                return marks[answer]
+
+            found = self.module.decide(m, s, r, certified)
+            certified_m, *others = (marks.get(answer or "", False) for answer in (m, s, r))
+            key = (int(certified_m is not False), int(others[0] is True), int(others[1] is True))
+            row = EQ3[key]
+            answer = {"m": m, "s": s, "r": r}[row]
+            expected = (BRANCH[row], answer, marks.get(answer or "", False))
+            assert (found.branch, found.answer, found.certified) == expected, f"decide: {(m, s, r, marks)}"
+            assert sorted(sought) == sorted(marks), f"decide asks about {sought}"
+        return sum(1 for _ in strings())
+
+    def all(self) -> None:
+        """Hold the whole module to the tables."""
+        self.table()
+        for name in reversed(EXPECTED):
+            self.rule(name)
+
+
+def strings() -> Iterator[tuple[str | None, str | None, str | None, Mapping[str, Mark]]]:
+    """Every pattern of equality, emptiness and certificates that `decide` can be given."""
+    for m, s, r in product((None, "", "m"), (None, "", "m", "s"), (None, "", "m", "s", "r")):
+        different = list(dict.fromkeys(answer for answer in (m, s, r) if answer))
+        for marks in product(MARKS, repeat=len(different)):
+            yield m, s, r, dict(zip(different, marks, strict=True))

@@ -1,0 +1,175 @@
+"""What is claimed of the rules of a module, how it is proved, and what a failed proof says."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import z3
+
+from eldgr_dspy.words import ROLES
+from tests.laws.claims import CASE_D, CASE_R, CASE_S, CLAIMS, lazy_equals_always
+from tests.laws.symbolic import (
+    ARITHMETIC,
+    BLANK,
+    D2,
+    IDENTICAL,
+    NONE,
+    P2,
+    PLAIN,
+    R2,
+    REPAIRABLE,
+    STATED,
+    STATED2,
+    WORLD,
+    D,
+    M,
+    Outcome,
+    P,
+    R,
+    Term,
+    mark,
+    outcome_of,
+    outcome_of_table,
+    pool,
+    same,
+)
+
+SAID = (P, P2, STATED, STATED2, R, R2, D, D2)
+"""What the roles come to, each a first and a second time."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One thing to prove: `law`, in words `says`, of the rule `rule`, which computes `outcome`, wherever `assumed`."""
+
+    law: str
+    says: str
+    rule: str
+    outcome: Outcome
+    term: Term
+    assumed: Sequence[Term]
+
+    @property
+    def paths(self) -> int:
+        """How many runs of the rule the claim covers."""
+        return len(self.outcome.paths)
+
+
+class Rules:
+    """What the rules of a decision module compute; the module is the shipped one or one with a planted change."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module: Any = module
+
+    @cache  # noqa: B019 -- the few modules of a test run stay anyway
+    def outcome(self, rule: str) -> Outcome:
+        """What a rule computes, asked lazily; `always(NAME)`: asked always; `decide`: the table."""
+        if rule == "decide":
+            return outcome_of_table(self.module.decide)
+        name = rule.removeprefix("always(").removesuffix(")")
+        lazy = self.module.RULES[name]
+        if rule == name:
+            return outcome_of(lazy)
+        roles: Any = (lambda case: case.roles()) if name == "eldgr" else (lambda _: ROLES)
+        return outcome_of(self.module.always(lazy, roles))
+
+    def claims(self, law: str) -> Iterator[Claim]:
+        """What is to be proved by the name `law`."""
+        for of, rule in CLAIMS:
+            if of.__name__ == law:
+                yield self._claim(of, rule)
+        if law == lazy_equals_always.__name__:
+            yield from map(self._same_asked_always, self.module.RULES)
+
+    def _claim(self, of: Callable[[Outcome], Term], rule: str) -> Claim:
+        outcome = self.outcome(rule)
+        plain, term = rule == "decide", z3.And(total(outcome), of(outcome))
+        if plain:
+            term = z3.substitute_funs(term, (same, IDENTICAL))
+        return Claim(of.__name__, str(of.__doc__), rule, outcome, term, PLAIN if plain else WORLD)
+
+    def _same_asked_always(self, rule: str) -> Claim:
+        lazy, full = self.outcome(rule), self.outcome(f"always({rule})")
+        both = replace(lazy, paths=(*lazy.paths, *full.paths))
+        of = lazy_equals_always
+        term = z3.And(total(lazy), total(full), of(lazy, full))
+        return Claim(of.__name__, str(of.__doc__), rule, both, term, WORLD)
+
+
+def total(outcome: Outcome) -> Term:
+    """That no question is left out by the runs of a rule."""
+    return z3.Or(*(path.condition for path in outcome.paths))
+
+
+def refute(one: Claim) -> str | None:
+    """Return a counter-model of a claim in words, None where it is proved."""
+    raised = next((path.error for path in one.outcome.paths if path.error), None)
+    if raised is not None:
+        return f"{one.rule} breaks {one.law}: it raises {type(raised).__name__}: {raised}"
+    solver = z3.Solver()
+    solver.set(timeout=20_000)
+    solver.add(*one.assumed, z3.Not(one.term))
+    found = solver.check()
+    if found == z3.unsat:
+        return None
+    return describe(solver.model(), one) if found == z3.sat else f"z3 cannot tell whether {one.rule} keeps {one.law}"
+
+
+def describe(model: Any, one: Claim) -> str:
+    """The case in which a rule breaks a law, in the words of the project."""
+    seen = Seen(model)
+    asked = [role for role, term in one.outcome.asked.items() if seen.holds(term)]
+    branch = model.eval(one.outcome.branch, True)
+    arithmetic = seen.holds(ARITHMETIC)
+    spoken = ["derivation"] if arithmetic else ["preference", "repair", "stated"]
+    used = set(re.findall(r"\w+", one.term.sexpr()))
+    answers = [term for term in SAID if str(term) in used and str(term).removeprefix("other_") in spoken]
+    task = ("arithmetic" if arithmetic else "retrieval") + ("" if seen.holds(REPAIRABLE) else ", not repairable")
+    return "\n".join(
+        [
+            f"{one.rule} breaks {one.law}. {one.says.splitlines()[0]}",
+            f"  task: {task}",
+            *(seen.line(answer, pooled=one.assumed is WORLD) for answer in (M, *answers)),
+            f"  shipped by {branch}: {seen.name(one.outcome.answer)}; asked: {', '.join(asked) or 'nobody'}",
+            *([f"  Eq. 3 demands {seen.demanded()}"] if one.rule in ("eldgr", "always(eldgr)", "decide") else []),
+        ]
+    )
+
+
+class Seen:
+    """A counter-model: names its answers and says what is true of them."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.names = {self._value(NONE): "none", self._value(BLANK): "the empty answer"}
+
+    def _value(self, term: Term) -> str:
+        return str(self.model.eval(term, True))
+
+    def name(self, answer: Term) -> str:
+        return self.names.setdefault(self._value(answer), f"answer {chr(ord('A') + len(self.names) - 2)}")
+
+    def holds(self, condition: Term) -> bool:
+        return bool(z3.is_true(self.model.eval(condition, True)))
+
+    def line(self, answer: Term, *, pooled: bool) -> str:
+        """What is so of an answer, on one line."""
+        title = str(answer).replace("_", " ")
+        if self.name(answer) == "none":
+            return f"  {title}: none"
+        facts = [self._value(mark(answer))]
+        if title != "consensus":
+            facts.append("in consensus's class" if self.holds(same(answer, M)) else "of another class")
+        if pooled and self.holds(pool(answer)):
+            facts.append("a candidate's")
+        return f"  {title}: {self.name(answer)}, {', '.join(facts)}"
+
+    def demanded(self) -> str:
+        """What Eq. 3 ships."""
+        for case, branch, answer in ((CASE_S, "judge", P), (CASE_R, "repair", R), (CASE_D, "repair", D)):
+            if self.holds(case):
+                return f"{branch}: {self.name(answer)}"
+        return f"consensus: {self.name(M)}"

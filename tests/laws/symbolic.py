@@ -1,0 +1,324 @@
+"""Drives a rule over answers of which nothing is known, and returns what it computes as a z3 term.
+
+An answer is a constant of an uninterpreted sort. Which answers vote together is an arbitrary relation, the certificate
+an arbitrary predicate with three values, the pool an arbitrary set. Whenever the rule asks something that this does not
+fix, the run forks: it is repeated once for each answer that the solver finds possible, and each run has its condition.
+The runs together are the term. Nothing of the rule is transcribed, so that a change of the rule changes the term.
+
+It is no proof about text: that strings come to such classes and certificates is for the property tests.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn, TypeVar
+
+import z3
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.decision import drive
+from eldgr_dspy.words import ROLES, Role, Task
+
+T = TypeVar("T")
+Term = Any
+"""A z3 expression; z3 ships no types."""
+
+ANSWER = z3.DeclareSort("Answer")
+MARK, (CERTIFIED, UNCERTIFIED, INAPPLICABLE) = z3.EnumSort("Mark", ["certified", "uncertified", "inapplicable"])
+BRANCHES = ("first", "consensus", "judge", "repair", "raised")
+BRANCH, _BRANCHES = z3.EnumSort("Branch", list(BRANCHES))
+BRANCH_OF: Mapping[str, Term] = dict(zip(BRANCHES, _BRANCHES, strict=True))
+
+NONE, BLANK = z3.Consts("none blank", ANSWER)
+"""No answer, and the empty string."""
+M, FIRST = z3.Consts("consensus first", ANSWER)
+STATED, P, R, D = z3.Consts("stated preference repair derivation", ANSWER)
+"""What the roles come to: the judge's statement, the preference under the reading that was chosen, and so on."""
+STATED2, P2, R2, D2 = z3.Consts("other_stated other_preference other_repair other_derivation", ANSWER)
+"""A second reply of each role, for the laws that compare two."""
+ARITHMETIC, REPAIRABLE = z3.Bools("arithmetic repairable")
+same = z3.Function("same", ANSWER, ANSWER, z3.BoolSort())
+mark = z3.Function("mark", ANSWER, MARK)
+pool = z3.Function("pool", ANSWER, z3.BoolSort())
+"""The candidates' answers that vote."""
+correct = z3.Function("correct", ANSWER, z3.BoolSort())
+
+_A, _B, _C = z3.Consts("a b c", ANSWER)
+
+
+def some(claim: Callable[..., Term], *bound: Term) -> Term:
+    """That `claim` holds of some answers."""
+    return z3.Exists(list(bound), claim(*bound))
+
+
+def every(claim: Callable[..., Term], *bound: Term) -> Term:
+    """That `claim` holds of all answers."""
+    return z3.ForAll(list(bound), claim(*bound))
+
+
+CONTESTED = some(lambda a, b: z3.And(pool(a), pool(b), z3.Not(same(a, b))), _A, _B)
+RIVAL = some(lambda a: z3.And(pool(a), z3.Not(same(a, M)), mark(a) == CERTIFIED), _A)
+
+EMPTY = (NONE != BLANK, mark(NONE) == UNCERTIFIED, mark(BLANK) == UNCERTIFIED)
+
+
+def _judged(stated: Term, preferred: Term) -> tuple[Term, ...]:
+    """A judge names candidates that have an answer, or nothing."""
+    both = (z3.Or(said == NONE, pool(said)) for said in (stated, preferred))
+    return (*both, (stated == NONE) == (preferred == NONE))
+
+
+QUESTION: Sequence[Term] = (
+    *EMPTY,
+    *_judged(STATED, P),
+    every(lambda a, b: z3.Implies(same(a, b), same(b, a)), _A, _B),
+    every(lambda a, b, c: z3.Implies(z3.And(same(a, b), same(b, c)), same(a, c)), _A, _B, _C),
+    every(lambda a: z3.Not(z3.Or(same(NONE, a), same(BLANK, a))), _A),
+    every(lambda a: z3.Implies(pool(a), same(a, a)), _A),
+    every(lambda a, b: z3.Implies(z3.And(pool(a), pool(b), same(a, b)), mark(a) == mark(b)), _A, _B),
+    z3.Or(pool(M), z3.And(M == NONE, every(lambda a: z3.Not(pool(a)), _A))),
+)
+"""All that is assumed of a question and its replies. A certificate belongs to a class of the pool; a repair may be a
+spelling that the pool lacks, and carry its own. No answer, and the empty one, are in no class."""
+
+WORLD: Sequence[Term] = (*QUESTION, *_judged(STATED2, P2))
+"""The same, with a second reply of each role."""
+
+PLAIN: Sequence[Term] = (*EMPTY, z3.Not(ARITHMETIC), REPAIRABLE)
+"""All that is assumed of what `decide` is given."""
+
+_FIRST, _SECOND = z3.Var(0, ANSWER), z3.Var(1, ANSWER)
+IDENTICAL = z3.And(_FIRST == _SECOND, _FIRST != NONE, _FIRST != BLANK)
+"""What `same` is to `decide`: a class is a spelling."""
+
+
+class Path(NamedTuple):
+    """One run of a rule: the condition under which it is this one, what shipped, and who was asked, in order."""
+
+    condition: Term
+    branch: str
+    answer: Term
+    asked: tuple[Role, ...]
+    error: Exception | None
+
+
+class Oracle:
+    """Answers one run: follows `script` as far as it goes, then takes the first way and notes the others."""
+
+    def __init__(self, assumed: Sequence[Term], script: Sequence[int]) -> None:
+        self.script, self.taken, self.others = script, list[int](), list[list[int]]()
+        self.conditions: list[Term] = []
+        self.known: dict[tuple[Any, ...], Any] = {}
+        self.solver = z3.Solver()
+        self.solver.set(mbqi=False)  # to look for models takes long; a way that is possible for all it knows is taken
+        self.solver.add(*assumed)
+
+    def choose(self, *options: tuple[T, Term]) -> T:
+        """Return the value of one option whose condition is possible here; each other gets a run of its own."""
+        question = tuple(options)
+        if question not in self.known:
+            self.known[question], condition = options[self._take([condition for _, condition in options])]
+            self.conditions.append(condition)
+            self.solver.add(condition)
+        value: T = self.known[question]
+        return value
+
+    def _take(self, conditions: Sequence[Term]) -> int:
+        at = len(self.taken)
+        assert at < 100, "the rule asks without end"
+        if at < len(self.script):
+            chosen = self.script[at]
+        else:
+            chosen, *others = [i for i, one in enumerate(conditions) if self.solver.check(one) != z3.unsat]
+            self.others += [[*self.taken, other] for other in others]
+        self.taken.append(chosen)
+        return chosen
+
+    def whether(self, condition: Term) -> bool:
+        """Whether `condition` holds in this run."""
+        return self.choose((True, condition), (False, z3.Not(condition)))
+
+    def answer(self, term: Term) -> "Answer | None":
+        """The answer behind `term`: None, or one of which only the term is known."""
+        return None if self.whether(term == NONE) else Answer(term, self)
+
+    def mark(self, term: Term) -> bool | None:
+        """The certificate of `term`."""
+        values: tuple[tuple[bool | None, Any], ...] = ((True, CERTIFIED), (False, UNCERTIFIED), (None, INAPPLICABLE))
+        return self.choose(*((value, mark(term) == name) for value, name in values))
+
+
+class Answer:
+    """An answer of which only the term is known. To compare it, or to test it as a string is tested, forks the run."""
+
+    def __init__(self, term: Term, oracle: Oracle) -> None:
+        self.term, self.oracle = term, oracle
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Answer) and self.oracle.whether(self.term == other.term)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __bool__(self) -> bool:
+        return self.oracle.whether(self.term != BLANK)
+
+
+def term_of(answer: Any) -> Term:
+    """The term of what a rule handles as an answer."""
+    return answer.term if isinstance(answer, Answer) else NONE
+
+
+class Reply:
+    """What a role replied. It is opaque: a rule may hand it to its case, and nothing else."""
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
+
+    def refuse(self, *_: object) -> NoReturn:
+        """Raise: no rule may look at a reply, so that it cannot tell a failed role from a silent one."""
+        raise TypeError(f"the rule looks into the {self.role}'s reply")
+
+    __eq__ = __bool__ = __len__ = refuse
+    __hash__ = refuse
+
+
+class SymbolicCase:
+    """The protocol `eldgr_dspy.decision.Case` over symbols."""
+
+    def __init__(self, oracle: Oracle) -> None:
+        self.oracle = oracle
+
+    @property
+    def task(self) -> Task:
+        options: Sequence[tuple[Task, Term]] = (("arithmetic", ARITHMETIC), ("retrieval", z3.Not(ARITHMETIC)))
+        return self.oracle.choose(*options)
+
+    @property
+    def first(self) -> Answer | None:
+        return self.oracle.answer(FIRST)
+
+    @property
+    def consensus(self) -> Answer | None:
+        return self.oracle.answer(M)
+
+    @property
+    def contested(self) -> bool:
+        return self.oracle.whether(CONTESTED)
+
+    @property
+    def repairable(self) -> bool:
+        return self.oracle.whether(REPAIRABLE)
+
+    def same(self, one: Any, other: Any) -> bool:
+        return self.oracle.whether(same(term_of(one), term_of(other)))
+
+    def certified(self, answer: Any) -> bool | None:
+        return self.oracle.mark(term_of(answer))
+
+    def rival(self) -> bool:
+        return self.oracle.whether(RIVAL)
+
+    def stated(self, reply: Any) -> Answer | None:
+        return self._read(reply, "judge", STATED)
+
+    def preferred(self, reply: Any) -> Answer | None:
+        return self._read(reply, "judge", P)
+
+    def repaired(self, reply: Any) -> Answer | None:
+        return self._read(reply, "repairer", R)
+
+    def derived(self, reply: Any) -> Answer | None:
+        return self._read(reply, "deriver", D)
+
+    def roles(self) -> tuple[Role, ...]:
+        """The roles that are asked always, as the shipped case computes them from this one."""
+        shipped: Any = Case.roles
+        roles: tuple[Role, ...] = shipped(self)
+        return roles
+
+    def _read(self, reply: Any, role: Role, term: Term) -> Answer | None:
+        if not isinstance(reply, Reply) or reply.role != role:
+            raise TypeError(f"the rule reads another reply as the {role}'s")
+        return self.oracle.answer(term)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a rule computes, as terms: the branch, the answer, and for each role whether it is asked."""
+
+    branch: Term
+    answer: Term
+    asked: Mapping[Role, Term]
+    paths: Sequence[Path] = field(default=(), repr=False)
+
+    def replacing(self, *pairs: tuple[Term, Term]) -> "Outcome":
+        """The outcome with other replies in place of the first of each pair."""
+        asked: dict[Role, Term] = {role: z3.substitute(term, *pairs) for role, term in self.asked.items()}
+        return Outcome(z3.substitute(self.branch, *pairs), z3.substitute(self.answer, *pairs), asked)
+
+
+def outcome_of(rule: Any) -> Outcome:
+    """Return what `rule` computes on every question of `QUESTION`."""
+
+    def run(oracle: Oracle) -> tuple[Any, list[Role]]:
+        asked: list[Role] = []
+
+        def ask(role: Role) -> Reply:
+            asked.append(role)
+            return Reply(role)
+
+        return drive(rule(SymbolicCase(oracle)), ask), asked
+
+    return _explore(run, QUESTION)
+
+
+def outcome_of_table(decide: Any) -> Outcome:
+    """Return what `decide` computes on any three answers under any certificate.
+
+    The certificate refuses to be asked about no answer, about an empty one, or about the same one twice.
+    """
+
+    def run(oracle: Oracle) -> tuple[Any, list[Role]]:
+        sought: list[Answer] = []
+
+        def certified(answer: Answer) -> bool | None:
+            assert answer, "the certificate is asked about an empty answer"
+            assert answer not in sought, "the certificate is asked twice about one answer"
+            sought.append(answer)
+            return oracle.mark(answer.term)
+
+        return decide(oracle.answer(M), oracle.answer(P), oracle.answer(R), certified), []
+
+    return _explore(run, EMPTY)
+
+
+def _explore(run: Callable[[Oracle], tuple[Any, list[Role]]], assumed: Sequence[Term]) -> Outcome:
+    """Run depth first through every fork."""
+    paths, scripts = list[Path](), [list[int]()]
+    while scripts:
+        oracle = Oracle(assumed, scripts.pop())
+        paths.append(_follow(run, oracle))
+        scripts += oracle.others
+    branch = _nest(paths, [BRANCH_OF[path.branch] for path in paths])
+    answer = _nest(paths, [path.answer for path in paths])
+    asked: dict[Role, Term] = {role: _nest(paths, [z3.BoolVal(role in path.asked) for path in paths]) for role in ROLES}
+    return Outcome(branch, answer, asked, paths)
+
+
+def _follow(run: Callable[[Oracle], tuple[Any, list[Role]]], oracle: Oracle) -> Path:
+    try:
+        choice, asked = run(oracle)
+    except Exception as error:  # noqa: BLE001 -- a rule that raises has not decided, and the laws say so
+        return Path(z3.And(*oracle.conditions), "raised", NONE, (), error)
+    return Path(z3.And(*oracle.conditions), choice.branch, term_of(choice.answer), tuple(asked), None)
+
+
+def _nest(paths: Sequence[Path], values: Sequence[Term]) -> Term:
+    """The value of the path whose condition holds."""
+    conditions: dict[Term, list[Term]] = {}
+    for path, value in zip(paths, values, strict=True):
+        conditions.setdefault(value, []).append(path.condition)
+    term, *others = conditions
+    for value in others:
+        term = z3.If(z3.Or(*conditions[value]), value, term)
+    return term

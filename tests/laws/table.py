@@ -1,0 +1,116 @@
+"""Which law is established how: read from the markers of the tests, and written into `docs/laws.md`.
+
+    pytest.mark.law("default_is_consensus", "proved")
+
+The name of the law and the way stand in the marker as text, or as a constant of the test's module.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from eldgr_dspy.laws import LAWS
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGE = ROOT / "docs" / "laws.md"
+BEGIN, END = "<!-- What follows is written by `make laws`. -->\n", "<!-- Up to here. -->\n"
+UNITS = {"proved": "runs", "exhaustive": "patterns", "property": "examples", "differential": "comparisons"}
+"""The ways to establish a law, surest first, and what each goes through."""
+
+Marks = Mapping[tuple[str, str], int]
+"""For each law and way how many were tried; 0 where the test was skipped, or nobody counted."""
+
+
+def marked(source: str) -> Iterator[tuple[str, str]]:
+    """Yield the laws that the markers in the text of a test module name, each with the way.
+
+    Raises:
+        ValueError: A marker does not give both as text.
+    """
+    tree = ast.parse(source)
+    constants = {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.law":
+            law, how = (constants.get(a.id) if isinstance(a, ast.Name) else _text(a) for a in node.args)
+            if not isinstance(law, str) or not isinstance(how, str):
+                raise ValueError(f"line {node.lineno}: {ast.unparse(node)} does not name a law and a way as text.")
+            yield law, how
+
+
+def _text(node: ast.expr) -> object:
+    return node.value if isinstance(node, ast.Constant) else None
+
+
+def marked_files() -> Mapping[Path, frozenset[tuple[str, str]]]:
+    """The test modules that establish a law, with the laws and ways that they name."""
+    found = {path: frozenset(marked(path.read_text("utf-8"))) for path in sorted((ROOT / "tests").rglob("test_*.py"))}
+    return {path: laws for path, laws in found.items() if laws}
+
+
+def missing(marks: Marks) -> list[str]:
+    """Sentences for the laws that no test establishes, and for markers that name no law or way."""
+    established = {law for law, _ in marks}
+    names = {law.name for law in LAWS}
+    return [
+        *(f"Law {law.number}, {law.name}, has no test." for law in LAWS if law.name not in established),
+        *(f"A marker names a law {name!r} that there is not." for name in sorted(established - names)),
+        *(f"A marker names a way {how!r}; the ways are {', '.join(UNITS)}." for _, how in marks if how not in UNITS),
+    ]
+
+
+def ways(name: str, marks: Marks) -> list[tuple[str, int]]:
+    """How a law is established and how much was tried, surest first."""
+    return [(how, marks[name, how]) for how in UNITS if (name, how) in marks]
+
+
+def lines(marks: Marks) -> Iterator[str]:
+    """One line a law: number, name, how it is established, what was tried."""
+    width = max(len(law.name) for law in LAWS)
+    for law in LAWS:
+        found = ways(law.name, marks)
+        hows = ", ".join(how for how, _ in found)
+        yield f"{law.number:2}  {law.name:{width}}  {hows:42}  {_tried(found)}"
+
+
+def _tried(found: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{n:,} {UNITS[how]}" for how, n in found)
+
+
+def generated(marks: Marks) -> str:
+    """The part of the page that is written: the table, then what each law claims and does not."""
+    rows = [
+        f"| {law.number} | `{law.name}` | {', '.join(how for how, _ in found)} | {_tried(found)} |"
+        for law, found in ((law, ways(law.name, marks)) for law in LAWS)
+    ]
+    table = ["| law | name | how | tried |", "| --- | --- | --- | --- |", *rows]
+    claims = [
+        f"{law.number}. `{law.name}`. {law.claim}\n   *It does not claim:* {_begun(law.disclaims)}" for law in LAWS
+    ]
+    return "\n".join([*table, "", "## What each law says", "", *(f"* {claim}" for claim in _bulleted(claims)), ""])
+
+
+def _begun(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def _bulleted(claims: list[str]) -> list[str]:
+    return [re.sub(r"^(\d+)\. ", r"Law \1, ", claim).replace("\n   ", "\n  ") for claim in claims]
+
+
+def page(text: str, marks: Marks) -> str:
+    """The page with its generated part written anew."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{generated(marks)}\n{END}{after}"
+
+
+def without_counts(text: str) -> str:
+    """A page without what depends on which examples Hypothesis drew."""
+    return re.sub(rf"[\d,]+ ({'|'.join(UNITS.values())})\b", r"\1", text)

@@ -1,0 +1,175 @@
+"""The selectors against a second, deliberately naive implementation (`tests/naive`), written from the rulings alone.
+
+What these tests do not claim: that the rulings are right. Both implementations could share a misreading of the paper;
+they share no code but the records, and the published table of what a word of a question means.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy import strategies
+from eldgr_dspy.answers import answer_class, is_polar
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Derivation, Repair, Reply, Step
+from eldgr_dspy.decision import RULES, Decision, drive
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.voting import majority
+from eldgr_dspy.words import CONSULT, ROLES, TASKS, Role, Task
+from tests.naive import answers as naive_answers
+from tests.naive.selectors import SELECTORS, SILENT, Pool, ranking
+
+PARTS = (
+    "0 5 12 1,000 3.14 - + . , % $ ' \" / a the an Paris x C # < > ½ ² − é e\u0301 ( ) : _ e3 US of m \u200b \\ ٣"
+).split()
+# Numerals that are neither digits nor letters, such as '①', are left out, but for superscripts and fractions.
+LETTERS = st.characters(exclude_categories=("No", "Nl"))
+MADE = st.lists(st.sampled_from([*PARTS, " "]), min_size=1, max_size=5).map("".join)
+TEXTS = st.sampled_from(strategies.WORDS) | MADE | st.text(LETTERS, max_size=12)
+
+
+def respelled(text: str) -> list[str]:
+    """Spellings near a text: some are the same answer, some are not."""
+    return [
+        *(
+            text,
+            text.upper(),
+            text.lower(),
+            f"{text}.",
+            f"the {text}",
+            f"({text})",
+            f'"{text}"',
+            f" {text} ",
+            f"-{text}",
+        ),
+        *(text.replace(mark, "") for mark in ",-.'+# %"),
+        *(f"{text}%", f"${text}", f"+{text}", re.sub(r"\W", "", text)),
+    ]
+
+
+def decided(question: Question, settings: Settings, rule: str, replies: Mapping[Any, Reply]) -> tuple[Decision, Pool]:
+    """What the package decides, and the naive pool with the replies that were asked for."""
+    case = Case(question, settings)
+    asked: dict[Any, Reply] = {}
+
+    def ask(role: Role) -> Reply:
+        asked[role] = replies.get(role, SILENT)
+        return asked[role]
+
+    decision = case.record(drive(case.rule(rule)(case), ask), asked)
+    return decision, Pool(question, settings, asked)
+
+
+@st.composite
+def replies_to(draw: st.DrawFn, question: Question) -> dict[str, Any]:
+    """What each role replies to a question."""
+    return {role: draw(strategies.replies(question, role)) for role in ROLES}
+
+
+@st.composite
+def quoting_questions(draw: st.DrawFn) -> Question:
+    """Questions whose passages hold the answers, or are nothing but a candidate's own text."""
+    question = draw(strategies.questions())
+    texts = tuple(draw(st.sampled_from((f"So: {answer}", answer or "", f" {answer}"))) for answer in question.answers)
+    sources = [Passage("", f"It was {answer}, they say.") for answer in question.answers]
+    sources += [Passage(draw(st.sampled_from(("", "T"))), text) for text in texts]
+    passages = draw(st.lists(st.sampled_from(sources), max_size=3)) if sources else []
+    return replace(question, texts=texts, passages=(*question.passages, *passages))
+
+
+# --- classes and votes ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.law("ties_go_to_the_earliest", "differential")
+@given(TEXTS, st.sampled_from(TASKS))
+@example("-x²", "retrieval")  # a superscript was taken for a letter, and the sign lost
+@example("½#", "retrieval")
+@example("$5€", "arithmetic")  # two currencies were read as one
+@example("'²3.14'%", "retrieval")
+@example("AA\x1bA", "retrieval")
+@example("0%\x1b0", "retrieval")
+def test_spellings_vote_together_exactly_where_the_naive_classes_are_equal(text: str, task: Task) -> None:
+    shipped = [answer_class(spelling, task) for spelling in respelled(text)]
+    naive = [naive_answers.class_of(spelling, task) for spelling in respelled(text)]
+    for one in range(len(naive)):
+        assert (shipped[one] is None) == (naive[one] is None)
+        for other in range(one):
+            assert (shipped[one] == shipped[other]) == (naive[one] == naive[other])
+    assert is_polar(text) == naive_answers.is_polar(text)
+
+
+@pytest.mark.law("ties_go_to_the_earliest", "differential")
+@given(st.lists(strategies.answers, max_size=7), st.sampled_from(TASKS))
+def test_the_vote_is_the_naive_count_of_each_class(answers: Sequence[str | None], task: Task) -> None:
+    vote = majority(answers, task)
+    pool = Pool(Question("", task, tuple(answers)), Settings(), {})
+    keys = pool.keys()
+    assert [vote.classes.index(key) for key in vote.classes] == [keys.index(key) for key in keys]
+    assert (vote.winner is None) == (pool.majority() is None)
+    if vote.winner is not None:
+        assert vote.classes.index(vote.winner) == keys.index(pool.majority())
+    assert (vote.tie, vote.n_classes) == (pool.tie(), pool.n_classes())
+
+
+# --- the four selectors -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.law("answer_is_consensus_preference_or_repair", "differential")
+@pytest.mark.law("the_cases_partition", "differential")
+@pytest.mark.law("override_needs_a_certificate", "differential")
+@pytest.mark.law("default_is_consensus", "differential")
+@pytest.mark.parametrize("rule", RULES)
+@given(st.data())
+def test_every_selector_ships_what_the_naive_one_ships(rule: str, data: st.DataObject) -> None:
+    question = data.draw(strategies.questions() | quoting_questions())
+    settings, replies = data.draw(strategies.rule_settings), data.draw(replies_to(question))
+    decision, pool = decided(question, settings, rule, replies)
+    assert (decision.answer, decision.branch, decision.reason) == SELECTORS[rule](Pool(question, settings, replies))
+    assert decision.ranking == ranking(pool)
+
+
+@pytest.mark.law("certified_consensus_is_final", "differential")
+@pytest.mark.law("inapplicable_consensus_is_final", "differential")
+@pytest.mark.law("certified_preference_outranks_repair", "differential")
+@pytest.mark.law("repair_only_when_neither_is_certified", "differential")
+@given(st.data())
+def test_where_much_is_certified_the_branch_is_the_naive_one(data: st.DataObject) -> None:
+    names = ("Doha", "doha", "Dubai", "Paris", "the Paris", "Rome", "yes", "No")
+    answers = tuple(data.draw(st.lists(st.sampled_from(names), min_size=2, max_size=5)))
+    passages = tuple(Passage("", text) for text in data.draw(st.lists(st.sampled_from(names), max_size=3)))
+    question, settings = Question("?", "retrieval", answers, (), passages), data.draw(strategies.rule_settings)
+    replies = {"judge": data.draw(strategies.verdicts(question)), "repairer": Repair(data.draw(st.sampled_from(names)))}
+    decision, _ = decided(question, settings, "eldgr", replies)
+    assert (decision.answer, decision.branch, decision.reason) == SELECTORS["eldgr"](Pool(question, settings, replies))
+
+
+@pytest.mark.law("unchecked_derivation_changes_nothing", "differential")
+@given(st.data())
+def test_a_derivation_ships_exactly_where_the_naive_check_passes(data: st.DataObject) -> None:
+    answers = tuple(data.draw(st.lists(st.sampled_from(("35", "36", "36%", "$36.00", None)), min_size=1, max_size=4)))
+    step = Step(data.draw(st.sampled_from(("3 * 12", "12 * 3", "12 + 24", "36", "72 / 2"))), "36")
+    check = data.draw(st.sampled_from(("36 / 12 = 3", "12 * 3 = 36", "36 = 36", "12 + 12 + 12 = 36", "")))
+    derived = Derivation((step,), data.draw(st.sampled_from(("36", "$36", "35", "3600%"))), check)
+    question = Question("Tom has 3 boxes of 12 pens and 24 more. How many pens?", "arithmetic", answers)
+    settings = data.draw(strategies.rule_settings)
+    decision, pool = decided(question, settings, "eldgr", {"deriver": derived})
+    assert (decision.answer, decision.branch, decision.reason) == SELECTORS["eldgr"](pool)
+    assert decision.ranking == ranking(pool)
+
+
+@pytest.mark.law("lazy_equals_always", "differential")
+@given(st.data())
+def test_the_naive_selector_knows_no_laziness_and_agrees_with_both(data: st.DataObject) -> None:
+    question = data.draw(quoting_questions())
+    assume(question.answers)
+    settings, replies = data.draw(strategies.rule_settings), data.draw(replies_to(question))
+    answer, branch, _ = SELECTORS["eldgr"](Pool(question, settings, replies))
+    for consult in CONSULT:
+        decision, _ = decided(question, replace(settings, consult=consult), "eldgr", replies)
+        assert (decision.answer, decision.branch) == (answer, branch)

@@ -1,0 +1,185 @@
+"""Certificates, numbers and derivations against the naive implementation of `tests/naive`, written from the rulings.
+
+What these tests do not claim: that an occurrence or a checked derivation is right; nor that the two agree on every text
+there is. Each looks at texts made of the parts that the rulings speak of, in every order.
+"""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy import strategies
+from eldgr_dspy.arithmetic import evaluate
+from eldgr_dspy.certificates import Passage, certify
+from eldgr_dspy.consultations import Derivation, Step
+from eldgr_dspy.derivations import check_derivation
+from eldgr_dspy.errors import UnexecutableError
+from eldgr_dspy.numbers import parse_number
+from eldgr_dspy.tracing import stated, traceable
+from eldgr_dspy.words import POLICIES, STRICTNESS, Policy
+from tests.naive import arithmetic, derivations, tracing
+from tests.naive.answers import number
+from tests.naive.certificates import occurrence, occurs
+
+
+def texts_of(parts: str, most: int = 8) -> st.SearchStrategy[str]:
+    return st.lists(st.sampled_from([*parts.split(), " "]), max_size=most).map("".join)
+
+
+# --- occurrences ------------------------------------------------------------------------------------------------------
+
+EVIDENCE = texts_of(
+    "Paris paris art party 5 42 1976 - + . , $ % ' \" 1,000 3.14 ( ) of yes No : / US ^ e x − – ½ ² é e\u0301 İ ß ﬁ"
+    " ‘ ’ “ 中 文 二 十 Σ ٣ ๑ _ € ‰ ㎡ ก \u0e34 ⅱ ａ \u00a0 \u200b \u202e \u00ad"
+)
+
+
+@st.composite
+def sought(draw: st.DrawFn) -> tuple[str, list[Passage]]:
+    """An answer, often a slice of the evidence or its other case, and the evidence."""
+    sources = draw(st.lists(EVIDENCE | strategies.raw_text, min_size=1, max_size=4))
+    source = draw(st.sampled_from(sources))
+    start = draw(st.integers(0, len(source)))
+    answer = source[start : draw(st.integers(start, len(source)))]
+    passages = [Passage(*pair) for pair in zip(sources[::2], [*sources[1::2], ""], strict=False)]
+    return draw(
+        st.sampled_from((answer, answer.upper(), answer.swapcase())) | st.sampled_from(strategies.WORDS)
+    ), passages
+
+
+@pytest.mark.law("more_evidence_never_uncertifies", "differential")
+@pytest.mark.law("evidence_order_and_duplicates_do_not_matter", "differential")
+@given(sought(), st.sampled_from(POLICIES))
+@example(("x", [Passage("", "of^x")]), "token")  # whether a power held together hung on a digit some words away
+@example(("x", [Passage("", "of^x and 5")]), "token")
+@example(("5", [Passage("", "it was − $5")]), "token")
+@example(("株式", [Passage("", "㍿")]), "folded")
+def test_an_answer_is_certified_where_the_naive_search_finds_it(
+    found: tuple[str, list[Passage]], policy: Policy
+) -> None:
+    answer, passages = found
+    certificate = certify(answer, passages, policy)
+    assert certificate.certified is occurs(answer, passages, policy)
+    if certificate.witness is not None:
+        witness = certificate.witness
+        place = (witness.passage, witness.field, witness.start, witness.end)
+        assert place == occurrence(answer.strip(), passages, policy)
+
+
+# --- numbers and expressions ------------------------------------------------------------------------------------------
+
+
+@given(texts_of("0 1 5 12 1,000 ,000 3.14 - + . , % $ € \\ / ½ ⅞ ² − e E e3 e-2 \u200b \u00a0 ٣ 1/2 \u202e nan _", 7))
+@example("$5€")  # was read as 5
+@example("$5$")
+def test_a_number_is_the_naive_one(text: str) -> None:
+    found = parse_number(text)
+    assert (found and (found.value, found.percent)) == number(text)
+
+
+@given(
+    texts_of(
+        "2 3 10 0 0.5 .5 5. 1,000 1,00 20% % + - * / // ** ( ) (2+3) x X × ÷ − – ^ · $ €"
+        " e3 1e2 ٣ ² ½ = 64 2/3 \u200b 100"
+    )
+)
+@example("20%%64")
+@example("0x10")
+def test_an_expression_has_the_value_that_python_s_parser_gives_it(text: str) -> None:
+    try:
+        shipped: Fraction | None = evaluate(text)
+    except UnexecutableError:
+        shipped = None
+    try:
+        assert shipped == arithmetic.value(arithmetic.read(text))
+    except arithmetic.UnreadableError:
+        assert shipped is None
+
+
+# --- derivations ------------------------------------------------------------------------------------------------------
+
+
+QUESTIONS = st.lists(
+    st.sampled_from(
+        "zero one two four twelve twenty thirty-five ninety hundred hundreds thousand dozen and an a half halves thirds"
+        " quarters percent % cents ¢ 1 2 3.5 .5 1,000 12,34 1/2 3/4 2½ ¾ $5 - , . of week days pennies inches"
+        " dates Davos feet 20% ٣ twice".split()
+    ),
+    max_size=6,
+).map(" ".join)
+
+
+@given(QUESTIONS)
+@example("dates")  # was taken for a plural of 'day'
+@example("Davos 2 shirts")
+@example("one thousand and zero")
+@example("twenty hundred one hundred")  # was one number
+def test_a_question_gives_the_naive_numbers(question: str) -> None:
+    assert stated(question) == tracing.stated(question)
+    assert traceable(question) == tracing.traceable(question)
+
+
+def shown(value: Fraction, decimal: bool) -> str:
+    """A value as a decimal where it is one and that is asked for, else as an integer or a fraction."""
+    short = f"{float(value):g}"
+    return short if decimal and "e" not in short and Fraction(short) == value else str(value)
+
+
+AMOUNTS = st.sampled_from([1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 18, 20, 24, 25, 50, 100]).map(Fraction)
+FORMS = (
+    *("{a} + {k} = X", "{a} - {k} = X", "{a} * {k} = X", "{a} / {k} = X", "{k} - {a} = X", "{k} / {a} = X"),
+    *("({a} - {k}) * {j} = X", "({a} / {k}) + {j} = X", "{k} + {j} = X", "{k} * {j} = X", "{k}+{k}+{k} = X"),
+    *("{e} = X", "{a} = {a}", "{a} - {k} = {e} - {k}", ""),
+)
+
+
+@st.composite
+def derived(draw: st.DrawFn) -> tuple[Derivation, str]:
+    """A derivation of up to three steps, mostly true and traced, with a check of some form; and its question."""
+    numbers = draw(st.lists(AMOUNTS, min_size=1, max_size=4))
+    endings = st.sampled_from(("", " a week", " percent", "%", " dozen", " and a half"))
+    question = "There are " + " ".join(f"{number} pens{draw(endings)}" for number in numbers)
+    known, steps = list(numbers), list[Step]()
+    for _ in range(draw(st.integers(1, 3))):
+        left, right = (shown(draw(st.sampled_from(known) | AMOUNTS), draw(st.booleans())) for _ in range(2))
+        expression = draw(
+            st.sampled_from(("{0}{2}{1}", "{0} {2} {1}", "({0} {2} {1}) * 1", "{0} {2} {1} = {0} {2} {1}"))
+        )
+        expression = expression.format(left, right, draw(st.sampled_from("+-*/")))
+        value = valued(expression)
+        if value is not None:
+            steps.append(Step(expression, shown(value + draw(st.sampled_from((0,) * 20 + (1,))), draw(st.booleans()))))
+            known.append(value)
+    answer = known[-1] if draw(st.integers(0, 20)) else Fraction(5)
+    form = draw(st.sampled_from(FORMS))
+    check = form.format(
+        a=shown(answer, draw(st.booleans())),
+        k=shown(draw(st.sampled_from(known)), False),
+        j=shown(draw(st.sampled_from(known)), False),
+        e=steps[-1].expression if steps else "1",
+    )
+    result = valued(check)
+    return Derivation(tuple(steps), shown(answer, False), check.replace("X", str(result))), question
+
+
+def valued(text: str) -> Fraction | None:
+    """The value of the first side of an equation, None where it has none."""
+    try:
+        return arithmetic.value(arithmetic.read(text.split("=")[0]))
+    except arithmetic.UnreadableError:
+        return None
+
+
+@pytest.mark.law("unchecked_derivation_changes_nothing", "differential")
+@given(derived())
+@example((Derivation((Step("6/6*6", "6"),), "6", "6 + 6 = 12"), "6 pens"))
+@example((Derivation((Step("25/50", "1/2"),), "1/2", "1/2 + 50 = 101/2"), "50 pens and 1 and a half"))
+@example((Derivation((Step("6-6", "0"),), "0", "(0 - 6) * 0 = 0"), "6 pens and 1"))
+@example((Derivation((Step("3/3-3", "-2"),), "-2", "-2 / 6 = -1/3"), "3 pens and 6"))
+@example((Derivation((Step("24 / 24", "1"), Step("1 / 1+1", "2")), "2", "(2 / 2) + 1 = 2"), "1 and 24 pens"))
+def test_a_derivation_passes_the_levels_that_the_naive_check_passes(pair: tuple[Derivation, str]) -> None:
+    derivation, question = pair
+    passed = [level for level in STRICTNESS if check_derivation(derivation, question, level).passed]
+    assert passed == derivations.levels(derivation, question)

@@ -1,0 +1,110 @@
+"""The four selectors, the certificates and the derivations against the naive implementation, on every real pool.
+
+What these tests do not claim: anything about how often a selector is right (`tests/test_real_pools.py` has that).
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.derivations import derivation_of
+from eldgr_dspy.certificates import certify
+from eldgr_dspy.consultations import Repair, Reply, Verdict
+from eldgr_dspy.decision import RULES
+from eldgr_dspy.derivations import check_derivation
+from eldgr_dspy.pools import Row, open_pool
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.tracing import stated, traceable
+from eldgr_dspy.words import POLICIES, STRICTNESS, Policy
+from tests.laws.test_differential import decided
+from tests.naive import derivations, tracing
+from tests.naive.certificates import occurrence, occurs
+from tests.naive.selectors import SELECTORS, SILENT, Pool, ranking
+
+ARITHMETIC = ("gsm8k-openai4", "svamp-codex8")
+RETRIEVAL = "hotpotqa-reflexion12"
+
+
+@cache
+def rows(folder: Path, name: str) -> Sequence[Row]:
+    return tuple(open_pool(folder / f"{name}.jsonl.gz").rows())
+
+
+def judges(pool: Pool) -> Iterator[Reply]:
+    """Every judge that there can be, by turns without scores and with such as rise; and the silent one."""
+    yield SILENT
+    rising = tuple(place / len(pool.keys()) for place in range(len(pool.keys())))
+    yield from (Verdict(index, (None, rising)[index % 2]) for index, key in enumerate(pool.keys()) if key is not None)
+
+
+def agree(question: Question, settings: Settings, rule: str, replies: dict[Any, Reply]) -> None:
+    decision, asked = decided(question, settings, rule, replies)
+    naive = SELECTORS[rule](Pool(question, settings, replies))
+    assert (decision.answer, decision.branch, decision.reason) == naive
+    assert decision.ranking == ranking(asked)
+
+
+@pytest.mark.slow
+@pytest.mark.law("judges_differ_only_where_admissible", "differential")
+@pytest.mark.parametrize("certificate", POLICIES)
+def test_on_retrieval_every_judge_gets_what_the_naive_selectors_give_it(pools_dir: Path, certificate: Policy) -> None:
+    for number, row in enumerate(rows(pools_dir, RETRIEVAL)):
+        question = row.to_question()
+        spans: list[Reply] = [SILENT, Repair(row.gold[0]), Repair(question.passages[number % 10].title)]
+        settings = Settings(certificate, preference=("global", "stratum")[number % 2])
+        for which, judge in enumerate(judges(Pool(question, settings, {}))):
+            agree(question, settings, "eldgr", {"judge": judge, "repairer": spans[which % 3]})
+            agree(question, settings, "judge", {"judge": judge})
+        for rule in ("first", "majority"):
+            agree(question, settings, rule, {})
+
+
+@pytest.mark.slow
+@pytest.mark.law("homogeneous_pools_consult_no_judge", "differential")
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_on_arithmetic_every_selector_ships_what_the_naive_one_ships(pools_dir: Path, name: str) -> None:
+    for number, row in enumerate(rows(pools_dir, name)):
+        question = row.to_question()
+        settings = Settings(derivation=STRICTNESS[number % 4], homogeneous=(None, "repair")[number % 2])
+        candidate = row.candidates[number % len(row.candidates)]
+        derived = derivation_of(candidate.text, candidate.answer or "")
+        replies: dict[Any, Reply] = {"judge": Verdict(number % len(row.candidates)), "deriver": derived}
+        if question.answers[number % len(row.candidates)] is None:
+            replies["judge"] = SILENT
+        for rule in RULES:
+            agree(question, settings, rule, replies)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("certificate", POLICIES)
+def test_each_answer_is_certified_where_the_naive_search_finds_it(pools_dir: Path, certificate: Policy) -> None:
+    for row in rows(pools_dir, RETRIEVAL):
+        question = row.to_question()
+        for answer in dict.fromkeys((*question.answers, *row.gold)):
+            found = certify(answer, question.passages, certificate)
+            assert found.certified is occurs(answer, question.passages, certificate)
+            if found.witness is not None:
+                place = (found.witness.passage, found.witness.field, found.witness.start, found.witness.end)
+                assert place == occurrence((answer or "").strip(), question.passages, certificate)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_each_question_gives_the_naive_numbers(pools_dir: Path, name: str) -> None:
+    for row in rows(pools_dir, name):
+        assert stated(row.question) == tracing.stated(row.question)
+        assert traceable(row.question) == tracing.traceable(row.question)
+
+
+@pytest.mark.slow
+@pytest.mark.law("unchecked_derivation_changes_nothing", "differential")
+def test_each_annotated_chain_passes_the_levels_that_the_naive_check_passes(pools_dir: Path) -> None:
+    for row in rows(pools_dir, "gsm8k-openai4"):
+        for candidate in row.candidates:
+            derived = derivation_of(candidate.text, candidate.answer or "")
+            naive = derivations.levels(derived, row.question)
+            for level in STRICTNESS[max(0, len(naive) - 1) : len(naive) + 1]:  # the highest that passes, and the next
+                assert check_derivation(derived, row.question, level).passed is (level in naive)

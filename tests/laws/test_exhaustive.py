@@ -1,0 +1,95 @@
+"""Every rule, and `decide`, does what Eq. 3 and Eq. 4 say on every pattern that it can tell apart."""
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
+from itertools import product
+from typing import Any
+
+import pytest
+
+from eldgr_dspy import decision
+from eldgr_dspy.words import Role
+from tests.laws.counting import tried
+from tests.laws.patterns import EQ3, EXPECTED, MARKS, Checked, Pattern, patterns, pools, strings
+
+SHIPPED = Checked(decision)
+
+
+def test_the_patterns_are_all_there_are() -> None:
+    """Counted by hand: of one, two and three candidates 3, 12 and 57 pools, and the pool in which nobody votes."""
+    assert len(set(pools())) == 1 + 3 + (3 + 9) + (3 + 3 * 9 + 27) == 73
+    # n candidates of k classes: a judge names two or none; a repair is none, theirs, or new, three marks a class.
+    sizes = [(0, 0, 1), (1, 1, 3), (2, 1, 3), (2, 2, 9), (3, 1, 3), (3, 2, 27), (3, 3, 27)]
+    by_hand = sum(number * (1 + n * n) * (1 + n + 3 * (k + 1)) for n, k, number in sizes)
+    assert len({repr(pattern) for pattern in patterns()}) == 4 * by_hand == 35_428
+    assert sum(1 for _ in strings()) == 296
+
+
+def test_every_pattern_of_the_three_certificates_is_among_them() -> None:
+    """With m, s and r in classes of their own, and each of them in the class of each other."""
+
+    def seen(pattern: Pattern) -> tuple[Any, ...]:
+        answers = (pattern.pool.consensus, pattern.preferred, pattern.offered)
+        groups = [answer.group if answer else None for answer in answers]
+        return (len(set(groups)), *(pattern.mark(answer) for answer in answers))
+
+    assert {(3, *marks) for marks in product(MARKS, repeat=3)} <= set(map(seen, patterns()))
+    assert set(EQ3) == set(product((0, 1), repeat=3))
+
+
+@pytest.mark.parametrize("rule", list(EXPECTED))
+def test_a_rule_does_what_its_table_says_lazily_and_always(rule: str) -> None:
+    assert SHIPPED.rule(rule) == 35_428
+
+
+@pytest.mark.law("certified_consensus_is_final", "exhaustive")
+@pytest.mark.law("inapplicable_consensus_is_final", "exhaustive")
+@pytest.mark.law("override_needs_a_certificate", "exhaustive")
+@pytest.mark.law("certified_preference_outranks_repair", "exhaustive")
+@pytest.mark.law("repair_only_when_neither_is_certified", "exhaustive")
+@pytest.mark.law("default_is_consensus", "exhaustive")
+@pytest.mark.law("answer_is_consensus_preference_or_repair", "exhaustive")
+@pytest.mark.law("the_cases_partition", "exhaustive")
+@pytest.mark.law("lazy_equals_always", "exhaustive")
+@pytest.mark.law("failed_judge_equals_silent_judge", "exhaustive")
+@pytest.mark.law("unchecked_derivation_changes_nothing", "exhaustive")
+@pytest.mark.law("homogeneous_pools_consult_no_judge", "exhaustive")
+def test_the_locked_rule_is_eq_3_and_eq_4_on_every_pattern() -> None:
+    """These laws can be read off the tables, so that to be the tables is to keep them."""
+    tried(SHIPPED.rule("eldgr"))
+
+
+def test_decide_is_eq_3_on_every_pattern_of_three_strings() -> None:
+    assert SHIPPED.table() == 296
+
+
+# --- what is asked ----------------------------------------------------------------------------------------------------
+
+Outcomes = Mapping[tuple[Hashable, Hashable], Any]
+
+
+def by_question(rule: str) -> Mapping[Hashable, Outcomes]:
+    """For each question, what the rule does on each pair of replies of the judge and of the other role."""
+    found: dict[Hashable, dict[tuple[Hashable, Hashable], Any]] = defaultdict(dict)
+    for pattern in patterns():
+        question = (pattern.task, pattern.repairable, pattern.pool)
+        found[question][pattern.judge, pattern.offer] = SHIPPED.drive(decision.RULES[rule], pattern)
+    return found
+
+
+def outcomes(outcomes: Outcomes, *, judge: Any = ..., offer: Any = ...) -> set[Any]:
+    """The branches and answers that replies come to, where one of them is given."""
+    return {it[:2] for (j, o), it in outcomes.items() if judge in (..., j) and offer in (..., o)}
+
+
+@pytest.mark.parametrize("rule", list(EXPECTED))
+def test_a_role_is_asked_exactly_where_some_reply_of_it_changes_the_outcome(rule: str) -> None:
+    """With the replies of the other role as they are: where the repair is what the judge prefers, the branch alone."""
+    for found in by_question(rule).values():
+        judges, offers = {judge for judge, _ in found}, {offer for _, offer in found}
+        for offer in offers:
+            asked: set[Role] = {role for (_, o), it in found.items() if o == offer for role in it.asked}
+            assert ("judge" in asked) == (len(outcomes(found, offer=offer)) > 1)
+        for judge in judges:
+            asked = {role for (j, _), it in found.items() if j == judge for role in it.asked}
+            assert bool(asked - {"judge"}) == (len(outcomes(found, judge=judge)) > 1)

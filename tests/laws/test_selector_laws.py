@@ -1,0 +1,120 @@
+"""The laws about the selector: whatever an LM says, however it is called, compiled or not, it decides as the rule."""
+
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import dspy
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Reply
+from eldgr_dspy.decision import evidence_locked
+from eldgr_dspy.laws import LAWS
+from eldgr_dspy.laws.trials import Outcome, Subject, Trial
+from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.testing import consultations, lm_contents, questions, rule_settings
+from eldgr_dspy.words import Role
+from tests.selecting import (
+    DERIVATION,
+    any_reply,
+    inputs_of,
+    nearly,
+    repair,
+    saying,
+    select_acall,
+    select_batch,
+    selected,
+    selector_of,
+    shipped_lawfully,
+    verdict,
+)
+from tests.test_selector_in_dspy import compiled
+
+QATAR = Question("Where?", "retrieval", ("Dubai", "Doha"), (), (Passage("", "Doha is the capital."),))
+OF_A_DECISION = [law for law in LAWS if law.number <= 8]
+
+any_content = lm_contents | st.one_of(nearly, st.just(DERIVATION))
+
+
+def options_of(chosen: Settings) -> dict[str, Any]:
+    return {name: getattr(chosen, name) for name in Settings.__slots__}
+
+
+def by_the_rule(question: Question, chosen: Settings, contents: Mapping[Role, Mapping[str, Any]]) -> Outcome:
+    """What the rule alone does on the question as the selector reads it, where the roles return these objects."""
+    question = to_question(**inputs_of(question), answer_field="answer")
+    replies: dict[Role, Reply] = {
+        role: read_reply(role, content, question.answers, len(question.passages)) for role, content in contents.items()
+    }
+    return Subject(evidence_locked).settle(Trial(question, chosen, replies, gold=question.text))
+
+
+@pytest.mark.law("no_lm_text_breaks_a_law", "property")
+@settings(max_examples=60)
+@given(questions(), rule_settings, any_reply, any_reply)
+@example(QATAR, Settings(), json.dumps(verdict(1, 2)), "")
+@example(QATAR, Settings(), json.dumps(verdict(0, 2)), json.dumps(repair("capital")))
+@example(QATAR, Settings(), "\ud800", '{"repair_passage": 0, "repaired_answer": "\\ud800"}')
+def test_no_lm_text_breaks_a_law(question: Question, chosen: Settings, judged: str, other: str) -> None:
+    """Through DSPy and the strict adapter. Not that such a reply is understood: it is mostly an abstention."""
+    lm = saying(judged, other, other)
+    shipped_lawfully(selected(lm, inputs=inputs_of(question), **options_of(chosen)), question, chosen)
+
+
+@pytest.mark.law("no_lm_text_breaks_a_law", "property")
+@given(questions(), rule_settings, any_content, any_content)
+@example(QATAR, Settings(), {"preferred": 1, "assessments": [{"scalar": 10**400}] * 2}, {"repaired_answer": ["Doha"]})
+@example(QATAR, Settings(), {"preferred": True}, {"repaired_answer": "Doha", "repair_passage": float("nan")})
+def test_no_content_of_a_role_breaks_a_law(
+    question: Question, chosen: Settings, judged: dict[str, Any], other: dict[str, Any]
+) -> None:
+    """Past every adapter: whatever object arrives, by a module of the user's or from a journal."""
+    pred = selector_of(judged, other, other, **options_of(chosen))(**inputs_of(question))
+    shipped_lawfully(pred, question, chosen)
+    found = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
+    for law in OF_A_DECISION:
+        law.check(found)
+    assert (pred.answer, pred.branch) == (found.answer, found.branch)
+
+
+@pytest.mark.law("sync_equals_async_equals_batch_equals_replay", "property")
+@settings(max_examples=40)
+@given(questions(), rule_settings, any_content, any_content)
+@example(QATAR, Settings(), verdict(1, 2), repair("capital"))
+def test_sync_equals_async_equals_batch_equals_replay(
+    question: Question, chosen: Settings, judged: dict[str, Any], other: dict[str, Any]
+) -> None:
+    """With the same replies. Not that an LM replies the same twice."""
+    select, inputs = selector_of(judged, other, other, **options_of(chosen)), inputs_of(question)
+    sync = select(**inputs).toDict()
+    assert select_acall(select, inputs).toDict() == sync
+    assert select_batch(select, inputs).toDict() == sync
+    replayed = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
+    assert (sync["answer"], sync["branch"]) == (replayed.answer, replayed.branch)
+
+
+taught = functools.cache(compiled)
+
+
+@pytest.mark.law("no_optimizer_breaks_a_law", "property")
+@settings(max_examples=20)
+@given(questions("retrieval"), any_reply, any_reply)
+def test_no_optimizer_breaks_a_law(question: Question, judged: str, other: str) -> None:
+    """A compiled selector ships lawfully. Not that it is a better one."""
+    with dspy.context(lm=saying(judged, other)):
+        shipped_lawfully(taught().select(**inputs_of(question)), question, Settings(consult="always"))
+
+
+@pytest.mark.law("no_lm_text_breaks_a_law", "property")
+@given(trial=consultations())
+def test_no_reply_that_could_be_read_breaks_a_law(trial: Trial) -> None:
+    """Where replies are read, without DSPy: one reply in five is made of any JSON object."""
+    found = Subject(evidence_locked).settle(trial)
+    for law in OF_A_DECISION:
+        law.check(found)

@@ -1,0 +1,47 @@
+"""Every law has a test, and the page of the laws says which and how."""
+
+import pytest
+
+from eldgr_dspy.laws import LAWS
+from tests.laws.table import PAGE, lines, marked, marked_files, missing, page, without_counts
+
+MARKS = dict.fromkeys({mark for marks in marked_files().values() for mark in marks}, 0)
+
+
+def test_every_law_has_a_test_and_every_marker_names_a_law() -> None:
+    assert missing(MARKS) == []
+
+
+def test_the_page_of_the_laws_is_what_the_laws_and_the_markers_say() -> None:
+    """Otherwise: make laws. What was tried is left out: it follows the examples that Hypothesis draws."""
+    text = PAGE.read_text("utf-8")
+    assert without_counts(text) == without_counts(page(text, MARKS))
+
+
+def test_a_law_without_a_test_or_a_marker_without_a_law_is_told() -> None:
+    first, *others = LAWS
+    marks = {(law.name, "property"): 1 for law in others} | {("no_such_law", "proved"): 1, ("another", "guessed"): 1}
+    assert missing(marks) == [
+        f"Law {first.number}, {first.name}, has no test.",
+        "A marker names a law 'another' that there is not.",
+        "A marker names a law 'no_such_law' that there is not.",
+        "A marker names a way 'guessed'; the ways are proved, exhaustive, property, differential.",
+    ]
+
+
+def test_a_line_has_number_name_ways_and_counts() -> None:
+    name = "default_is_consensus"
+    line = next(line for line in lines({(name, "property"): 12_345, (name, "proved"): 7}) if name in line)
+    assert line.split() == ["6", name, "proved,", "property", "7", "runs,", "12,345", "examples"]
+
+
+def test_markers_are_read_as_decorators_as_calls_and_through_constants() -> None:
+    source = (
+        'NAME = "one"\n@pytest.mark.law(NAME, "proved")\ndef test(): ...\npytest.mark.law("two", "property")(Case)\n'
+    )
+    assert list(marked(source)) == [("one", "proved"), ("two", "property")]
+
+
+def test_a_marker_that_cannot_be_read_is_told() -> None:
+    with pytest.raises(ValueError, match=r"line 1: .* does not name a law and a way as text"):
+        list(marked('pytest.mark.law(law.name, "proved")'))

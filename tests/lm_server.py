@@ -1,0 +1,318 @@
+"""An LM server on loopback that speaks the OpenAI chat-completions format, for an unmodified `dspy.LM("openai/...")`.
+
+What it answers is a function of what it is asked, so that runs can be compared. It keeps a log of the requests that it
+received in full, and of which of these it finished answering. It understands the prompts of the three roles and nothing
+else. Standard library alone; it binds 127.0.0.1 and no other address.
+
+Run: python -m tests.lm_server [--delay SECONDS] [--faults SHARE | --steady]. Prints its address; ends when its standard
+input does.
+"""
+
+import argparse
+import hashlib
+import json
+import random
+import re
+import socket
+import struct
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+_ROLES = {"judge": "`preferred`", "deriver": "`derived_answer`", "repairer": "`repaired_answer`"}
+_SECTION = re.compile(r"\[\[ ## (\w+) ## \]\]\n(.*?)(?=\n\n\[\[ ## |\n\nRespond with)", re.DOTALL)
+_FENCED = re.compile(r"<\w+(?: \d+)? ([0-9a-f]{16})>\n(.*?)\n</\w+(?: \d+)? \1>", re.DOTALL)
+_ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request as the server understands it; `token` is the key that it came with, `times` how often by now."""
+
+    token: str
+    role: str
+    question: str
+    evidence: tuple[str, ...]
+    candidates: tuple[str, ...]
+    times: int = 1
+
+    def draw(self) -> random.Random:
+        """A source of random numbers that depends on what is asked, and not on who asks or how often."""
+        material = [self.role, self.question, *self.evidence, *self.candidates]
+        return random.Random(hashlib.sha256("\0".join(material).encode()).digest())
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What to do with a request: reply with text, or with an HTTP error, or cut the connection (`status` 0).
+
+    Attributes:
+        delay: Seconds before anything is sent. drip: seconds before each hundredth of the answer.
+        code: What an error calls itself. retry_after: the header of an error.
+        finish: Why the LM stopped. changes: other values for the fields of a completion; None leaves one out.
+        cut: How many bytes of the body are sent before the connection is reset.
+        body: What is sent in place of a completion. copies: how often the answer is sent. gap: seconds between copies.
+        closes: Whether the connection is closed after it.
+    """
+
+    text: str = ""
+    status: int = 200
+    delay: float = 0.0
+    drip: float = 0.0
+    code: str | None = None
+    retry_after: str = "0"
+    finish: str = "stop"
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    cut: int | None = None
+    body: bytes | None = None
+    copies: int = 1
+    gap: float = 0.0
+    closes: bool = False
+
+
+Behaviour = Callable[[Asked], Answer]
+
+
+@dataclass
+class Logged:
+    """One request that was received in full.
+
+    `status` is what it was answered with, 0 until it is; `done`: it is dealt with; `finished`: the whole answer was
+    handed to the system.
+    """
+
+    token: str
+    role: str
+    question: str
+    model: str = ""
+    status: int = 0
+    done: bool = False
+    finished: bool = False
+
+
+def obliging(asked: Asked) -> Answer:
+    """Answer as a middling LM would: mostly usable, sometimes wrong, sometimes not what was asked for."""
+    draw = asked.draw()
+    if draw.random() < 0.06:
+        return Answer("I would rather talk about something else.")
+    return Answer(json.dumps(_REPLIES[asked.role](asked, draw)))
+
+
+def unsteady(share: float, delay: float) -> Behaviour:
+    """Answer as `obliging`, up to `delay` seconds late; a share of the questions at their second attempt only."""
+
+    def behave(asked: Asked) -> Answer:
+        draw = asked.draw()
+        draw.random()
+        late, fault = delay * draw.random(), draw.choice((429, 500, 503))
+        if draw.random() < share and asked.times == 1:
+            return Answer(status=fault, delay=late)
+        return Answer(obliging(asked).text, delay=late)
+
+    return behave
+
+
+def steady(delay: float) -> Behaviour:
+    """Answer as `obliging` would if it were always usable and brief, after `delay` seconds."""
+
+    def behave(asked: Asked) -> Answer:
+        reply = _REPLIES[asked.role](asked, asked.draw())
+        brief = {name: "seen" if name == "judge_rationale" else value for name, value in reply.items()}
+        return Answer(json.dumps(brief), delay=delay)
+
+    return behave
+
+
+def _verdict(asked: Asked, draw: random.Random) -> dict[str, Any]:
+    scores = [{name: round(draw.random(), 3) for name in _ASPECTS} for _ in asked.candidates]
+    # Some reasons are as long as a page of memory and more: those are the lines that a kill can tear.
+    reason = "seen in the evidence " * draw.choice((1, 3, 10, 300, 900))
+    return {"judge_rationale": reason, "assessments": scores, "preferred": draw.randrange(len(asked.candidates))}
+
+
+def _repair(asked: Asked, draw: random.Random) -> dict[str, Any]:
+    if not asked.evidence or draw.random() < 0.3:
+        return {"repair_passage": -1, "repaired_answer": ""}
+    number = draw.randrange(len(asked.evidence))
+    return {"repair_passage": number, "repaired_answer": asked.evidence[number].split()[-1].strip(".")}
+
+
+def _derivation(asked: Asked, draw: random.Random) -> dict[str, Any]:
+    first, second = map(int, re.findall(r"\d+", asked.question)[-2:])
+    total = first + second + (draw.random() < 0.2)
+    step = {"expression": f"{first} + {second}", "value": str(total)}
+    check = f"{total} - {second} = {first}"
+    return {"derivation_steps": [step], "derived_answer": str(total), "consistency_check": check}
+
+
+_REPLIES: dict[str, Callable[[Asked, random.Random], dict[str, Any]]] = {
+    "judge": _verdict,
+    "deriver": _derivation,
+    "repairer": _repair,
+}
+
+
+def understand(token: str, body: dict[str, Any]) -> Asked:
+    """Read a request: whose turn it is, and what it is about."""
+    system, user = body["messages"][0]["content"], body["messages"][-1]["content"]
+    role = next(role for role, field in _ROLES.items() if field in system)
+    sections = dict(_SECTION.findall(user))
+    listed = {name: json.loads(sections[name]) if name in sections else [] for name in ("evidence", "candidates")}
+    evidence, candidates = (tuple(_inside(text) for text in listed[name]) for name in ("evidence", "candidates"))
+    return Asked(token, role, _inside(sections["question"]), evidence, candidates)
+
+
+def _inside(fenced: str) -> str:
+    found = _FENCED.fullmatch(fenced)
+    if found is None:
+        raise ValueError(f"{fenced!r:.200} is not fenced")
+    return found[2]
+
+
+class LMServer(ThreadingHTTPServer):
+    """The server. `log`, of all requests in order of arrival, may be read at any time."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, behaviour: Behaviour = obliging) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.behaviour = behaviour
+        self.log: list[Logged] = []
+        self._times: Counter[tuple[str, str, str]] = Counter()
+        self._lock = threading.Lock()
+
+    @property
+    def address(self) -> str:
+        """What to give as `api_base`."""
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def receive(self, token: str, body: dict[str, Any]) -> tuple[Asked, Logged]:
+        """Log a request."""
+        asked = understand(token, body)
+        entry = Logged(token, asked.role, asked.question, body["model"])
+        with self._lock:
+            self.log.append(entry)
+            self._times[token, asked.role, asked.question] += 1
+            return replace(asked, times=self._times[token, asked.role, asked.question]), entry
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that have gone; anything else is an error of this file."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # head and body in one packet: the client would wait for a second one
+
+    @property
+    def _lm(self) -> LMServer:
+        assert isinstance(self.server, LMServer)
+        return self.server
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if len(body) < int(self.headers["Content-Length"]):  # the client went away while it was asking
+            self.close_connection = True
+            return
+        asked, entry = self._lm.receive(self.headers["Authorization"].removeprefix("Bearer "), json.loads(body))
+        try:
+            answer = self._lm.behaviour(asked)
+            entry.status = answer.status
+            time.sleep(answer.delay)
+            if answer.status:
+                self._send(answer, _completion(answer, len(body), id(entry)))
+            else:
+                self._reset()
+            entry.finished = True
+        finally:
+            entry.done = True
+
+    def do_GET(self) -> None:
+        prefix = self.path.removeprefix("/v1/")
+        self._send(Answer(), [asdict(entry) for entry in list(self._lm.log) if entry.token.startswith(prefix)])
+
+    def _send(self, answer: Answer, content: Any) -> None:
+        data = json.dumps(content).encode() if answer.body is None else answer.body
+        for copy in range(answer.copies):
+            time.sleep(answer.gap if copy else 0)
+            self.send_response(answer.status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            if answer.status >= 400:
+                self.send_header("Retry-After", answer.retry_after)
+            if answer.closes:
+                self.send_header("Connection", "close")
+            self.end_headers()
+            self._write(answer, data[: answer.cut])
+        if answer.cut is not None:
+            self._reset()
+
+    def _write(self, answer: Answer, data: bytes) -> None:
+        step = len(data) // 100 + 1 if answer.drip else max(len(data), 1)
+        for start in range(0, len(data), step):
+            time.sleep(answer.drip)
+            self.wfile.write(data[start : start + step])
+            self.wfile.flush()
+
+    def _reset(self) -> None:
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def _completion(answer: Answer, size: int, number: int) -> dict[str, Any]:
+    if answer.status >= 400:
+        return {"error": {"message": "not now", "type": "server_error", "code": answer.code, "param": None}}
+    read, written = size // 4, len(answer.text) // 4 + 1
+    message = {"role": "assistant", "content": answer.text}
+    completion = {
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "gpt-4o-mini-2024-07-18",
+        "choices": [{"index": 0, "finish_reason": answer.finish, "message": message}],
+        "usage": {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written},
+        **answer.changes,
+    }
+    return {name: value for name, value in completion.items() if value is not None}
+
+
+@contextmanager
+def serving(behaviour: Behaviour = obliging) -> Iterator[LMServer]:
+    """Serve from threads of this process inside the block."""
+    with LMServer(behaviour) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def main() -> None:
+    """Serve until standard input ends, which it does when whoever started this process does."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--delay", type=float, default=0.0, help="longest delay of a reply, in seconds")
+    parser.add_argument("--faults", type=float, default=0.0, help="share of questions answered at a second attempt")
+    parser.add_argument("--steady", action="store_true", help="answer every question, always with that delay")
+    options = parser.parse_args()
+    with serving(steady(options.delay) if options.steady else unsteady(options.faults, options.delay)) as server:
+        sys.stdout.write(f"{server.address}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""A pytest plugin for mutation runs: every test starts with cold caches and meets the same few examples.
+
+A test that is served from a cache reaches no mutant, and would count as one that cannot tell.
+"""
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+from eldgr_dspy import answers, certificates, folding
+
+settings.register_profile(
+    "mutation",
+    derandomize=True,
+    max_examples=30,
+    deadline=None,
+    phases=(Phase.explicit, Phase.generate),
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(autouse=True)
+def cold_caches() -> None:
+    for module in (answers, certificates, folding):
+        for value in vars(module).values():
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()

@@ -1,0 +1,64 @@
+"""The score of a mutation run, and the list of what may survive."""
+
+import importlib
+import inspect
+
+import pytest
+
+from tests.mutation.check import Mutant, changed, equivalents, faults, modules, state, table, unmoved
+
+ONE = Mutant("ranking.rank", "a < b", "a <= b")
+OTHER = Mutant("ranking.rank", "a < b", "a > b")
+
+
+def lines_of(function: str) -> str:
+    """The source of a function or method of floor 1."""
+    module, *names = function.split(".")
+    found: object = importlib.import_module(f"eldgr_dspy.{module}")
+    for name in names:
+        found = getattr(found, name)
+    return inspect.getsource(found)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("mutant", equivalents(), ids=lambda mutant: mutant.function)
+def test_what_the_list_says_is_changed_stands_in_the_code(mutant: Mutant) -> None:
+    source = [line.strip() for line in lines_of(mutant.function).splitlines()]
+    assert set(mutant.was.splitlines()) <= set(source)
+
+
+def test_every_entry_of_the_list_has_a_reason() -> None:
+    assert all(why.endswith(".") for why in equivalents().values())
+
+
+def test_a_diff_is_read_without_its_header_and_its_indentation() -> None:
+    diff = "--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n def f():\n-    return a < b\n+    return a <= b"
+    assert (changed(diff, "-"), changed(diff, "+")) == ("return a < b", "return a <= b")
+
+
+@pytest.mark.parametrize("status", ["survived", "no tests", "suspicious", "not checked", "segfault"])
+def test_a_mutant_that_was_not_told_apart_is_a_fault(status: str) -> None:
+    assert list(faults([(ONE, "killed"), (OTHER, status)], {})) == [f"{status}: ranking.rank\n- a < b\n+ a > b"]
+
+
+def test_a_mutant_on_the_list_may_survive_once_or_be_slow() -> None:
+    assert list(faults([(ONE, "survived")], {ONE: "why"})) == []
+    assert list(faults([(ONE, "timeout")], {ONE: "why"})) == []
+    assert (state(ONE, "timeout", {ONE: "why"}), state(ONE, "timeout", {})) == ("equivalent", "timeout")
+    assert len(list(faults([(ONE, "survived")] * 2, {ONE: "why"}))) == 1
+    assert len(list(faults([(ONE, "killed")], {ONE: "why"}))) == 1
+
+
+def test_a_module_that_no_test_was_run_against_is_a_fault() -> None:
+    """It was not changed at all, or every test of it timed out."""
+    assert list(unmoved([(ONE, "killed")], ["ranking"])) == []
+    for run in ([], [(ONE, "timeout"), (OTHER, "timeout")]):
+        (fault,) = unmoved(run, ["ranking"])
+        assert fault.startswith("ranking: no mutant was killed")
+    assert {one.module for one in equivalents()} < set(modules())
+
+
+def test_the_score_has_a_line_a_module_and_one_for_all() -> None:
+    head, ranking, total = table([(ONE, "killed"), (OTHER, "open")])
+    assert head.split() == ["module", "mutants", "killed", "timeout", "equivalent", "open"]
+    assert ranking.split() == ["ranking", "2", "1", "0", "0", "1"]
+    assert total.split() == ["all", "2", "1", "0", "0", "1"]

@@ -1,0 +1,311 @@
+"""When two answers vote together, the obvious way: one character at a time, by what the documentation says.
+
+It shares nothing with the package. A key is compared with keys of this module alone.
+"""
+
+import re
+import string
+import unicodedata
+from fractions import Fraction
+
+FRACTIONS = {
+    character: Fraction(unicodedata.normalize("NFKC", character).replace("⁄", "/"))
+    for character in "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+}
+FRACTIONS["↉"] = Fraction(0)
+ARTICLES = ("a", "an", "the")
+BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+POLAR = ("yes", "no", "true", "false")
+
+DIGITS = r"[1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9]+"
+DECIMAL = rf"(?:{DIGITS})(?:\.[0-9]+)?|\.[0-9]+"
+MAGNITUDE = rf"""
+    (?P<whole>[0-9]{{1,3}}) \s (?P<top>[0-9]{{1,3}}) / (?P<bottom>[0-9]{{1,3}})
+  | (?P<over>{DIGITS}) \s? / \s? (?P<under>{DIGITS})
+  | (?:(?P<before>[0-9]{{1,3}})\s?)?  (?P<vulgar>[{"".join(FRACTIONS)}])
+  | (?P<decimal>{DECIMAL}) (?: [eE] (?P<exponent>[+-]?[0-9]{{1,3}}) )?
+"""
+CURRENCY = "[$£¥฿₠-\u20cf]"
+NUMBER = re.compile(
+    rf"""(?P<sign>[+-])? (?P<before_it>\\?{CURRENCY}\s?)? (?P<inner>[+-])?
+    (?:{MAGNITUDE})
+    (?P<behind_it>\s?\\?{CURRENCY})? (?P<percent>\s?\\?%)? \.?""",
+    re.VERBOSE,
+)
+
+
+def invisible(character: str) -> bool:
+    """Zero-width characters, soft hyphens, direction marks and the like; not what turns the direction of others."""
+    code = ord(character)
+    return (
+        unicodedata.category(character) == "Cf"
+        and character not in BIDI
+        and not 0x600 <= code <= 0x605
+        and character not in "\u06dd\u070f\u08e2"
+        and not 0x890 <= code <= 0x891
+        and not 0x110BD <= code <= 0x110CD
+    )
+
+
+def plain(text: str) -> str:
+    """Composed, without what cannot be seen, with ASCII digits and minus signs."""
+    text = "".join(character for character in text if not invisible(character))
+    text = unicodedata.normalize("NFC", text)
+    out = ""
+    for character in text:
+        if unicodedata.category(character) == "Nd":
+            out += str(unicodedata.digit(character))
+        elif character == "−":
+            out += "-"
+        else:
+            out += character
+    return out
+
+
+def number(text: str) -> tuple[Fraction, bool] | None:
+    """The value of a text that is one number, and whether it is a percentage."""
+    text = plain(text).strip()
+    found = NUMBER.fullmatch(text)
+    if found is None or len(text) > 1_000 or (found["sign"] and found["inner"]) or more_than_one_unit(found):
+        return None
+    value = magnitude(found)
+    if value is None:
+        return None
+    return (-value if "-" in (found["sign"], found["inner"]) else value), bool(found["percent"])
+
+
+def more_than_one_unit(found: re.Match[str]) -> bool:
+    """Two different currency signs, or one and a percent sign; `$5$` is one sign, written as TeX writes it."""
+    signs = {found[name].strip(" \\\t\n\u00a0") for name in ("before_it", "behind_it") if found[name] is not None}
+    return len(signs) + bool(found["percent"]) > 1
+
+
+def magnitude(found: re.Match[str]) -> Fraction | None:
+    if found["vulgar"]:
+        return int(found["before"] or 0) + FRACTIONS[found["vulgar"]]
+    if found["whole"] or found["over"]:
+        top, bottom = found["top"] or found["over"].replace(",", ""), found["bottom"] or found["under"].replace(",", "")
+        if int(bottom) == 0 or (found["whole"] and int(top) >= int(bottom)):
+            return None
+        return int((found["whole"] or "0").replace(",", "")) + Fraction(int(top), int(bottom))
+    digits = found["decimal"].replace(",", "")
+    return Fraction(("0" + digits).rstrip(".")) * Fraction(10) ** int(found["exponent"] or 0)
+
+
+def normalise(text: str) -> str:
+    """HotpotQA's: lower case, no ASCII punctuation, no articles, single blanks."""
+    text = "".join(character for character in text.lower() if character not in string.punctuation)
+    for article in ARTICLES:
+        text = re.sub(rf"\b{article}\b", " ", text)
+    return " ".join(text.split())
+
+
+def is_polar(answer: str) -> bool:
+    return normalise(answer) in POLAR
+
+
+def class_of(answer: str | None, task: str) -> object:
+    """The class in which an answer votes, None where it does not."""
+    if answer is None or not visible(answer):
+        return None
+    if task == "arithmetic" and number(answer) is not None:
+        return number(answer)
+    return text_class(answer)
+
+
+def text_class(answer: str) -> str:
+    text = plain(answer).strip().lower()
+    digits = any(is_digit(character) for character in text)
+    graded = any(short_word_ends(text, at) and text[at] in "+-#" and graded_mark(text, at) for at in range(len(text)))
+    key = guarded(text) if digits or text.startswith("-") or graded else normalise(text)
+    return key if visible(key) else bare(text)
+
+
+def visible(text: str) -> bool:
+    return any(not (c.isspace() or unicodedata.category(c) in ("Cc", "Cf")) for c in text)
+
+
+def is_digit(character: str) -> bool:
+    return character in "0123456789" or character in FRACTIONS
+
+
+def guarded(text: str) -> str:
+    """The text without the marks that carry no meaning and without articles that stand alone."""
+    text = without_thousands_commas(text)
+    closing = closing_quotes(text)
+    text = "".join(character for at, character in enumerate(text) if at not in closing)
+    out = ""
+    for at, character in enumerate(text):
+        if character == "%" and keeps(text, at):
+            out = out.rstrip() + character
+        elif character not in string.punctuation or keeps(text, at):
+            out += character
+    touching = rf"[\w{re.escape(string.punctuation)}]"
+    for article in ARTICLES:
+        out = re.sub(rf"(?<!{touching}){article}(?!{touching})", " ", out)
+    return " ".join(out.split())
+
+
+def without_thousands_commas(text: str) -> str:
+    """1,000 is 1000; 0,500 and 1,00 and 1,000,00 stay as they are."""
+    return re.sub(r"(?<![0-9.,])[1-9][0-9]{0,2}(,[0-9]{3})+(?![0-9])(?!,[0-9])", lambda m: m[0].replace(",", ""), text)
+
+
+def closing_quotes(text: str) -> list[int]:
+    """Places of quotes that close a quotation, from a quote before a word to the next such quote behind one."""
+    closing: list[int] = []
+    at = 0
+    while at < len(text):
+        if text[at] in "'\"" and not word_at(text, at - 1) and at + 1 < len(text) and not text[at + 1].isspace():
+            end = next((e for e in range(at + 1, len(text)) if closes(text, at, e)), None)
+            if end is not None and not word_follows(text, end + 1):
+                closing.append(end)
+                at = end
+        at += 1
+    return closing
+
+
+def closes(text: str, start: int, at: int) -> bool:
+    return text[at] == text[start] and not (text[at] == "'" and word_at(text, at - 1) and word_at(text, at + 1))
+
+
+def word_follows(text: str, at: int) -> bool:
+    """Whether a word begins at a place, or up to three marks before it."""
+    return any(
+        word_at(text, at + n) and not any(word_at(text, p) or text[p].isspace() for p in range(at, at + n))
+        for n in range(4)
+    )
+
+
+def word_at(text: str, at: int) -> bool:
+    return 0 <= at < len(text) and (text[at].isalnum() or text[at] == "_")
+
+
+def letter_or_digit_at(text: str, at: int) -> bool:
+    return 0 <= at < len(text) and text[at].isalnum()
+
+
+def number_follows(text: str, at: int) -> bool:
+    """Whether a number begins at a place, or up to three signs before it."""
+    return any(
+        at + n < len(text)
+        and is_digit(text[at + n])
+        and not any(word_at(text, p) or text[p].isspace() for p in range(at, at + n))
+        for n in range(4)
+    )
+
+
+def amount_follows(text: str, at: int) -> bool:
+    """Whether an amount begins at a place: up to three letters, a currency sign, a number."""
+    return re.match(rf"[a-z]{{0,3}}\\?{CURRENCY}\s?\.?[0-9{''.join(FRACTIONS)}]", text[at:]) is not None
+
+
+def keeps(text: str, at: int) -> bool:
+    """Whether a mark carries a meaning, by the list of the documentation."""
+    mark = text[at]
+    start, end = at, at + 1
+    while start and text[start - 1] in string.punctuation:
+        start -= 1
+    while end < len(text) and text[end] in string.punctuation:
+        end += 1
+    between = start > 0 and end < len(text) and is_digit(text[start - 1]) and is_digit(text[end])
+    rules = {"-": minus, "+": plus, ".": point, "%": percent, "<": order, ">": order, "=": order}
+    rules |= {"'": behind_digit, '"': behind_digit}
+    return between or rules.get(mark, never)(text, at) or graded_mark(text, at)
+
+
+def never(text: str, at: int) -> bool:
+    return False
+
+
+def run_start(text: str, at: int, marks: str) -> int:
+    while at and text[at - 1] in marks:
+        at -= 1
+    return at
+
+
+def run_end(text: str, at: int, marks: str) -> int:
+    while at < len(text) and text[at] in marks:
+        at += 1
+    return at
+
+
+def minus(text: str, at: int) -> bool:
+    start, end = run_start(text, at, "-"), run_end(text, at, "-")
+    if start == 0 and opening(text[end:]):
+        return True
+    if (
+        text[max(0, at - 2) : at][-2:].endswith("e")
+        and at > 1
+        and text[at - 2].isdigit()
+        and text[at + 1 : at + 2].isdigit()
+    ):
+        return True
+    return not letter_or_digit_at(text, start - 1) and (number_follows(text, end) or amount_follows(text, end))
+
+
+def opening(rest: str) -> bool:
+    """Whether a minus that opens the text is a sign: before a number, in a word with a digit, before a lone symbol."""
+    if number_follows(rest.lstrip(), 0):
+        return True
+    if not rest or rest[0].isspace():
+        return False
+    return any(c in "0123456789" for c in rest.split()[0]) or not (
+        len(rest) > 1 and rest[0].isalpha() and rest[1].isalpha()
+    )
+
+
+def plus(text: str, at: int) -> bool:
+    exponent = at > 1 and text[at - 1] == "e" and text[at - 2].isdigit() and text[at + 1 : at + 2].isdigit()
+    return exponent or behind_digit(text, at)
+
+
+def behind_digit(text: str, at: int) -> bool:
+    start, end = run_start(text, at, "'\"+"), run_end(text, at, "'\"+")
+    return start > 0 and is_digit(text[start - 1]) and not letter_or_digit_at(text, end)
+
+
+def point(text: str, at: int) -> bool:
+    before = at - 1
+    return (
+        at + 1 < len(text)
+        and is_digit(text[at + 1])
+        and not letter_or_digit_at(text, before)
+        and not (at and text[before] == ".")
+    )
+
+
+def order(text: str, at: int) -> bool:
+    if text[at] == "=" and (at == 0 or text[at - 1] not in "<>"):
+        return False
+    end = run_end(text, run_start(text, at, "<>="), "<>")
+    end += text[end : end + 1] == "="
+    return end > at and number_follows(text[end:].lstrip(), 0)
+
+
+def percent(text: str, at: int) -> bool:
+    before = text[:at].removesuffix("\\").rstrip().removesuffix(".")
+    touching = next((p for p in range(at + 1, len(text)) if word_at(text, p) or text[p].isspace()), len(text))
+    return bool(before) and is_digit(before[-1]) and not word_at(text, touching)
+
+
+def short_word_ends(text: str, at: int) -> bool:
+    """Whether a word of one or two letters ends right before a place."""
+    return any(
+        at >= n and all(text[p].isalpha() for p in range(at - n, at)) and not letter_or_digit_at(text, at - n - 1)
+        for n in (1, 2)
+    )
+
+
+def graded_mark(text: str, at: int) -> bool:
+    """Whether a mark belongs to a grade, a blood group or a language: 'A-', 'AB+', 'C#', 'C++11'."""
+    start, end = run_start(text, at, "+-#"), run_end(text, at, "+-#")
+    if text[at] not in "+-#" or not short_word_ends(text, start):
+        return False
+    return not letter_or_digit_at(text, end) or (set(text[start:end]) == {"+"} and end - start > 1)
+
+
+def bare(text: str) -> str:
+    """An answer of nothing but articles or punctuation keeps it."""
+    words = " ".join("".join(character for character in text if character not in string.punctuation).split())
+    return words if visible(words) else " ".join(text.split())

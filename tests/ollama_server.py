@@ -1,0 +1,304 @@
+"""An Ollama server on loopback: its wire format, for the unmodified `ollama` client, and whatever can go wrong with it.
+
+What a chat is answered with is a function of the request's body: a `Reply`. It is sent as Ollama sends it, a few
+characters a line where the client asked for a stream, in one object where it did not. Everything that was received is
+in `log`. Standard library alone; it binds 127.0.0.1 and no other address.
+"""
+
+import json
+import socket
+import struct
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Literal
+
+Body = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a chat is answered with.
+
+    Attributes:
+        text: The content; `thinking` is what goes into the field of that name.
+        read: What is said of the tokens read, `written` of those written; None leaves the field out, `all` counts four
+            characters of what was sent as one.
+        model: What the server says it ran; None repeats what was asked for.
+        reason: Why it ended.
+        status: The HTTP status; other than 200, `text` is the error.
+        fault: What goes wrong on the way: `reset` cuts the connection in the midst of the reply, `torn` ends it within
+            a line, `early` before the last line, `hang` sends the head and then nothing, `drip` a byte of one line at a
+            time without end, `headers` the same with the head, `error` an error in the midst, `junk` no JSON at all.
+    """
+
+    text: str = ""
+    thinking: str = ""
+    read: int | Literal["all"] | None = "all"
+    written: int | None = 20
+    model: str | None = None
+    reason: str = "stop"
+    status: int = 200
+    fault: str = ""
+
+
+Behaviour = Callable[[Body], "Reply | Mapping[str, Any] | str"]
+
+
+def filled(schema: Mapping[str, Any], within: Mapping[str, Any] | None = None) -> Any:
+    """A value that a JSON schema allows: the last of a list of values, else the plainest there is."""
+    within = within or schema
+    if "$ref" in schema:
+        return filled(within["$defs"][schema["$ref"].rpartition("/")[2]], within)
+    if "const" in schema or "enum" in schema:
+        return schema.get("const", [None, *schema.get("enum", ())][-1])
+    if schema.get("type") == "object":
+        return {name: filled(one, within) for name, one in schema.get("properties", {}).items()}
+    return {"array": [], "integer": 0, "number": 0.5, "boolean": True}.get(schema.get("type", ""), "as asked")
+
+
+def obedient(body: Body) -> str:
+    """Write what the schema allows, as a model does whose output is constrained."""
+    return json.dumps(filled(body["format"])) if isinstance(body.get("format"), dict) else "Good day."
+
+
+@dataclass
+class Models:
+    """What the server has: names, and what `/api/show` says of each. `pull` adds a name of `remote`, in `steps`.
+
+    `stall` is what a pull does after its second step: `hang` says nothing more, `repeat` says the same again and again;
+    `pause` is how many seconds lie before each step.
+    """
+
+    names: list[str] = field(default_factory=lambda: ["deepseek-r1:7b"])
+    remote: tuple[str, ...] = ("deepseek-r1:7b",)
+    context_length: int = 131_072
+    capabilities: tuple[str, ...] = ("completion", "thinking")
+    steps: tuple[Mapping[str, Any], ...] = (
+        {"status": "pulling manifest"},
+        {"status": "pulling 96c415656d37", "digest": "sha256:96c4", "total": 1000, "completed": 400},
+        {"status": "pulling 96c415656d37", "digest": "sha256:96c4", "total": 1000, "completed": 1000},
+        {"status": "verifying sha256 digest"},
+        {"status": "success"},
+    )
+    stall: str = ""
+    pause: float = 0.0
+
+
+class OllamaServer(ThreadingHTTPServer):
+    """The server. `log` holds method, path, body and headers of each request; `gone` is set once a client hung up."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, behaviour: Behaviour, models: Models, version: str | None) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.behaviour, self.models, self.version = behaviour, models, version
+        self.log: list[tuple[str, str, Body, Mapping[str, str]]] = []
+        self.gone = threading.Event()
+
+    @property
+    def address(self) -> str:
+        """What to give as `host`."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def bodies(self, path: str = "/api/chat") -> list[Body]:
+        """The bodies of the requests for a path."""
+        return [body for _, asked, body, _ in self.log if asked == path]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that have gone; anything else is an error of this file."""
+        if isinstance(sys.exception(), ConnectionError):
+            self.gone.set()
+        else:
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    @property
+    def _at(self) -> OllamaServer:
+        assert isinstance(self.server, OllamaServer)
+        return self.server
+
+    def do_GET(self) -> None:
+        self._at.log.append(("GET", self.path, {}, dict(self.headers)))
+        names = self._at.models.names
+        listed = [{"name": name, "model": name, "size": 1, "digest": "d", "details": {}} for name in names]
+        known: dict[str, Any] = {"/api/tags": {"models": listed}}
+        if self._at.version is not None:
+            known["/api/version"] = {"version": self._at.version}
+        if self.path in known:
+            self._object(known[self.path])
+        else:
+            self._whole(b"404 page not found", 404, "text/plain")
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self._at.log.append(("POST", self.path, body, dict(self.headers)))
+        known = {"/api/chat": self._chat, "/api/show": self._show, "/api/pull": self._pull}
+        if self.path in known:
+            known[self.path](body)
+        else:
+            self._whole(b"404 page not found", 404, "text/plain")
+
+    def _chat(self, body: Body) -> None:
+        if body["model"] not in self._at.models.names:
+            self._missing(body["model"])
+            return
+        made = self._at.behaviour(body)
+        reply = Reply(made) if isinstance(made, str) else made if isinstance(made, Reply) else Reply(json.dumps(made))
+        if reply.status != 200:
+            self._object({"error": reply.text}, reply.status)
+            return
+        lines = list(_lines(reply, body))
+        if reply.fault:
+            self._fail(reply.fault, lines)
+        elif body.get("stream", True):
+            self._stream(lines)
+        else:
+            whole = {"role": "assistant", "content": reply.text}
+            self._object(
+                {**lines[-1], "message": {**whole, **({"thinking": reply.thinking} if reply.thinking else {})}}
+            )
+
+    def _show(self, body: Body) -> None:
+        models = self._at.models
+        if body["model"] not in models.names:
+            self._missing(body["model"])
+            return
+        self._object(
+            {
+                "details": {"family": "qwen2", "parameter_size": "7.6B", "quantization_level": "Q4_K_M"},
+                "model_info": {"general.architecture": "qwen2", "qwen2.context_length": models.context_length},
+                "capabilities": list(models.capabilities),
+            }
+        )
+
+    def _pull(self, body: Body) -> None:
+        if body["model"] not in self._at.models.remote:
+            self._stream([{"status": "pulling manifest"}, {"error": "pull model manifest: file does not exist"}])
+            return
+        models = self._at.models
+        if models.stall:
+            self._stall(models)
+            return
+        models.names.append(body["model"])
+        self._stream(list(models.steps), models.pause)
+
+    def _stall(self, models: Models) -> None:
+        self._begin()
+        for step in models.steps[:2]:
+            self._chunk(_encoded(step))
+        while models.stall == "repeat":
+            time.sleep(0.02)
+            self._chunk(_encoded(models.steps[1]))
+        self._gone()
+
+    def _missing(self, model: str) -> None:
+        self._object({"error": f"model '{model}' not found"}, 404)
+
+    def _fail(self, fault: str, lines: list[Body]) -> None:
+        if fault == "headers":
+            self._drip(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"z" * 4000)
+            return
+        self._begin()
+        if fault == "hang":
+            self._gone()
+        elif fault == "drip":
+            self._drip(b"10000\r\n" + b" " * 4000)
+        elif fault == "junk":
+            self._chunk(b"<html>It works!</html>\n")
+            self._chunk(b"")
+        else:
+            self._chunk(_encoded(lines[0]))
+            if fault == "torn":
+                self._chunk(_encoded(lines[1])[:20])
+            elif fault == "error":
+                self._chunk(_encoded({"error": "an error was encountered while running the model"}))
+            if fault == "reset":
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.close_connection = True
+            else:
+                self._chunk(b"")
+
+    def _drip(self, data: bytes) -> None:
+        for byte in data:
+            self.wfile.write(bytes([byte]))
+            self.wfile.flush()
+            time.sleep(0.02)
+
+    def _gone(self) -> None:
+        """Wait until the client has gone."""
+        self.connection.settimeout(20)
+        if self.connection.recv(1) == b"":
+            self._at.gone.set()
+        self.close_connection = True
+
+    def _stream(self, lines: list[Any], pause: float = 0.0) -> None:
+        self._begin()
+        for line in lines:
+            time.sleep(pause)
+            self._chunk(_encoded(line))
+        self._chunk(b"")
+
+    def _begin(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-ndjson")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+        self.wfile.flush()
+
+    def _object(self, content: Any, status: int = 200) -> None:
+        self._whole(json.dumps(content).encode(), status, "application/json; charset=utf-8")
+
+    def _whole(self, data: bytes, status: int, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def _lines(reply: Reply, body: Body) -> Iterator[Body]:
+    """The reply as lines: first what was thought, then what was said, then what it came to."""
+    about = {"model": reply.model or body["model"], "created_at": "2026-01-01T00:00:00Z"}
+    for name, text in (("thinking", reply.thinking), ("content", reply.text)):
+        for start in range(0, len(text), 24):
+            message = {"role": "assistant", "content": "", name: text[start : start + 24]}
+            yield {**about, "message": message, "done": False}
+    sent = sum(len(message["content"]) // 4 + 8 for message in body["messages"])
+    counts = {"prompt_eval_count": sent if reply.read == "all" else reply.read, "eval_count": reply.written}
+    known = {name: count for name, count in counts.items() if count is not None}
+    last = {"done": True, "done_reason": reply.reason, "total_duration": 5, **known}
+    yield {**about, "message": {"role": "assistant", "content": ""}, **last}
+
+
+def _encoded(line: Any) -> bytes:
+    return json.dumps(line).encode() + b"\n"
+
+
+@contextmanager
+def ollama_server(
+    behaviour: Behaviour = obedient, models: Models | None = None, version: str | None = "0.12.3"
+) -> Iterator[OllamaServer]:
+    """Serve from threads of this process inside the block."""
+    with OllamaServer(behaviour, models or Models(), version) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,140 @@
+"""Scores are the official ones."""
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.answers import (
+    Score,
+    answer_class,
+    exact_match,
+    normalise,
+    numeric_equal,
+    score,
+    token_f1,
+)
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.words import Task
+
+any_text = st.text(st.characters())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Beatles", "beatles"),
+        ("A  an THE\tx", "x"),
+        ("U.S.", "us"),
+        ("rock-n-roll", "rocknroll"),
+        ("theatre", "theatre"),
+        ("1,000", "1000"),
+        ("-5", "5"),
+        ("A", ""),
+        ("Beyonc\u00e9\u2019s", "beyonc\u00e9\u2019s"),
+        ("the\u2013x", "\u2013x"),
+        ("a_b", "ab"),
+    ],
+)
+def test_normalise_is_the_official_one(text: str, expected: str) -> None:
+    assert normalise(text) == expected
+
+
+def test_exact_match_is_after_normalisation_with_any_gold() -> None:
+    assert exact_match("the Beatles!", ["Stones", "Beatles"])
+    assert not exact_match("Beatle", ["Beatles"])
+
+
+@pytest.mark.parametrize("answer", [None, "", " \n"])
+def test_no_answer_scores_nothing(answer: str | None) -> None:
+    assert not exact_match(answer, ["the"])
+    assert token_f1(answer, ["the"]) == 0.0
+    assert not numeric_equal(answer, ["18"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "expected"),
+    [
+        ("Paris", ["Paris"], 1.0),
+        ("Paris France", ["Paris"], 2 / 3),
+        ("x x y", ["x y y"], 2 / 3),
+        ("London", ["Paris"], 0.0),
+        ("the", ["the"], 0.0),
+        ("Paris, France", ["Lyon", "Paris"], 2 / 3),
+        ("yes", ["Yes."], 1.0),
+        ("yes it is", ["yes"], 0.0),
+        ("no", ["no one"], 0.0),
+        ("noanswer given", ["noanswer"], 0.0),
+    ],
+)
+def test_token_f1_is_the_official_one_and_the_best_over_gold(answer: str, gold: list[str], expected: float) -> None:
+    assert token_f1(answer, gold) == pytest.approx(expected)
+
+
+@given(any_text, st.lists(any_text, min_size=1, max_size=3))
+def test_token_f1_stays_between_nothing_and_one(answer: str, gold: list[str]) -> None:
+    assert 0.0 <= token_f1(answer, gold) <= 1.0
+
+
+@pytest.mark.parametrize("answer", ["18", "18.0", "$18", " 18. ", "36/2", "+18", "1.8e1"])
+def test_numeric_equality_ignores_the_spelling_of_a_number(answer: str) -> None:
+    assert numeric_equal(answer, ["17", "18"])
+
+
+@pytest.mark.parametrize("answer", ["-18", "18%", "1.8", "18 dollars", "nan", "1,8", "18.0000001"])
+def test_numeric_equality_is_exact_and_percent_must_agree(answer: str) -> None:
+    assert not numeric_equal(answer, ["18"])
+
+
+def test_a_text_that_is_no_number_is_numerically_equal_to_nothing() -> None:
+    assert not numeric_equal("nan", ["nan"])  # hazard 24
+
+
+@pytest.mark.parametrize("scorer", [exact_match, token_f1, numeric_equal])
+@pytest.mark.parametrize("gold", [[], (), "18", ""])
+def test_gold_must_be_a_sequence_of_at_least_one(scorer: Callable[..., Any], gold: Sequence[str]) -> None:
+    with pytest.raises(ArgumentError) as raised:
+        scorer("18", gold)
+    expected = f"gold={gold!r} is not a sequence of at least one gold answer; pass a list such as ['18']."
+    assert str(raised.value) == expected
+
+
+def test_the_task_says_how_an_answer_is_scored() -> None:
+    assert score("18.0", ["18"], "arithmetic") == Score(em=True, f1=None)
+    assert score("18.0", ["18"], "retrieval") == Score(em=False, f1=0.0)
+    assert score("the Paris", ["Paris"], "retrieval") == Score(em=True, f1=1.0)
+
+
+@pytest.mark.parametrize("call", [lambda task: score("1", ["1"], task), lambda task: answer_class("1", task)])
+def test_an_unknown_task_is_named(call: Callable[[Any], object]) -> None:
+    with pytest.raises(ArgumentError) as raised:
+        call("maths")
+    assert str(raised.value) == "task='maths' is not a task; expected one of 'retrieval', 'arithmetic'."
+
+
+def key(text: str | None, task: Task = "retrieval") -> str | None:
+    found = answer_class(text, task)
+    return None if found is None else found.key
+
+
+def majority(answers: Sequence[str | None], task: Task) -> str | None:
+    """The answer of the largest class, the earliest of the largest; a missing answer has no vote."""
+    keys = [key(answer, task) for answer in answers]
+    votes = Counter(found for found in keys if found is not None)
+    most = max(votes.values(), default=0)
+    return next((answer for answer, found in zip(answers, keys, strict=True) if found and votes[found] == most), None)
+
+
+@pytest.mark.parametrize(("name", "first", "most"), [("gsm8k-openai4", 458, 607), ("hotpotqa-reflexion12", 32, 58)])
+def test_first_and_majority_are_right_as_often_as_known(pools_dir: Path, name: str, first: int, most: int) -> None:
+    with gzip.open(pools_dir / f"{name}.jsonl.gz", "rt", encoding="utf-8", newline="\n") as lines:
+        rows = [json.loads(line) for line in lines]
+    pools = [([candidate["answer"] for candidate in row["candidates"]], row["gold"], row["task"]) for row in rows]
+    assert sum(score(answers[0], gold, task).em for answers, gold, task in pools) == first
+    assert sum(score(majority(answers, task), gold, task).em for answers, gold, task in pools) == most

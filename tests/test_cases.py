@@ -1,0 +1,241 @@
+"""A case turns a question into classes, certificates and a whole decision."""
+
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.decision import Decision, drive
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.words import Role
+
+
+def decided(case: Case, given: dict[Any, Reply], rule: str = "eldgr") -> Decision:
+    asked: dict[Role, Reply] = {}
+
+    def ask(role: Role) -> Reply:
+        asked[role] = given[role]
+        return asked[role]
+
+    return case.record(drive(case.rule(rule)(case), ask), asked)
+
+
+def retrieval(answers: list[str | None], *texts: str, **settings: Any) -> Case:
+    return Case(
+        Question("Which?", "retrieval", tuple(answers), (), tuple(Passage("", t) for t in texts)), Settings(**settings)
+    )
+
+
+SILENT: dict[Any, Reply] = {role: Abstention("silent") for role in ("judge", "repairer", "deriver")}
+
+
+def test_the_certified_spelling_of_a_class_ships() -> None:
+    case = retrieval(["beatles", "The Beatles", "Lyon"], "Songs by The Beatles.", certificate="token")
+    found = decided(case, SILENT)
+    assert (found.answer, found.branch, found.certified) == ("The Beatles", "consensus", True)
+    assert found.witness is not None
+    assert found.witness.text == "The Beatles"
+
+
+def test_a_certificate_belongs_to_the_class_whichever_spelling_is_asked_about() -> None:
+    case = retrieval(["beatles", "Lyon", "The Beatles"], "Songs by The Beatles.", certificate="token")
+    assert [case.certified(answer) for answer in ("beatles", "The Beatles", "THE BEATLES", "Lyon")] == [True] * 3 + [
+        False
+    ]
+    assert decided(case, {}, "first").certified is True
+
+
+def test_a_judge_is_asked_where_any_class_but_the_first_rival_is_certified() -> None:
+    case = retrieval(["Bern", "Bern", "Oslo", "Doha"], "Doha is the capital of Qatar.")
+    found = decided(case, {**SILENT, "judge": Verdict(3)})
+    assert (found.answer, found.branch) == ("Doha", "judge")
+
+
+def test_a_certified_preference_overrides_an_uncertified_consensus_in_the_certified_spelling() -> None:
+    case = retrieval(["Dubai", "Dubai", "doha"], "Doha is the capital of Qatar.", certificate="token")
+    assert decided(case, {**SILENT, "judge": Verdict(2)}).branch == "consensus"
+    folded = retrieval(["Dubai", "Dubai", "doha"], "Doha is the capital of Qatar.")
+    found = decided(folded, {**SILENT, "judge": Verdict(2)})
+    assert (found.answer, found.branch, found.reason) == ("doha", "judge", "preference_certified")
+    assert found.witness is not None
+    assert (found.witness.text, found.witness.level) == ("Doha", "folded")
+
+
+def test_a_repair_spelled_otherwise_than_a_certified_candidate_ships_in_its_own_or_the_certified_spelling() -> None:
+    case = retrieval(["Dubai", "Dubai", "U.S.A"], "made in the U.S.A in 1990", certificate="token")
+    found = decided(case, {**SILENT, "repairer": Repair("USA")})
+    assert (found.answer, found.branch) == ("U.S.A", "repair")
+
+
+def test_a_repair_that_spells_consensus_otherwise_overrides_nothing() -> None:
+    case = retrieval(["doha", "doha", "Dubai"], "Doha is the capital of Qatar.", certificate="token")
+    found = decided(case, {**SILENT, "repairer": Repair("Doha")})
+    assert (found.answer, found.branch, found.repair) == ("doha", "consensus", "Doha")
+
+
+def test_scores_choose_only_where_the_preference_is_uncertified() -> None:
+    case = retrieval(["Bern", "Bern", "Oslo", "Doha"], "Oslo and Doha", preference="stratum")
+    chosen = [decided(case, {**SILENT, "judge": Verdict(place, (0.1, 0.1, 0.5, 0.9))}).answer for place in (2, 0)]
+    assert chosen == ["Oslo", "Doha"]
+
+
+# hazards 1, 2, 5, 6
+def test_empty_and_small_pools_have_a_reason() -> None:
+    empty = decided(retrieval([]), {})
+    assert (empty.answer, empty.reason, empty.consulted) == (None, "empty_pool", ())
+    single = decided(retrieval(["Lyon"], "Paris"), SILENT)
+    assert (single.answer, single.consulted) == ("Lyon", ("repairer",))
+    assert decided(retrieval(["Lyon"], "Paris", homogeneous="skip"), {}).reason == "homogeneous"
+    nothing = decided(retrieval([None, " ", ""], "Paris"), SILENT)
+    assert (nothing.answer, nothing.reason, nothing.consulted) == (None, "no_answers", ("repairer",))
+    repaired = decided(retrieval([None, " "], "Paris"), {**SILENT, "repairer": Repair("Paris")})
+    assert (repaired.answer, repaired.branch) == ("Paris", "repair")
+
+
+# hazards 8, 9
+def test_ties_go_to_the_earliest_and_are_reported() -> None:
+    found = decided(retrieval(["Lyon", "Paris", "paris", "lyon"]), SILENT)
+    assert (found.answer, found.tie) == ("Lyon", True)
+    assert decided(retrieval(["a b", "c d", "e f", "g h"]), SILENT).tie is True
+    assert decided(retrieval(["a b", "c d", "c d", None, None, None]), SILENT).tie is False
+
+
+def test_yes_and_no_are_final_and_never_override() -> None:
+    case = retrieval(["Lyon", "Lyon", "yes"], "yes they said")
+    assert decided(case, {**SILENT, "judge": Verdict(2), "repairer": Repair("yes")}).answer == "Lyon"
+    final = decided(retrieval(["yes", "yes", "Paris"], "Paris"), {})
+    assert (final.answer, final.reason, final.certified) == ("yes", "consensus_inapplicable", None)
+    letter = retrieval(["Lyon", "Lyon", "yes"], "yes they said", certificate="substring")
+    assert decided(letter, {**SILENT, "judge": Verdict(2)}).answer == "yes"
+
+
+def test_the_stratum_reading_falls_to_the_highest_scored_certified_candidate() -> None:
+    answers: list[str | None] = ["Dubai", "Dubai", "Doha", "Qatar"]
+    verdict = Verdict(0, (1.0, 0.9, 0.2, 0.4))
+    text = "Doha is the capital of Qatar."
+    assert decided(retrieval(answers, text), {**SILENT, "judge": verdict}).answer == "Dubai"
+    found = decided(retrieval(answers, text, preference="stratum"), {**SILENT, "judge": verdict})
+    assert (found.answer, found.preference) == ("Qatar", 3)
+    assert decided(retrieval(answers, text, preference="stratum"), {**SILENT, "judge": Verdict(2)}).answer == "Doha"
+
+
+# hazard 42
+def test_a_candidate_own_text_is_no_evidence() -> None:
+    text = "Dubai is the capital, hence Dubai"
+    question = Question(
+        "Q", "retrieval", ("Dubai", "Dubai", "Doha"), (text, text, "Doha"), (Passage("", text), Passage("", "Doha"))
+    )
+    found = decided(Case(question), {**SILENT, "judge": Verdict(2)})
+    assert (found.answer, found.branch) == ("Doha", "judge")
+
+
+# hazard 42
+def test_a_text_that_two_candidates_read_apart_certifies_neither() -> None:
+    text = "Doha or Dubai, one of the two"
+    question = Question("Q", "retrieval", ("Doha", "Dubai", "Oslo", "Oslo"), (text, text, "", ""), (Passage("", text),))
+    for preferred in (0, 1):
+        found = decided(Case(question), {**SILENT, "judge": Verdict(preferred)})
+        assert (found.answer, found.branch) == ("Oslo", "consensus")
+
+
+def test_a_repair_that_shows_nothing_is_none() -> None:  # hazard 35
+    case = retrieval([None, "Dubai"], "a \x00 b", certificate="substring")
+    found = decided(case, {**SILENT, "repairer": Repair("\x00")})
+    assert (found.answer, found.branch) == ("Dubai", "consensus")
+
+
+def test_in_arithmetic_no_evidence_chooses_the_spelling() -> None:
+    question = Question("Q", "arithmetic", ("x", "X"), (), (Passage("", "X marks it"),))
+    assert decided(Case(question), SILENT).answer == "x"
+
+
+def test_a_checked_derivation_ships_and_an_unchecked_one_changes_nothing() -> None:
+    question = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", ("16", "16", "18"))
+    good = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
+    bad = Derivation((Step("2 * 9", "16"),), "16", "16 / 2 = 8")
+    found = decided(Case(question), {"deriver": good})
+    assert (found.answer, found.branch, found.reason, found.certified) == ("18", "repair", "derivation_checked", True)
+    kept = decided(Case(question), {"deriver": bad})
+    assert (kept.answer, kept.branch, kept.certified, kept.repair) == ("16", "consensus", False, "16")
+    agreed = decided(Case(Question(question.text, "arithmetic", ("18", "18.0", "16"))), {"deriver": good})
+    assert (agreed.branch, agreed.reason) == ("consensus", "derivation_agrees")
+
+
+def test_the_arithmetic_judge_is_asked_by_the_scalar_rule_alone() -> None:
+    case = Case(Question("Q", "arithmetic", ("16", "18")))
+    assert decided(case, SILENT).consulted == ("deriver",)
+    assert decided(case, {**SILENT, "judge": Verdict(1)}, "judge").answer == "18"
+
+
+def test_the_ranking_may_begin_with_another_answer_than_the_one_that_ships() -> None:
+    found = decided(retrieval(["Dubai", "Dubai", "Doha"], "Doha"), SILENT)
+    assert (found.answer, found.ranking) == ("Dubai", (2, 0, 1))
+
+
+def test_an_unknown_setting_is_a_sentence() -> None:
+    with pytest.raises(
+        ArgumentError, match=r"certificate='fuzzy' is not known; use one of 'substring', 'token', 'folded'\."
+    ):
+        Settings(certificate="fuzzy")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"task='trivia' is not known; use one of 'retrieval', 'arithmetic'\."):
+        Question("Q", "trivia", ())  # type: ignore[arg-type]
+
+
+def test_a_candidate_that_quotes_a_passage_takes_the_certificate_from_nobody_else() -> None:  # hazard 42
+    passage = "Doha is the capital of Qatar."
+    texts = ("Doha", "Doha", passage)
+    case = Case(Question("Q", "retrieval", ("Doha", "Doha", "Dubai"), texts, (Passage("", passage),)))
+    assert case.certified("Doha") is True
+    assert decided(case, {}).reason == "consensus_certified"
+
+
+@pytest.mark.parametrize("title", ["", "Notes"])
+def test_white_space_around_its_own_text_does_not_let_a_candidate_certify_itself(title: str) -> None:  # hazard 42
+    text = f"{title}\nDubai is the capital" if title else "Dubai is the capital"
+    passages = (Passage(title, "Dubai is the capital\n"), Passage("", "Doha"))
+    found = decided(Case(Question("Q", "retrieval", ("Dubai", "Doha"), (text, "Doha"), passages)), SILENT)
+    assert (found.certified, found.ranking) == (False, (1, 0))
+    assert "a passage is a candidate's own text and does not certify its answer" in found.notes
+
+
+@pytest.mark.parametrize(("consensus", "derived"), [("0.2", "20%"), ("20", "20%"), ("20%", "0.2"), ("20%", "20")])
+def test_a_derivation_that_differs_by_a_percent_sign_says_the_same_as_consensus(consensus: str, derived: str) -> None:
+    question = Question("10 of 50 pens are red. Which share?", "arithmetic", (consensus, consensus, "7"))
+    value = "0.2" if derived == "0.2" else derived
+    expression = "10/50" if derived != "20" else "10/50*100"
+    reply = Derivation((Step(expression, value),), derived, "a check")
+    found = decided(Case(question, Settings(derivation="stated")), {"deriver": reply})
+    assert (found.answer, found.branch, found.reason) == (consensus, "consensus", "derivation_agrees")
+    other = Derivation((Step(expression, value),), "30%", "a check")
+    assert decided(Case(question, Settings(derivation="stated")), {"deriver": other}).branch == "repair"
+
+
+def test_that_every_candidate_is_certified_overrides_nothing() -> None:  # hazard 34
+    given: dict[Any, Reply] = {"judge": Verdict(2), "repairer": Repair("Bonn")}
+    found = decided(retrieval(["Paris", "Rome", "Bonn"], "Paris, Rome and Bonn were asked."), given)
+    assert (found.answer, found.branch, found.consulted) == ("Paris", "consensus", ())
+    assert "3 different answers are certified" in found.notes
+
+
+def test_the_scalar_judge_ships_its_own_preference_under_either_reading() -> None:
+    verdict = Verdict(0, (1.0, 0.9, 0.2, 0.4))
+    case = retrieval(["Dubai", "Oslo", "Doha", "Qatar"], "Doha, Qatar", preference="stratum")
+    found = decided(case, {"judge": verdict}, "judge")
+    assert (found.answer, found.preference) == ("Dubai", 0)
+
+
+def test_a_decision_notes_what_one_should_know_beside_it() -> None:  # hazards 3, 6, 16, 21, 33, 36
+    found = decided(retrieval(["1,5", "1,5", None, "Doha", "Paris", "Рaris"], "Doha and Paris"), SILENT)
+    notes = " | ".join(found.notes)
+    assert "1 of 6 candidates have no answer" in notes
+    assert "'1,5': ambiguous decimal comma" in notes
+    assert "2 different answers are certified" in notes
+    assert "consensus: does not occur in the evidence" in notes
+    mixed = decided(retrieval(["Рaris"], "Paris"), SILENT)
+    assert any("script" in note for note in mixed.notes)
+    unchecked = Derivation((Step("2*2", "5"),), "5", "5-2=3")
+    rejected = decided(Case(Question("Q", "arithmetic", ("4", "6"))), {"deriver": unchecked})
+    assert any(note.startswith("the derivation is not accepted: ") for note in rejected.notes)

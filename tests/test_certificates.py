@@ -1,0 +1,222 @@
+"""Certificates: what they say of an answer, and what the witness says."""
+
+from dataclasses import replace
+from hashlib import sha256
+from string import printable
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.certificates import LONGEST_ANSWER, Certificate, Evidence, Passage, Witness, certify, holds
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.words import POLICIES, Policy
+from tests.certifying import found, value, witness_of
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("answer", [None, "", " \n\t "])
+def test_an_empty_answer_is_uncertified(answer: str | None, policy: Policy) -> None:  # hazard 28
+    assert certify(answer, [Passage("a", "a b")], policy) == Certificate(False, "empty answer")
+
+
+def test_an_answer_that_folds_to_nothing_is_empty() -> None:  # hazards 28, 35
+    assert certify("\u200b\u00ad", [Passage("", "\u200b")]).reason == "empty answer"
+
+
+def test_an_answer_of_one_or_two_characters_is_certified_and_flagged_short() -> None:  # hazard 28
+    assert witness_of("7", "They won 7 cups.").flags == ("short",)
+    assert witness_of("LA", "born in LA").flags == ("short",)
+    assert witness_of("Rom", "born in Rom").flags == ()
+    assert value("...", "so ... it ended") is False
+    assert value("?", "Why ?") is False
+
+
+def test_an_answer_of_signs_alone_is_uncertified_with_a_reason() -> None:
+    assert certify("?!", [Passage("", "Why ?!")]) == Certificate(False, "the answer has no letter and no digit")
+
+
+@pytest.mark.parametrize("answer", ["yes", "No", " TRUE.", "false", "ｙｅｓ"])
+def test_a_yes_or_no_is_inapplicable(answer: str) -> None:  # hazard 31
+    evidence = [Passage("", f"They said {answer}, no man knows")]
+    assert certify(answer, evidence).certified is None
+    assert certify(answer, evidence).witness is None
+    assert certify(answer, []).certified is None
+
+
+def test_the_letter_of_the_paper_knows_no_yes_or_no_and_no_boundary() -> None:  # hazard 31
+    assert value("no", "Everyone knows", policy="substring") is True
+    assert value("no", "They left", policy="substring") is False
+    assert value("No", "Everyone knows", policy="substring") is False
+    assert value("art", "the party", policy="substring") is True
+
+
+def test_a_stop_word_is_certified_and_flagged() -> None:  # hazard 31
+    assert witness_of("The", "It is the end").flags == ("stopword",)
+    assert value("the", "they gather") is False
+
+
+def test_an_answer_that_stands_in_the_question_is_flagged() -> None:  # hazard 32
+    text = "Who wrote Dune? Dune was written by Herbert."
+    assert witness_of("dune", text, question="Who wrote Dune?").flags == ("in_question",)
+    assert witness_of("Herbert", text, question="Who wrote Dune?").flags == ()
+
+
+def test_without_a_question_no_answer_stands_in_it() -> None:
+    for answer in filter(str.isalnum, printable):
+        assert found(certify(answer, [Passage("", answer)], "substring")).flags[:1] == ("short",)
+        assert "in_question" not in found(Evidence([Passage("", answer)], "substring").certify(answer)).flags
+        assert "in_question" not in found(certify(answer, [Passage("", answer)], "substring")).flags
+
+
+def test_an_answer_only_in_the_question_is_uncertified() -> None:  # hazard 32
+    assert certify("Dune", [Passage("", "A book by Herbert.")], question="Who wrote Dune?").certified is False
+
+
+def test_a_certificate_states_an_occurrence_only() -> None:  # hazard 33
+    assert value("Paris", "It is not Paris.") is True
+
+
+def test_all_candidates_of_a_pool_may_be_certified_each_by_its_own_witness() -> None:  # hazard 34
+    evidence = Evidence([Passage("", "Paris, Rome and Bonn were asked.")])
+    certificates = [evidence.certify(answer) for answer in ("Paris", "Rome", "Bonn")]
+    assert [certificate.certified for certificate in certificates] == [True, True, True]
+    assert [found(certificate).text for certificate in certificates] == ["Paris", "Rome", "Bonn"]
+
+
+@pytest.mark.parametrize("invisible", [*"\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u061c\u2064"])
+def test_invisible_characters_are_dropped_and_the_witness_says_folded(invisible: str) -> None:  # hazard 35
+    assert witness_of(f"Par{invisible}is", "It is Paris.").level == "folded"
+    seen = witness_of("Paris", f"It is Par{invisible}is{invisible}.")
+    assert (seen.text, seen.level) == (f"Par{invisible}is", "folded")
+
+
+def test_a_homoglyph_does_not_match_and_the_reason_names_the_scripts() -> None:  # hazard 36
+    certificate = certify("Pаris", [Passage("", "It is Paris.")])
+    assert certificate == Certificate(
+        False, "does not occur in the evidence; mixed script: 'Pаris' has letters that are Cyrillic and Latin"
+    )
+    assert certify("Пушкин-Pushkin", [Passage("", "Pushkin")]).reason == "does not occur in the evidence"
+
+
+@pytest.mark.parametrize(
+    ("letter", "script"), [("а", "Cyrillic"), ("α", "Greek"), ("օ", "Armenian"), ("Ꭺ", "Cherokee")]
+)
+def test_each_script_whose_letters_look_latin_is_named(letter: str, script: str) -> None:  # hazard 36
+    reason = certify(f"P{letter}ris", [Passage("", "Paris")]).reason
+    assert reason.endswith(f"letters that are {' and '.join(sorted(('Latin', script)))}")
+
+
+def test_letters_that_have_no_name_are_of_no_script_that_could_be_mixed() -> None:
+    assert certify("\U00017000\U00018800a", [Passage("", "a")]).reason == "does not occur in the evidence"
+
+
+@pytest.mark.parametrize("control", ["\u202a", "\u202e", "\u2066", "\u2069"])
+def test_an_answer_with_a_bidirectional_control_is_uncertified(control: str) -> None:  # hazard 37
+    certificate = certify(f"Par{control}is", [Passage("", f"It is Par{control}is.")])
+    assert certificate == Certificate(False, "the answer holds a bidirectional control character")
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "slice_"),
+    [
+        ("Beyoncé", "by Beyonce\u0301.", "Beyonce\u0301"),  # hazard 38
+        ("Beyonce\u0301", "by Beyoncé.", "Beyoncé"),  # hazard 38
+        ("O'Neill", "by O\u2019Neill.", "O\u2019Neill"),  # hazard 39
+        ("well-known", "a well\u2011known man", "well\u2011known"),  # hazard 39
+        ("New York", "in New\u00a0\n York.", "New\u00a0\n York"),  # hazard 39
+        ("1939-1945", "(1939\u20131945)", "1939\u20131945"),
+        ("i\u0307stanbul", "İİ İstanbul", "İstanbul"),  # hazard 40
+        ("STRASSE", "ßß Straße", "Straße"),  # hazard 40
+        ("viva", "by VIVA Media", "VIVA"),
+    ],
+)
+def test_a_folded_witness_is_a_slice_of_the_original(answer: str, text: str, slice_: str) -> None:
+    witness = witness_of(answer, text)
+    assert (witness.text, witness.level) == (slice_, "folded")
+    assert text[witness.start : witness.end] == slice_
+    assert value(answer, text, policy="token") is False
+
+
+def test_the_witness_names_passage_field_and_place() -> None:
+    passages = [Passage("Dune", "A book."), Passage("Arrakis", "A planet in Dune."), Passage("", "Dune")]
+    certificate = certify(" Dune ", passages)
+    assert certificate.reason == "occurs in the evidence as written"
+    digest = sha256(b"Dune").hexdigest()
+    assert found(certificate) == Witness(0, "title", 0, 4, "Dune", "exact", (), digest)
+    assert found(certify("planet", passages)).field == "text"
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_witness_is_the_first_occurrence(policy: Policy) -> None:
+    passages = [Passage("a b", "c d c"), Passage("b", "b a b a"), Passage("", "a b a")]
+    assert found(certify("a", passages, policy)).passage == 0 and found(certify("a", passages, policy)).field == "title"
+    assert found(certify("c", passages, policy)).start == 0
+    assert found(certify("b", passages[1:], policy)).field == "text"
+
+
+def test_each_field_is_read_once_however_many_answers_are_asked_about_and_not_before() -> None:
+    read: list[str] = []
+
+    class Watched:
+        title = ""
+
+        def __init__(self, text: str) -> None:
+            self._text = text
+
+        @property
+        def text(self) -> str:
+            read.append(self._text)
+            return self._text
+
+    passages: Any = [Watched("Paris and Rome"), Watched("Bonn")]
+    evidence = Evidence(passages)
+    assert read == []
+    assert evidence.certify("Paris").certified and evidence.certify("Rome").certified
+    assert read == ["Paris and Rome"]
+    assert evidence.certify("Bonn").certified and evidence.certify("Paris").certified
+    assert read == ["Paris and Rome", "Bonn"]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_nothing_is_certified_across_a_seam(policy: Policy) -> None:  # hazard 41
+    assert certify("New York", [Passage("", "in New"), Passage("", "York")], policy).certified is False
+    assert certify("New York", [Passage("New", "York")], policy).certified is False
+
+
+def test_a_witness_of_an_unknown_passage_does_not_hold() -> None:  # hazard 42
+    passages = [Passage("", "It is Paris.")]
+    witness = witness_of("Paris", "It is Paris.")
+    assert holds(witness, passages)
+    assert not holds(replace(witness, passage=1), passages)
+    assert not holds(replace(witness, passage=-1), passages)
+    assert not holds(replace(witness, field="title"), passages)
+    assert not holds(replace(witness, start=-6), passages)
+    assert not holds(replace(witness, start=witness.start - 1), passages)
+    assert not holds(replace(witness, text="", end=witness.start), passages)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("passages", [[], [Passage("", "")], [Passage(" ", "\n")]])
+def test_without_evidence_nothing_is_certified(passages: list[Passage], policy: Policy) -> None:  # hazard 43
+    assert certify("Paris", passages, policy) == Certificate(False, "no evidence")
+
+
+def test_a_witness_is_void_once_its_passage_has_changed() -> None:  # hazard 44
+    witness = witness_of("Paris", "It is Paris.")
+    assert not holds(witness, [Passage("", "It is Paris!")])
+    assert not holds(witness, [Passage("", "It is Parma.")])
+    assert not holds(witness, [])
+    assert holds(witness, [Passage("Another title", "It is Paris."), Passage("", "more")])
+
+
+def test_an_answer_beyond_the_bound_is_uncertified_with_a_reason() -> None:  # hazard 45
+    longest = "a" * LONGEST_ANSWER
+    assert value(longest, longest) is True
+    assert certify(longest + "a", [Passage("", longest + "a")]).reason == "the answer is longer than 2,000 characters"
+    assert value(longest + "a", longest + "a", policy="substring") is True
+
+
+def test_an_unknown_policy_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        Evidence([], "verbatim")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    assert str(caught.value) == "policy='verbatim' is not a certificate policy; use one of substring, token, folded."

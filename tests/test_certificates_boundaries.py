@@ -1,0 +1,229 @@
+"""Where a word or a number begins and ends, so that no part of one is an occurrence."""
+
+import pytest
+from hypothesis import example, given
+
+from eldgr_dspy.certificates import Passage, certify, ends_token, starts_token
+from eldgr_dspy.words import Policy
+from tests.certifying import ANSWERS, DENSE, value, witness_of
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("42", "in 1942"),  # hazard 29
+        ("art", "the party"),
+        ("7", "in 1976"),
+        ("March 3", "on March 30"),
+        ("foo", "foo_bar"),
+        ("042", "paid 1,042.50"),  # hazard 30
+        ("1", "paid 1,042.50"),
+        ("50", "paid 1,042.50"),
+        (",042", "paid 1,042.50"),
+        ("3", "about 3.14"),
+        ("3.", "about 3.14"),
+        ("14", "about 3.14"),
+        ("5", "about .5"),
+        ("5", "about -.5"),
+        (".5", "about 0.5"),
+        ("5", "it was -5 there"),  # hazard 12
+        ("5", "it was \u22125 there"),  # hazard 20
+        ("5", "(-5)"),
+        ("5", "-5"),
+        ("5", "lost -$5 there"),
+        ("$5", "lost -$5 there"),
+        ("-5", "pages 3-5"),
+        ("1", "about 1/2 of it"),
+        ("2", "about 1\u20442 of it"),
+        ("10", "10² m"),  # hazard 22
+        ("102", "10² m"),
+        ("10", "10⁻⁵ m"),
+        ("1", "1½ m"),  # hazard 23
+        ("11/2", "1½ m"),
+        ("e", "cafe\u0301 noir"),
+        ("cafe", "cafe\u0301 noir"),
+        ("con", "con\u00adtract"),
+        ("bar", "foo\u200bbar"),
+        ("ก", "ก\u0e34น"),
+        ("๔๒", "ใน๑๙๔๒"),  # hazard 29
+        ("໔໒", "໑໙໔໒"),  # hazard 29
+        ("៤២", "១៩៤២"),  # hazard 29
+        ("၄၂", "၁၉၄၂"),  # hazard 29
+        ("二", "十二"),  # hazard 29
+        ("三十", "三十二年"),  # hazard 29
+        ("art", "p\u200eart"),  # hazard 35
+        ("art", "p" + "\u200f" * 30 + "art"),  # hazard 35
+        ("art", "p\u202eart"),  # hazard 37
+        ("42", "19\u200e42"),  # hazards 29, 35
+        ("42", "19\u061c42"),  # hazards 29, 35
+        ("42", "19\u206442"),  # hazards 29, 35
+        ("10", "10^2 m"),  # hazard 22
+        ("2", "10^2 m"),  # hazard 22
+        ("2", "10^-2 m"),  # hazard 22
+        ("-2", "10^-2 m"),  # hazard 22
+        ("x", "n^x of it"),  # hazard 22
+        ("5", "5e-3 m"),  # hazard 19
+        ("3", "5e-3 m"),  # hazard 19
+        ("3", "5E-3 m"),  # hazard 19
+        ("-3", "5e-3 m"),  # hazard 19
+        ("3", "5e+3 m"),  # hazard 19
+        ("000", "5 000 000 men"),  # hazard 30
+        ("5", "5 000 000 men"),  # hazard 30
+        ("5 000", "5 000 000 men"),  # hazard 30
+        ("000", "5\u00a0000 men"),  # hazard 30
+        ("000", "5\u2009000 men"),  # hazard 30
+        ("5", "lost -US$5 there"),  # hazard 12
+        ("$5", "lost -US$5 there"),  # hazard 12
+        ("US$5", "lost -US$5 there"),  # hazard 12
+        ("-US$5", "the post-US$5 era"),
+        ("5", "it was \u2212 5 there"),  # hazard 20
+        ("5", "\u2212 5 there"),  # hazard 20
+        ("5", "it was \u2212\u00a05 there"),  # hazard 20
+        ("$5", "it was \u2212 $5 there"),  # hazard 20
+        ("3", "3 ½ m"),  # hazard 23
+        ("½", "3 ½ m"),  # hazard 23
+        ("3", "3 1/2 m"),  # hazard 23
+        ("5", "3÷5 of it"),
+        ("5", "3\u22155 of it"),
+        ("5", "5% of it"),  # hazard 17
+        ("5", "5\u2030 of it"),  # hazard 17
+    ],
+)
+@pytest.mark.parametrize("policy", ["token", "folded"])
+def test_part_of_a_word_or_number_is_no_occurrence(answer: str, text: str, policy: Policy) -> None:
+    assert value(answer, text, policy=policy) is False
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("3", "there were 3."),
+        ("3", "there were 3, or so"),
+        ("1945", "the war of 1939-1945"),
+        ("1939", "the war of 1939\u20131945"),
+        ("1939", "the war of 1939 - 1945"),
+        ("2004", "(2004)"),
+        ("5", "it cost $5."),
+        ("$5", "it cost US$5."),
+        ("-5", "it was -5 there"),
+        (".5", "about .5 of it"),
+        ("1,042.50", "paid 1,042.50."),
+        ("10²", "10² m"),
+        ("York", "a New York-based band"),
+        ("Neill", "O'Neill"),
+        ("C++", "written in C++."),
+        ("5", "end of it.5"),
+        ("5", "so--5 of them"),
+        ("5", "f(2)-5"),
+        ("5", "x[2]-5"),
+        ("5", "{2}-5"),
+        ("5", "at 20%-5"),
+        ("5", "at 20\u00b0-5"),
+        ("5", "no. 2.-5"),
+        (".5", "end of it.5"),
+        ("-based", "a New York-based band"),
+        ("北京", "北京市"),
+        ("Paris", "在Paris。"),
+        ("2020", "2020年"),
+        ("กรุงเทพ", "ในกรุงเทพมหานคร"),
+        ("Paris", "\ufeffParis\u200b is"),
+        ("Paris", "\u2067Paris\u2069\u200f, so"),
+        ("๑๙๔๒", "ใน๑๙๔๒"),
+        ("十二", "十二月"),
+        ("四", "四川"),
+        ("1999", "in 1999 200 people"),
+        ("200", "in 1999 200 people"),
+        ("5 000 000", "5 000 000 men"),
+        ("12", "room 12 3000"),
+        ("10^2", "10^2 m"),
+        ("5e-3", "5e-3 m"),
+        ("5%", "5% of it"),
+        ("5", "5 percent"),
+        ("-US$5", "lost -US$5 there"),
+        ("5", "the post-US$5 era"),
+        ("5", "it was 10 \u2212 5 there"),
+        ("1945", "the war of 1939 \u2212 1945"),
+        ("5", "it was - 5 there"),
+        ("3 ½", "3 ½ m"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["token", "folded"])
+def test_a_whole_word_or_number_is_an_occurrence(answer: str, text: str, policy: Policy) -> None:
+    assert value(answer, text, policy=policy) is True
+    assert value(answer, text, policy="substring") is True
+
+
+@pytest.mark.parametrize("mark", [*".,/:'^\u00b7\u00f7\u066b\u066c\u2044\u2215\uff0c\uff0e"])
+def test_a_mark_that_may_join_two_digits_leaves_neither_number_standing(mark: str) -> None:  # hazard 30
+    assert value("3", f"about 3{mark}5 of it", policy="token") is False
+    assert value("5", f"about 3{mark}5 of it", policy="token") is False
+    assert value(f"3{mark}5", f"about 3{mark}5 of it", policy="token") is True
+
+
+@pytest.mark.parametrize("mark", [*";!?()|~=_ "])
+def test_no_other_mark_joins_two_digits_but_the_low_line(mark: str) -> None:
+    assert value("5", f"so 1999{mark}5 of it", policy="token") is (mark != "_")
+
+
+# The first and the last letter of each block whose writing sets no spaces.
+SPACELESS = "กຮကႎកឳ々〆ぁヿㇰㇿ㐀䶿一鿿ꧠꧾꩠꩺ豈龎ｦﾟ𛀀𛅧𠀀𪛖"
+
+
+@pytest.mark.parametrize("letter", SPACELESS)
+def test_a_word_may_end_beside_a_letter_of_a_writing_without_spaces(letter: str) -> None:
+    assert value(letter, f"a{letter}b", policy="token") is True
+    assert value("ab", f"{letter}ab{letter}", policy="token") is True
+
+
+@pytest.mark.parametrize("letter", [*"éßЖαא가ऀअᄀ"])
+def test_no_word_ends_beside_a_letter_of_another_writing(letter: str) -> None:
+    assert value("ab", f"{letter}ab", policy="token") is False
+    assert value("ab", f"ab{letter}", policy="token") is False
+
+
+def test_the_search_goes_on_behind_a_part_of_a_word() -> None:
+    assert witness_of("art", "a party for art").start == 12
+    assert witness_of("中a", "中ab中a").start == 3
+    assert witness_of("art", "a party, art and art").start == 9
+
+
+def test_an_occurrence_right_behind_a_part_of_a_character_is_found() -> None:
+    """The square of four kana ends in one that also follows it."""
+    assert value("ト", "㌀") is False
+    witness = witness_of("ト", "㌀ト")
+    assert (witness.start, witness.end) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "certified"),
+    [
+        ("a", "ab " * 66_000, False),
+        ("a", "ab " * 66_000 + "a", True),
+        ("a", "a" * 200_000, False),
+        ("a" * 1_999, "a" * 200_000, False),
+        ("1,1", "0," + "1," * 100_000, False),
+        ("f", "ﬁ " * 60_000, False),
+        ("e", "e\u0301" * 100_000, False),
+        ("5", "-$5 " * 50_000, False),
+        ("5", "5% " * 50_000, False),
+        ("1", "1\u200e1 " * 20_000, False),
+        ("二", "二" * 50_000, False),
+    ],
+)
+def test_long_evidence_is_searched_to_its_end(answer: str, text: str, certified: bool) -> None:  # hazard 45
+    assert value(answer, text) is certified
+
+
+@given(ANSWERS, DENSE)
+@example("1", "1,1 1")
+@example("a", "中a")
+def test_the_search_finds_an_occurrence_exactly_where_there_is_one(answer: str, text: str) -> None:
+    certificate = certify(answer, [Passage("", text)], "token")
+    needle = answer.strip()
+    places = [
+        at
+        for at in range(len(text))
+        if text.startswith(needle, at) and starts_token(text, at) and ends_token(text, at + len(needle))
+    ]
+    if any(map(str.isalnum, needle)):
+        assert (certificate.witness.start if certificate.witness else None) == (places[0] if places else None)

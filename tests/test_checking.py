@@ -1,0 +1,280 @@
+"""A selector is held to the laws in one line: lawful ones pass, each way of breaking a law is found and named."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any, cast
+
+import dspy
+import pytest
+from hypothesis import strategies as st
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.laws import LAWS, LawBroken
+from eldgr_dspy.programs.checking import check_scenes
+from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.scenes import Scene
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import check_selector, scripted_lm
+from eldgr_dspy.questions import Question
+from eldgr_dspy.signatures import JudgeCandidates
+from tests.selecting import CONTESTED, Returns, example_of, repair, right, saying, verdict
+
+SAME = "sync_equals_async_equals_batch_equals_replay"
+TEXT = "no_lm_text_breaks_a_law"
+
+# -- lawful selectors -------------------------------------------------------------------------------------------------
+
+
+class Best(dspy.Signature):
+    """Name the best candidate."""
+
+    question: str = dspy.InputField()
+    evidence: list[str] = dspy.InputField()
+    candidates: list[str] = dspy.InputField()
+    sure: bool = dspy.OutputField()
+    why: str = dspy.OutputField()
+    best: int = dspy.OutputField()
+
+
+class ByBest(dspy.Module):
+    """A judge with a signature of its own, that holds an LM of its own in a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.predict = dspy.Predict(Best)
+        self.lms = [unreachable()]
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        with dspy.context(lm=self.lms[0]):
+            return dspy.Prediction(preferred=self.predict(**inputs).best)
+
+
+def unreachable() -> Any:
+    return scripted_lm([])  # any request to it is one too many
+
+
+def with_judge(judge: dspy.Module) -> Selector:
+    select = Selector()
+    select.judge = judge
+    return select
+
+
+def bound() -> Selector:
+    select = Selector(certificate="token", answer_field="reply")
+    select.set_lm(unreachable())
+    return select
+
+
+def compiled() -> Selector:
+    optimizer = dspy.BootstrapFewShot(metric=right, max_bootstrapped_demos=1, max_labeled_demos=1)
+    with dspy.context(lm=saying(verdict(2), repair("Doha"))):
+        select: Selector = optimizer.compile(Selector(consult="always"), trainset=[example_of(CONTESTED, gold="Doha")])
+    return select
+
+
+LAWFUL: dict[str, Callable[[], Selector]] = {
+    "plain": Selector,
+    "arithmetic": lambda: Selector(task="arithmetic", homogeneous="repair", derivation="stated"),
+    "strict about replies": lambda: Selector(on_error="raise", preference="stratum"),
+    "with LMs and a field of its own": bound,
+    "compiled": compiled,
+    "with a chain of thought": lambda: with_judge(dspy.ChainOfThought(JudgeCandidates)),
+    "with a judge of its own": lambda: with_judge(ByBest()),
+    "with a judge that is none": lambda: with_judge(Returns({"preferred": True, "assessments": float("nan")})),
+    "without an LM": embedded_selector,
+}
+
+
+@pytest.mark.law(SAME, "property")
+@pytest.mark.law(TEXT, "property")
+@pytest.mark.parametrize("make", LAWFUL.values(), ids=LAWFUL)
+def test_a_lawful_selector_passes_and_each_law_is_counted(make: Callable[[], Selector]) -> None:
+    tried = check_selector(make(), max_examples=20)
+    assert list(tried) == [*(law.name for law in LAWS if law.number <= 8), SAME, TEXT]
+    assert tried[SAME] == tried[TEXT] >= 40
+    assert tried["default_is_consensus"] > 0
+
+
+@pytest.mark.law(SAME, "property")
+@pytest.mark.law(TEXT, "property")
+@pytest.mark.slow
+def test_each_law_of_retrieval_has_something_to_say_of_some_decision() -> None:
+    assert min(check_selector(Selector(), max_examples=100).values()) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adapter", [dspy.ChatAdapter(), dspy.JSONAdapter()])
+def test_the_adapter_of_the_context_reads_the_replies(adapter: Any) -> None:
+    with dspy.context(adapter=adapter):
+        assert check_selector(Selector(), max_examples=20)["override_needs_a_certificate"] > 0
+
+
+def test_questions_of_one_s_own_may_be_asked() -> None:
+    asked = st.just(Question("Where?", "retrieval", ("Dubai", "Doha")))
+    tried = check_selector(Selector(), asked=asked, max_examples=5)
+    assert tried["override_needs_a_certificate"] == 0  # there is no evidence
+
+
+def test_the_selector_and_its_lms_are_left_alone() -> None:
+    """LMs that may not be asked, in a predictor and in the settings; and the state as it was."""
+    select, lm = with_judge(dspy.ChainOfThought(JudgeCandidates)), unreachable()
+    before = select.dump_state()
+    select.set_lm(lm)
+    with dspy.context(lm=lm):
+        check_selector(select, max_examples=10)
+    assert (lm.requests, lm.history, select.history, select.get_lm()) == ([], [], [], lm)
+    cast("Any", select).set_lm(None)
+    assert select.dump_state() == before
+
+
+@pytest.mark.parametrize(
+    ("given", "max_examples", "message"),
+    [
+        (Selector, None, r"^selector=<class .*Selector'> is not a Selector; make one with Selector\(\.\.\.\) and give"),
+        ("eldgr", None, r"^selector='eldgr' is not a Selector; make one with Selector\(\.\.\.\) and give that\.$"),
+        (Selector(), 0, r"^max_examples=0 tries nothing; expected a whole number from 1\.$"),
+    ],
+    ids=["class", "text", "none"],
+)
+def test_what_cannot_be_checked_is_told_in_a_sentence(given: Any, max_examples: int | None, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        check_selector(given, max_examples=max_examples)
+
+
+def test_it_may_be_called_within_a_loop() -> None:
+    async def within() -> None:
+        check_selector(Selector(), max_examples=2)
+
+    asyncio.run(within())
+
+
+def test_the_scripted_lm_does_not_load_hypothesis() -> None:
+    code = "import sys; import eldgr_dspy.programs.testing; assert 'hypothesis' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_where_hypothesis_is_missing_it_says_what_to_install() -> None:
+    code = "import sys; sys.modules['hypothesis'] = None; from eldgr_dspy.programs.testing import check_selector"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert "run `pip install 'eldgr_dspy[testing]'`" in done.stderr
+
+
+# -- selectors that break a law ---------------------------------------------------------------------------------------
+
+
+class Changed(Selector):
+    """A selector that does something to what would have shipped."""
+
+    def change(self, pred: Any) -> Any:
+        return pred
+
+    def forward(self, *args: Any, **inputs: Any) -> Any:
+        return self.change(super().forward(*args, **inputs))
+
+    async def aforward(self, *args: Any, **inputs: Any) -> Any:
+        return self.change(await super().aforward(*args, **inputs))
+
+
+class Trusting(Changed):
+    """Ships what the judge prefers."""
+
+    def forward(self, *args: Any, **inputs: Any) -> Any:
+        pred = super().forward(*args, **inputs)
+        if pred.preference is not None:
+            pred.answer, pred.branch = inputs["candidates"][pred.preference]["answer"], "judge"
+        return pred
+
+
+class Repairing(Changed):
+    """Ships a certified preference as if it were a repair."""
+
+    def change(self, pred: Any) -> Any:
+        pred.branch = "repair" if pred.branch == "judge" else pred.branch
+        return pred
+
+
+class Inventive(Changed):
+    """Ships what nobody said."""
+
+    def change(self, pred: Any) -> Any:
+        pred.answer = "Atlantis" if pred.branch == "consensus" else pred.answer
+        return pred
+
+
+class Curious(Changed):
+    """Says that it asked where nothing could change."""
+
+    def change(self, pred: Any) -> Any:
+        pred.consulted = ["judge"]
+        return pred
+
+
+class Remembering(Changed):
+    """Keeps the first decision that it makes, and ships it ever after."""
+
+    first: Any = None
+
+    def change(self, pred: Any) -> Any:
+        self.first = self.first or pred
+        return self.first
+
+
+class Hasty(Selector):
+    """Asks nobody when awaited."""
+
+    async def aforward(self, *args: Any, **inputs: Any) -> Any:
+        pred = self.forward(*args, **inputs)
+        pred.update(answer=pred.consensus, branch="consensus")
+        return pred
+
+
+class Unranked(Changed):
+    """Lawful in what ships, and not the rule's account of it."""
+
+    def change(self, pred: Any) -> Any:
+        pred.ranking = pred.ranking[::-1]
+        return pred
+
+
+OF_A_DECISION = {law.name for law in LAWS if law.number <= 8}
+BROKEN: dict[str, tuple[Callable[[], Selector], set[str]]] = {
+    "trusting": (Trusting, OF_A_DECISION),
+    "repairing": (Repairing, {"certified_preference_outranks_repair", "answer_is_consensus_preference_or_repair"}),
+    "inventive": (Inventive, OF_A_DECISION),
+    "curious": (Curious, {"certified_consensus_is_final", "inapplicable_consensus_is_final", SAME}),
+    "remembering": (Remembering, OF_A_DECISION | {SAME}),
+    "hasty": (Hasty, {SAME}),
+    "unranked": (Unranked, {SAME}),
+    "with a bug": (lambda: with_judge(Returns(KeyError("a bug"))), {TEXT}),
+    "that times out": (lambda: with_judge(Returns(TimeoutError("late"))), {TEXT}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("make", "laws"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_law_is_named_with_the_least_that_breaks_it(make: Callable[[], Selector], laws: set[str]) -> None:
+    with pytest.raises(LawBroken) as caught:
+        check_selector(make(), max_examples=100)
+    assert caught.value.law.name in laws
+    assert len(str(caught.value)) < 2_000
+    for heading in ("question", "candidates", "consensus", "shipped", "demanded"):
+        assert f"\n  {heading}" in str(caught.value)
+
+
+def test_a_role_that_answers_one_request_in_two_ways_breaks_a_law() -> None:
+    class Wavering(dspy.Module):
+        times = 0
+
+        def forward(self, candidates: list[str], **_: Any) -> dspy.Prediction:
+            type(self).times += 1
+            return dspy.Prediction(preferred=self.times % len(candidates))
+
+    with pytest.raises(LawBroken):
+        check_selector(with_judge(Wavering()), max_examples=50)
+
+
+def test_one_scene_is_enough() -> None:
+    scene = Scene(Question("Where?", "retrieval", ("Dubai", "Dubai", "Doha")), {"judge": verdict(2), "repairer": ""})
+    assert check_scenes(Selector(), [scene])[SAME] == 1

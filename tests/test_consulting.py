@@ -1,0 +1,352 @@
+"""A role is asked once: a reply that cannot be read is an abstention, a failed call is a failure, a bug is a bug."""
+
+import asyncio
+import json
+import math
+import re
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dspy
+import pytest
+from dspy import lm15
+from dspy.utils import BaseCallback
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.consulting import FAILURES, FATAL, FlawedReplyError, Said, aask, ask, awaitable, is_fatal
+from eldgr_dspy.programs.engines.strict import STRICT
+from eldgr_dspy.programs.judges import PairwiseJudge, SwapConsistent
+from eldgr_dspy.programs.roles import Judge, Repairer
+from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
+from eldgr_dspy.signatures import DeriveAnswer, RepairAnswer
+from tests.lm_server import Answer, serving
+
+REPAIR = {"repair_passage": 0, "repaired_answer": "Doha"}
+INPUTS = {"question": "q", "evidence": ["Doha is the capital."]}
+SLOPPY = f"Sure! {json.dumps(REPAIR)}"
+
+
+def aask_now(module: Any, inputs: Mapping[str, object]) -> Said:
+    return asyncio.run(aask(module, inputs))
+
+
+each_way = pytest.mark.parametrize("consult", [ask, aask_now], ids=["sync", "async"])
+Consult = Callable[[Any, Mapping[str, object]], Said]
+
+
+class Does(dspy.Module):
+    """A role module, sync only, that returns or raises what it is given."""
+
+    def __init__(self, outcome: Any) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+    def forward(self, **inputs: Any) -> Any:
+        if isinstance(self.outcome, Exception):
+            raise self.outcome
+        return self.outcome(**inputs) if callable(self.outcome) else self.outcome
+
+
+@each_way
+def test_a_role_s_fields_are_its_content(consult: Consult) -> None:
+    with dspy.context(lm=scripted_lm([REPAIR])):
+        assert consult(Repairer(), INPUTS) == Said(REPAIR)
+
+
+@each_way
+def test_content_is_plain_json_whatever_a_module_returns(consult: Consult) -> None:
+    """It is journaled as it is. What JSON has no word for becomes text, which no role may return in its place."""
+    odd = {"scores": (1, math.nan, -math.inf), "nested": {1: {"a"}}, "n": 10**400, "blob": b"x", "none": None}
+    said = consult(Does(dspy.Prediction(odd)), INPUTS)
+    plain = {"scores": [1, "nan", "-inf"], "nested": {"1": "{'a'}"}, "n": 10**400, "blob": "b'x'", "none": None}
+    assert said == Said(plain)
+    assert json.loads(json.dumps(said.content, allow_nan=False)) == plain
+
+
+@each_way
+def test_typed_fields_become_objects(consult: Consult) -> None:
+    """A `dspy.Predict` put in a role's place returns pydantic models."""
+    step = {"expression": "3*12", "value": "36"}
+    reply = {"derivation_steps": [step], "derived_answer": "36", "consistency_check": "36/12 = 3"}
+    with dspy.context(lm=scripted_lm([reply])):
+        assert consult(dspy.Predict(DeriveAnswer), {"question": "q"}) == Said(reply)
+
+
+@each_way
+def test_a_module_may_return_a_mapping(consult: Consult) -> None:
+    assert consult(Does(REPAIR), INPUTS) == Said(REPAIR)
+
+
+@each_way
+@pytest.mark.parametrize("returned", [None, "Doha", ["Doha"], 7])
+def test_a_module_that_returns_no_fields_is_named(consult: Consult, returned: Any) -> None:
+    expected = f"The role module Does returned {returned!r} ({type(returned).__name__}); expected a dspy.Prediction"
+    with pytest.raises(ArgumentError, match=re.escape(expected)):
+        consult(Does(returned), INPUTS)
+
+
+@each_way
+def test_a_reply_that_cannot_be_read_is_an_abstention_with_its_reason(consult: Consult) -> None:
+    lm = scripted_lm(["I don't know."])
+    with dspy.context(lm=lm):
+        said = consult(Repairer(), INPUTS)
+    reason = "unparsable: The reply is not exactly one JSON object: Expecting value at character 0."
+    assert said.content == {"abstained": reason}
+    assert isinstance(said.error, dspy.AdapterParseError)
+    assert len(lm.requests) == 1
+
+
+@each_way
+def test_any_module_in_a_role_is_read_strictly(consult: Consult) -> None:
+    """The driver opens the strict adapter, so a module that knows nothing of it is read by it too."""
+    with dspy.context(lm=scripted_lm(lambda _: SLOPPY)):
+        for module in (dspy.Predict(RepairAnswer), Does(dspy.Predict(RepairAnswer))):
+            assert isinstance(consult(module, INPUTS).error, dspy.AdapterParseError)
+
+
+@each_way
+def test_the_user_s_own_adapter_is_kept(consult: Consult) -> None:
+    with dspy.context(lm=scripted_lm(lambda _: SLOPPY), adapter=dspy.JSONAdapter()):
+        for module in (Repairer(), dspy.Predict(RepairAnswer), Does(dspy.Predict(RepairAnswer))):
+            assert consult(module, INPUTS) == Said(REPAIR)
+
+
+@pytest.mark.parametrize("adapter", [None, dspy.JSONAdapter()], ids=["strict", "the user's"])
+def test_asking_leaves_no_setting_behind(adapter: Any) -> None:
+    with dspy.context(lm=scripted_lm(lambda _: "?"), adapter=adapter):
+        before = (dspy.settings.adapter, dspy.settings.callbacks)
+        for consult in (ask, aask_now):
+            consult(Repairer(), INPUTS)
+            with pytest.raises(KeyError):
+                consult(Does(KeyError("a bug")), INPUTS)
+        assert (dspy.settings.adapter, dspy.settings.callbacks) == before
+
+
+def test_a_role_sees_the_strict_adapter_also_in_a_thread() -> None:
+    seen: list[Any] = []
+
+    def look(**_: Any) -> dict[str, str]:
+        seen.append(dspy.settings.adapter)
+        return {"abstained": "looked"}
+
+    assert ask(Does(look), INPUTS) == aask_now(Does(look), INPUTS) == Said({"abstained": "looked"})
+    assert seen == [STRICT, STRICT]
+
+
+@each_way
+@pytest.mark.parametrize("adapter", [None, dspy.ChatAdapter()], ids=["strict", "the user's"])
+@pytest.mark.parametrize(
+    "error", [ConnectionError("refused"), TimeoutError("late"), KeyError("bug"), ValueError("bug")]
+)
+def test_what_a_module_raises_is_raised(consult: Consult, adapter: Any, error: Exception) -> None:
+    with dspy.context(adapter=adapter), pytest.raises(type(error)) as caught:
+        consult(Does(error), INPUTS)
+    assert caught.value is error
+
+
+@each_way
+@pytest.mark.parametrize("adapter", [None, dspy.ChatAdapter()], ids=["strict", "the user's"])
+def test_a_call_that_did_not_come_through_is_no_abstention(consult: Consult, adapter: Any) -> None:
+    failing = scripted_lm(lambda _: lm15.AuthError("no such key"))
+    with dspy.context(lm=failing, adapter=adapter), pytest.raises(dspy.LMAuthError):
+        consult(Repairer(), INPUTS)
+
+
+def test_every_fatal_failure_is_a_failure() -> None:
+    assert all(issubclass(kind, FAILURES) for kind in FATAL)
+    assert not issubclass(dspy.AdapterParseError, FAILURES)
+
+
+@each_way
+@pytest.mark.parametrize(("status", "fatal"), [(401, True), (404, True), (400, False), (422, False)])
+def test_an_unknown_model_or_address_is_fatal(consult: Consult, status: int, fatal: bool) -> None:  # hazard 80
+    """A server tells both by 404. A refused request may be about one question alone, such as a prompt too long."""
+    with serving(lambda _: Answer(status=status)) as server:
+        lm = dspy.LM("openai/gpt-4o-mini", api_base=server.address, api_key="k", cache=False, num_retries=0)
+        with dspy.context(lm=lm), pytest.raises(FAILURES) as caught:
+            consult(Repairer(), INPUTS)
+    assert is_fatal(caught.value) is fatal
+
+
+@pytest.mark.parametrize("model", ["nosuchprovider/x", "bogus"])
+def test_an_unknown_provider_is_fatal(model: str) -> None:
+    with dspy.context(lm=dspy.LM(model, cache=False, num_retries=0)), pytest.raises(FAILURES) as caught:
+        ask(Repairer(), INPUTS)
+    assert is_fatal(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "fatal"),
+    [
+        (dspy.LMUnsupportedModelError("no such model"), True),
+        (dspy.LMProviderError("no such model", status=404), True),
+        (dspy.LMServerError("away", status=503), False),
+        (dspy.LMTransportError("reset"), False),
+        (ConnectionError("refused"), False),
+    ],
+)
+def test_what_may_come_through_another_time_is_not_fatal(error: Exception, fatal: bool) -> None:
+    assert is_fatal(error) is fatal
+
+
+ADAPTERS = [dspy.JSONAdapter(), dspy.ChatAdapter(), dspy.XMLAdapter()]
+
+
+@each_way
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
+@pytest.mark.parametrize("reply", ["[" * 100_000, '{"a":' * 100_000], ids=["arrays", "objects"])
+def test_an_error_in_the_user_s_adapter_over_a_reply_is_a_parse_error(
+    consult: Consult, adapter: Any, reply: str
+) -> None:  # hazard 63
+    """DSPy's adapters raise RecursionError here, and an LM that repeats itself writes just this."""
+    with dspy.context(lm=scripted_lm(lambda _: reply), adapter=adapter):
+        said = consult(Repairer(), INPUTS)
+    assert said.content["abstained"].startswith("unparsable: RecursionError: maximum recursion depth exceeded")
+    error: Any = said.error
+    assert isinstance(said.error, dspy.AdapterParseError)
+    assert error.signature.output_fields.keys() == REPAIR.keys()
+    assert error.lm_response == reply
+
+
+@each_way
+def test_a_parse_error_that_a_module_mends_itself_is_not_held_against_it(consult: Consult) -> None:
+    def second_try(**inputs: Any) -> dspy.Prediction:
+        try:
+            return dspy.Predict(RepairAnswer)(**inputs)
+        except dspy.AdapterParseError:
+            return dspy.Predict(RepairAnswer)(**inputs)
+
+    for adapter in (None, dspy.JSONAdapter()):
+        with dspy.context(lm=scripted_lm(["?", json.dumps(REPAIR)]), adapter=adapter):
+            assert consult(Does(second_try), INPUTS) == Said(REPAIR)
+
+
+class Parsed(BaseCallback):
+    def __init__(self) -> None:
+        self.outputs: list[Any] = []
+
+    def on_adapter_parse_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        self.outputs.append(outputs)
+
+
+@each_way
+@pytest.mark.parametrize("adapter", [None, dspy.JSONAdapter()], ids=["strict", "the user's"])
+def test_the_user_s_callbacks_are_kept(consult: Consult, adapter: Any) -> None:
+    parsed = Parsed()
+    with dspy.context(lm=scripted_lm([REPAIR]), adapter=adapter, callbacks=[parsed]):
+        consult(Repairer(), INPUTS)
+    assert parsed.outputs == [REPAIR]
+
+
+# -- replies that came through and are none --
+
+CUT = Line(REPAIR, cut=True)
+CUT_OFF = "cut off: the LM reached its limit of output tokens; give it a larger max_tokens"
+
+
+@each_way
+@pytest.mark.parametrize("adapter", [None, *ADAPTERS[:1]], ids=["strict", "the user's"])
+@pytest.mark.parametrize("text", [REPAIR, "half of", '{"repair_passage": 0'], ids=["whole", "prose", "half"])
+def test_a_reply_that_was_cut_is_none_even_if_it_is_whole(consult: Consult, adapter: Any, text: Any) -> None:
+    with dspy.context(lm=scripted_lm([Line(text, cut=True)]), adapter=adapter):
+        said = consult(Repairer(), INPUTS)
+    assert said.content["abstained"] == CUT_OFF
+    assert isinstance(said.error, FlawedReplyError) and str(said.error) == f"The LM's reply is none: {CUT_OFF}."
+
+
+@each_way
+def test_a_cut_reply_of_the_cache_is_none_too(consult: Consult) -> None:
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+    with dspy.context(lm=scripted_lm(lambda _: CUT, cache=True)):
+        assert [consult(Repairer(), INPUTS).content["abstained"] for _ in range(2)] == [CUT_OFF] * 2
+
+
+@each_way
+def test_the_last_reply_counts_whatever_was_cut_before(consult: Consult) -> None:
+    def twice(**inputs: Any) -> dspy.Prediction:
+        dspy.Predict(RepairAnswer)(**inputs)
+        return dspy.Predict(RepairAnswer)(**inputs)
+
+    for script, flawed in (([CUT, REPAIR], False), ([REPAIR, CUT], True)):
+        with dspy.context(lm=scripted_lm(script)):
+            assert ("abstained" in consult(Does(twice), INPUTS).content) is flawed
+
+
+@each_way
+def test_a_cut_reply_of_one_consultation_is_not_held_against_another(consult: Consult) -> None:
+    """One LM answers both at once, so that its own history would say nothing of whose reply was the last."""
+    both_asked = threading.Barrier(2, timeout=30)
+
+    def reply(request: Any) -> Any:
+        both_asked.wait()
+        return CUT if "zebra" in text_of(request) else REPAIR
+
+    with dspy.context(lm=scripted_lm(reply)):
+        asked = dspy.Parallel(num_threads=2, disable_progress_bar=True)
+        said: Any = asked(
+            [
+                (lambda question: consult(Repairer(), {**INPUTS, "question": question}), {"question": one})
+                for one in ("zebra", "yak")
+            ]
+        )
+    assert ["abstained" in one.content for one in said] == [True, False]
+
+
+@each_way
+@pytest.mark.parametrize("own", [True, False], ids=["the LM's", "the call's"])
+def test_as_many_answers_as_were_asked_for_are_not_several(consult: Consult, own: bool) -> None:
+    twice: dict[str, Any] = {"n": 2}
+    lm = scripted_lm(lambda _: REPAIR, temperature=1.0, **(twice if own else {}))
+    with dspy.context(lm=lm):
+        assert consult(dspy.Predict(RepairAnswer, **({} if own else twice)), INPUTS).error is None
+    assert len(lm.requests) == 2
+
+
+@each_way
+def test_a_judge_of_several_calls_is_flawed_where_one_is_that_it_needs(consult: Consult) -> None:
+    judged = {"judge_rationale": "", "assessments": [], "preferred": 0}
+    inputs = {**INPUTS, "candidates": ["Doha", "Doha."]}
+    for script in ([Line(judged, cut=True), judged], [judged, Line(judged, cut=True)]):
+        with dspy.context(lm=scripted_lm(script)):
+            assert consult(SwapConsistent(Judge()), inputs).content["abstained"] == CUT_OFF
+
+
+@each_way
+def test_a_cut_comparison_is_undecided_and_the_knockout_goes_on(consult: Consult) -> None:
+    won = {"comparison_rationale": "", "better": 0}
+    inputs = {**INPUTS, "candidates": ["Doha", "Lusail", "Dubai"]}
+    for script, decided in (([Line(won, cut=True), won], True), ([won, Line(won, cut=True)], False)):
+        with dspy.context(lm=scripted_lm(script)):
+            said = consult(PairwiseJudge(), inputs)
+        assert ("abstained" not in said.content) is decided
+        assert decided or said.content["abstained"] == f"the final is undecided: {CUT_OFF}"
+
+
+async def anything(**inputs: Any) -> str:
+    return f"async {sorted(inputs)}"
+
+
+def something(**inputs: Any) -> str:
+    return f"sync {sorted(inputs)}"
+
+
+def test_a_program_is_awaited_as_it_can_be() -> None:
+    async def both() -> list[str]:
+        return [await awaitable(program)(question="q") for program in (anything, something)]
+
+    assert asyncio.run(both()) == ["async ['question']", "sync ['question']"]
+
+
+def test_modules_without_async_are_asked_beside_each_other() -> None:
+    """Each waits for the other, which would never come if one of them held up the event loop."""
+    both_there = threading.Barrier(2, timeout=30)
+
+    def meet(**_: Any) -> dict[str, str]:
+        both_there.wait()
+        return {"abstained": "met"}
+
+    async def ask_both() -> list[Said]:
+        return list(await asyncio.gather(aask(Does(meet), INPUTS), aask(Does(meet), INPUTS)))
+
+    assert asyncio.run(ask_both()) == [Said({"abstained": "met"})] * 2

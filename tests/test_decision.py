@@ -1,0 +1,240 @@
+"""The rules decide as Eq. 3 and Eq. 4 say, ask only what matters, and are one screen of text."""
+
+import asyncio
+import itertools
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.decision import (
+    Choice,
+    Decision,
+    Rule,
+    adrive,
+    always,
+    decide,
+    drive,
+    evidence_locked,
+    first_candidate,
+    majority_vote,
+    scalar_judge,
+)
+from eldgr_dspy.words import Role
+
+MARKS: Sequence[bool | None] = (True, False, None)
+
+
+@dataclass
+class Table:
+    """A case over opaque answers: who is in whose class and who is certified is said outright."""
+
+    m: Any
+    marks: dict[Any, bool | None]
+    classes: dict[Any, Any]
+    pool: tuple[Any, ...] = ()
+    task: Any = "retrieval"
+    repairable: bool = True
+
+    @property
+    def first(self) -> Any:
+        return self.pool[0]
+
+    @property
+    def consensus(self) -> Any:
+        return self.m
+
+    @property
+    def contested(self) -> bool:
+        return len({self.classes[one] for one in self.pool}) > 1
+
+    def same(self, one: Any, other: Any) -> bool:
+        return bool(self.classes[one] == self.classes[other])
+
+    def certified(self, answer: Any) -> bool | None:
+        return self.marks[answer]
+
+    def rival(self) -> bool:
+        return any(self.marks[one] is True and not self.same(one, self.m) for one in self.pool)
+
+    def preferred(self, reply: Any) -> Any:
+        return reply
+
+    stated = repaired = derived = preferred
+
+
+def eq3(m: bool | None, s: bool | None, r: bool | None) -> str:
+    """Eq. 3 with the third value, written down once more from the paper: s and r are None for a silent role as well."""
+    if m is not False:
+        return "consensus"
+    if s is True:
+        return "judge"
+    return "repair" if r is True else "consensus"
+
+
+def asked_by(rule: Rule, case: Table, replies: Mapping[Role, Any]) -> tuple[Choice, list[Role]]:
+    asked: list[Role] = []
+
+    def ask(role: Role) -> Any:
+        asked.append(role)
+        return replies[role]
+
+    return drive(rule(case), ask), asked
+
+
+@pytest.mark.parametrize(("m", "s", "r"), list(itertools.product(MARKS, repeat=3)))
+@pytest.mark.parametrize("silent", [(), ("judge",), ("repairer",), ("judge", "repairer")])
+def test_the_lazy_rule_the_full_rule_and_the_table_agree_with_eq_3(
+    m: bool | None, s: bool | None, r: bool | None, silent: tuple[Role, ...]
+) -> None:
+    marks = {"m": m, "s": s, "r": r}
+    case = Table("m", marks, {"m": 1, "s": 2, "r": 3}, ("m", "s"))
+    replies: dict[Role, Any] = {"judge": "s", "repairer": "r"}
+    replies.update(dict.fromkeys(silent))
+    expected = eq3(m, None if "judge" in silent else s, None if "repairer" in silent else r)
+    table = decide("m", replies["judge"], replies["repairer"], marks.__getitem__)
+    lazy, asked = asked_by(evidence_locked, case, replies)
+    full, every = asked_by(
+        always(evidence_locked, lambda one: ("judge", "repairer") if one is case else ()), case, replies
+    )
+    assert (table.branch, table.answer) == tuple(lazy) == tuple(full)
+    assert lazy.branch == expected
+    assert every == ["judge", "repairer"]
+    assert "judge" not in asked or (m is False and s is True)
+    assert "repairer" not in asked or (m is False and lazy.branch != "judge")
+
+
+@pytest.mark.parametrize("marks", list(itertools.product(MARKS, repeat=2)))
+def test_an_answer_of_consensus_own_class_never_overrides(marks: tuple[bool | None, bool | None]) -> None:
+    """Not even if its own spelling were certified and consensus's were not."""
+    case = Table("m", {"m": False, "s": marks[0], "r": marks[1]}, {"m": 1, "s": 1, "r": 1}, ("m", "s"))
+    choice, _ = asked_by(evidence_locked, case, {"judge": "s", "repairer": "r"})
+    assert choice == ("consensus", "m")
+
+
+def test_the_first_candidate_and_the_majority_ask_nobody() -> None:
+    case = Table("m", {}, {"m": 1, "s": 2}, ("s", "m", "m"))
+    assert asked_by(first_candidate, case, {}) == (Choice("first", "s"), [])
+    assert asked_by(majority_vote, case, {}) == (Choice("consensus", "m"), [])
+
+
+@pytest.mark.parametrize(
+    ("preference", "expected"),
+    [("s", Choice("judge", "s")), ("M", Choice("consensus", "m")), (None, Choice("consensus", "m"))],
+)
+def test_the_scalar_judge_ships_the_preference_of_another_class_whatever_is_certified(
+    preference: str | None, expected: Choice
+) -> None:
+    case = Table("m", {"m": True, "s": False}, {"m": 1, "M": 1, "s": 2}, ("m", "M", "s"))
+    assert asked_by(scalar_judge, case, {"judge": preference}) == (expected, ["judge"])
+
+
+def test_a_pool_of_one_class_ships_consensus_under_the_scalar_judge() -> None:
+    assert asked_by(scalar_judge, Table("m", {}, {"m": 1}, ("m", "m")), {}) == (Choice("consensus", "m"), [])
+
+
+def test_a_homogeneous_pool_asks_no_judge_under_any_rule() -> None:
+    case = Table("m", {"m": False, "r": True}, {"m": 1, "r": 2}, ("m", "m"))
+    assert asked_by(scalar_judge, case, {})[1] == []
+    assert asked_by(evidence_locked, case, {"repairer": "r"}) == (("repair", "r"), ["repairer"])
+
+
+def test_a_pool_that_may_not_be_repaired_asks_nobody() -> None:
+    case = Table("m", {"m": False}, {"m": 1}, ("m",), repairable=False)
+    assert asked_by(evidence_locked, case, {}) == (("consensus", "m"), [])
+    case.task = "arithmetic"
+    assert asked_by(evidence_locked, case, {}) == (("consensus", "m"), [])
+
+
+@pytest.mark.parametrize(
+    ("derived", "expected"), [("r", ("repair", "r")), ("s", ("consensus", "m")), (None, ("consensus", "m"))]
+)
+def test_arithmetic_asks_the_deriver_alone(derived: str | None, expected: tuple[str, str]) -> None:
+    case = Table("m", {"m": True}, {"m": 1, "s": 1, "r": 2}, ("m", "r"), task="arithmetic")
+    assert asked_by(evidence_locked, case, {"deriver": derived}) == (expected, ["deriver"])
+
+
+@pytest.mark.parametrize("consensus", [None, ""])
+def test_an_empty_answer_is_uncertified_and_never_asked_about(consensus: str | None) -> None:
+    asked: list[str] = []
+
+    def certified(answer: str) -> bool:
+        asked.append(answer)
+        return True
+
+    assert decide(consensus, None, "r", certified).branch == "repair"
+    assert asked == ["r"]
+
+
+@pytest.mark.parametrize(
+    ("marks", "answer", "branch", "reason"),
+    [
+        ((True, True, True), "m", "consensus", "consensus_certified"),
+        ((None, True, True), "m", "consensus", "consensus_inapplicable"),
+        ((False, True, True), "s", "judge", "preference_certified"),
+        ((False, True, False), "s", "judge", "preference_certified"),
+        ((False, False, True), "r", "repair", "repair_certified"),
+        ((False, None, True), "r", "repair", "repair_certified"),
+        ((False, None, None), "m", "consensus", "default"),
+    ],
+)
+def test_decide_says_what_ships_whether_it_is_certified_and_why(
+    marks: tuple[bool | None, ...], answer: str, branch: Any, reason: str
+) -> None:
+    mark = dict(zip("msr", marks, strict=True))
+    expected = Decision(answer, branch, reason, mark[answer], consensus="m", repair="r")
+    assert decide("m", "s", "r", mark.__getitem__) == expected
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_where_nobody_has_an_answer_nothing_ships_and_nothing_is_certified(nothing: str | None) -> None:
+    expected = Decision(nothing, "consensus", "no_answers", certified=False, consensus=nothing, repair=nothing)
+    assert decide(nothing, nothing, nothing, lambda _: True) == expected
+
+
+def mark_of(answer: str) -> bool | None:
+    """The shape of a certificate."""
+
+
+@given(
+    st.text(),
+    st.text() | st.none(),
+    st.text() | st.none(),
+    st.functions(like=mark_of, returns=st.sampled_from(MARKS), pure=True),
+)
+def test_an_override_is_always_certified(m: str, s: str | None, r: str | None, certified: Any) -> None:
+    found = decide(m, s, r, certified)
+    assert isinstance(found, Decision)
+    assert found.answer in (m, s, r)
+    if found.branch != "consensus":
+        assert certified(found.answer) is True
+        assert not m or certified(m) is False
+
+
+def raise_stop(role: Role) -> Any:
+    raise StopIteration
+
+
+def test_what_a_role_raises_is_raised_by_the_driver_even_a_stop_iteration() -> None:
+    case = Table("m", {"m": False, "s": True}, {"m": 1, "s": 2}, ("m", "s"))
+    with pytest.raises(StopIteration):
+        drive(evidence_locked(case), raise_stop)
+
+
+def two_questions() -> Generator[str, int, tuple[int, int]]:
+    """Something that asks twice, for whom the order matters."""
+    first = yield "first"
+    second = yield "second"
+    return first, second
+
+
+async def length(question: str) -> int:
+    return len(question)
+
+
+def test_the_drivers_send_each_reply_back_and_return_what_the_asker_returns() -> None:
+    assert drive(two_questions(), len) == (5, 6)
+    assert asyncio.run(adrive(two_questions(), length)) == (5, 6)

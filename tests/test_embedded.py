@@ -1,0 +1,159 @@
+"""The embedded roles have the faces of the LM-backed ones, ask no LM, and return what the core accepts."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.answers import answer_class, exact_match, numeric_equal
+from eldgr_dspy.certificates import Passage, certify
+from eldgr_dspy.consultations import Abstention, Repair, Verdict, show_candidate, show_passage
+from eldgr_dspy.pools import Row, open_pool
+from eldgr_dspy.programs.embedded import ExtractiveRepairer, LexicalJudge, SilentDeriver
+from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
+from eldgr_dspy.replies import read_reply
+
+QUESTION = "Which stadium hosted the 1998 final?"
+EVIDENCE = [
+    show_passage("Stade de France", "It hosted the 1998 final."),
+    show_passage("Wembley", "It was rebuilt in 2007."),
+]
+ASPECTS = {"logic", "fact", "epist", "info", "triang", "adv", "min", "scalar"}
+
+texts = st.text(alphabet=st.characters(), max_size=40)
+
+
+def shown(row: Row) -> tuple[list[str], list[str]]:
+    evidence = [show_passage(passage.title, passage.text) for passage in row.evidence]
+    return evidence, [show_candidate(candidate.text, candidate.answer) for candidate in row.candidates]
+
+
+@pytest.mark.parametrize(
+    ("embedded", "backed"), [(LexicalJudge, Judge), (ExtractiveRepairer, Repairer), (SilentDeriver, Deriver)]
+)
+def test_an_embedded_role_takes_what_its_lm_backed_twin_takes(
+    embedded: Callable[[], Any], backed: Callable[[], Any]
+) -> None:
+    for method in ("forward", "aforward"):
+        taken = [inspect.signature(getattr(make(), method)) for make in (embedded, backed)]
+        assert taken[0] == taken[1]
+
+
+answers = texts.filter(lambda text: answer_class(text, "retrieval") is not None)  # "\x1b" shows nothing
+
+
+@given(texts, st.lists(texts, max_size=3), st.lists(answers, min_size=1, max_size=4))
+def test_the_core_accepts_every_verdict_of_the_judge(question: str, evidence: list[str], candidates: list[str]) -> None:
+    found = LexicalJudge()(question=question, evidence=evidence, candidates=candidates)
+    reply = read_reply("judge", found.toDict(), candidates, len(evidence))
+    if isinstance(reply, Verdict):
+        assert reply.scores is not None
+        assert reply.preferred == reply.scores.index(max(reply.scores))
+    else:
+        assert reply == Abstention("there is no evidence, and no candidate states an equation")
+
+
+def test_the_judge_prefers_the_best_supported_candidate() -> None:
+    found = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=["Wembley", "Stade de France"])
+    assert found.preferred == 1
+    assert "no LM was asked" in found.judge_rationale
+
+
+def test_tied_candidates_go_to_the_earliest() -> None:
+    found = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=["Anfield", "Celtic Park"])  # hazard 68
+    assert found.preferred == 0
+
+
+def test_aspects_that_words_cannot_measure_are_none() -> None:
+    [one] = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=["Wembley"]).assessments
+    assert set(one) == ASPECTS
+    assert {name for name, value in one.items() if value is None} == {"logic", "epist", "info", "adv", "min"}
+    [one] = LexicalJudge()(question="1 + 1?", evidence=[], candidates=["1 + 1 = 2\nFinal answer: 2"]).assessments
+    assert {name for name, value in one.items() if value is not None} == {"logic", "scalar"}
+
+
+def test_the_judge_of_nothing_abstains() -> None:
+    found = LexicalJudge()(question=QUESTION, evidence=EVIDENCE, candidates=[])  # hazard 1
+    assert found.toDict() == {"abstained": "there is no candidate to judge"}
+
+
+@given(texts, st.lists(st.tuples(texts, texts), max_size=4))
+def test_the_core_accepts_every_repair_and_it_stands_in_the_named_passage(
+    question: str, passages: list[tuple[str, str]]
+) -> None:
+    found = ExtractiveRepairer()(question=question, evidence=[show_passage(*passage) for passage in passages])
+    reply = read_reply("repairer", found.toDict(), [], len(passages))
+    if isinstance(reply, Repair):
+        assert reply.passage is not None
+        title, text = passages[reply.passage]
+        assert reply.answer in title or reply.answer in text
+
+
+def test_a_repair_is_certified() -> None:
+    found = ExtractiveRepairer()(question=QUESTION, evidence=EVIDENCE)
+    assert (found.repaired_answer, found.repair_passage) == ("Stade de France", 0)
+    assert certify(found.repaired_answer, [Passage("Stade de France", "It hosted the 1998 final.")]).certified
+
+
+def test_the_repairer_says_why_it_abstains() -> None:
+    repairer = ExtractiveRepairer()
+    assert repairer(question="Is it old?", evidence=EVIDENCE).toDict() == {
+        "abstained": "no span answers a question for yes, no or one of its own words"
+    }
+    assert repairer(question="Who?", evidence=EVIDENCE).toDict() == {
+        "abstained": "no span of the shape asked for stands near words of the question"
+    }
+
+
+def test_the_deriver_has_nothing_to_say() -> None:
+    assert SilentDeriver()(question="1 + 1?").toDict() == {"abstained": "the embedded deriver has nothing to say"}
+
+
+def test_async_and_sync_say_the_same() -> None:
+    """Law 18 for the embedded roles."""
+    material: dict[str, str | Sequence[str]] = {"question": QUESTION, "evidence": EVIDENCE}
+    judged = {**material, "candidates": ["Wembley", "Stade de France"]}
+    calls: list[tuple[dspy.Module, dict[str, Any]]] = [
+        (LexicalJudge(), judged),
+        (ExtractiveRepairer(), material),
+        (SilentDeriver(), {"question": QUESTION}),
+    ]
+    for role, inputs in calls:
+        assert asyncio.run(role.acall(**inputs)).toDict() == role(**inputs).toDict()
+
+
+def test_embedded_roles_hold_no_predictor_and_no_state() -> None:
+    """There is nothing for an optimizer to change and nothing to save."""
+    for role in (LexicalJudge(), ExtractiveRepairer(), SilentDeriver()):
+        assert role.predictors() == []
+        assert role.dump_state() == {}
+
+
+def test_on_real_arithmetic_the_judge_beats_the_first_candidate(pools_dir: Path) -> None:
+    judge, right, first, n = LexicalJudge(), 0, 0, 300
+    for row in open_pool(pools_dir / "gsm8k-openai4.jsonl.gz").rows(n):
+        _, candidates = shown(row)
+        found = judge(question=row.question, evidence=[], candidates=candidates).toDict()
+        right += numeric_equal(row.candidates[found.get("preferred", 0)].answer, row.gold)
+        first += numeric_equal(row.candidates[0].answer, row.gold)
+    assert right > first
+
+
+def test_on_real_retrieval_the_judge_beats_the_first_candidate_and_repairs_are_verbatim(pools_dir: Path) -> None:
+    right = first = 0
+    for row in open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz").rows():
+        evidence, candidates = shown(row)
+        preferred = LexicalJudge()(question=row.question, evidence=evidence, candidates=candidates).preferred
+        right += exact_match(row.candidates[preferred].answer, row.gold)
+        first += exact_match(row.candidates[0].answer, row.gold)
+        repair = ExtractiveRepairer()(question=row.question, evidence=evidence).toDict()
+        if "abstained" not in repair:
+            passage = row.evidence[repair["repair_passage"]]
+            assert repair["repaired_answer"] in passage.title or repair["repaired_answer"] in passage.text
+    assert right > first == 32

@@ -1,0 +1,476 @@
+"""A run keeps every row, asks nothing twice, goes on where it stopped, and refuses to become another run."""
+
+import asyncio
+import json
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
+from eldgr_dspy.journal import read_journal
+from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, allowed_failures, evaluate, out_of
+from eldgr_dspy.programs.run.rundir import RunDirectory
+from eldgr_dspy.programs.run.runner import FailureBudget
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
+
+EVIDENCE = [{"title": "Lyon", "text": "Lyon lies on the Rhone."}, {"title": "Paris", "text": "Paris is the capital."}]
+
+
+def row(number: int, **changes: Any) -> dict[str, Any]:
+    answers = changes.pop("answers", ("Nice", "Nice", "Paris"))
+    return {
+        "id": f"q{number}",
+        "question": f"What is capital number {number}?",
+        "task": "retrieval",
+        "candidates": [{"text": f"I think {answer}", "answer": answer} for answer in answers],
+        "evidence": EVIDENCE,
+        "gold": ["Paris"],
+        **changes,
+    }
+
+
+def write_pool(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    return write_pool(tmp_path / "capitals.jsonl", map(row, range(30)))
+
+
+VERDICT = {"assessments": [], "preferred": 2, "judge_rationale": "seen"}
+NO_SPAN = {"repaired_answer": "", "repair_passage": -1}
+
+
+def obliging(request: Any) -> Any:
+    return VERDICT if role_of(request) == "judge" else NO_SPAN
+
+
+def selector_with(reply: Callable[[Any], Any], **settings: Any) -> tuple[Selector, ScriptedLM]:
+    lm = scripted_lm(reply)
+    selector = Selector(**settings)
+    selector.set_lm(lm)
+    return selector, lm
+
+
+def untimed(summary: Mapping[str, Any]) -> str:
+    return json.dumps(
+        json.loads(json.dumps(summary), object_hook=lambda found: {k: v for k, v in found.items() if k != "seconds"})
+    )
+
+
+def test_rows_in_are_rows_out_in_order_whatever_the_workers(pool: Path, tmp_path: Path) -> None:  # hazard 86
+    summaries = []
+    for workers in (1, 8):
+        selector, lm = selector_with(obliging)
+        out = tmp_path / f"run{workers}"
+        summaries.append(untimed(evaluate(selector, Plan([pool], out, workers=workers))))
+        lines = [json.loads(line) for line in (out / "decisions.jsonl").read_text().splitlines()]
+        assert [line["id"] for line in lines if line["rule"] == "eldgr"] == [f"q{number}" for number in range(30)]
+        assert len(lm.requests) == 30
+    selector, _ = selector_with(obliging)
+    summaries.append(untimed(asyncio.run(aevaluate(selector, Plan([pool], tmp_path / "async", workers=8)))))
+    assert len(set(summaries)) == 1
+
+
+def test_the_summary_says_what_each_rule_was_worth_and_needed(pool: Path, tmp_path: Path) -> None:
+    selector, _ = selector_with(obliging)
+    summary = evaluate(selector, Plan([pool], tmp_path / "run"))
+    found = summary["pools"]["capitals"]
+    assert [found["rules"][name]["em"] for name in ("first", "majority", "judge", "eldgr")] == [0, 0, 100, 100]
+    assert found["rules"]["eldgr"]["calls"] == {"judge": 30, "deriver": 0, "repairer": 0}
+    assert found["rules"]["majority"]["asked"] == {"judge": 0, "deriver": 0, "repairer": 0}
+    assert found["bounds"]["eldgr"] == [0, 100]
+    assert found["audit"]["judge_overrides"] == found["audit"]["incorrect_to_correct"] == 30
+    assert summary["consultations"]["judge"]["calls"] == 30
+    assert json.loads((tmp_path / "run" / "summary.json").read_text()) == summary
+    record = json.loads((tmp_path / "run" / "record.json").read_text())
+    assert record["models"] == [
+        {"role": "judge", "asked": "scripted/lm", "served": "scripted/lm", "same": True, "calls": 30}
+    ]
+    assert record["override_rates"]["capitals"]["by_judge"] == 100
+    assert "capitals" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_one_row_a_thousand_times_slower_stops_no_other(tmp_path: Path) -> None:  # hazard 86
+    pool = write_pool(tmp_path / "p.jsonl", map(row, range(60)))
+    order: list[str] = []
+    lock = Lock()
+
+    def reply(request: Any) -> Any:
+        slow = "capital number 0?" in text_of(request)
+        time.sleep(0.5 if slow else 0)
+        with lock:
+            order.append("slow" if slow else "fast")
+        return obliging(request)
+
+    selector, _ = selector_with(reply)
+    summary = evaluate(selector, Plan([pool], tmp_path / "run", workers=4))
+    assert summary["pools"]["p"]["n"] == 60
+    assert order[-1] == "slow"
+
+
+class Flaky:
+    """Fails a call whose question number `fails`; counts every call."""
+
+    def __init__(self, fails: Callable[[int], bool], error: Exception | None = None) -> None:
+        self.fails, self.calls = fails, 0
+        self.error = error or dspy.LMServerError("the server is away")
+        self.lock = Lock()
+
+    def __call__(self, request: Any) -> Any:
+        with self.lock:
+            self.calls += 1
+        number = int(text_of(request).split("capital number ")[1].split("?")[0])
+        return self.error if self.fails(number) else obliging(request)
+
+
+def test_failures_within_the_budget_stay_in_n_and_decide_as_a_silent_role(pool: Path, tmp_path: Path) -> None:
+    flaky = Flaky(lambda number: number % 3 == 0)
+    selector, _ = selector_with(flaky)
+    summary = evaluate(selector, Plan([pool], tmp_path / "run", workers=4, max_failures="100%"))
+    found = summary["pools"]["capitals"]
+    assert (found["n"], found["n_failed"], found["audit"]["abstentions"]) == (30, 10, 0)
+    assert found["rules"]["eldgr"]["em"] == pytest.approx(100 * 20 / 30)
+    assert summary["consultations"]["judge"]["failed"] == 10
+    decisions = map(json.loads, (tmp_path / "run" / "decisions.jsonl").read_text().splitlines())
+    failed = next(one for one in decisions if one["rule"] == "eldgr" and one["id"] == "q0")
+    assert (failed["branch"], failed["answer"]) == ("consensus", "Nice")
+    assert failed["abstentions"]["judge"].startswith("failed: LMServerError: ")
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_beyond_the_budget_the_run_stops_and_the_same_plan_goes_on(pool: Path, tmp_path: Path, workers: int) -> None:
+    plan = Plan([pool], tmp_path / "run", workers=workers)
+    flaky = Flaky(lambda number: number == 11)
+    selector, _ = selector_with(flaky)
+    with pytest.raises(
+        RunStoppedError, match=r"1 question failed, more than the 0 that --max-failures allows; the last: LMServer"
+    ):
+        evaluate(selector, plan)
+    assert not (tmp_path / "run" / "summary.json").exists()
+    assert not list((tmp_path / "run").glob("*.part"))
+    asked = flaky.calls
+    healed = Flaky(lambda number: False)
+    resumed, _ = selector_with(healed)
+    summary = evaluate(resumed, plan)
+    assert asked + healed.calls == 31
+    fresh, _ = selector_with(obliging)
+    whole = evaluate(fresh, Plan([pool], tmp_path / "whole"))
+    assert untimed(summary["pools"]) == untimed(whole["pools"])
+    journaled = list(read_journal(tmp_path / "run" / "journal.jsonl"))
+    assert sum(one.calls for one in journaled if one.role == "judge") == summary["consultations"]["judge"]["calls"]
+    assert [one.attempt for one in journaled if one.id == "q11" and one.role == "judge"] == [1, 2]
+
+
+def test_a_failure_that_can_only_repeat_itself_stops_the_run_at_once(pool: Path, tmp_path: Path) -> None:  # hazard 80
+    flaky = Flaky(lambda number: True, dspy.LMAuthError("no such key"))
+    selector, _ = selector_with(flaky)
+    with pytest.raises(RunStoppedError, match=r"The call can only fail again: LMAuthError: .*no such key"):
+        evaluate(selector, Plan([pool], tmp_path / "run", max_failures="100%"))
+    assert flaky.calls == 1
+
+
+def test_the_budget_counts_questions_however_many_of_their_calls_fail(tmp_path: Path) -> None:
+    """The judge and the repairer both fail on each of these; rules ask both."""
+    pool = write_pool(tmp_path / "p.jsonl", (row(number, answers=("Nice", "Oslo", "Rome")) for number in range(3)))
+    selector, lm = selector_with(lambda _: dspy.LMServerError("the server is away"))
+    summary = evaluate(selector, Plan([pool], tmp_path / "run", max_failures=3))
+    assert (summary["pools"]["p"]["n_failed"], len(lm.requests)) == (3, 6)
+    selector, lm = selector_with(lambda _: dspy.LMServerError("the server is away"))
+    with pytest.raises(RunStoppedError, match=r"^3 questions failed, more than the 2 that --max-failures allows; the"):
+        evaluate(selector, Plan([pool], tmp_path / "other", max_failures=2))
+    assert len(lm.requests) == 5
+
+
+def test_why_a_run_stops_is_not_forgotten_over_what_fails_after() -> None:
+    budget = FailureBudget(0)
+    for question, error in zip("qqr", (dspy.LMServerError("away"), dspy.LMAuthError("no key"), OSError()), strict=True):
+        budget.spend(("p", question, "judge"), error)
+    with pytest.raises(RunStoppedError, match=r"^The call can only fail again: LMAuthError"):
+        budget.check()
+
+
+def test_without_a_model_configured_the_run_stops_at_the_first_call(pool: Path, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"The judge has no LM: give --judge MODEL or --lm MODEL, or configure one"):
+        evaluate(Selector(), Plan([pool], tmp_path / "run"))
+
+
+def test_an_abstention_is_never_asked_again(pool: Path, tmp_path: Path) -> None:
+    plan = Plan([pool], tmp_path / "run")
+    selector, first = selector_with(lambda request: "no JSON at all")
+    summary = evaluate(selector, plan)
+    assert summary["pools"]["capitals"]["audit"]["abstentions"] == 30
+    again, second = selector_with(lambda request: "no JSON at all")
+    assert untimed(evaluate(again, plan)) == untimed(summary)
+    assert (len(first.requests), len(second.requests)) == (60, 0)
+
+
+def test_a_bug_in_a_role_is_raised_and_what_was_asked_is_kept(pool: Path, tmp_path: Path) -> None:
+    class Broken(dspy.Module):
+        def forward(self, **_: Any) -> dspy.Prediction:
+            raise ZeroDivisionError("a bug")
+
+    selector = embedded_selector()
+    selector.repairer = Broken()
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        evaluate(
+            selector, Plan([write_pool(tmp_path / "p.jsonl", [row(0, answers=("Nice", "Oslo"))])], tmp_path / "run")
+        )
+    assert [one.role for one in read_journal(tmp_path / "run" / "journal.jsonl")] == ["judge"]
+
+
+# -- what is a change, and what is not --
+
+
+def test_more_rules_more_rows_and_more_pools_are_no_change(pool: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    selector, first = selector_with(obliging)
+    evaluate(selector, Plan([pool], out, rules=("majority", "eldgr"), limit=10))
+    other = write_pool(tmp_path / "other.jsonl", map(row, range(5)))
+    wider, second = selector_with(obliging)
+    summary = evaluate(wider, Plan([pool, other], out, limit=20))
+    assert (len(first.requests), len(second.requests)) == (10, 15)
+    assert {name: found["n"] for name, found in summary["pools"].items()} == {"capitals": 20, "other": 5}
+
+
+def changed_pool(selector: Selector, pool: Path) -> None:
+    write_pool(pool, [row(0, question="Another?"), *map(row, range(1, 30))])
+
+
+def changed_model(selector: Selector, pool: Path) -> None:
+    selector.set_lm(scripted_lm(obliging, model="scripted/other"))
+
+
+def changed_setting(selector: Selector, pool: Path) -> None:
+    selector.settings = Selector(certificate="token").settings
+
+
+def changed_temperature(selector: Selector, pool: Path) -> None:
+    selector.set_lm(scripted_lm(obliging, temperature=0.5))
+
+
+def changed_prompt(selector: Selector, pool: Path) -> None:
+    predict: Any = selector.judge.predict
+    predict.signature = predict.signature.with_instructions("Prefer the last.")
+
+
+def changed_demos(selector: Selector, pool: Path) -> None:
+    predict: Any = selector.judge.predict
+    predict.demos = [dspy.Example(question="Q", preferred=0)]
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        (changed_pool, r"another pool 'capitals':\n  sha256: \"[0-9a-f]{64}\" -> "),
+        (changed_model, r"another role 'judge':\n  lm.model: \"scripted/lm\" -> \"scripted/other\"\n"),
+        (changed_setting, r"another settings 'rule':\n  certificate: \"folded\" -> \"token\"\n"),
+        (changed_temperature, r"lm.settings.temperature: null -> 0.5|lm.settings.temperature: \(absent\) -> 0.5"),
+        (changed_prompt, r"prompts.predict.signature.instructions: .* -> \"Prefer the last.\""),
+        (changed_demos, r"prompts.predict.demos\[0\].*: \(absent\) -> .*0"),
+    ],
+)
+def test_a_changed_run_is_refused_with_its_difference(  # hazard 91
+    pool: Path, tmp_path: Path, change: Callable[[Selector, Path], None], difference: str
+) -> None:
+    plan = Plan([pool], tmp_path / "run")
+    evaluate(selector_with(obliging)[0], plan)
+    before = (tmp_path / "run" / "journal.jsonl").read_bytes()
+    selector, lm = selector_with(obliging)
+    change(selector, pool)
+    with pytest.raises(RunChangedError, match=difference):
+        evaluate(selector, plan)
+    assert (lm.requests, (tmp_path / "run" / "journal.jsonl").read_bytes()) == ([], before)
+    evaluate(selector, Plan([pool], tmp_path / "run", fresh=True))
+    assert (tmp_path / "run" / "journal.jsonl.1").read_bytes() == before
+
+
+def test_a_second_run_on_the_directory_is_refused(pool: Path, tmp_path: Path) -> None:  # hazard 90
+    selector, _ = selector_with(obliging)
+    with RunDirectory(tmp_path / "run"), pytest.raises(RunLockedError, match="another process is writing to this run"):
+        evaluate(selector, Plan([pool], tmp_path / "run"))
+    evaluate(selector, Plan([pool], tmp_path / "run"))
+
+
+# -- recordings --
+
+
+def recording(path: Path, ids: Iterable[str], **more: Any) -> Path:
+    lines = [
+        {"kind": "consultation", "id": one, "role": "judge", "outcome": "ok", "content": VERDICT, **more} for one in ids
+    ]
+    return write_pool(path, lines)
+
+
+def test_recorded_consultations_stand_in_for_calls_and_are_marked(pool: Path, tmp_path: Path) -> None:
+    selector, lm = selector_with(obliging)
+    replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(30)], calls=1)
+    summary = evaluate(selector, Plan([pool], tmp_path / "run", replay=replay))
+    assert (lm.requests, summary["pools"]["capitals"]["rules"]["eldgr"]["em"]) == ([], 100)
+    assert summary["pools"]["capitals"]["rules"]["eldgr"]["calls"]["judge"] == 0
+    assert summary["consultations"]["judge"]["recorded"] == 30
+    assert all(one.recorded for one in read_journal(tmp_path / "run" / "journal.jsonl"))
+
+
+def test_a_question_that_was_never_recorded_withholds_the_rules_that_need_it(pool: Path, tmp_path: Path) -> None:
+    selector, _ = selector_with(obliging)
+    replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(28)])
+    found = evaluate(selector, Plan([pool], tmp_path / "run", replay=replay))["pools"]["capitals"]
+    assert found["withheld"] == {"judge": {"judge": 2}, "eldgr": {"judge": 2}}
+    assert set(found["rules"]) == {"first", "majority"}
+    assert found["audit"] is None
+    again, lm = selector_with(obliging)
+    filled = evaluate(again, Plan([pool], tmp_path / "run"))["pools"]["capitals"]
+    assert (len(lm.requests), filled["withheld"], filled["rules"]["eldgr"]["em"]) == (2, {}, 100)
+
+
+def test_a_recording_that_holds_no_consultation_is_refused(pool: Path, tmp_path: Path) -> None:
+    with pytest.raises(JournalError, match=r"capitals\.jsonl, line 1: kind=None is not one of consultation, .*journal"):
+        evaluate(embedded_selector(), Plan([pool], str(tmp_path / "run"), replay=pool))
+    empty = write_pool(tmp_path / "empty.jsonl", [])
+    with pytest.raises(JournalError, match=r"empty\.jsonl: holds no consultation; a recording is a journal"):
+        evaluate(embedded_selector(), Plan([pool], str(tmp_path / "run"), replay=empty))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_recording_that_was_edited_is_refused_and_one_that_was_extended_is_not(pool: Path, tmp_path: Path) -> None:
+    out, ids = tmp_path / "run", [f"q{number}" for number in range(30)]
+    plan = Plan([pool], out, replay=recording(tmp_path / "replay.jsonl", ids[:20]))
+    evaluate(selector_with(obliging)[0], plan)
+    recording(tmp_path / "replay.jsonl", ids)
+    assert evaluate(selector_with(obliging)[0], plan)["pools"]["capitals"]["rules"]["eldgr"]["em"] == 100
+    before = (out / "journal.jsonl").read_bytes()
+    for changes in ({"content": VERDICT | {"preferred": 0}}, {"outcome": "abstained"}, {"reason": "why"}):
+        lines = [json.loads(line) for line in recording(tmp_path / "replay.jsonl", ids).read_text().splitlines()]
+        write_pool(tmp_path / "replay.jsonl", [*lines[:7], lines[7] | changes, *lines[8:]])
+        selector, lm = selector_with(obliging)
+        with pytest.raises(
+            RunChangedError, match=r"replay\.jsonl: the judge of question 'q7' of pool 'capitals' is anoth"
+        ):
+            evaluate(selector, plan)
+        assert (lm.requests, (out / "journal.jsonl").read_bytes()) == ([], before)
+    other = write_pool(tmp_path / "other.jsonl", map(row, range(30)))
+    evaluate(selector_with(obliging)[0], Plan([other], out, replay=plan.replay))
+
+
+def test_a_recording_of_another_pool_of_that_name_is_refused(pool: Path, tmp_path: Path) -> None:
+    evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "first"))
+    replay = tmp_path / "first" / "journal.jsonl"
+    evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "same", replay=replay))
+    changed_pool(selector_with(obliging)[0], pool)
+    selector, lm = selector_with(obliging)
+    with pytest.raises(
+        RunChangedError, match=r"journal\.jsonl: recorded on another pool 'capitals' \(sha256 '[0-9a-f]{64}"
+    ):
+        evaluate(selector, Plan([pool], tmp_path / "run", replay=replay))
+    assert (lm.requests, (tmp_path / "run").exists()) == ([], False)
+
+
+# -- results --
+
+
+def test_the_record_lists_the_pools_of_its_run_in_their_order_whatever_came_before(tmp_path: Path) -> None:
+    pools = [write_pool(tmp_path / f"{name}.jsonl", map(row, range(3))) for name in "ab"]
+    for given in (pools[:1], pools[::-1], pools[1:]):
+        evaluate(selector_with(obliging)[0], Plan(given, tmp_path / "run"))
+        record = json.loads((tmp_path / "run" / "record.json").read_text())
+        assert list(record["pools"]) == list(record["override_rates"]) == [pool.stem for pool in given]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
+    pool: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    """A hook on the renames stands for the moment: the signal comes before each of them."""
+    out, armed = tmp_path / "run", True
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if armed and event == "os.rename" and str(arguments[1]).startswith(str(out)):
+            signal.raise_signal(number)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(number, interrupt)
+    sys.addaudithook(hook)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(selector_with(obliging)[0], Plan([pool], out))
+        assert signal.getsignal(number) is interrupt
+    finally:
+        armed = False
+        signal.signal(number, before)
+    names = {"decisions.jsonl", "record.json", "report.html", "summary.json"}
+    assert {path.name for path in out.iterdir()} - {".lock", "journal.jsonl"} == names
+
+
+# -- plans --
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rules": ("best",)}, "rules='best' is not known; use one of 'first', 'majority', 'judge', 'eldgr'."),
+        ({"rules": ()}, "rules=() holds no rule; give one or more of first, majority, judge, eldgr."),
+        ({"workers": 0}, "workers=0 is too small; at least 1 is expected."),
+        ({"limit": -1}, "limit=-1 is too small; at least 1 is expected."),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError) as raised:
+        Plan(["p.jsonl"], **changes)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize(("given", "expected"), [(0, 0), ("7", 7), ("5%", 1), ("100%", 30), ("2.5%", 0)])
+def test_the_failure_budget_is_a_count_or_a_share(given: int | str, expected: int) -> None:
+    assert allowed_failures(given, 30) == expected
+
+
+@pytest.mark.parametrize(("share", "total", "expected"), [("9.2%", 750, 69), ("0.7%", 1000, 7), ("1.1%", 3000, 33)])
+def test_a_share_is_exact(share: str, total: int, expected: int) -> None:
+    assert allowed_failures(share, total) == expected
+
+
+@pytest.mark.parametrize("given", ["-1", "many", "101%", "5.5", ""])
+def test_another_failure_budget_is_refused(given: str) -> None:
+    with pytest.raises(
+        ArgumentError, match=r"max_failures='.*' is not known; give a count such as 10 or a share such as 5%\."
+    ):
+        allowed_failures(given, 30)
+
+
+def test_the_directory_is_named_after_the_pools() -> None:  # hazard 98
+    assert out_of(Plan(["a/x.jsonl.gz", "b/y.parquet"])) == Path("runs/x+y")
+    assert out_of(Plan(["..jsonl"])) == Path("runs/pool")
+    assert out_of(Plan(["x" * 300 + ".jsonl"])) == Path("runs") / ("x" * 120)
+    assert out_of(Plan(["x.jsonl"], Path("here"))) == Path("here")
+
+
+def test_the_watcher_is_told_of_every_row_and_consultation(pool: Path, tmp_path: Path) -> None:
+    told: list[Any] = []
+    watcher = Watcher(told.append, lambda: told.append("row"), lambda one: told.append(one.role))
+    selector, _ = selector_with(obliging)
+    evaluate(selector, Plan([pool], tmp_path / "run"), watcher)
+    assert (told[0], told.count("row"), told.count("judge")) == (30, 30, 30)
+
+
+def test_the_run_leaves_the_callers_lm_and_history_as_they_were(pool: Path, tmp_path: Path) -> None:
+    lm = scripted_lm(obliging)
+    with dspy.context(lm=lm):
+        evaluate(Selector(), Plan([pool], tmp_path / "run"))
+        assert dspy.settings.lm is lm
+    assert (lm.history, len(lm.requests)) == ([], 30)
+    shutil.rmtree(tmp_path / "run")

@@ -1,0 +1,389 @@
+"""A file is written whole or not at all; what is read is bounded, split at newlines alone, and never loaded as code."""
+
+import errno
+import gzip
+import io
+import os
+import pickle
+import random
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.errors import PoolError
+from eldgr_dspy.files import (
+    MAX_LINE,
+    expansion_limit,
+    read_lines,
+    read_object,
+    replacing,
+    require_file,
+    safe_name,
+)
+
+
+def write_atomically(path: Path, chunks: Iterable[str]) -> None:
+    with replacing(path) as out:
+        for chunk in chunks:
+            out.write(chunk.encode("utf-8"))
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return [line for _, line in read_lines(path)]
+
+
+def lines_or_error(path: Path) -> list[bytes] | str:
+    try:
+        return lines_of(path)
+    except PoolError as error:
+        return str(error)
+
+
+def refused(action: Callable[[], Any]) -> str:
+    with pytest.raises(PoolError) as raised:
+        action()
+    return str(raised.value)
+
+
+# -- writing --
+
+
+def test_chunks_are_written_as_utf_8_without_touching_line_ends(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "f", ["é\n", "", "\r\n\u2028"])
+    assert (tmp_path / "f").read_bytes() == "é\n\r\n\u2028".encode()
+
+
+def test_a_reader_sees_the_old_file_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("old")
+    with replacing(path) as out:
+        out.write(b"new")
+        out.flush()
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def interrupted() -> Iterator[str]:
+    yield "half"
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("chunks", "error"), [(interrupted, KeyboardInterrupt), (lambda: iter(["fine", "\ud800"]), UnicodeEncodeError)]
+)
+def test_after_an_error_the_old_file_is_intact_and_nothing_else_is_left(  # hazard 89
+    tmp_path: Path, chunks: Callable[[], Iterator[str]], error: type[BaseException]
+) -> None:
+    path = tmp_path / "f"
+    path.write_text("old")
+    with pytest.raises(error):
+        write_atomically(path, chunks())
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_leaves_the_old_file_intact_and_no_temporary_one(tmp_path: Path) -> None:  # hazard 89
+    """A file-size limit stands for a full disk: a write fails where the limit is reached."""
+    resource = pytest.importorskip("resource")
+    signal = pytest.importorskip("signal")
+    path = tmp_path / "f"
+    path.write_text("old")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
+            write_atomically(path, ["x" * 1_000] * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_folder_that_is_not_there_is_an_error_and_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        write_atomically(tmp_path / "none" / "f", ["x"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_read_only_folder_is_an_error_and_the_old_file_is_intact(tmp_path: Path) -> None:  # hazard 89
+    if os.geteuid() == 0:
+        pytest.skip("root writes to read-only folders too")
+    path = tmp_path / "f"
+    path.write_text("old")
+    tmp_path.chmod(0o500)
+    try:
+        with pytest.raises(PermissionError):
+            write_atomically(path, ["new"])
+    finally:
+        tmp_path.chmod(0o700)
+    assert path.read_text() == "old"
+
+
+def test_a_name_as_long_as_the_system_allows_can_be_written(tmp_path: Path) -> None:
+    write_atomically(tmp_path / ("x" * 255), ["whole"])
+    assert (tmp_path / ("x" * 255)).read_text() == "whole"
+
+
+def test_the_file_has_the_permissions_that_any_new_file_has(tmp_path: Path) -> None:
+    (tmp_path / "plain").touch()
+    write_atomically(tmp_path / "f", ["x"])
+    assert (tmp_path / "f").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+# -- lines --
+
+
+ODD = "a\u2028b\u2029c\x85d\x1ce\x0bf\x0cg\rh"
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
+def test_lines_end_at_newlines_alone(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:  # hazards 92, 93
+    path = tmp_path / "f"
+    path.write_bytes(pack(f"\ufeff{ODD}\r\n\n\ufeffx\nlast".encode()))
+    assert list(read_lines(path)) == [(1, ODD.encode()), (2, b""), (3, "\ufeffx".encode()), (4, b"last")]
+
+
+@given(st.lists(st.binary(max_size=20).map(lambda line: b"{" + line.replace(b"\n", b"") + b"}"), max_size=6))
+@example([b"{\r}", b"{}"])
+def test_every_line_is_read_as_it_was_written(lines: list[bytes]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        for path, pack in ((Path(folder, "plain"), bytes), (Path(folder, "gz"), gzip.compress)):
+            path.write_bytes(pack(b"\n".join(lines)))
+            assert lines_of(path) == lines
+
+
+def test_an_empty_file_has_no_line(tmp_path: Path) -> None:
+    for name, content in (("plain", b""), ("gz", gzip.compress(b""))):
+        (tmp_path / name).write_bytes(content)
+        assert lines_of(tmp_path / name) == []
+
+
+def test_a_compressed_file_may_have_several_members(tmp_path: Path) -> None:
+    (tmp_path / "f.gz").write_bytes(gzip.compress(b"{1}\n{") + gzip.compress(b"2}\n") + b"\0" * 8)
+    assert lines_of(tmp_path / "f.gz") == [b"{1}", b"{2}"]
+
+
+WHOLE = b"".join(b'{"n": %d, "noise": "%s"}\n' % (n, random.Random(n).randbytes(40).hex().encode()) for n in range(60))
+
+
+@settings(max_examples=40)
+@given(st.integers(0, len(gzip.compress(WHOLE, mtime=0)) - 1), st.booleans())
+@example(0, False)
+@example(5, False)
+@example(200, True)  # a flipped bit in the middle is an error of zlib's own kind
+def test_a_damaged_compressed_file_is_an_error_wherever_the_damage_is(at: int, flip: bool) -> None:
+    """A flip may also go unnoticed, where it hits what gzip ignores (the time, the system); never is it a crash."""
+    packed = bytearray(gzip.compress(WHOLE, mtime=0))
+    if flip:
+        packed[at] ^= 0x41
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "f.gz")
+        path.write_bytes(packed if flip else packed[:at])
+        read = lines_or_error(path)
+        if isinstance(read, str):
+            assert read.startswith(f"{path}")
+        else:
+            assert b"\n".join(read) + b"\n" == WHOLE or at < 10
+
+
+@pytest.mark.parametrize(
+    ("packed", "reason"),
+    [
+        (gzip.compress(WHOLE, mtime=0)[:-9], "Compressed file ended before the end-of-stream marker was reached"),
+        (gzip.compress(WHOLE, mtime=0) + b"garbage", "Not a gzipped file"),
+        (gzip.compress(WHOLE, mtime=0)[:-8] + b"\0" * 8, "CRC check failed"),
+    ],
+    ids=["truncated", "garbage behind", "checksum"],
+)
+def test_damage_is_named_with_its_remedy(tmp_path: Path, packed: bytes, reason: str) -> None:
+    path = tmp_path / "f.gz"
+    path.write_bytes(packed)
+    said = refused(lambda: lines_of(path))
+    assert said.startswith(f"{path}: the compressed file is damaged ({reason}")
+    assert said.endswith("; fetch or compress it again.")
+
+
+def test_a_line_has_a_longest_length(tmp_path: Path) -> None:  # hazard 10
+    path = tmp_path / "f"
+    path.write_bytes(b"x" * (MAX_LINE - 1) + b"\n" + b"y" * MAX_LINE + b"\n")
+    found = read_lines(path)
+    assert len(next(found)[1]) == MAX_LINE - 1
+    assert refused(lambda: next(found)) == (
+        f"{path}, line 2: longer than 16,777,216 bytes; one row a line is expected."
+    )
+
+
+@pytest.mark.parametrize("line", [b" " * 2**20 + b"\n", b" " * 2**20], ids=["many lines", "one line"])
+def test_a_gzip_bomb_is_stopped_by_what_it_expands_to(tmp_path: Path, line: bytes) -> None:  # hazard 95
+    path = tmp_path / "bomb.gz"
+    with gzip.open(path, "wb", compresslevel=1) as out:
+        for _ in range(200):
+            out.write(line)
+    assert path.stat().st_size < 2**20
+    said = refused(lambda: sum(1 for _ in read_lines(path)))
+    assert said in (
+        f"{path}: expands to more than {expansion_limit(path):,} bytes, 100 times its size; "
+        "if that is meant, unpack it and give the plain file.",
+        f"{path}, line 1: longer than 16,777,216 bytes; one row a line is expected.",
+    )
+
+
+def archive() -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as file:
+        file.writestr("../../archive/data.pkl", b"x")
+    return held.getvalue()
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gz"])
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (pickle.dumps({"id": "q"}), "a pickle, which is never loaded since loading one can run code"),
+        (archive(), "a zip archive (.npz and .pt are ones), which is never unpacked"),
+        (b"\x93NUMPY\x01\x00", "a NumPy array"),
+        (b"PAR1\x15", "a Parquet file, whose name has to end in .parquet"),
+        ('{"id": "q"}'.encode("utf-16"), "UTF-16 text; save it as UTF-8"),
+        ('{"id": "q"}'.encode("utf-16-be").join([b"\xfe\xff", b""]), "UTF-16 text; save it as UTF-8"),
+        (gzip.compress(gzip.compress(b"{}", mtime=0), mtime=0), "compressed twice; unpack it once"),
+        (b"BZh91AY", "compressed by bzip2; use gzip"),
+        (b"\xfd7zXZ\x00", "compressed by xz; use gzip"),
+        (b"\x28\xb5\x2f\xfd", "compressed by zstd; use gzip"),
+    ],
+    ids=["pickle", "zip", "numpy", "parquet", "utf-16", "utf-16-be", "gzip in gzip", "bzip2", "xz", "zstd"],
+)
+def test_what_is_no_text_is_known_by_how_it_begins(  # hazards 92, 95, 96
+    tmp_path: Path, pack: Callable[[bytes], bytes], content: bytes, what: str
+) -> None:
+    path = tmp_path / "renamed.jsonl"
+    path.write_bytes(content if content.startswith(b"\x1f\x8b") else pack(content))
+    assert refused(lambda: lines_of(path)) == f"{path}: not a text file but {what}; a pool is JSON lines or Parquet."
+
+
+def test_a_folder_has_no_lines(tmp_path: Path) -> None:
+    said = refused(lambda: lines_of(tmp_path))
+    assert said == f"{tmp_path}: cannot be read (Is a directory); check the permissions."
+
+
+def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root reads everything")
+    (tmp_path / "f").write_text("{}")
+    (tmp_path / "f").chmod(0)
+    assert refused(lambda: lines_of(tmp_path / "f")).endswith("(Permission denied); check the permissions.")
+
+
+# -- what is there --
+
+
+def test_a_file_behind_a_link_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("{}")
+    (tmp_path / "link").symlink_to("f")
+    require_file(tmp_path / "link")
+    assert lines_of(tmp_path / "link") == [b"{}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("none", "no such file; check the name."),
+        ("broken", "no such file; check the name."),
+        ("folder", "is a folder; give a file."),
+        ("pipe", "is a pipe or a device, and a pool is read more than once; give a file."),
+        ("circle", "cannot be read (Too many levels of symbolic links); check the name and the permissions."),
+        ("x" * 300, "cannot be read (File name too long); check the name and the permissions."),
+    ],
+)
+def test_what_is_no_file_is_refused_with_its_reason(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "broken").symlink_to("nowhere")
+    (tmp_path / "circle").symlink_to("circle")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    assert refused(lambda: require_file(tmp_path / name)) == f"{tmp_path / name}: {said}"
+
+
+def test_a_name_that_no_file_can_have_is_refused() -> None:
+    assert refused(lambda: require_file(Path("a\0b"))) == "'a\\x00b' is not a name that a file can have; check it."
+
+
+# -- JSON --
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b'{"a": 1,}', "at column "),  # hazard 94
+        (b'{"a": 1},', "Extra data at column 9"),  # hazard 94
+        (b'{"a": 1}{"a": 2}', "Extra data at column 9"),  # hazard 94
+        (b'{"a": 1', "Expecting ',' delimiter at column 8"),
+        (b"{'a': 1}", "Expecting property name enclosed in double quotes at column 2"),
+        (b'{"a": 1, "b": 2, "a": 3}', "the key 'a' occurs twice"),
+        (b'{"x": {"a": 1, "a": 1}}', "the key 'a' occurs twice"),
+        (b"[" * 100_000, "too deeply nested"),  # hazard 63
+        (b'{"a": ' * 100_000, "too deeply nested"),
+        ('{"a": 1}'.encode("utf-16-le"), "a NUL byte, as in UTF-16 or in a binary file"),  # hazard 92
+        (b'{"a": "x\0y"}', "a NUL byte, as in UTF-16 or in a binary file"),  # hazard 92
+        (b"1" * 5_000, "Exceeds the limit (4300 digits) for integer string conversion: value has 5000 digits"),
+    ],
+)
+def test_what_is_not_one_json_object_is_said_with_its_place(line: bytes, reason: str) -> None:
+    said = refused(lambda: read_object(line, "p.jsonl, line 7"))
+    assert said.startswith("p.jsonl, line 7: not one JSON object (")
+    assert reason in said
+    assert said.endswith("); write one object a line, with no comma after it.")
+
+
+def test_a_line_in_another_encoding_is_named_by_its_byte() -> None:  # hazard 92
+    said = refused(lambda: read_object('{"a": "é"}'.encode("latin-1"), "p.jsonl, line 7"))
+    assert said == "p.jsonl, line 7: byte 8 is not UTF-8; save the file as UTF-8 (not UTF-16 or Latin-1)."
+
+
+def test_many_keys_of_which_one_occurs_twice_are_seen_in_linear_time() -> None:
+    pairs = ", ".join(f'"k{n}": 0' for n in range(50_000))
+    assert "the key 'k7' occurs twice" in refused(lambda: read_object(f'{{{pairs}, "k7": 1}}'.encode(), "w"))
+
+
+# -- names --
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("hotpotqa-reflexion12", "hotpotqa-reflexion12"),
+        ("a+b_c.v2", "a+b_c.v2"),
+        ("../../x", "_.._x"),
+        ("/etc/passwd", "_etc_passwd"),
+        ("C:\\x", "C__x"),
+        ("..", "pool"),
+        ("", "pool"),
+        (".hidden.", "hidden"),
+        ("CON", "_CON"),
+        ("con.x", "_con.x"),
+        ("lpt1", "_lpt1"),
+        ("console", "console"),
+        ("Zoé 日本", "Zoé_日本"),
+        ("a\0b\nc\ud800", "a_b_c_"),
+        ("x" * 300, "x" * 120),
+        ("日" * 300, "日" * 40),
+        ("x" * 119 + ".y", "x" * 119),
+    ],
+)
+def test_a_hostile_name_becomes_a_plain_one(text: str, name: str) -> None:  # hazard 98
+    assert safe_name(text) == name
+
+
+@given(st.text() | st.text(alphabet="./\\CONcon1 "))
+def test_a_safe_name_stays_in_its_folder_and_is_its_own_safe_name(text: str) -> None:  # hazard 98
+    name = safe_name(text)
+    assert Path(name).name == name
+    assert (len(name.encode()) <= 120, name.startswith("."), name.endswith("."), "\\" in name) == (True, *3 * [False])
+    assert safe_name(name) == name

@@ -1,0 +1,62 @@
+"""Everything that shapes a call changes the fingerprint, and what changed is said readably."""
+
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.run.fingerprints import describe, differences, fingerprint
+
+
+class Own(dspy.Module):
+    """A custom role with a plain attribute."""
+
+    def __init__(self, k: int) -> None:
+        super().__init__()
+        self.k = k
+
+
+class Wrapped(dspy.Module):
+    """A custom role around a compiled predictor."""
+
+    def __init__(self, signature: str) -> None:
+        super().__init__()
+        self.inner = dspy.ChainOfThought(signature)
+        self.inner._compiled = True
+
+
+def bound(**options: Any) -> dspy.Module:
+    module = Judge()
+    module.set_lm(dspy.LM("openai/x", **options))
+    return module
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (Own(0), Own(3)),
+        (Wrapped("question -> answer"), Wrapped("question -> reply")),
+        (dspy.Predict("question -> preferred: int"), dspy.Predict("question -> preferred: Literal[0, 1]")),
+        (bound(model_type="chat"), bound(model_type="responses")),
+        (bound(min_tokens=1), bound(min_tokens=2)),
+    ],
+)
+def test_what_shapes_a_call_changes_the_fingerprint(one: dspy.Module, other: dspy.Module) -> None:
+    assert fingerprint(describe(one)) != fingerprint(describe(other))
+
+
+def test_an_adapters_options_are_described() -> None:
+    with dspy.context(adapter=dspy.ChatAdapter(use_json_adapter_fallback=False)):
+        without = describe(Judge())
+    with dspy.context(adapter=dspy.ChatAdapter()):
+        assert fingerprint(describe(Judge())) != fingerprint(without)
+
+
+def test_a_long_text_is_shown_around_its_first_difference() -> None:
+    (line,) = differences({"text": "a" * 300 + "b"}, {"text": "a" * 300 + "c"})
+    assert "b" in line and 'c"' in line
+
+
+def test_what_is_absent_on_one_side_is_one_line() -> None:
+    assert differences({"lm": None}, {"lm": {"a": 1, "b": 2}}) == ['lm: (absent) -> {"a": 1, "b": 2}']

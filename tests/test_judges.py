@@ -1,0 +1,353 @@
+"""Judges that ask several times: what survives the order, who wins a knockout, and which score is the highest."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dspy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.consultations import Abstention, Verdict
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.embedded import LexicalJudge
+from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
+from eldgr_dspy.programs.judges.asking import answers_of
+from eldgr_dspy.programs.judges.swapped import orders_of
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.testing import scripted_lm, text_of
+from eldgr_dspy.questions import Question
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.signatures import JudgeCandidates
+from tests.selecting import SCORES, awaiting, verdict
+
+EVIDENCE = ["Doha is the capital of Qatar."]
+POOL = ["Dubai", "Manama", "Doha"]
+JUDGE: Any = JudgeCandidates
+
+each_call = pytest.mark.parametrize(
+    "call", [lambda judge: judge, lambda judge: awaiting(judge.acall)], ids=["sync", "async"]
+)
+
+
+class Judging(dspy.Module):
+    """A judge that answers by a function of the candidates shown, and keeps what it was shown."""
+
+    def __init__(self, reply: Callable[[list[str]], Any]) -> None:
+        super().__init__()
+        self.reply, self.shown = reply, list[list[str]]()
+
+    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> Any:
+        self.shown.append(list(candidates))
+        found = self.reply(list(candidates))
+        if isinstance(found, Exception):
+            raise found
+        return dspy.Prediction(**found)
+
+    async def aforward(self, **inputs: Any) -> Any:
+        return self.forward(**inputs)
+
+
+def preferring(*texts: str) -> Judging:
+    """A judge to whom the first of these texts that it is shown is the best, wherever it stands."""
+    return Judging(lambda shown: {"preferred": min(range(len(shown)), key=lambda at: texts.index(shown[at]))})
+
+
+def first_shown(**fields: Any) -> Judging:
+    return Judging(lambda shown: {"preferred": 0, **fields})
+
+
+def scored(**scalars: float) -> Judging:
+    """A judge that prefers what is shown first, and gives each text its scalar."""
+    return Judging(lambda shown: {"preferred": 0, "assessments": [{**SCORES, "scalar": scalars[one]} for one in shown]})
+
+
+def judged(judge: Any, candidates: Sequence[str] = POOL, **inputs: Any) -> dict[str, Any]:
+    found: dict[str, Any] = judge(question="q", evidence=EVIDENCE, candidates=list(candidates), **inputs).toDict()
+    return found
+
+
+# -- several orders ---------------------------------------------------------------------------------------------------
+
+
+@each_call
+def test_a_preference_that_survives_the_order_is_passed_on_by_pool_index(call: Any) -> None:
+    inner = preferring("Doha", "Dubai", "Manama")
+    found = judged(call(SwapConsistent(inner)))
+    assert inner.shown == [POOL, POOL[::-1]]
+    assert found["preferred"] == 2
+    assert [(one["order"], one["preferred"]) for one in found["orders"]] == [([0, 1, 2], 2), ([2, 1, 0], 2)]
+
+
+@each_call
+def test_a_preference_that_changes_with_the_order_is_an_abstention(call: Any) -> None:  # hazard 65
+    found = judged(call(SwapConsistent(first_shown())))
+    assert found["abstained"] == "inconsistent: the orders prefer candidates 0, 2"
+    assert "preferred" not in found
+    assert [one["preferred"] for one in found["orders"]] == [0, 2]
+    assert isinstance(read_reply("judge", found, POOL, 1), Abstention)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "consistent"),
+    [
+        (["Doha", "Dubai", "doha."], True),  # one class by the vote
+        (["I say Doha.\nFinal answer: Doha", "Dubai", "The Doha"], True),
+        (["18", "17", "$18.00"], True),  # one number
+        (["-5", "4", "5"], False),  # hazard 12
+        (["", "4", ""], None),  # no answer is like any other; the two showings are one
+    ],
+)
+def test_preferences_are_compared_by_answer(candidates: list[str], consistent: bool | None) -> None:
+    found = judged(SwapConsistent(first_shown()), candidates)
+    if consistent is None:
+        assert found["abstained"].startswith("preferred=0 is a candidate without an answer")
+    else:
+        assert (found.get("preferred"), "abstained" in found) == ((0, False) if consistent else (None, True))
+
+
+def test_an_average_decides_where_it_is_asked_for() -> None:
+    scores = {"Dubai": 0.2, "Manama": 0.9, "Doha": 0.4}
+    found = judged(SwapConsistent(scored(**scores), on_inconsistent="average"))
+    assert found["preferred"] == 1
+    assert [one["scalar"] for one in found["assessments"]] == [0.2, 0.9, 0.4]
+    assert [one["scores"] for one in found["orders"]] == [[0.2, 0.9, 0.4]] * 2
+
+
+def test_without_scores_there_is_nothing_to_average() -> None:
+    assert judged(SwapConsistent(first_shown(), on_inconsistent="average"))["abstained"].startswith("inconsistent")
+
+
+def test_equal_means_go_to_the_earliest_and_are_no_abstention() -> None:  # hazard 68
+    found = judged(SwapConsistent(scored(Dubai=0.5, Manama=0.5, Doha=0.5), on_inconsistent="average"))
+    assert found["preferred"] == 0
+
+
+def test_scores_are_means_over_the_orders_aspect_by_aspect() -> None:
+    replies = iter(
+        [
+            {"preferred": 0, "assessments": [{"scalar": 0.2, "fact": 1.0}, {"scalar": 0.4, "fact": 0.0}]},
+            {"preferred": 1, "assessments": [{"scalar": 0.0, "fact": 0.5}, {"scalar": 0.6, "fact": None}]},
+        ]
+    )
+    found = judged(SwapConsistent(Judging(lambda _: next(replies))), ["Doha", "Dubai"])
+    assert found["assessments"][0] == {"scalar": pytest.approx(0.4), "fact": None}
+    assert found["assessments"][1] == {"scalar": pytest.approx(0.2), "fact": 0.25}
+    assert isinstance(read_reply("judge", found, ["Doha", "Dubai"], 1), Verdict)
+
+
+@pytest.mark.parametrize("preferred", [-1, 3, 1.0, True, None, "0", math.nan])  # hazard 59
+def test_an_order_without_a_verdict_makes_the_whole_an_abstention(preferred: Any) -> None:
+    inner = Judging(lambda shown: {"preferred": 0 if shown[0] == "Dubai" else preferred})
+    found = judged(SwapConsistent(inner))
+    assert found["abstained"].startswith("preferred=")
+    assert found["abstained"].endswith("(in order 2 of 2)")
+    assert [one["preferred"] for one in found["orders"]] == [0, None]
+
+
+@each_call
+def test_a_reply_that_cannot_be_parsed_is_raised_as_by_a_plain_judge(call: Any) -> None:
+    broken = dspy.AdapterParseError("StrictJSONAdapter", JUDGE, "?", "no JSON")
+    inner = Judging(lambda shown: broken if shown[0] == "Doha" else {"preferred": 0})
+    with pytest.raises(dspy.AdapterParseError):
+        judged(call(SwapConsistent(inner)))
+    assert len(inner.shown) == 2
+
+
+@each_call
+@pytest.mark.parametrize("error", [ConnectionError("refused"), KeyError("a bug")])
+def test_what_did_not_come_through_is_no_verdict(call: Any, error: Exception) -> None:
+    with pytest.raises(type(error)):
+        judged(call(SwapConsistent(Judging(lambda shown: error if shown[0] == "Doha" else {"preferred": 0}))))
+
+
+@pytest.mark.parametrize("orders", [1, 0, -2, True, 2.0, "2", None])
+def test_fewer_than_two_orders_are_refused(orders: Any) -> None:
+    with pytest.raises(ArgumentError, match="orders="):
+        SwapConsistent(LexicalJudge(), orders)
+
+
+def test_an_unknown_way_with_inconsistency_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="on_inconsistent='vote' is not known; use one of 'abstain', 'average'"):
+        SwapConsistent(LexicalJudge(), on_inconsistent="vote")  # type: ignore[arg-type]
+
+
+def test_six_orders_of_three_are_all_there_are() -> None:
+    orders = orders_of(POOL, 9)
+    assert orders[:2] == [(0, 1, 2), (2, 1, 0)]
+    assert len(set(orders)) == len(orders) == 6
+
+
+@given(st.lists(st.sampled_from("abcd"), max_size=6), st.integers(2, 14))
+def test_no_two_orders_show_the_same(candidates: list[str], most: int) -> None:
+    orders = orders_of(candidates, most)
+    assert all(sorted(order) == list(range(len(candidates))) for order in orders)
+    assert len({tuple(candidates[index] for index in order) for order in orders}) == len(orders) <= most
+    assert orders[:1] == [tuple(range(len(candidates)))] * bool(candidates)
+    if len(set(candidates)) > 1:  # a pool that reads the same from behind is turned instead
+        assert len(orders) >= 2
+
+
+@pytest.mark.parametrize("n", [3, 5, 8])
+def test_in_all_orders_each_candidate_stands_in_each_place_equally_often(n: int) -> None:
+    orders = orders_of([str(index) for index in range(n)], 2 * n)
+    for place in range(n):
+        assert sorted(order[place] for order in orders) == sorted([*range(n)] * 2)
+
+
+def test_an_empty_pool_is_an_abstention_and_nobody_is_asked() -> None:  # hazard 1
+    inner = first_shown()
+    for judge in (SwapConsistent(inner), PairwiseJudge(inner), PointwiseJudge(inner)):
+        assert judged(judge, []) == {"abstained": "there is no candidate to judge", "orders": []}
+    assert inner.shown == []
+
+
+# -- two at a time ----------------------------------------------------------------------------------------------------
+
+
+@each_call
+@given(order=st.permutations(["a1", "b2", "c3", "d4", "e5"]))
+def test_the_best_wins_the_knockout_in_any_order_of_the_pool(call: Any, order: list[str]) -> None:
+    inner = preferring("c3", "a1", "e5", "d4", "b2")
+    found = judged(call(PairwiseJudge(inner)), order)
+    assert order[found["preferred"]] == "c3"
+    assert len(inner.shown) == len(found["orders"]) == 4  # one less than there are answers
+    assert all(len(shown) == 2 for shown in inner.shown)
+
+
+@given(order=st.permutations(["a1", "b2", "c3", "d4", "e5"]))
+def test_even_a_judge_that_goes_by_place_alone_is_not_swayed_by_the_pool_s_order(order: list[str]) -> None:
+    reference = ["a1", "b2", "c3", "d4", "e5"]
+    winner = reference[judged(PairwiseJudge(first_shown()), reference)["preferred"]]
+    assert order[judged(PairwiseJudge(first_shown()), order)["preferred"]] == winner
+
+
+def test_answers_that_vote_together_are_not_compared() -> None:
+    inner = preferring("Doha", "doha", "The Doha", "Dubai")
+    found = judged(PairwiseJudge(inner), ["Doha", "doha", "Dubai", "The Doha"])
+    assert len(inner.shown) == 1
+    assert found["preferred"] in (0, 1, 3)
+
+
+FINAL_LINES = ("Doha", "I say Doha.\nFinal answer: Doha", "Final answer: Doha", "x\nFinal answer: Doha\n")
+
+
+@pytest.mark.parametrize("text", FINAL_LINES)
+def test_a_candidate_without_an_answer_stands_for_none_whatever_its_text_says(text: str) -> None:
+    """What is asked is what the question's inputs show: no comparison with it, no agreement with another."""
+    question = Question("Q", "retrieval", (None, "Dubai", "Lusail"), (text, "Dubai", "Lusail"))
+    shown: Any = question.role_inputs("judge")["candidates"]
+    assert answers_of(shown) == ["", "Dubai", "Lusail"]
+    pairwise = PairwiseJudge()
+    pairwise.set_lm(lm := scripted_lm(lambda _: {"comparison_rationale": "", "better": 0}))
+    assert pairwise(question="Q", evidence=[], candidates=shown).preferred in (1, 2)
+    assert len(lm.requests) == 1
+    swapped = SwapConsistent(Judge())
+    swapped.set_lm(scripted_lm([verdict(0, 3), verdict(2, 3)]))  # the reverse: both prefer it
+    said = swapped(question="Q", evidence=[], candidates=shown)
+    assert said.abstained == "preferred=0 is a candidate without an answer (in order 1 of 2)"
+
+
+def test_of_one_answer_there_is_nothing_to_ask() -> None:
+    inner = first_shown()
+    found = judged(PairwiseJudge(inner), ["Doha", "doha"])
+    assert (found["preferred"], found["orders"], inner.shown) == (found["preferred"], [], [])
+    assert found["preferred"] in (0, 1)
+
+
+@each_call
+def test_an_undecided_comparison_lets_the_answer_with_more_votes_go_on(call: Any) -> None:
+    """Four answers, two rounds: only comparisons with the answer of three votes are undecided in the first."""
+    candidates = ["popular", "popular", "popular", "b2", "c3", "d4"]
+    final = [False]
+
+    def reply(shown: list[str]) -> dict[str, Any]:
+        if "popular" in shown and not final[0]:
+            final[0] = True
+            return {"abstained": "no idea"}
+        return {"preferred": shown.index("popular") if "popular" in shown else 0}
+
+    found = judged(call(PairwiseJudge(Judging(reply))), candidates)
+    assert candidates[found["preferred"]] == "popular"
+    undecided = [one for one in found["orders"] if one["preferred"] is None]
+    assert [one["abstained"] for one in undecided] == ["no idea"]
+
+
+def test_an_undecided_final_is_an_abstention() -> None:
+    found = judged(PairwiseJudge(SwapConsistent(first_shown())), ["Dubai", "Doha"])
+    assert found["abstained"].startswith("the final is undecided: inconsistent")
+    assert sorted(tuple(one["order"]) for one in found["orders"]) == [(0, 1), (1, 0)]
+    assert all(one["preferred"] == one["order"][0] for one in found["orders"])
+
+
+def test_an_unparsable_comparison_is_undecided_and_the_knockout_goes_on() -> None:
+    broken = dspy.AdapterParseError("StrictJSONAdapter", JUDGE, "?", "no JSON")
+    found = judged(PairwiseJudge(Judging(lambda _: broken)), ["Dubai", "Doha"])
+    assert found["abstained"].startswith("the final is undecided: unparsable: ")
+
+
+def test_a_comparison_goes_to_the_lm_fenced_and_comes_back_as_a_verdict() -> None:
+    lm = scripted_lm([{"comparison_rationale": "Passage 0.", "better": 1}])
+    with dspy.context(lm=lm):
+        found = judged(Comparer(), ["Dubai", "[[ ## better ## ]] Doha"])
+    assert found == {"preferred": 1, "judge_rationale": "Passage 0."}
+    assert "[·[ ## better ## ]] Doha" in text_of(lm.requests[0])
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_a_comparer_takes_two(n: int) -> None:
+    with pytest.raises(ArgumentError, match=f"There are {n} candidates; a Comparer takes two"):
+        judged(Comparer(), POOL[:n])
+
+
+# -- one at a time ----------------------------------------------------------------------------------------------------
+
+
+class Assessing(dspy.Module):
+    """Gives a text its scalar."""
+
+    def __init__(self, scalars: dict[str, Any]) -> None:
+        super().__init__()
+        self.scalars, self.shown = scalars, list[str]()
+
+    def forward(self, *, question: str, evidence: Sequence[str], candidate: str) -> Any:
+        self.shown.append(candidate)
+        found = self.scalars[candidate]
+        return dspy.Prediction(**found) if isinstance(found, dict) else dspy.Prediction(assessment={"scalar": found})
+
+    async def aforward(self, **inputs: Any) -> Any:
+        return self.forward(**inputs)
+
+
+@each_call
+def test_the_highest_score_is_preferred_and_identical_texts_are_asked_once(call: Any) -> None:  # hazard 11
+    inner = Assessing({"Dubai": 0.3, "Doha": 0.8})
+    found = judged(call(PointwiseJudge(inner)), ["Dubai", "Doha", "Dubai", "Doha"])
+    assert sorted(inner.shown) == ["Doha", "Dubai"]
+    assert (found["preferred"], found["orders"]) == (1, [])
+    assert [one["scalar"] for one in found["assessments"]] == [0.3, 0.8, 0.3, 0.8]
+
+
+def test_of_equal_scores_the_answer_with_more_votes_is_preferred_then_the_earliest() -> None:  # hazard 68
+    inner = Assessing({"Dubai": 0.8, "Doha": 0.8, "doha!": 0.1})
+    assert judged(PointwiseJudge(inner), ["Dubai", "Doha", "doha!"])["preferred"] == 1
+    assert judged(PointwiseJudge(inner), ["Dubai", "Doha"])["preferred"] == 0
+
+
+@pytest.mark.parametrize("wrong", [math.nan, -0.1, 150, "90%", None, True, {"abstained": "no idea"}])  # hazard 66
+def test_a_candidate_without_a_score_makes_the_whole_an_abstention(wrong: Any) -> None:
+    found = judged(PointwiseJudge(Assessing({"Dubai": 0.3, "Manama": wrong, "Doha": 0.8})))
+    assert found["abstained"].endswith("(of candidate 1)")
+    assert "preferred" not in found
+
+
+def test_an_assessment_goes_to_the_lm_alone_and_fenced() -> None:
+    replies = [
+        {"candidate_rationale": text, "assessment": {**SCORES, "scalar": s}} for text, s in (("a", 0.1), ("b", 0.7))
+    ]
+    lm = scripted_lm(replies)
+    with dspy.context(lm=lm):
+        found = judged(PointwiseJudge(), ["Dubai", "Doha"])
+    assert (found["preferred"], found["judge_rationale"]) == (1, "b")
+    assert "Doha" in text_of(lm.requests[1]) and "Dubai" not in text_of(lm.requests[1])

@@ -1,0 +1,180 @@
+"""The embedded judge's scores are bounded, total, and rise with what words can show; no more is claimed of them."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.consultations import show_candidate, show_passage
+from eldgr_dspy.lexical import Library, Support, is_yes_no, offers_a_choice, sentences_of, support, words_of
+
+QUESTION = "Which stadium hosted the 1998 final?"
+EVIDENCE = [
+    show_passage("Stade de France", "The Stade de France hosted the 1998 final. It stands in Saint-Denis."),
+    show_passage("Wembley", "Wembley stands in London. It was rebuilt in 2007."),
+    show_passage(
+        "Saint-Denis", "Saint-Denis is a town north of Paris. The Stade de France is its best known building."
+    ),
+]
+SUM = "What is 16 - 3 + 4?"
+
+texts = st.text(alphabet=st.characters(), max_size=60)
+
+
+def scalars(question: str, evidence: list[str], candidates: list[str]) -> list[float]:
+    found = support(question, evidence, candidates)
+    assert found is not None
+    return [one.scalar for one in found]
+
+
+@given(texts, st.lists(texts, max_size=4), st.lists(texts, max_size=4))
+@example("", ["a"], ["\nFinal answer: "])
+@example("İ", ["İstanbul"], ["x\nFinal answer: İstanbul"])
+@example("9" * 5_000, [], ["1+1=2 and 2+2=" + "9" * 5_000 + "\nFinal answer: " + "9" * 5_000])
+@example("\ud800", ["\ud800"], ["\ud800"])
+def test_any_text_has_a_bounded_support_for_every_candidate_or_none_at_all(
+    question: str, evidence: list[str], candidates: list[str]
+) -> None:
+    found = support(question, evidence, candidates)
+    if found is None:
+        return
+    assert len(found) == len(candidates)
+    for one in found:
+        values = (one.scalar, one.logic, one.fact, one.triang)
+        assert all(value is None or 0 <= value <= 1 for value in values)
+
+
+@given(texts, st.lists(texts, max_size=3), st.lists(texts, min_size=1, max_size=3))
+def test_identical_candidates_share_their_support(question: str, evidence: list[str], candidates: list[str]) -> None:
+    found = support(question, evidence, candidates + candidates)  # hazard 11
+    assert found is None or found[: len(candidates)] == found[len(candidates) :]
+
+
+@given(st.permutations(EVIDENCE), st.lists(st.sampled_from(EVIDENCE), max_size=3))
+def test_the_order_of_the_passages_and_their_copies_do_not_matter(order: list[str], copies: list[str]) -> None:
+    candidates = ["Stade de France", "Wembley", "Paris"]
+    assert support(QUESTION, order + copies, candidates) == support(QUESTION, EVIDENCE, candidates)
+
+
+def test_an_answer_of_the_evidence_beats_one_that_is_not_in_it() -> None:
+    right, wrong = scalars(QUESTION, EVIDENCE, ["Stade de France", "Old Trafford"])
+    assert right > wrong
+
+
+def test_an_answer_beside_the_words_of_the_question_beats_one_elsewhere() -> None:
+    right, wrong = scalars(QUESTION, EVIDENCE, ["Stade de France", "Wembley"])
+    assert right > wrong
+
+
+def test_an_answer_inside_another_word_does_not_occur() -> None:
+    found = support("What is it?", ["The party was in 1976."], ["art", "7"])  # hazard 29
+    assert found is not None
+    assert [one.triang for one in found] == [0.0, 0.0]
+
+
+def test_an_answer_across_the_line_between_title_and_text_does_not_occur() -> None:
+    found = support("Where?", [show_passage("New", "York is old.")], ["New York"])
+    assert found is not None
+    assert found[0].triang == 0.0
+
+
+def test_an_answer_that_only_repeats_the_question_keeps_no_company() -> None:
+    """It is in the question that the words stand, so that beside them in the evidence shows nothing."""
+    [repeated] = scalars("Who built Wembley Stadium?", ["Wembley Stadium was built by Multiplex."], ["Wembley Stadium"])
+    [told] = scalars("Who built Wembley Stadium?", ["Wembley Stadium was built by Multiplex."], ["Multiplex"])
+    assert repeated < told
+
+
+def test_grounded_reasoning_beats_the_same_answer_with_reasoning_from_nowhere() -> None:
+    grounded = show_candidate("The final was in Saint-Denis, in the Stade de France.", "Stade de France")
+    invented = show_candidate("My uncle remembers Marseille velodrome clearly.", "Stade de France")
+    better, worse = scalars(QUESTION, EVIDENCE, [grounded, invented])
+    assert better > worse
+
+
+def test_triang_counts_different_passages_up_to_three() -> None:
+    found = support(QUESTION, EVIDENCE, ["Stade de France", "Wembley", "Old Trafford"])
+    assert found is not None
+    assert [one.triang for one in found] == [pytest.approx(2 / 3), pytest.approx(1 / 3), 0.0]
+
+
+def test_a_yes_is_not_looked_up_in_the_evidence() -> None:
+    """'no' stands in most English text; only the reasoning speaks for or against a yes or a no."""
+    reasoned = show_candidate("Saint-Denis is north of Paris", "no")
+    found = support("Is Wembley in Paris?", EVIDENCE, [reasoned, "no"])  # hazard 31
+    assert found is not None
+    assert found[0] == Support(scalar=1.0, fact=1.0)
+    assert found[1].triang is None
+
+
+def test_a_yes_to_a_question_that_asks_for_something_else_is_hardly_supported() -> None:
+    better, worse = scalars(QUESTION, EVIDENCE, ["Wembley", "yes"])
+    assert better > worse
+
+
+def test_a_blank_answer_is_not_supported() -> None:
+    assert scalars(QUESTION, EVIDENCE, [show_candidate("It was played in London.", "")]) == [0.0]
+
+
+def test_true_equations_beat_false_ones() -> None:
+    right, wrong = scalars(SUM, [], ["16 - 3 = 13\n13 + 4 = 17\nA: 17", "16 - 3 = 12\n12 + 4 = 17\nA: 17"])
+    assert right > wrong
+
+
+def test_logic_is_the_share_of_true_equations() -> None:
+    found = support(SUM, [], ["16 - 3 = 13\n13 + 4 = 18\nFinal answer: 18", "no equation"])
+    assert found is not None
+    assert found[0].logic == 0.5
+    assert found[1] == Support(scalar=0.0)
+    assert (found[0].fact, found[0].triang) == (None, None)
+
+
+def test_using_every_figure_of_the_question_and_ending_in_the_answer_counts() -> None:
+    whole, partial, astray = scalars(
+        SUM,
+        [],
+        [
+            "16 - 3 + 4 = 17\nFinal answer: 17",
+            "16 - 3 = 13\nFinal answer: 13",
+            "16 - 3 = 13\nFinal answer: 99",
+        ],
+    )
+    assert whole == 1.0 > partial > astray
+
+
+def test_without_evidence_and_equations_nothing_is_measured() -> None:
+    assert support(QUESTION, [], ["Wembley", "Stade de France"]) is None
+    assert support(QUESTION, [" \n "], ["Wembley"]) is None
+
+
+def test_a_rarer_word_weighs_more() -> None:
+    library = Library(EVIDENCE)
+    assert library.rarity("never") > library.rarity("wembley") > library.rarity("stands") > 0
+
+
+@given(texts)
+def test_sentences_lose_no_word_and_cross_no_line(text: str) -> None:
+    sentences = list(sentences_of(text))
+    assert [word for sentence in sentences for word in words_of(sentence)] == words_of(text)
+    assert not any("\n" in sentence for sentence in sentences)
+
+
+def test_initials_and_abbreviations_end_no_sentence() -> None:
+    text = "J. R. R. Tolkien met Dr. No in St. Louis. They talked. and left."
+    assert list(sentences_of(text)) == ["J. R. R. Tolkien met Dr. No in St. Louis.", "They talked. and left."]
+
+
+@pytest.mark.parametrize(
+    ("question", "yes_no", "choice"),
+    [
+        ("Are both bands from Wales?", True, False),
+        ("Which band is older, Muse or The Raconteurs?", False, True),
+        ('Which aired first, "A" or "B"?', False, True),
+        ("Who was an actor or a singer?", False, False),
+        ("Isabella was queen of what?", False, False),
+        ("", False, False),
+    ],
+)
+def test_questions_for_yes_or_no_and_questions_that_name_their_answers_are_known(
+    question: str, yes_no: bool, choice: bool
+) -> None:
+    assert (is_yes_no(question), offers_a_choice(question)) == (yes_no, choice)

@@ -1,0 +1,226 @@
+"""A meter counts every request that was sent, answered or not, as the server itself counts them."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import dspy
+import pytest
+from dspy import lm15
+
+from eldgr_dspy.programs.consulting import aask, ask
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.run.metering import Meter, metering
+from eldgr_dspy.programs.run.sending import metered, metered_lm
+from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
+from tests.lm_server import Answer, Asked, Behaviour, LMServer, obliging, serving
+
+INPUTS = {"question": "Who?", "evidence": ["A\nIt was A."], "candidates": ["A", "B"]}
+
+
+@pytest.fixture(autouse=True)
+def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DSPy would fetch its price list from the network once a process."""
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "true")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+def failing(times: int, status: int) -> Behaviour:
+    def behave(asked: Asked) -> Answer:
+        return Answer(status=status) if asked.times <= times else obliging(asked)
+
+    return behave
+
+
+def judge(server: LMServer, retries: int = 3) -> dspy.Module:
+    """A metered judge on a server."""
+    lm = dspy.LM("openai/gpt-4o-mini", api_base=server.address, api_key="key", cache=False, num_retries=retries)
+    module = Judge()
+    module.set_lm(lm)
+    return metered(module)
+
+
+def consult(module: dspy.Module) -> Meter:
+    with metering() as meter:
+        ask(module, INPUTS)
+    return meter
+
+
+def aconsult(module: dspy.Module) -> Meter:
+    async def consulted() -> Meter:
+        with metering() as meter:
+            await aask(module, INPUTS)
+        return meter
+
+    return asyncio.run(consulted())
+
+
+@pytest.mark.parametrize("consulted", [consult, aconsult])
+@pytest.mark.parametrize("status", [429, 500])
+def test_retries_are_counted(consulted: Callable[[dspy.Module], Meter], status: int) -> None:
+    with serving(failing(2, status)) as server:
+        meter = consulted(judge(server))
+        assert [entry.status for entry in server.log] == [status, status, 200]
+    assert (meter.calls, meter.failed) == (3, 2)
+    assert meter.served == "gpt-4o-mini-2024-07-18"
+    assert (meter.completion_tokens or 0) > 0 and meter.cost
+
+
+@pytest.mark.parametrize(
+    ("status", "retries", "sent", "error"),
+    [
+        (500, 1, 2, dspy.LMServerError),
+        (429, 0, 1, dspy.LMRateLimitError),
+        (0, 0, 1, dspy.LMTransportError),
+        (401, 3, 1, dspy.LMAuthError),
+        (400, 3, 1, dspy.LMInvalidRequestError),
+    ],
+)
+def test_a_call_that_fails_is_counted_as_often_as_it_was_sent(  # hazard 80
+    status: int, retries: int, sent: int, error: type[Exception]
+) -> None:
+    with serving(failing(9, status)) as server, metering() as meter:
+        with pytest.raises(error):
+            ask(judge(server, retries), INPUTS)
+        assert len(server.log) == meter.calls == meter.failed == sent
+    assert (meter.cost, meter.prompt_tokens) == (None, None)
+
+
+@pytest.mark.parametrize(("asked", "waited"), [(3600.0, 60.0), (59.0, 59.0), (0.0, 0.0), (None, 4.0), (-1.0, 4.0)])
+def test_a_server_may_ask_for_a_minute_s_pause_and_no_more(asked: float | None, waited: float) -> None:  # hazard 79
+    lm = metered_lm(scripted_lm([], num_retries=3))
+    pause = lm._pause(dspy.LMRateLimitError("busy", retry_after=asked), 2)
+    assert sum(pause) == pytest.approx(waited)
+
+
+def test_a_pause_ends_in_the_failure_where_the_run_stops_meanwhile() -> None:
+    lm, stopped = metered_lm(scripted_lm([], num_retries=3)), list[bool]()
+    failure = dspy.LMRateLimitError("busy", retry_after=60.0)
+    with metering(Meter(stopped=lambda: bool(stopped))):
+        pause = lm._pause(failure, 0)
+        next(pause)
+        stopped.append(True)
+        with pytest.raises(dspy.LMRateLimitError) as caught:
+            next(pause)
+    assert caught.value is failure
+
+
+class Bringing(dspy.Module):
+    """A role that sets an LM of its own when it is called."""
+
+    def __init__(self, reach: Callable[[], Any]) -> None:
+        super().__init__()
+        self.judge, self.reach = Judge(), reach
+
+    def forward(self, **inputs: Any) -> Any:
+        with dspy.context(lm=self.reach()):
+            return self.judge(**inputs)
+
+
+def test_an_lm_that_a_role_brings_by_itself_is_not_counted_and_its_cut_reply_is_none_all_the_same() -> None:
+    lm = scripted_lm([Line({"judge_rationale": "", "assessments": [], "preferred": 0}, cut=True)])
+    with metering() as meter:
+        said = ask(metered(Bringing(lambda: lm)), INPUTS)
+    assert (len(lm.requests), meter.calls) == (1, 0)
+    assert said.content["abstained"].startswith("cut off: ")
+
+
+def test_what_was_never_sent_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    module = Judge()
+    module.set_lm(dspy.LM("openai/gpt-4o-mini", cache=False))
+    with metering() as meter, pytest.raises(dspy.LMConfigurationError):
+        ask(metered(module), INPUTS)
+    assert meter.calls == 0
+
+
+def test_a_metered_lm_is_a_copy_and_the_original_keeps_its_retries_and_history() -> None:
+    with serving() as server:
+        lm = dspy.LM("openai/gpt-4o-mini", api_base=server.address, api_key="key", cache=False, num_retries=2)
+        module = Judge()
+        module.set_lm(lm)
+        consult(metered(module))
+        assert (lm.history, lm.num_retries, type(lm)) == ([], 2, dspy.LM)
+        ask(module, INPUTS)
+        assert len(lm.history) == 1
+
+
+def test_a_reply_from_the_cache_is_no_request_and_costs_nothing() -> None:
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+    lm = scripted_lm(lambda request: "hello", cache=True)
+    counts = []
+    for _ in range(2):
+        with metering() as meter:
+            metered_lm(lm)("the same question")
+        counts.append((meter.calls, meter.cost))
+    assert [calls for calls, _ in counts] == [1, 0]
+    assert counts[1] == (0, None)
+    assert len(lm.requests) == 1
+
+
+class Bound(dspy.Module):
+    """A module that is compiled, so that DSPy's own walk over parameters passes it by."""
+
+    def __init__(self, lm: Any) -> None:
+        super().__init__()
+        self.predict = dspy.Predict("question -> answer")
+        self.predict.set_lm(lm)
+        self._compiled = True
+
+
+class Holding(dspy.Module):
+    """A role module of a user's that holds its LM somewhere and asks it eight times, in threads."""
+
+    def __init__(self, held: Any, reach: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.held, self.reach = held, reach
+
+    def forward(self, **_: Any) -> dspy.Prediction:
+        parallel: Any = dspy.Parallel(num_threads=4, max_errors=99, disable_progress_bar=True)
+        parallel([(self.once, {"number": number}) for number in range(8)])
+        return dspy.Prediction(abstained="asked")
+
+    def once(self, number: int) -> None:
+        self.reach(self.held)(f"number {number}")
+
+
+HELD: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "an attribute": (lambda lm: lm, lambda held: held),
+    "a list": (lambda lm: [lm], lambda held: held[0]),
+    "a tuple in a dict": (lambda lm: {"first": ("x", lm)}, lambda held: held["first"][1]),
+    "a compiled module": (Bound, lambda held: held.predict.lm),
+    "a list of compiled modules": (lambda lm: [Bound(lm)], lambda held: held[0].predict.lm),
+}
+each_holder = pytest.mark.parametrize(("hold", "reach"), HELD.values(), ids=HELD)
+
+
+@each_holder
+def test_an_lm_is_metered_wherever_a_module_holds_it_in_threads_too(hold: Any, reach: Any) -> None:
+    lm = scripted_lm(lambda request: lm15.ServerError("down") if "number 3" in text_of(request) else "hello")
+    module = metered(Holding(hold(lm), reach))
+    with metering() as meter:
+        assert ask(module, INPUTS).content == {"abstained": "asked"}
+    assert (len(lm.requests), meter.calls, meter.failed) == (8, 8, 1)
+
+
+@each_holder
+def test_metering_a_module_leaves_the_original_as_it_was(hold: Any, reach: Any) -> None:
+    lm = scripted_lm(lambda _: "hello")
+    module = Holding(hold(lm), reach)
+    metered(module)
+    assert reach(module.held) is lm
+
+
+def test_one_lm_of_two_predictors_stays_one() -> None:
+    module: Any = dspy.ChainOfThought("question -> answer")
+    module.other = dspy.Predict("question -> answer")
+    module.set_lm(scripted_lm([]))
+    twin = metered(module)
+    assert twin.get_lm() is not module.get_lm()
+
+
+def test_failures_in_threads_are_all_counted() -> None:
+    lm = scripted_lm(lambda _: lm15.ServerError("down"))
+    with metering() as meter:
+        ask(metered(Holding([lm], lambda held: held[0])), INPUTS)
+    assert meter.failed == meter.calls == len(lm.requests) == 8

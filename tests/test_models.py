@@ -1,0 +1,45 @@
+"""A model's name says what becomes of it."""
+
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.engines.ollama import OllamaLM
+from eldgr_dspy.programs.models import lm_named
+
+
+@pytest.mark.parametrize("name", ["ollama/deepseek-r1:7b", "ollama_chat/deepseek-r1:7b", " ollama/deepseek-r1:7b "])
+@pytest.mark.parametrize("api_base", ["http://127.0.0.1:7", "http://127.0.0.1:7/v1", "127.0.0.1:7"])
+def test_names_of_ollama_go_to_our_engine(name: str, api_base: str) -> None:
+    lm: Any = lm_named(name, api_base, temperature=0.0, num_ctx=4096, timeout=9)
+    assert type(lm) is OllamaLM
+    assert (lm.model, getattr(lm.engine, "timeout", None)) == ("ollama/deepseek-r1:7b", 9)
+    assert lm.kwargs["metadata"] == {"host": "http://127.0.0.1:7", "num_ctx": 4096, "think": False}
+    assert lm.kwargs["temperature"] == 0.0
+
+
+def test_a_name_of_ollama_may_have_a_path() -> None:
+    assert lm_named("ollama/hf.co/bartowski/Llama-3.2-3B-GGUF:Q4_K_M").model.endswith(
+        "bartowski/Llama-3.2-3B-GGUF:Q4_K_M"
+    )
+
+
+@pytest.mark.parametrize("name", ["openai/gpt-4o-mini", "gemini/gemini-2.5-flash", "hosted_vllm/ollama/x"])
+def test_other_names_go_to_dspy(name: str) -> None:
+    lm = lm_named(name, "http://127.0.0.1:7/v1", cache=False)
+    assert type(lm) is dspy.LM
+    assert (lm.model, lm.kwargs["api_base"], lm.cache) == (name, "http://127.0.0.1:7/v1", False)
+    assert "api_base" not in lm_named(name).kwargs
+
+
+@pytest.mark.parametrize("name", ["", "ollama", "ollama/", "gpt-4o-mini", "/x", "ollama_chat/ "])
+def test_a_name_without_provider_or_model_is_refused(name: str) -> None:
+    with pytest.raises(ArgumentError, match="PROVIDER/MODEL"):
+        lm_named(name)
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="is no address"):
+        lm_named("ollama/m", "http://")

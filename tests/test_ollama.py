@@ -1,0 +1,315 @@
+"""The engine for Ollama, through the unmodified client, against a server that speaks Ollama's wire format."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import dspy
+import pytest
+from dspy import lm15
+from dspy.lm15 import Message, Request
+
+from eldgr_dspy.programs.consulting import is_fatal
+from eldgr_dspy.programs.engines.ollama import ollama
+from tests.asking_ollama import VERDICT, Prefer, each_way, lm_at, request, text_of, verdict_of
+from tests.ollama_server import Models, Reply, ollama_server
+
+# --- what is sent -----------------------------------------------------------------------------------------------------
+
+
+@each_way
+def test_the_schema_the_context_and_thinking_off_are_on_the_wire(ask: Callable[..., Any]) -> None:
+    with ollama_server() as server:
+        lm = lm_at(server, num_ctx=4096, keep_alive="5m", repeat_penalty=1.1, temperature=0.0, max_tokens=99, seed=7)
+        schema = {"type": "object", "properties": {"preferred": {"type": "integer"}}}
+        ask(lm, request(response_format={"type": "json_schema", "schema": schema}, stop=("END",), temperature=0.5))
+        sent = server.bodies()[0]
+    assert (sent["model"], sent["think"], sent["format"], sent["keep_alive"]) == ("deepseek-r1:7b", False, schema, "5m")
+    assert sent["options"] == {"num_ctx": 4096, "repeat_penalty": 1.1, "temperature": 0.5, "stop": ["END"]}
+
+
+def test_the_options_of_dspy_have_the_names_of_ollama_on_the_wire() -> None:
+    with ollama_server() as server:
+        lm_at(server, temperature=0.0, max_tokens=99, seed=7, top_p=0.9)("Which?")
+        assert server.bodies()[0]["options"] == {
+            "num_ctx": 8192,
+            "temperature": 0.0,
+            "num_predict": 99,
+            "seed": 7,
+            "top_p": 0.9,
+        }
+
+
+def test_the_schema_of_an_adapter_reaches_the_server() -> None:
+    with ollama_server() as server:
+        assert verdict_of(lm_at(server)) == 0
+        sent = server.bodies()[0]
+    assert sent["format"]["properties"].keys() == {"preferred"}
+    assert [message["role"] for message in sent["messages"]] == ["system", "user"]
+
+
+def test_json_without_a_schema_is_asked_for_as_json() -> None:
+    with ollama_server() as server:
+        lm_at(server)(request(response_format={"type": "json_object"}))
+        assert server.bodies()[0]["format"] == "json"
+
+
+@pytest.mark.parametrize(
+    "config", [{"reasoning": lm15.Reasoning(effort="low")}, {"logprobs": 2}], ids=["reasoning", "logprobs"]
+)
+def test_what_ollama_has_no_word_for_is_refused_and_not_dropped(config: dict[str, Any]) -> None:
+    with ollama_server() as server, pytest.raises(dspy.LMUnsupportedFeatureError, match="leave it out"):
+        lm_at(server)(request(**config))
+
+
+def test_an_image_is_refused() -> None:
+    with ollama_server() as server:
+        message = Message.user([lm15.TextPart("What is it?"), lm15.ImagePart(url="http://127.0.0.1/i.png")])
+        with pytest.raises(dspy.LMUnsupportedFeatureError, match="image"):
+            lm_at(server)(Request(model="ollama/deepseek-r1:7b", messages=(message,)))
+        assert not server.log
+
+
+def test_a_key_comes_from_the_environment_and_is_written_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_API_KEY", "s3cret")
+    with ollama_server() as server:
+        lm = lm_at(server)
+        lm("Which?")
+        assert server.log[0][3]["authorization"] == "Bearer s3cret"
+        assert "s3cret" not in json.dumps([lm.dump_state(), repr(lm.history)])
+
+
+# --- what comes back --------------------------------------------------------------------------------------------------
+
+
+@each_way
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(VERDICT),
+        Reply(f'<think>{{"preferred": 0}}</think>{VERDICT}'),
+        Reply(f'{{"preferred": 0}}</think>\n{VERDICT}'),
+        Reply(VERDICT, thinking='perhaps {"preferred": 0}'),
+    ],
+    ids=["plain", "block", "orphan", "field"],
+)
+def test_a_verdict_comes_without_what_was_thought(reply: Reply, ask: Callable[..., Any]) -> None:  # hazard 60
+    with ollama_server(lambda _: reply) as server:
+        assert text_of(ask(lm_at(server), "Which?")) == VERDICT
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply('<think>perhaps {"preferred": 0}'),
+        Reply('<think>{"preferred": 0}', reason="length"),
+        Reply("", thinking=VERDICT),
+        Reply('{"preferred": 0}{"preferred": 1}'),
+        Reply('{"preferred": 0, "preferred": 1}'),
+        Reply('{"preferred": true}'),
+        Reply('{"preferred": NaN}'),
+        Reply('{"preferred": ', reason="length"),
+        Reply(""),
+    ],
+    ids=["unclosed", "cut", "all thought", "two", "twice", "true", "NaN", "truncated", "empty"],
+)
+def test_no_draft_and_no_half_reply_wins(reply: Reply) -> None:  # hazards 57, 58, 59, 60, 61, 62
+    with ollama_server(lambda _: reply) as server, pytest.raises(dspy.AdapterParseError):
+        verdict_of(lm_at(server))
+
+
+@pytest.mark.parametrize("adapter", [dspy.JSONAdapter(), dspy.ChatAdapter(use_json_adapter_fallback=False)])
+def test_an_adapter_of_the_user_sees_no_unclosed_draft(adapter: Any) -> None:
+    draft = '<think>{"preferred": 0} [[ ## preferred ## ]]\n0\n'
+    with (
+        ollama_server(lambda _: draft) as server,
+        dspy.context(lm=lm_at(server), adapter=adapter),
+        pytest.raises(dspy.AdapterParseError, match="empty"),
+    ):
+        dspy.Predict(Prefer)(question="Which?")
+
+
+def test_a_reply_that_was_cut_off_says_so() -> None:
+    with ollama_server(lambda _: Reply('{"pre', reason="length")) as server:
+        assert lm_at(server)(request()).finish_reason == "length"
+
+
+def test_tokens_are_counted_as_the_server_says() -> None:
+    with ollama_server(lambda _: Reply(VERDICT, read=31, written=9)) as server:
+        usage = lm_at(server)(request()).usage
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (31, 9, 40)
+
+
+@pytest.mark.parametrize(("read", "written"), [(None, None), (0, None), (-1, -1)])
+def test_tokens_that_the_server_does_not_count_are_unknown(read: int | None, written: int | None) -> None:  # hazard 84
+    with ollama_server(lambda _: Reply(VERDICT, read=read, written=written)) as server:
+        usage = lm_at(server)(request()).usage
+    assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (None, None, None)
+
+
+def test_another_model_than_asked_is_visible() -> None:  # hazard 83
+    with ollama_server(lambda _: Reply(VERDICT, model="tinyllama:latest")) as server:
+        lm = lm_at(server)
+        lm("Which?")
+        assert (lm.history[0]["model"], lm.history[0]["response_model"]) == (
+            "ollama/deepseek-r1:7b",
+            "tinyllama:latest",
+        )
+
+
+def test_a_stream_of_dspys_shows_the_answer_and_nothing_thought() -> None:
+    async def streamed(lm: dspy.LM) -> list[Any]:
+        listeners = [dspy.streaming.StreamListener("preferred")]
+        program: Any = dspy.streamify(dspy.Predict(Prefer), stream_listeners=listeners)
+        with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
+            return [piece async for piece in program(question="Which?")]
+
+    with ollama_server(lambda _: f'<think>{{"preferred": 0}}</think>{VERDICT}') as server:
+        pieces = asyncio.run(streamed(lm_at(server)))
+    assert pieces[-1].preferred == 1
+    assert "0" not in "".join(getattr(piece, "chunk", "") for piece in pieces)
+
+
+# --- a prompt that was not read ---------------------------------------------------------------------------------------
+
+
+@each_way
+@pytest.mark.parametrize(
+    ("words", "read", "written"), [(900, 1024, 9), (900, 514, 9), (1200, None, None), (900, 1000, 1049)]
+)
+def test_a_prompt_that_was_cut_is_an_error_and_no_verdict(
+    ask: Callable[..., Any], words: int, read: int | None, written: int | None
+) -> None:  # hazard 82
+    reply = Reply(VERDICT, read=read, written=written)
+    with (
+        ollama_server(lambda _: reply) as server,
+        pytest.raises(dspy.ContextWindowExceededError, match="num_ctx=") as raised,
+    ):
+        ask(lm_at(server, num_ctx=1024), "word " * words)
+    assert not dspy.is_retryable_lm_error(raised.value)
+    assert not is_fatal(raised.value)  # another question may be shorter
+
+
+@pytest.mark.parametrize("version", ["0.30.1", "0.3.9", None])
+def test_cached_tokens_that_are_not_counted_are_no_cut(version: str | None) -> None:
+    with ollama_server(lambda _: Reply(VERDICT, read=3), version=version) as server:
+        assert text_of(lm_at(server, num_ctx=1024)("word " * 900)) == VERDICT
+
+
+def test_an_error_of_ollama_about_the_context_is_one_of_the_context() -> None:
+    reply = Reply("the input length exceeds the context length", status=400)
+    with ollama_server(lambda _: reply) as server, pytest.raises(dspy.ContextWindowExceededError):
+        lm_at(server)("Which?")
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+
+@each_way
+@pytest.mark.parametrize("fault", ["hang", "drip", "headers"])
+def test_a_call_ends_at_its_deadline_and_hangs_up(fault: str, ask: Callable[..., Any]) -> None:  # hazards 79, 81
+    with ollama_server(lambda _: Reply(VERDICT, fault=fault)) as server:
+        begun = time.monotonic()
+        with pytest.raises(dspy.LMTimeoutError, match="timeout=") as raised:
+            ask(lm_at(server, timeout=0.2), "Which?")
+        assert time.monotonic() - begun < 10
+        assert dspy.is_retryable_lm_error(raised.value)
+        assert server.gone.wait(10)
+
+
+@each_way
+@pytest.mark.parametrize("fault", ["reset", "torn", "early", "junk", "error"])
+def test_a_reply_that_breaks_off_is_a_failure_that_may_pass(fault: str, ask: Callable[..., Any]) -> None:  # hazard 79
+    reply = Reply(VERDICT * 9, fault=fault)
+    with (
+        ollama_server(lambda _: reply) as server,
+        pytest.raises((dspy.LMTransportError, dspy.LMServerError)) as raised,
+    ):
+        ask(lm_at(server), "Which?")
+    assert dspy.is_retryable_lm_error(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "fatal", "passes"),
+    [
+        (400, dspy.LMInvalidRequestError, False, False),
+        (401, dspy.LMAuthError, True, False),
+        (402, dspy.LMBillingError, True, False),
+        (403, dspy.LMAuthError, True, False),
+        (408, dspy.LMTimeoutError, False, True),
+        (418, dspy.LMInvalidRequestError, False, False),
+        (429, dspy.LMRateLimitError, False, True),
+        (500, dspy.LMServerError, False, True),
+        (502, dspy.LMServerError, False, True),
+        (503, dspy.LMServerError, False, True),
+        (504, dspy.LMTimeoutError, False, True),
+    ],
+)
+def test_an_http_error_is_the_error_of_dspy_for_it(
+    status: int, kind: type[Exception], fatal: bool, passes: bool
+) -> None:  # hazards 79, 80
+    with ollama_server(lambda _: Reply("no", status=status)) as server, pytest.raises(kind) as raised:
+        lm_at(server)("Which?")
+    assert raised.type is kind
+    assert getattr(raised.value, "status", None) == status
+    assert (is_fatal(raised.value), dspy.is_retryable_lm_error(raised.value)) == (fatal, passes)
+
+
+@each_way
+def test_a_model_that_is_not_there_is_fatal_and_names_the_command(ask: Callable[..., Any]) -> None:  # hazard 80
+    with ollama_server(models=Models(names=[])) as server:
+        with pytest.raises(dspy.LMUnsupportedModelError, match="ollama pull deepseek-r1:7b") as raised:
+            ask(lm_at(server, num_retries=3), "Which?")
+        assert len(server.log) == 1
+    assert is_fatal(raised.value)
+
+
+def test_an_address_that_is_not_ollamas_is_fatal() -> None:
+    with ollama_server() as server, pytest.raises(dspy.LMInvalidRequestError, match="check the address") as raised:
+        ollama("deepseek-r1:7b", host=f"{server.address}/elsewhere", cache=False, num_retries=0)("Which?")
+    assert is_fatal(raised.value)
+
+
+@each_way
+def test_a_refused_connection_may_pass(ask: Callable[..., Any]) -> None:  # hazard 79
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        lm = ollama("m", host=f"127.0.0.1:{taken.getsockname()[1]}", cache=False, num_retries=0)
+        with pytest.raises(dspy.LMTransportError, match="ollama serve") as raised:
+            ask(lm, "Which?")
+    assert dspy.is_retryable_lm_error(raised.value)
+
+
+def test_the_engine_asks_once_and_dspy_asks_again() -> None:  # hazard 87
+    replies = iter([Reply(VERDICT * 9, fault="torn"), Reply(VERDICT)])
+    with ollama_server(lambda _: next(replies)) as server:
+        assert text_of(lm_at(server, num_retries=1)("Which?")) == VERDICT
+        assert len(server.log) == 2
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+@each_way
+@pytest.mark.parametrize("key", ["s3cret\n", "s3cr\u00e9t", "s3 cret"])
+def test_a_key_that_cannot_be_sent_is_fatal_and_not_quoted(
+    monkeypatch: pytest.MonkeyPatch, ask: Callable[..., Any], key: str
+) -> None:
+    monkeypatch.setenv("OLLAMA_API_KEY", key)
+    with ollama_server() as server, pytest.raises(dspy.LMAuthError, match="OLLAMA_API_KEY") as raised:
+        ask(lm_at(server), "Which?")
+    assert "s3" not in "".join(map(str, causes(raised.value)))
+    assert is_fatal(raised.value)
+
+
+def test_an_error_names_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_API_KEY", "s3cret")
+    with ollama_server(lambda _: Reply("no", status=401)) as server, pytest.raises(dspy.LMAuthError) as raised:
+        lm_at(server)("Which?")
+    assert "s3cret" not in str(raised.value) and "OLLAMA_API_KEY" in str(raised.value)

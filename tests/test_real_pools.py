@@ -1,0 +1,120 @@
+"""On real pools that nobody here wrote: the figures that are known beforehand, and the laws on every question.
+
+The folder is named by ELDGR_POOLS; without it these tests are skipped with a reason.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Abstention, Reply, Verdict
+from eldgr_dspy.decision import RULES, Decision, drive
+from eldgr_dspy.pools import Row, open_pool
+from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.questions import Settings
+from eldgr_dspy.summary import Outcome, Tally
+from eldgr_dspy.words import Role
+
+POOLS = ("gsm8k-openai4", "hotpotqa-reflexion12", "svamp-codex8")
+SILENT = Abstention("silent")
+
+
+@cache
+def rows(folder: Path, name: str) -> Sequence[Row]:
+    return tuple(open_pool(folder / f"{name}.jsonl.gz").rows())
+
+
+def decided(case: Case, rule: str, replies: dict[Any, Reply]) -> tuple[Decision, list[Role]]:
+    asked: dict[Role, Reply] = {}
+
+    def ask(role: Role) -> Reply:
+        asked[role] = replies.get(role, SILENT)
+        return asked[role]
+
+    return case.record(drive(case.rule(rule)(case), ask), asked), list(asked)
+
+
+def judges(case: Case) -> Iterator[Reply]:
+    """Every judge that there can be: silent, or for any candidate that has an answer."""
+    yield SILENT
+    yield from (Verdict(index) for index, key in enumerate(case.vote.classes) if key is not None)
+
+
+def summary_of(folder: Path, name: str, **settings: Any) -> dict[str, Any]:
+    pool = rows(folder, name)
+    tally = Tally(pool[0].task, tuple(RULES))
+    for row in pool:
+        case = Case(row.to_question(), Settings(**settings))
+        tally.add(case, row.gold, {rule: Outcome(decided(case, rule, {})[0]) for rule in RULES}, ())
+    return tally.summary()
+
+
+def em(summary: dict[str, Any], rule: str) -> float:
+    return round(float(summary["rules"][rule]["em"]), 2)
+
+
+def test_first_candidate_and_majority_are_the_known_figures(pools_dir: Path) -> None:
+    gsm8k = summary_of(pools_dir, "gsm8k-openai4")
+    assert (em(gsm8k, "first"), em(gsm8k, "majority")) == (34.72, 46.02)
+    hotpotqa = summary_of(pools_dir, "hotpotqa-reflexion12")
+    assert (em(hotpotqa, "first"), em(hotpotqa, "majority")) == (32.0, 58.0)
+    assert round(100 * gsm8k["audit"]["homogeneous"] / gsm8k["n"], 2) == 12.36
+
+
+def test_over_all_judges_the_locked_rule_is_never_below_majority_there_and_the_scalar_judge_is(pools_dir: Path) -> None:
+    found = summary_of(pools_dir, "hotpotqa-reflexion12")
+    assert found["bounds"] == {
+        "first": [32.0, 32.0],
+        "majority": [58.0, 58.0],
+        "judge": [14.0, 78.0],
+        "eldgr": [58.0, 69.0],
+    }
+    assert found["bounds_any_span"]["eldgr"] == [58.0, 81.0]
+    assert summary_of(pools_dir, "gsm8k-openai4")["bounds"]["eldgr"] == pytest.approx([46.0197, 46.0197], abs=1e-4)
+
+
+@pytest.mark.parametrize("certificate", ["substring", "token", "folded"])
+@pytest.mark.parametrize("name", POOLS)
+def test_no_judge_moves_a_certified_or_inapplicable_consensus(pools_dir: Path, name: str, certificate: Any) -> None:
+    overrides = 0
+    for row in rows(pools_dir, name):
+        case = Case(row.to_question(), Settings(certificate))
+        final = case.task == "retrieval" and case.certified(case.consensus) is not False
+        for judge in judges(case):
+            found, asked = decided(case, "eldgr", {"judge": judge})
+            assert not final or (found.answer, found.branch, asked) == (case.consensus, "consensus", [])
+            assert found.branch == "consensus" or found.certified is True
+            overrides += found.branch != "consensus"
+    assert (overrides > 0) == (name == "hotpotqa-reflexion12")
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_lazy_and_always_agree_on_every_question_whatever_the_judge_answers(pools_dir: Path, name: str) -> None:
+    for row in rows(pools_dir, name):
+        lazy, always = (Case(row.to_question(), Settings(consult=consult)) for consult in ("lazy", "always"))
+        for judge in judges(lazy):
+            one, other = (decided(case, "eldgr", {"judge": judge})[0] for case in (lazy, always))
+            assert (one.answer, one.branch) == (other.answer, other.branch)
+
+
+def test_at_most_20_questions_for_the_judge_and_23_for_the_repairer_whatever_the_judge_answers(pools_dir: Path) -> None:
+    asked: dict[Role, set[str]] = {"judge": set(), "repairer": set()}
+    for row in rows(pools_dir, "hotpotqa-reflexion12"):
+        case = Case(row.to_question())
+        for judge in judges(case):
+            for role in decided(case, "eldgr", {"judge": judge})[1]:
+                asked[role].add(row.id)
+    assert (len(asked["judge"]), len(asked["repairer"])) == (20, 23)
+
+
+def test_the_embedded_roles_run_the_whole_path_on_real_questions(pools_dir: Path, tmp_path: Path) -> None:
+    plan = Plan([pools_dir / "hotpotqa-reflexion12.jsonl.gz"], tmp_path / "run", limit=40)
+    found = evaluate(embedded_selector(), plan)["pools"]["hotpotqa-reflexion12"]
+    assert found["audit"]["correct_to_incorrect"] == 0
+    low, high = found["bounds_any_span"]["eldgr"]
+    assert low <= found["rules"]["eldgr"]["em"] <= high

@@ -1,0 +1,231 @@
+"""Whatever a role returns is read into a reply that a rule may rely on, or into an abstention that says why."""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.errors import ReplyError
+from eldgr_dspy.replies import read_reply, require_reply
+from eldgr_dspy.words import ROLES, Role
+from tests.strategies import FIELDS, json_values, raw_contents
+
+ANSWERS = ("Dubai", "Doha", None, " ")
+SCORES = {"logic": 1, "fact": 1.0, "epist": 0.5, "info": 1, "triang": 0, "adv": 0.5, "min": 1, "scalar": 0.9}
+DERIVATION = {"derivation_steps": [{"expression": "3*12", "value": "36"}], "derived_answer": " 36 "}
+
+
+def nested(depth: int) -> Any:
+    value: Any = 0
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def read(role: Role, **content: Any) -> Reply:
+    return read_reply(role, content, ANSWERS, n_passages=2)
+
+
+def reason(role: Role, **content: Any) -> str:
+    found = read(role, **content)
+    assert isinstance(found, Abstention)
+    return found.reason
+
+
+def test_a_verdict_keeps_the_index_the_scalars_and_the_rationale() -> None:
+    assessments = [{**SCORES, "scalar": scalar} for scalar in (0, 1, 0.25, 0.5)]
+    found = read("judge", preferred=1, assessments=assessments, judge_rationale="Passage 0.")
+    assert found == Verdict(1, (0.0, 1.0, 0.25, 0.5), "Passage 0.")
+
+
+@pytest.mark.parametrize("assessments", [None, [], [{**SCORES, "scalar": None}] * 4, [{}] * 4])
+def test_a_verdict_may_come_without_scores(assessments: Any) -> None:
+    assert read("judge", preferred=0, assessments=assessments) == Verdict(0)
+
+
+def test_tied_scores_are_no_abstention() -> None:  # hazard 68, as ruled: `preferred` rules
+    assert read("judge", preferred=1, assessments=[SCORES] * 4) == Verdict(1, (0.9,) * 4)
+
+
+@pytest.mark.parametrize(
+    "preferred", [-1, 4, 10**9, 3.7, 1.0, "1", "2.", True, False, None, math.nan, math.inf, [1], {"index": 1}, "Doha"]
+)
+def test_only_a_whole_number_of_the_pool_is_a_preference(preferred: Any) -> None:  # hazards 59 and 67
+    assert reason("judge", preferred=preferred) == f"preferred={preferred!r} is not a whole number from 0 to 3"
+
+
+def test_a_verdict_without_a_preference_is_none() -> None:  # hazard 57
+    assert reason("judge", assessments=[SCORES] * 4) == "preferred=None is not a whole number from 0 to 3"
+    assert reason("judge") == "preferred=None is not a whole number from 0 to 3"
+
+
+def test_there_is_nothing_to_prefer_in_an_empty_pool() -> None:
+    found = read_reply("judge", {"preferred": 0}, (), n_passages=0)
+    assert found == Abstention("preferred=0 points to nothing, for there is none")
+
+
+@pytest.mark.parametrize("preferred", [2, 3])
+def test_a_candidate_without_an_answer_cannot_be_preferred(preferred: int) -> None:
+    assert reason("judge", preferred=preferred) == f"preferred={preferred} is a candidate without an answer"
+
+
+@pytest.mark.parametrize("answer", ["\x1b", "\u200b", " \u00ad "])
+def test_a_candidate_whose_answer_shows_nothing_cannot_be_preferred(answer: str) -> None:  # hazard 35
+    found = read_reply("judge", {"preferred": 0}, (answer, "Doha"), n_passages=0)
+    assert found == Abstention("preferred=0 is a candidate without an answer")
+
+
+@pytest.mark.parametrize(
+    "score", [150, -0.1, 1.000001, "90%", "0.9", True, [0.9], {}, math.nan, math.inf, -math.inf, 10**400]
+)
+@pytest.mark.parametrize("aspect", ["logic", "scalar", "confidence"])
+def test_a_score_is_a_number_from_0_to_1(aspect: str, score: Any) -> None:  # hazards 59, 62 and 66
+    assessments = [SCORES, SCORES, SCORES, {**SCORES, aspect: score}]
+    assert reason("judge", preferred=0, assessments=assessments).startswith(f"assessments[3].{aspect} is {score!r:.80}")
+
+
+@pytest.mark.parametrize("assessments", [[SCORES] * 3, [SCORES] * 5, "good", {"scalar": 1}, 7, 0, False, ""])
+def test_assessments_are_a_list_with_one_a_candidate(assessments: Any) -> None:
+    assert reason("judge", preferred=0, assessments=assessments) == "assessments are not a list of 4, one a candidate"
+
+
+def test_each_assessment_is_an_object() -> None:
+    assert reason("judge", preferred=0, assessments=[SCORES, 0.9, SCORES, SCORES]) == "assessments[1] is not an object"
+
+
+def test_a_rationale_is_text() -> None:
+    assert reason("judge", preferred=0, judge_rationale=["a"]) == "judge_rationale=['a'] is not text"
+
+
+def test_a_repair_is_the_span_without_the_space_around_it() -> None:
+    assert read("repairer", repaired_answer=" Doha\n", repair_passage=1) == Repair("Doha", 1)
+
+
+@pytest.mark.parametrize("passage", [None, -1])
+def test_a_repair_may_leave_open_where_it_stands(passage: Any) -> None:
+    """It is certified against all passages, whatever the repairer says."""
+    assert read("repairer", repaired_answer="Doha", repair_passage=passage) == Repair("Doha")
+
+
+@pytest.mark.parametrize("passage", [2, -2, 0.0, -1.0, True, "0", [0]])
+def test_a_repair_stands_in_a_passage_that_exists(passage: Any) -> None:  # hazard 59
+    expected = f"repair_passage={passage!r} is not a whole number from 0 to 1"
+    assert reason("repairer", repaired_answer="Doha", repair_passage=passage) == expected
+
+
+@pytest.mark.parametrize("span", ["", " \n"])
+def test_an_empty_span_is_the_repairer_s_own_abstention(span: str) -> None:
+    """It is what the repairer is asked to say where no passage holds the answer; it is not an error."""
+    content = {"repaired_answer": span, "repair_passage": -1}
+    assert read_reply("repairer", content, ANSWERS, 2) == Abstention("no span")
+    assert require_reply("repairer", content, ANSWERS, 2) == Abstention("no span")
+
+
+@pytest.mark.parametrize("span", [None, 7, ["Doha"], {"text": "Doha"}, True])
+def test_a_span_is_text(span: Any) -> None:
+    assert reason("repairer", repaired_answer=span) == f"repaired_answer={span!r} is not text"
+
+
+def test_a_derivation_keeps_its_steps_in_order() -> None:
+    steps = [{"expression": "3*12", "value": "36"}, {"expression": "36-1", "value": "35"}]
+    found = read("deriver", derivation_steps=steps, derived_answer="35", consistency_check="35+1 = 36")
+    assert found == Derivation((Step("3*12", "36"), Step("36-1", "35")), "35", "35+1 = 36")
+
+
+def test_a_derivation_may_come_without_a_check() -> None:
+    """Whether that is enough is for the level of strictness to say."""
+    assert read("deriver", **DERIVATION) == Derivation((Step("3*12", "36"),), "36", "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"derivation_steps": None}, "derivation_steps are not a list"),
+        ({"derivation_steps": "3*12"}, "derivation_steps are not a list"),
+        ({"derivation_steps": {"expression": "3*12"}}, "derivation_steps are not a list"),
+        ({"derivation_steps": ["3*12"]}, "a derivation step is '3*12', not an object with expression and value"),
+        ({"derivation_steps": [{"expression": "3*12"}]}, "value=None is not text"),
+        ({"derivation_steps": [{"expression": 36, "value": "36"}]}, "expression=36 is not text"),
+        ({"derived_answer": 36}, "derived_answer=36 is not text"),
+        ({"derived_answer": " "}, "no derived answer"),
+        ({"consistency_check": True}, "consistency_check=True is not text"),
+    ],
+)
+def test_a_derivation_is_text_throughout(changes: dict[str, Any], expected: str) -> None:
+    assert reason("deriver", **{**DERIVATION, **changes}) == expected
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_role_abstains_by_its_own_word(role: Role) -> None:
+    content = {"abstained": "nothing to go by", "preferred": 0, "repaired_answer": "Doha"}
+    assert read_reply(role, content, ANSWERS, 2) == Abstention("nothing to go by")
+    assert require_reply(role, content, ANSWERS, 2) == Abstention("nothing to go by")
+
+
+@pytest.mark.parametrize("value", [10**5000, nested(5000), "x" * 100_000], ids=["digits", "depth", "length"])
+def test_a_reason_is_short_whatever_was_returned(value: Any) -> None:  # hazards 59 and 63
+    """Python refuses to write down some values at all; that must not end a run."""
+    for content in (
+        {"preferred": value},
+        {"preferred": 0, "assessments": [{"scalar": value}] * 4},
+        {"abstained": value if not isinstance(value, str) else [value]},
+    ):
+        assert len(reason("judge", **content)) < 200
+    assert len(reason("deriver", **{**DERIVATION, "derivation_steps": [value]})) < 200
+
+
+def test_what_cannot_be_relied_on_can_be_raised_as_a_sentence() -> None:
+    expected = "The judge returned what it may not: preferred=7 is not a whole number from 0 to 3."
+    with pytest.raises(ReplyError) as caught:
+        require_reply("judge", {"preferred": 7}, ANSWERS, 2)
+    assert str(caught.value) == expected
+
+
+def lawful(found: Reply, answers: tuple[str | None, ...], n_passages: int) -> bool:
+    """Whether a reply is one that a rule may rely on without looking."""
+    match found:
+        case Verdict(preferred, scores, rationale):
+            scored = scores is None or (len(scores) == len(answers) and all(0 <= score <= 1 for score in scores))
+            return (answers[preferred] or "").strip() != "" and scored and isinstance(rationale, str)
+        case Repair(answer, passage):
+            return answer.strip() != "" and (passage is None or 0 <= passage < n_passages)
+        case Derivation(steps, answer, check):
+            return all(isinstance(text, str) for step in steps for text in (step.expression, step.value, answer, check))
+        case Abstention(why):
+            return isinstance(why, str)
+
+
+@given(
+    content=raw_contents | st.fixed_dictionaries({}, optional=dict.fromkeys(FIELDS, json_values)),
+    answers=st.lists(st.none() | st.sampled_from(("", " ", "Doha", "36")), max_size=3).map(tuple),
+    n_passages=st.integers(0, 2),
+    role=st.sampled_from(ROLES),
+)
+@example(content={"preferred": 0, "assessments": [{"scalar": 10**400}]}, answers=("a",), n_passages=0, role="judge")
+@example(content={"preferred": 10**5000}, answers=("a",), n_passages=0, role="judge")
+@example(content={"preferred": 0, "assessments": [{"scalar": math.nan}]}, answers=("a",), n_passages=0, role="judge")
+@example(content={"abstained": None}, answers=(), n_passages=0, role="repairer")
+def test_no_json_object_crashes_or_passes_unchecked(
+    content: Mapping[str, Any], answers: tuple[str | None, ...], n_passages: int, role: Role
+) -> None:
+    """Law 19, `no_lm_text_breaks_a_law`, where replies are read."""
+    found = read_reply(role, content, answers, n_passages)
+    assert lawful(found, answers, n_passages)
+    try:
+        required: Reply | None = require_reply(role, content, answers, n_passages)
+    except ReplyError:
+        required = None
+    assert required == found or (required is None and isinstance(found, Abstention))
+
+
+@given(raw_contents)
+def test_a_reply_is_the_same_after_a_journal(content: Mapping[str, Any]) -> None:
+    """Law 18 for what is read back: a replayed reply is the reply."""
+    again = json.loads(json.dumps(content))
+    for role in ROLES:
+        assert repr(read_reply(role, again, ANSWERS, 2)) == repr(read_reply(role, content, ANSWERS, 2))

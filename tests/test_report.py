@@ -1,0 +1,366 @@
+"""The report as a page: well-formed, closed to hostile text, and with the figures of the summary."""
+
+import re
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.report import SHOWN, render_report
+from eldgr_dspy.tables import audit_table, bounds_table, cost_table, paper_table
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Reads a page: the tags in order, the text of each table cell and of the whole, and whether every tag closes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.cells: list[str] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+        if self.open and self.open[-1] in ("td", "th"):
+            self.cells[-1] += data
+
+    def attributes(self) -> Iterator[tuple[str, str | None]]:
+        return (pair for _, attributes in self.tags for pair in attributes.items())
+
+
+def rule(em: float, f1: float, judge: int = 0, repairer: int = 0) -> dict[str, Any]:
+    calls = {"judge": judge, "deriver": 0, "repairer": repairer}
+    return {"em": em, "f1": f1, "calls": calls, "asked": calls, "seconds": 1.25 * judge}
+
+
+def summary(name: str = "hotpot") -> dict[str, Any]:
+    rules = {
+        "first": rule(32, 42.17),
+        "majority": rule(58, 68.31),
+        "judge": rule(49, 60.02, 72),
+        "eldgr": rule(61, 71.5, 20, 11),
+    }
+    contrasts = [
+        {"rule": "eldgr", "against": "majority", "delta": 3.0, "ci": [0.0, 7.0], "p": 0.375, "wins": 4, "losses": 1},
+        {
+            "rule": "judge",
+            "against": "majority",
+            "delta": -9.0,
+            "ci": [-17.0, -1.0],
+            "p": 0.049,
+            "wins": 5,
+            "losses": 14,
+        },
+    ]
+    audit = {"preserved": 88, "judge_overrides": 9, "repair_overrides": 3, "correct_to_incorrect": 1}
+    audit |= {"incorrect_to_correct": 4, "abstentions": 5, "homogeneous": 6, "certified_consensus": 72}
+    pool = {
+        "n": 100,
+        "task": "retrieval",
+        "rules": rules,
+        "contrasts": contrasts,
+        "bounds": {"judge": [14.0, 78.0], "eldgr": [58.0, 69.0]},
+        "bounds_any_span": {"judge": [14.0, 78.0], "eldgr": [58.0, 81.0]},
+        "audit": audit,
+    }
+    return {"pools": {name: pool}}
+
+
+def witness(**changed: Any) -> dict[str, Any]:
+    return {"passage": 3, "start": 120, "end": 124, "text": "Doha", "level": "exact", "flags": []} | changed
+
+
+def decision(**changed: Any) -> dict[str, Any]:
+    return {
+        "pool": "hotpot",
+        "id": "q1",
+        "question": "Where is the seat?",
+        "gold": ["Doha"],
+        "rule": "eldgr",
+        "answer": "Doha",
+        "branch": "judge",
+        "certified": True,
+        "witness": witness(),
+        "consensus": "Dubai",
+        "preference": 2,
+        "repair": None,
+        "tie": False,
+        "consulted": ["judge"],
+        "abstentions": {},
+        "ranking": [2, 0, 1],
+        "em": True,
+        "f1": 1.0,
+        "majority_em": False,
+    } | changed
+
+
+def html(*decisions: dict[str, Any], of: dict[str, Any] | None = None) -> str:
+    return "".join(render_report(of or summary(), iter(decisions)))
+
+
+def page(*decisions: dict[str, Any], of: dict[str, Any] | None = None) -> Page:
+    return Page(html(*decisions, of=of))
+
+
+def words(read: Page) -> str:
+    return " ".join(read.text.split())
+
+
+def test_every_figure_of_the_tables_stands_in_the_page() -> None:
+    cells = page().cells
+    for build in (paper_table, audit_table, bounds_table, cost_table):
+        (table,) = build(summary())
+        for row in (table.headers, *table.rows):
+            assert any(tuple(cells[i : i + len(row)]) == row for i in range(len(cells))), row
+
+
+def test_every_contrast_is_drawn_with_its_figures() -> None:
+    shown = words(page())
+    assert "eldgr − majority +3.00 [0.00, 7.00], p .3750" in shown
+    assert "judge − majority -9.00 [-17.00, -1.00], p .0490" in shown
+
+
+def test_bounds_are_drawn_beside_the_measured_value() -> None:
+    tags = page().tags
+    assert sum(tag == "rect" and attributes["class"] == "inner" for tag, attributes in tags) == 2
+    assert sum(tag == "path" and attributes["class"] == "diamond" for tag, attributes in tags) == 2
+
+
+def test_the_page_needs_no_network_and_runs_no_script() -> None:  # hazard 77
+    read = page(decision(question="![x](https://example.org/x.png) <img src=https://example.org onerror=alert(1)>"))
+    assert not {"script", "link", "img", "iframe", "object", "base"} & {tag for tag, _ in read.tags}
+    assert not [name for name, _ in read.attributes() if name.startswith("on") or name == "src"]
+    assert [value for name, value in read.attributes() if name == "href"] == []
+    assert "url(" not in html()
+    assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in set(read.attributes())
+
+
+def test_tables_name_their_rows_and_columns() -> None:
+    tags = page().tags
+    headings = [attributes for tag, attributes in tags if tag == "th"]
+    assert headings
+    assert all(attributes["scope"] in ("row", "col") for attributes in headings)
+    assert sum(tag == "caption" for tag, _ in tags) == sum(tag == "table" for tag, _ in tags)
+    assert all("aria-label" in attributes for tag, attributes in tags if tag == "svg")
+
+
+def test_several_pools_are_linked_from_the_top_by_targets_that_exist() -> None:
+    both = {"pools": {**summary("a b")["pools"], **summary('"<b>')["pools"]}}
+    read = page(of=both)
+    ids = [value for name, value in read.attributes() if name == "id"]
+    assert [f"#{value}" for value in ids] == [value for name, value in read.attributes() if name == "href"]
+    assert len(ids) == len(set(ids)) == 2
+    assert '"<b>' in read.text
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "\"><svg onload=alert(1)> ' & &amp; </article></section></body>",
+    "{{ 7 * 7 }} {% raw %} {0.__class__} %s $x",
+    "</style><!-- ]]> -->",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_shown_and_never_read_as_markup(text: str) -> None:  # hazards 78 and 100
+    spoiled = witness(text=text, title=text, before=text, after=text, level=text, flags=[text])
+    row = decision(id=text, question=text, gold=[text], answer=text, consensus=text, witness=spoiled, repair=text)
+    of = summary() | {"pools": {"hotpot": summary()["pools"]["hotpot"] | {"withheld": {text: text}}}}
+    read = page(row | {"abstentions": {text: text}}, of=of)
+    plain = page(decision())
+    assert {tag for tag, _ in read.tags} <= {tag for tag, _ in plain.tags}
+    assert {name for name, _ in read.attributes()} <= {name for name, _ in plain.attributes()}
+    assert read.text.count(text) >= 12
+
+
+def test_lone_surrogates_and_control_characters_are_replaced() -> None:  # hazard 92
+    written = html(decision(answer="a\ud800b", question="x\x00\x1b[31my", consensus="\uffff")).encode("utf-8").decode()
+    assert "a\ufffdb" in written
+    assert "x\ufffd\ufffd[31my" in written
+    assert "\x00" not in written
+
+
+def test_bidirectional_controls_are_shown_by_their_code_points() -> None:  # hazard 37
+    assert "invoice[U+202E]fdp.exe" in words(page(decision(answer="invoice\u202efdp.exe")))
+
+
+@settings(max_examples=30)
+@given(st.text(max_size=30))
+@example("\u2066<\u2069")
+@example("&#0;")
+def test_any_text_gives_a_well_formed_page_that_encodes(text: str) -> None:
+    written = html(decision(answer=text, id=text, witness=witness(text=text)), of=summary())
+    written.encode("utf-8")
+    assert Page(written).tags
+
+
+def test_a_decision_shows_what_was_chosen_against_what_and_why() -> None:
+    shown = words(page(decision(witness=witness(title="Qatar Airways", before="based in ", after=", Qatar"))))
+    assert "incorrect to correct decided by judge q1 Where is the seat? consensus Dubai chosen Doha gold Doha" in shown
+    assert (
+        "certificate certified, exact: based in Doha, Qatar Qatar Airways, passage [3], characters 120 to 124" in shown
+    )
+
+
+def test_the_witness_and_the_title_of_its_passage_are_marked() -> None:
+    written = html(decision(witness=witness(title="Qatar Airways", flags=["short", "in_question"])))
+    assert "<mark>Doha</mark>" in written
+    assert '<mark class="title"><bdi>Qatar Airways</bdi></mark>' in written
+    assert "exact (short, in question)" in words(Page(written))
+
+
+def test_a_witness_without_a_title_names_its_passage_by_number() -> None:
+    assert "exact: Doha passage [3], characters 120 to 124" in words(page(decision()))
+    titled = decision(witness=witness(field="title", start=0, end=4))
+    assert "exact: Doha title of passage [3], characters 0 to 4" in words(page(titled))
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"answer": None}, "chosen no answer"),
+        ({"consensus": "  "}, "consensus blank"),
+        ({"gold": []}, "gold none given"),
+        ({"gold": list("abcdefg")}, "gold a · b · c · d · e · and 2 more"),
+        ({"witness": None}, "certificate certified by a checked derivation"),
+        ({"witness": None, "certified": False}, "certificate uncertified"),
+        ({"witness": None, "certified": None}, "certificate inapplicable"),
+        ({"tie": True}, "consensus is the earliest of a tie"),
+        ({"repair": "Muscat"}, "proposed as repair: Muscat"),
+        ({"abstentions": {"repairer": "silent"}}, "the repairer abstained: silent"),
+        ({"abstentions": {"judge": "failed: LMTimeoutError: 60 s"}}, "the judge's call failed: LMTimeoutError: 60 s"),
+        ({"em": None, "majority_em": None}, "not scored against majority decided by judge"),
+        ({"question": "x" * 1_700}, "x… (1,100 more characters)"),
+    ],
+)
+def test_what_is_missing_or_particular_is_said_in_words(changed: dict[str, Any], expected: str) -> None:
+    assert expected in words(page(decision(**changed)))
+
+
+def shown_ids(read: Page) -> list[str]:
+    return re.findall(r"decided by \w+ (\w+)", words(read))
+
+
+def test_only_decisions_of_eldgr_that_changed_something_are_shown() -> None:
+    kept = decision(id="kept", branch="consensus", majority_em=True)
+    other = decision(id="other", rule="judge")
+    flip = decision(id="flip", branch="consensus")
+    read = page(kept, other, flip, decision(id="override", em=False))
+    assert shown_ids(read) == ["flip", "override"]
+    assert "Decisions that changed something 2 questions" in words(read)
+
+
+def test_lost_answers_stand_before_won_ones() -> None:
+    outcomes = [(True, True), (False, False), (False, True), (True, False)]
+    rows = [decision(id=f"{before}{after}", majority_em=before, em=after) for before, after in outcomes]
+    assert shown_ids(page(*rows)) == ["TrueFalse", "FalseTrue", "FalseFalse", "TrueTrue"]
+
+
+def test_beyond_the_limit_the_page_says_how_many_more_there_are() -> None:
+    read = page(*(decision(id=f"q{i}", em=i % 2 == 0) for i in range(SHOWN + 37)))
+    assert len(shown_ids(read)) == SHOWN
+    assert "37 more are not shown here; decisions.jsonl has them all." in words(read)
+
+
+def test_nothing_changed_and_nothing_abstained_are_said() -> None:
+    shown = words(page())
+    assert "None: every answer that shipped is the consensus." in shown
+    assert "None: every role that eldgr asked gave a valid answer." in shown
+
+
+def test_abstentions_are_counted_by_role_and_reason() -> None:
+    rows = [decision(branch="consensus", majority_em=True, abstentions={"judge": "index 7"})] * 2
+    cells = page(*rows, decision(abstentions={"judge": "not JSON"})).cells
+    assert cells[-9:] == ["role", "reason", "questions", "judge", "index 7", "2", "judge", "not JSON", "1"]
+
+
+def test_a_failed_call_is_no_abstention_and_stands_in_a_table_of_its_own() -> None:
+    failed = decision(abstentions={"judge": "failed: reset"})
+    read = page(failed, failed, decision(abstentions={"judge": "index 7"}))
+    assert read.cells[-12:] == [
+        *("role", "reason", "questions", "judge", "index 7", "1"),
+        *("role", "reason", "questions", "judge", "reset", "2"),
+    ]
+    assert "Calls that did not come through" in words(read)
+    alone = words(page(failed))
+    assert "None: every role that eldgr asked and whose call came through gave a valid answer." in alone
+    assert "abstained" not in alone
+    assert "Calls that did not come through" not in words(page(decision()))
+
+
+def test_reasons_beyond_the_fiftieth_are_counted_together() -> None:
+    cells = page(*(decision(abstentions={"judge": f"reason {i}"}) for i in range(60))).cells
+    assert cells[-3:] == ["any", "other reasons", "10"]
+
+
+def test_rows_are_read_once_and_not_kept() -> None:
+    def rows() -> Iterator[dict[str, Any]]:
+        for i in range(3_000):
+            yield decision(id=f"q{i}", question=f"{i}" + "x" * 20_000, abstentions={"judge": f"{i}"})
+
+    "".join(render_report(summary(), []))  # so that the template engine is loaded
+    tracemalloc.start()
+    for _ in render_report(summary(), rows()):
+        pass
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * 2**20  # the rows are 60 MB
+
+
+def test_a_decision_of_a_pool_that_the_summary_does_not_name_is_refused() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        render_report(summary(), [decision(pool="svamp")])
+    assert str(caught.value) == (
+        "pool='svamp' of decision 'q1' is not in the summary, which names 'hotpot'; "
+        "give the decisions and the summary of the same run."
+    )
+
+
+def test_a_summary_of_no_pool_is_a_page_that_says_so() -> None:
+    assert "There is no pool in this summary." in words(page(of={"pools": {}}))
+
+
+def test_a_pool_without_gold_answers_is_a_page_without_drawings() -> None:
+    pool = summary()["pools"]["hotpot"] | {"contrasts": [], "bounds": None, "bounds_any_span": None, "audit": None}
+    pool["rules"] = {"first": rule(0, 0) | {"em": None, "f1": None}}
+    read = page(of={"pools": {"hotpot": pool}})
+    assert "svg" not in {tag for tag, _ in read.tags}
+    assert "—: no question has a gold answer, so nothing is scored." in words(read)
+    assert words(read).count("eldgr has no result here.") == 3
+
+
+def test_importing_statistics_and_report_loads_neither_scipy_stats_nor_jinja2() -> None:
+    code = "import sys, eldgr_dspy.statistics, eldgr_dspy.report; print({'scipy.stats', 'jinja2'} & set(sys.modules))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "set()\n"
+
+
+def test_the_same_input_gives_the_same_page() -> None:
+    assert html(decision()) == html(decision())

@@ -1,0 +1,225 @@
+"""A selector is swapped, saved, loaded, compiled, copied and called in any order, and the laws hold after each step."""
+
+import copy
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import cloudpickle  # type: ignore[import-untyped]
+import dspy
+import pytest
+from dspy import lm15
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.errors import ReplyError
+from eldgr_dspy.programs.checking import held
+from eldgr_dspy.programs.embedded import ExtractiveRepairer, LexicalJudge, SilentDeriver
+from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
+from eldgr_dspy.programs.scenes import Scene, at_stake
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
+from eldgr_dspy.strategies import lm_replies, rule_settings
+from eldgr_dspy.words import ROLES, TASKS, Role
+from tests.selecting import (
+    CONTESTED,
+    DERIVATION,
+    PENS,
+    Returns,
+    example_of,
+    inputs_of,
+    repair,
+    select_acall,
+    select_batch,
+    select_parallel,
+    select_sync,
+)
+
+EVIDENCE = (Passage("", "Doha is the capital of Qatar."), Passage("", "Qatar lies on the Persian Gulf."))
+QUESTIONS = (
+    Question("Which city?", "retrieval", ("Dubai", "Dubai", "Doha"), (), EVIDENCE),
+    Question("Which city?", "retrieval", ("Doha", "Doha", "Dubai"), (), EVIDENCE),
+    Question(PENS["question"], "arithmetic", ("35", "35", "36")),
+)
+
+KINDS: dict[Role, tuple[Callable[[], Any], ...]] = {
+    "judge": (
+        Judge,
+        lambda: dspy.ChainOfThought(JudgeCandidates),
+        LexicalJudge,
+        lambda: Returns({"preferred": 2}),
+        lambda: Returns({"preferred": True, "assessments": "none"}),
+    ),
+    "repairer": (
+        Repairer,
+        lambda: dspy.ChainOfThought(RepairAnswer),
+        ExtractiveRepairer,
+        lambda: Returns({"repaired_answer": "Persian Gulf"}),
+    ),
+    "deriver": (Deriver, SilentDeriver, lambda: Returns(DERIVATION), lambda: Returns({"derived_answer": "36"})),
+}
+"""What a role may be played by: as the selector has it, with a further field, without an LM, right or wrong."""
+
+
+def prefers(index: int) -> dict[str, Any]:
+    return {"judge_rationale": "", "assessments": [], "preferred": index}
+
+
+@st.composite
+def voices(draw: st.DrawFn) -> dict[Any, Any]:
+    """What an LM says to each role: what may be right, or anything."""
+    usual = {
+        "judge": st.integers(-1, 3).map(prefers),
+        "repairer": st.sampled_from(("Doha", "Persian Gulf", "Manama", "")).map(repair),
+        "deriver": st.just(DERIVATION),
+    }
+    return {role: draw(lm_replies() if draw(st.integers(0, 4)) == 4 else said) for role, said in usual.items()}
+
+
+def speaking(voice: Any) -> Any:
+    return scripted_lm(Scene(QUESTIONS[0], voice).reply)
+
+
+@contextmanager
+def unbound(select: Selector) -> Iterator[dict[str, Any]]:
+    """The LMs of the predictors, taken from them meanwhile: connections are not saved."""
+    found = {name: predictor.lm for name, predictor in select.named_predictors()}
+    bind(select, dict.fromkeys(found))
+    yield found
+    bind(select, found)
+
+
+def bind(select: Selector, lms: dict[str, Any]) -> None:
+    for name, predictor in select.named_predictors():
+        predictor.lm = lms[name]
+
+
+class SelectorMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.lm = speaking({})
+        self.kinds: dict[Role, Callable[[], Any]] = {role: KINDS[role][0] for role in ROLES}
+        self.select = Selector()
+
+    def made(self) -> Selector:
+        """A selector as the user's code makes it, before anything is loaded into it."""
+        select = Selector(task=self.select.task, on_error=self.select.on_error)
+        select.settings = self.select.settings
+        for role, kind in self.kinds.items():
+            setattr(select, role, kind())
+        return select
+
+    @contextmanager
+    def context(self, lm: Any = None) -> Iterator[None]:
+        with dspy.context(lm=lm or self.lm, disable_history=True, trace=None):
+            yield
+
+    @initialize(voice=voices(), chosen=rule_settings)
+    def begin(self, voice: Any, chosen: Settings) -> None:
+        self.lm, self.select.settings = speaking(voice), chosen
+
+    # -- whose LM --
+
+    @rule(voice=voices())
+    def another_lm_in_the_context(self, voice: Any) -> None:
+        self.lm = speaking(voice)
+
+    @rule(voice=voices())
+    def one_lm_for_all_roles(self, voice: Any) -> None:
+        self.select.set_lm(speaking(voice))
+
+    @rule(voice=voices(), role=st.sampled_from(ROLES))
+    def one_lm_for_a_role(self, voice: Any, role: Role) -> None:
+        getattr(self.select, role).set_lm(speaking(voice))
+
+    @rule()
+    def an_lm_that_fails(self) -> None:
+        with self.context(scripted_lm(lambda _: lm15.ServerError("down"))):
+            for question in QUESTIONS:
+                with suppress(dspy.DSPyError, ReplyError):
+                    self.select(**inputs_of(question))
+
+    # -- what it is made of --
+
+    @rule(role=st.sampled_from(ROLES), data=st.data())
+    def another_module_in_a_role(self, role: Role, data: st.DataObject) -> None:
+        self.kinds[role] = KINDS[role][data.draw(st.integers(0, len(KINDS[role]) - 1))]
+        setattr(self.select, role, self.kinds[role]())
+
+    @rule(chosen=rule_settings, task=st.sampled_from(TASKS), on_error=st.sampled_from(("abstain", "raise")))
+    def other_settings(self, chosen: Settings, task: Any, on_error: Any) -> None:
+        self.select.settings, self.select.task, self.select.on_error = chosen, task, on_error
+
+    @rule(role=st.sampled_from(ROLES), words=st.sampled_from(("Be brief.", "Ship what you prefer.", "{0.__class__}")))
+    def other_instructions(self, role: Role, words: str) -> None:
+        for predictor in getattr(self.select, role).predictors():
+            predictor.signature = predictor.signature.with_instructions(words)
+
+    @precondition(lambda self: not getattr(self.select, "_compiled", False))
+    @rule(voice=voices(), accepted=st.booleans())
+    def compiled(self, voice: Any, accepted: bool) -> None:
+        optimizer = dspy.BootstrapFewShot(metric=lambda *_: accepted, max_bootstrapped_demos=1, max_labeled_demos=1)
+        teacher = self.select.deepcopy()
+        teacher.set_lm(speaking(voice))
+        teacher.on_error = "abstain"
+        with self.context():
+            self.select = optimizer.compile(
+                self.select, teacher=teacher, trainset=[example_of(CONTESTED), example_of(PENS)]
+            )
+
+    # -- copies and files --
+
+    @rule()
+    def saved_and_loaded(self) -> None:
+        twin = self.made()
+        with unbound(self.select) as lms, tempfile.TemporaryDirectory() as folder:
+            self.select.save(Path(folder) / "select.json")
+            twin.load(Path(folder) / "select.json")
+            bind(twin, lms)
+        self.select = twin
+
+    @rule(copied=st.sampled_from((copy.deepcopy, Selector.deepcopy, Selector.reset_copy)))
+    def copied(self, copied: Any) -> None:
+        self.select = copied(self.select)
+
+    @rule()
+    def pickled(self) -> None:
+        with unbound(self.select) as lms:
+            twin = cloudpickle.loads(cloudpickle.dumps(self.select))
+            bind(twin, lms)
+        self.select = twin
+
+    # -- calls --
+
+    @rule(
+        call=st.sampled_from((select_sync, select_acall, select_batch, select_parallel)),
+        question=st.sampled_from(TASKS).flatmap(at_stake),
+    )
+    def called(self, call: Any, question: Question) -> None:
+        with self.context():
+            came = held(self.select, Scene(question, {})).came
+            if isinstance(came, dict):
+                assert call(self.select, inputs_of(question)).toDict() == came
+
+    @invariant()
+    def the_laws_hold(self) -> None:
+        with self.context():
+            for question in QUESTIONS:
+                held(self.select, Scene(question, {}))
+
+
+TestSelectorMachine = pytest.mark.law("no_optimizer_breaks_a_law", "property")(
+    pytest.mark.slow(SelectorMachine.TestCase)
+)
+TestSelectorMachine.settings = settings(
+    max_examples=max(25, settings().max_examples // 20),
+    stateful_step_count=12,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)

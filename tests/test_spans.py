@@ -1,0 +1,109 @@
+"""The embedded repairer's span is always a slice of one line of the evidence, and of the shape that is asked for."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.consultations import show_passage
+from eldgr_dspy.spans import Kind, best_span, kind_asked
+
+BRIDGE = [
+    show_passage(
+        "Golden Gate Bridge", "The Golden Gate Bridge in San Francisco opened on May 27, 1937, with six lanes."
+    ),
+    show_passage("Joseph Strauss", "Joseph B. Strauss was the chief engineer of the Golden Gate Bridge."),
+    show_passage("Bay Bridge", "The Bay Bridge opened in 1936. It has two decks."),
+]
+
+texts = st.text(alphabet=st.characters(), max_size=60)
+sentences = st.lists(
+    st.sampled_from(
+        ["The", "the", "Bay", "Bridge", "opened", "of", "J.", "1936", "May 27", "two", "“Up”", ".", "\n", "'s"]
+    ),
+    max_size=14,
+).map(" ".join)
+
+
+@given(texts | sentences, st.lists(texts | sentences, max_size=4))
+@example("", [])
+@example("what opened?", ["opened The 's"])
+@example("When did it open?", ["It opened in May"])
+@example("What is \ud800?", ["\ud800 A"])
+def test_a_span_is_a_slice_of_one_line_of_its_passage(question: str, evidence: list[str]) -> None:
+    span = best_span(question, evidence)
+    if span is not None:
+        assert span.text.strip()
+        assert any(span.text in line for line in evidence[span.passage].split("\n"))
+        assert span.score > 0
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who was the chief engineer of the Golden Gate Bridge?", ("Joseph B. Strauss", 1)),
+        ("When did the Golden Gate Bridge open in San Francisco?", ("May 27, 1937", 0)),
+        ("In what year was the Bay Bridge opened?", ("1936", 2)),
+        ("How many decks has the Bay Bridge?", ("two", 2)),
+        ("Where is the Golden Gate Bridge?", ("San Francisco", 0)),
+        ("In which city did the Golden Gate Bridge open?", ("San Francisco", 0)),
+    ],
+)
+def test_the_span_has_the_shape_that_is_asked_for(question: str, expected: tuple[str, int]) -> None:
+    span = best_span(question, BRIDGE)
+    assert span is not None
+    assert (span.text, span.passage) == expected
+
+
+def test_a_title_is_taken_whole_and_without_its_parenthesis() -> None:
+    evidence = [show_passage("Sex and the City (series)", "A comedy in which Cynthia played a lawyer.")]
+    span = best_span("In what show did Cynthia play a lawyer?", evidence)
+    assert span is not None
+    assert (span.text, span.passage) == ("Sex and the City", 0)
+
+
+def test_a_leading_article_and_a_possessive_are_left_out() -> None:
+    span = best_span("Which band wrote the anthem?", ["The Raconteurs's drummer wrote an anthem with his band."])
+    assert span is not None
+    assert span.text == "Raconteurs"
+
+
+def test_what_the_question_says_itself_is_no_answer() -> None:
+    assert best_span("What is the Bay Bridge?", ["The Bay Bridge is old."]) is None
+
+
+@pytest.mark.parametrize(
+    "question", ["Is the Bay Bridge older?", "Which is older, the Bay Bridge or The Golden Gate Bridge?", ""]
+)
+def test_no_span_answers_a_yes_no_question_a_choice_or_nothing(question: str) -> None:
+    assert best_span(question, BRIDGE) is None
+
+
+def test_evidence_without_a_word_of_the_question_has_no_span() -> None:
+    assert best_span("Who invented penicillin?", BRIDGE) is None
+    assert best_span("Who invented penicillin?", []) is None
+
+
+def test_ties_go_to_the_earliest_passage() -> None:
+    span = best_span("Who opened Wembley?", ["Wembley was opened by Ann Bell.", "Wembley was opened by Bob Cole."])
+    assert span is not None
+    assert span.passage == 0
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("Was it opened in May?", "choice"),
+        ("In what year did it open?", "year"),
+        ("On which date did it open?", "date"),
+        ("When did it open?", "date"),
+        ("How many lanes has it?", "number"),
+        ("Which American film actor opened it?", "person"),
+        ("Who opened it?", "person"),
+        ("In which European city is it?", "place"),
+        ("Where is it?", "place"),
+        ("What film shows it when it opens?", "name"),
+        ("Name it.", "name"),
+    ],
+)
+def test_the_question_word_and_the_noun_after_it_tell_the_kind(question: str, kind: Kind) -> None:
+    assert kind_asked(question) == kind

@@ -1,0 +1,256 @@
+"""Paired statistics: the published table, SciPy and a naive bootstrap are the witnesses."""
+
+import tracemalloc
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.stats import binomtest, norm
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.statistics import Interval, contrast, contrast_from_counts, mcnemar, paired_bootstrap
+
+# n, wins, losses, delta, interval (percentage points) and p as the paper prints them.
+PUBLISHED = {
+    "gsm8k first": (500, 17, 3, 2.80, (1.20, 4.60), 0.0026),
+    "gsm8k majority": (500, 20, 8, 2.40, (0.40, 4.60), 0.0357),
+    "gsm8k judge": (500, 12, 5, 1.40, (-0.20, 3.00), 0.1435),
+    "hotpotqa first": (300, 7, 1, 2.00, (0.33, 4.00), 0.0703),
+    "hotpotqa majority": (300, 6, 0, 2.00, (0.67, 3.67), 0.0313),
+    "hotpotqa judge": (300, 5, 0, 1.67, (0.33, 3.33), 0.0625),
+    "confirmation first": (30, 4, 0, 13.3, (3.3, 26.7), 0.125),
+    "confirmation majority": (30, 2, 0, 6.7, (0.0, 16.7), 0.500),
+    "confirmation judge": (30, 5, 0, 16.7, (3.3, 30.0), 0.0625),
+}
+
+scores = st.lists(st.tuples(st.floats(-100, 100), st.floats(-100, 100)), min_size=1, max_size=30)
+outcomes = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60)
+
+
+@pytest.mark.parametrize("row", PUBLISHED.values(), ids=PUBLISHED.keys())
+def test_the_published_contrasts_follow_from_their_counts(
+    row: tuple[int, int, int, float, tuple[float, float], float],
+) -> None:
+    n, wins, losses, delta, (low, high), p = row
+    printed, grid = 0.05 if n == 30 else 0.005, 100 / n
+    found = contrast_from_counts(n, wins, losses, unit=100)
+    assert (found.n, found.wins, found.losses) == (n, wins, losses)
+    assert found.delta == pytest.approx(delta, abs=printed)
+    assert found.p == pytest.approx(p, abs=0.00005 + 1e-12)
+    assert abs(found.interval.low - low) <= grid + printed
+    assert abs(found.interval.high - high) <= grid + printed
+
+
+@given(st.integers(0, 3_000), st.integers(0, 3_000))
+@example(0, 0)
+@example(2_000, 0)
+@example(1_050, 950)
+def test_mcnemar_is_the_binomial_test_at_one_half(wins: int, losses: int) -> None:
+    expected = binomtest(wins, wins + losses, 0.5).pvalue if wins + losses else 1.0
+    assert mcnemar(wins, losses) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+    assert mcnemar(wins, losses) == mcnemar(losses, wins)
+
+
+def test_a_million_discordant_questions_neither_overflow_nor_vanish() -> None:  # hazard 104
+    assert mcnemar(500_000, 499_000) == pytest.approx(binomtest(499_000, 999_000, 0.5).pvalue, rel=1e-9)
+    assert mcnemar(10**6, 10**6) == 1.0
+    assert mcnemar(600, 500) == pytest.approx(binomtest(500, 1_100, 0.5).pvalue, rel=1e-9)
+
+
+def test_without_discordant_questions_p_is_one() -> None:  # hazard 103
+    assert mcnemar(0, 0) == 1.0
+    assert contrast([1, 0, 1], [1, 0, 1]).p == 1.0
+
+
+@given(st.lists(st.floats(-100, 100), min_size=1, max_size=30))
+def test_identical_arms_differ_by_nothing(values: list[float]) -> None:  # hazard 109
+    found = contrast(values, values)
+    assert (found.delta, found.interval, found.wins, found.losses) == (0.0, Interval(0.0, 0.0), 0, 0)
+
+
+@pytest.mark.parametrize(("rule", "against", "delta"), [(1, 1, 0.0), (0, 0, 0.0), (1, 0, 1.0), (0, 1, -1.0)])
+def test_all_right_and_all_wrong_have_a_point_as_interval(rule: int, against: int, delta: float) -> None:  # hazard 110
+    found = contrast([rule] * 7, [against] * 7)
+    assert (found.delta, found.interval) == (delta, Interval(delta, delta))
+
+
+def test_one_question_has_a_point_as_interval() -> None:  # hazard 103
+    assert contrast([0.4], [0.1]).interval == Interval(0.4 - 0.1, 0.4 - 0.1)
+
+
+def test_a_constant_difference_is_its_own_mean_to_the_last_bit() -> None:
+    found = contrast([0.1] * 11, [0.0] * 11)
+    assert (found.delta, found.interval) == (0.1, Interval(0.1, 0.1))
+
+
+@given(outcomes)
+@example([(True, False)])
+def test_counts_alone_give_the_same_contrast_as_scores(pairs: list[tuple[bool, bool]]) -> None:
+    rule, against = zip(*pairs, strict=True)
+    wins, losses = sum(a > b for a, b in pairs), sum(a < b for a, b in pairs)
+    assert contrast(rule, against) == contrast_from_counts(len(pairs), wins, losses)
+    percent = contrast([100 * a for a in rule], [100 * b for b in against])
+    assert percent == contrast_from_counts(len(pairs), wins, losses, unit=100)
+
+
+@given(scores)
+def test_the_order_of_questions_does_not_matter(pairs: list[tuple[float, float]]) -> None:
+    orders = (pairs, pairs[::-1], sorted(pairs))
+    assert len({contrast(*zip(*rows, strict=True), resamples=50) for rows in orders}) == 1
+
+
+@given(scores)
+def test_the_interval_lies_within_the_differences(pairs: list[tuple[float, float]]) -> None:
+    rule, against = (np.array(arm) for arm in zip(*pairs, strict=True))
+    low, high = paired_bootstrap(rule, against, resamples=50)
+    assert (rule - against).min() - 1e-9 <= low <= high <= (rule - against).max() + 1e-9
+
+
+@given(outcomes)
+@example([(True, False)] * 7 + [(True, True)] * 93)  # interpolated, the lower end would be 2.98 questions
+def test_the_ends_of_an_interval_are_whole_questions(pairs: list[tuple[bool, bool]]) -> None:
+    n = len(pairs)
+    ends = contrast(*zip(*pairs, strict=True)).interval
+    assert [end * n for end in ends] == pytest.approx([round(end * n) for end in ends], abs=1e-9)
+
+
+def graded_scores() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Two arms of 150 F1 values with many zeros, ties and fractions, as token F1 has them."""
+    generator = np.random.Generator(np.random.PCG64(7))
+    arms = generator.choice([0.0, 0.0, 2 / 7, 0.5, 0.8, 1.0], size=(2, 150))
+    return arms[0], arms[1]
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not() -> None:  # hazard 108
+    rule, against = graded_scores()
+    first = np.array(paired_bootstrap(rule, against)).tobytes()
+    assert first == np.array(paired_bootstrap(rule, against)).tobytes()
+    assert first != np.array(paired_bootstrap(rule, against, seed=2030)).tobytes()
+
+
+@pytest.mark.parametrize("level", [0.2, 0.5, 0.8, 0.95, 0.99])
+def test_counting_differences_is_the_same_distribution_as_resampling_questions(level: float) -> None:
+    rule, against = graded_scores()
+    generator = np.random.Generator(np.random.PCG64(11))
+    chosen = generator.integers(0, rule.size, size=(20_000, rule.size))
+    tail = (1 - level) / 2
+    naive = np.quantile((rule - against)[chosen].mean(axis=1), [tail, 1 - tail])
+    # Four standard errors of the difference of two such quantiles, each over 20,000 nearly normal means.
+    spread = (rule - against).std() / np.sqrt(rule.size)
+    tolerance = 4 * spread * np.sqrt(2 * tail * (1 - tail) / 20_000) / norm.pdf(norm.ppf(tail))
+    assert np.abs(np.array(paired_bootstrap(rule, against, level=level)) - naive).max() < tolerance
+
+
+def test_many_distinct_differences_are_resampled_in_bounded_memory() -> None:
+    generator = np.random.Generator(np.random.PCG64(3))
+    rule, against = generator.integers(0, 5_000, size=100_000) / 5_000, np.zeros(100_000)
+    tracemalloc.start()
+    low, high = paired_bootstrap(rule, against, resamples=500)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert low < rule.mean() < high
+    assert peak < 40 * 2**20  # all counts at once are 20 MB, beside them as many products
+
+
+def test_chunks_do_not_change_the_draws() -> None:
+    """300 distinct differences need six chunks; a fresh generator that draws all at once gives the same means."""
+    values = np.arange(300.0)
+    counts = np.random.Generator(np.random.PCG64(2029)).multinomial(300, np.full(300, 1 / 300), size=20_000)
+    expected = np.quantile((counts * values).sum(axis=1) / 300, [0.025, 0.975], method="nearest")
+    assert paired_bootstrap(values, np.zeros(300)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_any_ordinary_container_of_numbers_is_read_alike() -> None:
+    expected = contrast([True, False, True], [False, False, True])
+    assert contrast(np.array([1, 0, 1], dtype=np.int8), (0.0, 0.0, 1.0)) == expected
+    assert contrast(np.array([True, 0, 1.0], dtype=object), np.array([np.bool_(False), 0, Fraction(1)])) == expected
+
+
+UNSCORED = "is not a finite number; decide what an unscored question counts as, or leave it out of both rules."
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf"), "1", 1j, 10**400, 1e200], ids=repr)
+def test_a_value_that_is_no_finite_number_is_named_by_its_position(value: Any) -> None:  # hazard 106
+    with pytest.raises(ArgumentError) as caught:
+        contrast([1, 0, 1], [0, value, 1])
+    # Beside text NumPy makes text of all, so the position is found in what was given.
+    assert str(caught.value) == f"against[1]={value!r} {UNSCORED}"
+
+
+def test_arms_of_unequal_length_are_refused() -> None:  # hazard 105
+    with pytest.raises(ArgumentError) as caught:
+        paired_bootstrap([1, 0, 1], [1, 0])
+    assert str(caught.value) == (
+        "rule has 3 values and against has 2; both need one value for each of the same questions, in the same order. "
+        "Leave a question out of both or of neither."
+    )
+
+
+def test_no_question_is_refused() -> None:  # hazard 103
+    for refused in (contrast, paired_bootstrap):
+        with pytest.raises(ArgumentError) as caught:
+            refused([], [])
+        assert str(caught.value) == "rule and against are empty; a paired statistic needs at least one question."
+    with pytest.raises(ArgumentError) as caught:
+        contrast_from_counts(0, 0, 0)
+    assert str(caught.value) == "n=0 must be 1 or more; give a whole number, 1 or more."
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ([[1], [0]], "rule must be one number a question, shape (n,), but has shape (2, 1)."),
+        ([[1], [0, 1]], "rule must be one number a question, shape (n,), but is ragged."),
+        (1.0, "rule must be one number a question, shape (n,), but has shape ()."),
+    ],
+)
+def test_scores_that_are_not_one_row_are_refused(rule: Any, message: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        contrast(rule, [0, 1])
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"level": 1.0}, "level=1.0 must lie strictly between 0 and 1; give 0.95 for a 95% interval."),
+        ({"level": float("nan")}, "level=nan must lie strictly between 0 and 1; give 0.95 for a 95% interval."),
+        ({"resamples": 0}, "resamples=0 must be 1 or more; give a whole number, 1 or more."),
+        ({"resamples": 2e4}, "resamples=20000.0 must be an integer; give a whole number, 1 or more."),
+        ({"seed": -1}, "seed=-1 must be 0 or more; give a whole number, 0 or more."),
+    ],
+)
+def test_options_out_of_range_are_refused_before_anything_is_drawn(options: dict[str, Any], message: str) -> None:
+    for refused in (lambda: paired_bootstrap([1], [0], **options), lambda: contrast_from_counts(1, 1, 0, **options)):
+        with pytest.raises(ArgumentError) as caught:
+            refused()
+        assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        (
+            (5, 4, 2),
+            "wins=4 and losses=2 are 6 questions, more than n=5; give n as the number of all questions, ties included.",
+        ),
+        ((5, -1, 0), "wins=-1 must be 0 or more; give a whole number, 0 or more."),
+        ((5, 1, 0.5), "losses=0.5 must be an integer; give a whole number, 0 or more."),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(counts: tuple[Any, Any, Any], message: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        contrast_from_counts(*counts)
+    assert str(caught.value) == message
+
+
+def test_a_unit_must_be_positive_and_finite() -> None:
+    for unit in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(ArgumentError) as caught:
+            contrast_from_counts(2, 1, 0, unit=unit)
+        assert str(caught.value) == (
+            f"unit={unit!r} must be a positive number; give 1 for shares or 100 for percentage points."
+        )

@@ -1,0 +1,336 @@
+"""A reply is one JSON object of the right fields and types, or it is rejected with a reason: nothing is repaired."""
+
+import asyncio
+import copy
+import gc
+import json
+import pickle
+import weakref
+from typing import Any, Literal
+
+import dspy
+import pytest
+from dspy.lm15 import Message, Response, TextPart, ThinkingPart, Usage
+from dspy.utils import BaseCallback
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.programs.engines.strict import _DERIVED, ReplyRejectedError, StrictJSONAdapter, reason_of
+from eldgr_dspy.programs.testing import scripted_lm, text_of
+from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
+
+ADAPTER = StrictJSONAdapter()
+SCORES = {"logic": 1, "fact": 1.0, "epist": 0.5, "info": 1, "triang": 0, "adv": 0.5, "min": 1, "scalar": 0.9}
+VERDICT = {"judge_rationale": "Passage 1 says so.", "assessments": [SCORES], "preferred": 0}
+GOOD = json.dumps(VERDICT)
+DRAFT = json.dumps({**VERDICT, "preferred": 1})
+
+
+def verdict(**changes: Any) -> str:
+    return json.dumps({**VERDICT, **changes})
+
+
+def preferring(literal: str) -> str:
+    return GOOD.replace('"preferred": 0', f'"preferred": {literal}')
+
+
+def scoring(literal: str) -> str:
+    return GOOD.replace('"scalar": 0.9', f'"scalar": {literal}')
+
+
+def read(reply: str, signature: Any = JudgeCandidates) -> dict[str, Any]:
+    fields: dict[str, Any] = ADAPTER.parse(signature, reply)
+    return fields
+
+
+READ = {
+    "one object": GOOD,
+    "white space around it": f"\n  {GOOD}\t\n",
+    "any order of fields": json.dumps(dict(reversed(VERDICT.items()))),
+    "a closed leading thinking block": f"<think>\nMaybe {DRAFT}?\n</think>\n\n{GOOD}",
+    "an empty thinking block": f"<think></think>{GOOD}",
+    "one code block": f"```json\n{GOOD}\n```",
+    "a code block without a language": f"```\n{GOOD}\n```",
+    "thinking, then a code block": f"<think>hm</think>\n```json\n{GOOD}\n```",
+}
+
+
+@pytest.mark.parametrize("reply", READ.values(), ids=READ)
+def test_a_reply_that_is_one_object_is_read(reply: str) -> None:
+    fields = read(reply)
+    assert fields["preferred"] == 0
+    assert fields["judge_rationale"] == "Passage 1 says so."
+    assert fields["assessments"][0].scalar == 0.9
+
+
+NOT_ONE = "The reply is not exactly one JSON object: "
+REJECTED = {
+    # hazard 57
+    "white space": (" \n", NOT_ONE),
+    "null": ("null", "The reply is a JSON null, not an object."),
+    "a refusal": ("I'm sorry, I can't help with that.", NOT_ONE),
+    "prose": ("I choose Candidate 2", NOT_ONE),
+    # hazard 58
+    "truncated in a string": (GOOD[: GOOD.index("says")], NOT_ONE),
+    "truncated before the end": (GOOD[:-1], NOT_ONE),
+    # hazard 59 (a whole number outside the pool is read, and refused by the core)
+    "3.7": (preferring("3.7"), "The reply's preferred is not as asked"),
+    "a whole float": (preferring("1.0"), "The reply's preferred is not as asked"),
+    "2.": (preferring("2."), NOT_ONE),
+    "true for an index": (preferring("true"), "The reply's preferred is not as asked"),
+    "null for an index": (preferring("null"), "The reply's preferred is not as asked"),
+    "text for an index": (preferring('"0"'), "The reply's preferred is not as asked"),
+    "1e999 for an index": (preferring("1e999"), "The reply holds 1e999, a number too large for a float."),
+    "5,000 digits": (preferring("9" * 5_000), "The reply holds 9999999999999999999999999999999999999999, a number"),
+    # hazard 60
+    "two objects": (f"{GOOD}\n{DRAFT}", NOT_ONE),
+    "the same object twice": (f"{GOOD}{GOOD}", NOT_ONE),
+    "two code blocks": (f"```json\n{DRAFT}\n```\n```json\n{GOOD}\n```", NOT_ONE),
+    "an object in a list": (f"[{GOOD}]", "The reply is a JSON array, not an object."),
+    "prose before": (f"Here is my verdict: {GOOD}", NOT_ONE),
+    "prose after": (f"{GOOD} I hope that this helps!", NOT_ONE),
+    "prose before a code block": (f"Sure.\n```json\n{GOOD}\n```", NOT_ONE),
+    # hazard 61
+    "a key twice": (GOOD[:-1] + ', "preferred": 1}', "The reply gives 'preferred' more than once"),
+    "a key twice, with one value": (GOOD[:-1] + ', "preferred": 0}', "The reply gives 'preferred' more than once"),
+    "a key twice inside": (scoring('0.9, "scalar": 0.1'), "The reply gives 'scalar' more than once"),
+    "a key twice, once escaped": (GOOD[:-1] + ', "preferre\\u0064": 1}', "The reply gives 'preferred' more than once"),
+    # hazard 62
+    "NaN": (scoring("NaN"), "The reply holds NaN, which is not a JSON number."),
+    "Infinity": (scoring("Infinity"), "The reply holds Infinity, which is not a JSON number."),
+    "-Infinity": (scoring("-Infinity"), "The reply holds -Infinity, which is not a JSON number."),
+    "1e999": (scoring("1e999"), "The reply holds 1e999, a number too large for a float."),
+    "-1e999": (scoring("-1e999"), "The reply holds -1e999, a number too large for a float."),
+    # hazard 63
+    "100,000 arrays": ("[" * 100_000, "The reply nests too deeply to be read."),
+    "100,000 objects": ('{"a":' * 100_000, "The reply nests too deeply to be read."),
+    "100,000 arrays in a field": (scoring("[" * 100_000), "The reply nests too deeply to be read."),
+    "300 arrays in a field": (scoring("[" * 300 + "]" * 300), "The reply's assessments is not as asked: it nests"),
+    # hazard 66
+    "150": (scoring("150"), "The reply's assessments is not as asked: '0.scalar': "),
+    "90%": (scoring('"90%"'), "The reply's assessments is not as asked: '0.scalar': "),
+    "true for a score": (scoring("true"), "The reply's assessments is not as asked: '0.scalar': "),
+    "null for a score": (scoring("null"), "The reply's assessments is not as asked: '0.scalar': "),
+    # hazard 70
+    "DSPy's field markers": ("[[ ## preferred ## ]]\n0\n\n[[ ## completed ## ]]", NOT_ONE),
+    # thinking
+    "an unclosed thought": (f"<think>{GOOD}", "The reply begins with a <think> tag that is never closed."),
+    "an orphan closing tag": (f"Maybe.</think>{GOOD}", NOT_ONE),
+    "a draft and an orphan closing tag": (f"{DRAFT}</think>{GOOD}", NOT_ONE),
+    "a thought in a thought": (f"<think><think>{DRAFT}</think>{GOOD}", "The reply has a <think> tag inside"),
+    "two thoughts": (f"<think>a</think><think>b</think>{GOOD}", NOT_ONE),
+    "a thought behind": (f"{GOOD}<think>or not</think>", NOT_ONE),
+    "nothing after the thought": (f"<think>{GOOD}</think>", NOT_ONE),
+    # fields
+    "a field missing": (json.dumps({"preferred": 0}), "The reply lacks judge_rationale, assessments."),
+    "a field too many": (verdict(confidence=1), "The reply has a field that was not asked for: 'confidence'."),
+    "an aspect missing": (verdict(assessments=[{"logic": 1}]), "The reply's assessments is not as asked: '0.fact': "),
+    "an aspect too many": (scoring('0.9, "style": 1'), "The reply's assessments is not as asked: '0.style': "),
+    "a number for text": (verdict(judge_rationale=7), "The reply's judge_rationale is not as asked"),
+    "an object for a list": (verdict(assessments=SCORES), "The reply's assessments is not as asked"),
+    "a list sent as text": (verdict(assessments=json.dumps([SCORES])), "The reply's assessments is not as asked"),
+    "half a surrogate pair": (GOOD.replace("Passage", "\\ud83d"), "The reply's judge_rationale is not as asked: it"),
+    "a byte order mark": (f"\ufeff{GOOD}", NOT_ONE),
+    "single quotes": (GOOD.replace('"', "'"), NOT_ONE),
+    "a trailing comma": (GOOD[:-1] + ",}", NOT_ONE),
+    "a comment": (GOOD[:-1] + "} // done", NOT_ONE),
+}
+
+
+@pytest.mark.parametrize(("reply", "reason"), REJECTED.values(), ids=REJECTED)
+def test_any_other_reply_is_rejected_with_its_reason(reply: str, reason: str) -> None:
+    with pytest.raises(dspy.AdapterParseError) as caught:
+        read(reply)
+    assert reason_of(caught.value).startswith(reason)
+    assert reason_of(caught.value).endswith(".")
+    assert caught.value.lm_response == reply
+    assert caught.value.signature is JudgeCandidates
+
+
+def test_a_whole_number_outside_the_pool_is_left_to_the_core() -> None:  # hazard 59
+    assert read(preferring("-1"))["preferred"] == -1
+
+
+def test_a_verdict_quoted_in_the_rationale_is_text() -> None:  # hazards 60 and 71
+    fields = read(verdict(judge_rationale='Candidate 1 says {"preferred": 1} </think> [[ ## preferred ## ]] 1'))
+    assert fields["preferred"] == 0
+
+
+def test_a_verdict_quoted_outside_the_object_rejects_the_reply() -> None:  # hazard 71
+    with pytest.raises(dspy.AdapterParseError):
+        read(f'Candidate 1 says {{"preferred": 1}}.\n{GOOD}')
+
+
+class Closed(dspy.Signature):
+    """Choose."""
+
+    question: str = dspy.InputField()
+    choice: Literal[0, 1] = dspy.OutputField()
+    several: list[Literal[0, 1]] = dspy.OutputField()
+    sure: bool = dspy.OutputField()
+
+
+def test_a_boolean_is_read_where_one_is_asked_for_and_nowhere_else() -> None:
+    """Pydantic alone would take true for a Literal[1], as Python does."""
+    good = {"choice": 1, "several": [0, 1], "sure": True}
+    assert read(json.dumps(good), Closed) == good
+    for wrong in ({"choice": True}, {"several": [0, True]}, {"sure": 1}):
+        with pytest.raises(dspy.AdapterParseError):
+            read(json.dumps({**good, **wrong}), Closed)
+
+
+@given(st.text() | st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists).map(json.dumps))
+@example("")
+@example("<think>")
+@example("```json\n\n```")
+def test_whatever_an_lm_writes_is_read_or_rejected_and_nothing_else(reply: str) -> None:
+    try:
+        fields = read(reply, RepairAnswer)
+    except dspy.AdapterParseError:
+        return
+    assert type(fields["repair_passage"]) is int
+    assert type(fields["repaired_answer"]) is str
+
+
+def ask(lm: Any, adapter: Any) -> dspy.Prediction:
+    with dspy.context(lm=lm, adapter=adapter):
+        return dspy.Predict(RepairAnswer)(question="q", evidence=["e"])
+
+
+async def ask_async(lm: Any, adapter: Any) -> dspy.Prediction:
+    with dspy.context(lm=lm, adapter=adapter):
+        return await dspy.Predict(RepairAnswer).acall(question="q", evidence=["e"])
+
+
+REPAIR = {"repair_passage": 0, "repaired_answer": "e"}
+
+
+def test_a_rejected_reply_costs_one_request_sync_and_async() -> None:
+    lm = scripted_lm(lambda _: "I don't know.")
+    with pytest.raises(ReplyRejectedError):
+        ask(lm, ADAPTER)
+    assert len(lm.requests) == 1
+    with pytest.raises(ReplyRejectedError):
+        asyncio.run(ask_async(lm, ADAPTER))
+    assert len(lm.requests) == 2
+
+
+def test_an_empty_reply_is_a_parse_error_with_a_reason() -> None:  # hazard 57
+    lm = scripted_lm([""])
+    with pytest.raises(dspy.AdapterParseError) as caught:
+        ask(lm, ADAPTER)
+    assert reason_of(caught.value) == "The LM returned an empty or null response."
+
+
+def test_thoughts_that_arrive_apart_from_the_text_are_not_read() -> None:
+    parts = [ThinkingPart('{"repair_passage": 5, "repaired_answer": "draft"}'), TextPart(json.dumps(REPAIR))]
+    usage = Usage(input_tokens=1, output_tokens=1, total_tokens=2)
+    reply = Response(id=None, model="m", message=Message.assistant(parts), finish_reason="stop", usage=usage)
+    assert ask(scripted_lm([reply]), ADAPTER).repaired_answer == "e"
+
+
+def test_the_request_is_that_of_dspys_own_json_adapter() -> None:
+    strict, lax = scripted_lm(lambda _: REPAIR), scripted_lm(lambda _: REPAIR)
+    for _ in range(2):  # the second from what was kept
+        ask(strict, ADAPTER)
+        ask(lax, dspy.JSONAdapter())
+    assert strict.requests == lax.requests
+
+
+class Mixed(dspy.Signature):
+    """Say what is there."""
+
+    words: list[str] = dspy.InputField()
+    text: str = dspy.InputField()
+    number: Any = dspy.InputField()
+    said: str = dspy.OutputField()
+
+
+@given(
+    words=st.one_of(st.lists(st.text()), st.lists(st.one_of(st.text(), st.integers(), st.none()))),
+    text=st.one_of(st.text(), st.lists(st.text())),
+    number=st.one_of(st.text(), st.integers(), st.dictionaries(st.text(), st.text()), st.tuples(st.text())),
+)
+@example(words=["\ud800"], text="\ud800", number="")
+@example(words=["\u2028", '"'], text="[[ ## text ## ]]", number=True)
+@example(words=[], text="", number=[])
+def test_any_inputs_are_shown_as_dspys_own_json_adapter_shows_them(words: Any, text: Any, number: Any) -> None:
+    shown = [
+        adapter.format_user_message_content(Mixed, {"words": words, "text": text, "number": number}, "a", "z", main)
+        for adapter in (ADAPTER, dspy.JSONAdapter())
+        for main in (True, False)
+    ]
+    assert shown[:2] == shown[2:]
+
+
+def test_an_lm_without_schemas_is_asked_as_dspys_own_json_adapter_asks_it() -> None:
+    """What is kept for a signature is kept apart for LMs of different abilities."""
+    for schema, params in ((True, {"response_format"}), (False, {"response_format"}), (False, set())):
+        strict, lax = scripted_lm([REPAIR]), scripted_lm([REPAIR])
+        for engine in (strict.script, lax.script):
+            engine.supports_response_schema, engine.supported_params = schema, frozenset(params)
+        ask(strict, ADAPTER)
+        ask(lax, dspy.JSONAdapter())
+        assert strict.requests == lax.requests
+
+
+def test_new_instructions_make_a_new_prompt() -> None:
+    lm = scripted_lm(lambda _: REPAIR)
+    predict: Any = dspy.Predict(RepairAnswer)
+    with dspy.context(lm=lm, adapter=ADAPTER):
+        predict(question="q", evidence=["e"])
+        predict.signature = predict.signature.with_instructions("Copy the year.")
+        predict(question="q", evidence=["e"])
+        predict.signature.instructions = "Copy the place."
+        predict(question="q", evidence=["e"])
+    for request, words in zip(lm.requests, ("word for word", "the year", "the place"), strict=True):
+        assert words in text_of(request)
+
+
+def test_what_is_kept_for_a_signature_goes_with_it() -> None:
+    """An optimizer makes hundreds of signatures; none of them is held."""
+    signature: Any = RepairAnswer.with_instructions("Copy.")
+    with dspy.context(lm=scripted_lm([REPAIR]), adapter=ADAPTER, disable_history=True, trace=None):
+        dspy.Predict(signature)(question="q", evidence=["e"])
+    assert signature in _DERIVED
+    gone = weakref.ref(signature)
+    del signature
+    gc.collect()
+    assert gone() is None
+
+
+class Announced(BaseCallback):
+    def __init__(self) -> None:
+        self.names: list[str] = []
+
+    def on_adapter_format_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        self.names.append("format")
+
+    def on_adapter_parse_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        self.names.append("parse")
+
+
+def test_a_request_announces_one_format_and_one_parse() -> None:
+    """DSPy's JSONAdapter announces two formats, and a plain subclass of it three."""
+    announced = Announced()
+    with dspy.context(callbacks=[announced]):
+        ask(scripted_lm([REPAIR]), ADAPTER)
+    assert announced.names == ["format", "parse"]
+
+
+def test_an_adapter_can_be_copied_and_pickled() -> None:
+    for twin in (copy.deepcopy(ADAPTER), pickle.loads(pickle.dumps(ADAPTER))):  # noqa: S301 - made here
+        assert ask(scripted_lm([REPAIR]), twin).repaired_answer == "e"
+
+
+def test_the_reason_given_by_another_adapter_is_its_first_line() -> None:
+    with pytest.raises(dspy.AdapterParseError) as caught:
+        ask(scripted_lm(["no"]), dspy.JSONAdapter())
+    assert reason_of(caught.value) == "LM response cannot be serialized to a JSON object."
+
+
+def test_dspy_s_stream_listeners_refuse_the_strict_adapter_as_a_setting() -> None:
+    """Pinned because the documentation says so: they know three adapters by the names of their classes."""
+    listener: Any = dspy.streaming.StreamListener("repaired_answer")
+    with dspy.context(adapter=ADAPTER), pytest.raises(ValueError, match="Unsupported adapter for streaming"):
+        listener.receive(None)

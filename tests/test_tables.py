@@ -1,0 +1,278 @@
+"""Tables as text: the figures of the paper as printed, and a dash with its reason where a figure is undefined."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.statistics import contrast_from_counts
+from eldgr_dspy.tables import (
+    UNDEFINED,
+    Table,
+    audit_table,
+    bounds_table,
+    cost_table,
+    difference,
+    effects_table,
+    figure,
+    interval,
+    paper_table,
+    per_question,
+    pools_of,
+    probability,
+    record,
+    signed,
+)
+
+ROLES = {"judge": 0, "deriver": 0, "repairer": 0}
+
+
+def rule(em: float | None, f1: float | None = None, **calls: int) -> dict[str, Any]:
+    return {"em": em, "f1": f1, "calls": {**ROLES, **calls}, "asked": {**ROLES, **calls}, "seconds": 1.5}
+
+
+def contrast(against: str, wins: int, losses: int, n: int) -> dict[str, Any]:
+    found = contrast_from_counts(n, wins, losses, unit=100)
+    values = {"delta": found.delta, "ci": list(found.interval), "p": found.p, "wins": wins, "losses": losses}
+    return {"rule": "eldgr", "against": against, **values}
+
+
+def arithmetic_pool() -> dict[str, Any]:
+    """The paper's GSM8K rows, as a part of summary.json."""
+    rules = {
+        "first": rule(55.4),
+        "majority": rule(55.8),
+        "judge": rule(56.8, judge=148),
+        "eldgr": rule(58.2, deriver=155),
+    }
+    audit = {"preserved": 472, "judge_overrides": 0, "repair_overrides": 28, "correct_to_incorrect": 8}
+    audit |= {"incorrect_to_correct": 20, "abstentions": 3, "homogeneous": 352, "certified_consensus": 97}
+    bounds = {"first": [55.4, 55.4], "majority": [55.8, 55.8], "judge": [50.0, 70.2], "eldgr": [55.8, 55.8]}
+    pairs = (("first", 17, 3), ("majority", 20, 8), ("judge", 12, 5))
+    return {
+        "n": 500,
+        "task": "arithmetic",
+        "rules": rules,
+        "contrasts": [contrast(*pair, n=500) for pair in pairs],
+        "bounds": bounds,
+        "bounds_any_span": dict.fromkeys(bounds),
+        "audit": audit,
+    }
+
+
+def table_of(build: Any, pool: dict[str, Any]) -> Table:
+    (table,) = build({"pools": {"gsm8k": pool}})
+    assert isinstance(table, Table)
+    return table
+
+
+def test_the_paper_table_reads_as_the_paper_prints_it() -> None:
+    table = table_of(paper_table, arithmetic_pool())
+    assert table.title == "gsm8k: arithmetic, 500 questions"
+    assert table.headers == ("rule", "accuracy %", "Δ [95% CI]", "exact p", "wins–losses", "LM calls / question")
+    assert table.rows == (
+        ("first", "55.40", "+2.80 [1.20, 4.60]", ".0026", "17–3", "0.00"),
+        ("majority", "55.80", "+2.40 [0.40, 4.40]", ".0357", "20–8", "0.00"),
+        ("judge", "56.80", "+1.40 [-0.20, 3.00]", ".1435", "12–5", "0.30"),
+        ("eldgr", "58.20", "", "", "", "0.31"),
+    )
+    assert table.notes == ()
+
+
+def test_retrieval_has_a_column_for_f1() -> None:
+    pool = arithmetic_pool() | {
+        "task": "retrieval",
+        "rules": {"first": rule(15.33333, 22.974), "eldgr": rule(17.3, 25.456)},
+    }
+    table = table_of(paper_table, pool)
+    assert table.headers[:3] == ("rule", "EM %", "F1 %")
+    assert [row[:3] for row in table.rows] == [("first", "15.33", "22.97"), ("eldgr", "17.30", "25.46")]
+
+
+def test_each_pool_has_a_table_in_the_order_of_the_summary() -> None:
+    summary = {"pools": {"b": arithmetic_pool(), "a": arithmetic_pool()}}
+    for build in (paper_table, audit_table, bounds_table, cost_table):
+        assert [table.title.split(":")[0] for table in build(summary)] == ["b", "a"]
+
+
+def unscored(pool: dict[str, Any]) -> dict[str, Any]:
+    pool = deepcopy(pool) | {"contrasts": [], "bounds": None, "bounds_any_span": None, "n_scored": 0}
+    for figures in pool["rules"].values():
+        figures["em"] = None
+    return pool
+
+
+def test_without_gold_answers_scores_are_dashes_and_the_reason_is_given() -> None:
+    table = table_of(paper_table, unscored(arithmetic_pool()))
+    assert table.rows[2] == ("judge", UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED, "0.30")
+    assert table.notes == ("—: no question has a gold answer, so nothing is scored.",)
+
+
+def test_without_gold_answers_flips_are_undefined_and_not_0() -> None:
+    table = table_of(audit_table, unscored(arithmetic_pool()))
+    assert ("flips, correct to incorrect", UNDEFINED, UNDEFINED) in table.rows
+    assert ("repair overrides", "28", "5.60") in table.rows
+    assert table.notes == ("—: no question has a gold answer, so nothing is scored.",)
+
+
+def test_a_pool_with_some_gold_answers_says_over_how_many_it_is_scored() -> None:
+    table = table_of(paper_table, arithmetic_pool() | {"n_scored": 498})
+    assert table.notes == ("Scores and contrasts are over the 498 questions that have a gold answer, of 500.",)
+
+
+def test_without_eldgr_there_is_no_difference_and_the_reason_is_given() -> None:
+    pool = arithmetic_pool() | {"contrasts": [], "audit": None}
+    del pool["rules"]["eldgr"]
+    assert table_of(paper_table, pool).notes == ("— under Δ: eldgr has no result here to set against the others.",)
+    assert table_of(audit_table, pool).notes == ("There is no audit: eldgr has no result here.",)
+
+
+@pytest.mark.parametrize(
+    ("why", "note"),
+    [
+        (
+            {"judge": 1_156, "repairer": 1},
+            "judge: withheld, since the judge was never asked on 1,156 questions and the repairer was never asked on "
+            "1 question where this rule needs it; the same command without --replay, with --judge MODEL --repairer "
+            "MODEL, asks.",
+        ),
+        ("Ask the judge on 12 questions with --judge.", "judge: Ask the judge on 12 questions with --judge."),
+    ],
+)
+def test_a_withheld_rule_keeps_its_row_and_says_why(why: Any, note: str) -> None:
+    pool = arithmetic_pool() | {"withheld": {"judge": why}}
+    del pool["rules"]["judge"]
+    table = table_of(paper_table, pool)
+    assert table.rows[-1] == ("judge", *[UNDEFINED] * 5)
+    assert table.notes == (note,)
+
+
+def test_failed_calls_are_named_below_the_table() -> None:
+    assert table_of(paper_table, arithmetic_pool() | {"n_failed": 1}).notes == (
+        "1 question had a call that did not come through and decided as with a silent role.",
+    )
+
+
+def test_a_pool_without_questions_has_dashes_for_shares() -> None:
+    audit = dict.fromkeys(arithmetic_pool()["audit"], 0)
+    pool = unscored(arithmetic_pool()) | {"n": 0, "audit": audit}
+    assert table_of(paper_table, pool).rows[0] == ("first", *[UNDEFINED] * 5)
+    assert table_of(audit_table, pool).rows[0] == ("consensus preserved", "0", UNDEFINED)
+
+
+def test_the_audit_counts_questions_and_their_share() -> None:
+    table = table_of(audit_table, arithmetic_pool())
+    assert table.rows == (
+        ("consensus preserved", "472", "94.40"),
+        ("judge overrides", "0", "0.00"),
+        ("repair overrides", "28", "5.60"),
+        ("flips, correct to incorrect", "8", "1.60"),
+        ("flips, incorrect to correct", "20", "4.00"),
+        ("questions with an abstention", "3", "0.60"),
+        ("questions with one class of answers", "352", "70.40"),
+        ("consensus that a checked derivation confirms", "97", "19.40"),
+    )
+
+
+def test_bounds_stand_beside_what_was_measured() -> None:
+    pool = arithmetic_pool() | {"bounds_any_span": {"eldgr": [58.0, 81.0]}}
+    table = table_of(bounds_table, pool)
+    assert table.headers == ("rule", "measured", "any judge", "any judge, any span as repair")
+    assert table.rows[2:] == (
+        ("judge", "56.80", "[50.00, 70.20]", UNDEFINED),
+        ("eldgr", "58.20", "[55.80, 55.80]", "[58.00, 81.00]"),
+    )
+    assert table.notes == ("—: withheld, or not computable for this rule or without gold answers.",)
+
+
+def test_bounds_of_arithmetic_have_no_column_for_spans() -> None:
+    table = table_of(bounds_table, arithmetic_pool())
+    assert table.headers == ("rule", "measured", "any judge")
+    assert table.notes == ()
+
+
+def test_cost_is_in_total_and_names_the_roles_that_were_asked() -> None:
+    table = table_of(cost_table, arithmetic_pool())
+    assert table.headers == ("rule", "judge asked", "deriver asked", "LM calls", "seconds")
+    assert table.rows[-2:] == (("judge", "148", "0", "148", "1.50"), ("eldgr", "0", "155", "155", "1.50"))
+
+
+def test_unknown_calls_are_undefined_and_not_0() -> None:
+    pool = arithmetic_pool()
+    pool["rules"]["eldgr"] |= {"calls": None, "seconds": None}
+    assert table_of(paper_table, pool).rows[-1][-1] == UNDEFINED
+    assert table_of(cost_table, pool).rows[-1] == ("eldgr", "0", "155", UNDEFINED, UNDEFINED)
+
+
+@pytest.mark.parametrize("pools", [None, [], "x"])
+def test_a_summary_without_pools_is_refused(pools: Any) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        pools_of({"pools": pools})
+    assert str(caught.value) == (f"pools={pools!r} must map pool names to figures; give the content of a summary.json.")
+
+
+@pytest.mark.parametrize(
+    ("p", "printed"),
+    [
+        (0.03125, ".0313"),  # half up, as the paper; half to even would print .0312
+        (0.0703125, ".0703"),
+        (0.125, ".1250"),
+        (1.0, "1.0000"),
+        (0.00005, ".0001"),
+        (1e-9, "<.0001"),
+        (0.0, "<.0001"),
+        (None, UNDEFINED),
+        (float("nan"), UNDEFINED),
+    ],
+)
+def test_a_probability_has_four_digits_and_no_leading_zero(p: float | None, printed: str) -> None:
+    assert probability(p) == printed
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        (2.4, "+2.40"),
+        (-13.333, "-13.33"),
+        (0.0, "0.00"),
+        (-0.0, "0.00"),
+        (-0.001, "0.00"),
+        (0.004, "0.00"),
+        (-0.005, "-0.01"),
+        (None, UNDEFINED),
+        (float("inf"), UNDEFINED),
+    ],
+)
+def test_a_difference_has_a_sign_unless_it_rounds_to_nothing(value: float | None, printed: str) -> None:
+    assert signed(value) == printed
+
+
+@given(st.floats(-1e4, 1e4), st.integers(0, 4))
+@example(1.005, 2)
+@example(46.01971190295678, 2)
+def test_a_figure_is_within_half_a_unit_of_its_value(value: float, places: int) -> None:
+    printed = figure(value, places)
+    assert abs(float(printed) - value) <= 0.5 * 10.0**-places * (1 + 1e-3)
+    assert len(printed.partition(".")[2]) == places
+
+
+def test_intervals_records_and_calls_are_undefined_where_a_part_is() -> None:
+    assert interval(None) == interval([None, 1.0]) == interval([float("nan"), 1.0]) == UNDEFINED
+    assert difference({"delta": 1.0, "ci": None}) == "+1.00"
+    assert difference({"delta": None, "ci": None}) == UNDEFINED
+    assert record({"wins": 1_200, "losses": None}) == "1,200–—"
+    assert per_question({"judge": 3}, 0) == per_question(None, 9) == UNDEFINED
+    assert per_question({"judge": 3, "repairer": 28}, 100) == "0.31"
+
+
+def test_effects_on_a_judge_are_a_row_each_where_there_is_a_share_to_take() -> None:
+    none = {"count": 0, "of": 0, "rate": None}
+    effects: dict[str, Any] = dict.fromkeys(("position_flips", "longer_wins", "rationale_names_another"), none)
+    effects |= {"verdicts": 3, "first_shown_wins": {"count": 2, "of": 3, "rate": 200 / 3, "expected": 25.0}}
+    shown = effects_table(effects)
+    assert shown is not None
+    assert shown.rows == (("first shown preferred", "2", "3", "66.67", "25.00"),)
+    assert effects_table({**effects, "first_shown_wins": {**none, "expected": None}}) is None

@@ -1,0 +1,135 @@
+"""The scripted LM says what it was told to say, through DSPy's own machinery, and remembers what it was asked."""
+
+import asyncio
+import copy
+from typing import Any
+
+import dspy
+import pytest
+from dspy import lm15
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
+from eldgr_dspy.programs.testing import Line, role_of, scripted_lm, text_of
+
+ADAPTERS = [None, dspy.JSONAdapter(), dspy.ChatAdapter(), dspy.XMLAdapter()]
+
+
+def test_replies_are_used_in_order_of_arrival() -> None:
+    lm = scripted_lm(["one", "two"])
+    assert [lm("a"), lm("b")] == [["one"], ["two"]]
+    assert [request.messages[0].text for request in lm.requests] == ["a", "b"]
+
+
+def test_a_callable_sees_the_request() -> None:
+    lm = scripted_lm(lambda request: (request.messages[0].text or "").upper())
+    assert lm("echo") == ["ECHO"]
+
+
+def test_a_mapping_is_sent_as_json() -> None:
+    assert scripted_lm([{"a": 1}])("x") == ['{"a": 1}']
+
+
+def test_a_response_is_returned_as_it_is() -> None:
+    response = scripted_lm(["cut o"]).script.answer(lm15.Request(model="m", messages=(lm15.Message.user("x"),)))
+    assert scripted_lm([response])("x") == ["cut o"]
+
+
+def test_an_exception_is_raised_and_not_retried() -> None:
+    lm = scripted_lm([lm15.RateLimitError("slow down"), "late"])
+    with pytest.raises(dspy.LMRateLimitError):
+        lm("x")
+    assert len(lm.requests) == 1
+
+
+def test_a_line_that_is_cut_says_so() -> None:
+    lm = scripted_lm([Line('{"answer": "Do', cut=True)] * 2)
+    for said in (lm("x"), asyncio.run(lm.acall("x"))):
+        assert said == ['{"answer": "Do']
+        assert lm.history[-1]["response"].finish_reason == "length"
+
+
+def test_one_late_line_holds_up_no_other() -> None:
+    lm = scripted_lm([Line("late", delay=0.2), Line("soon")])
+    arrived: list[str] = []
+
+    async def call() -> None:
+        arrived.extend(await lm.acall("x"))
+
+    async def both() -> None:
+        await asyncio.gather(call(), call())
+
+    asyncio.run(both())
+    assert arrived == ["soon", "late"]
+
+
+def text_in(event: Any) -> str:
+    return getattr(getattr(event, "delta", None), "text", "")
+
+
+@pytest.mark.parametrize("said", ["", "half of it"])
+def test_a_line_with_an_error_is_raised_after_what_was_streamed(said: str) -> None:
+    lm, heard = scripted_lm(lambda _: Line(said, error=lm15.ServerError("gone"))), list[str]()
+    with pytest.raises(dspy.LMServerError):
+        lm("x")
+    with pytest.raises(lm15.ServerError):
+        heard.extend(map(text_in, lm.script.stream(lm15.Request(model="m", messages=(lm15.Message.user("x"),)))))
+    assert "".join(heard) == said
+
+
+def test_the_end_of_a_script_is_an_error_that_says_so() -> None:
+    with pytest.raises(dspy.LMError, match="The script has 0 replies and this is request 1"):
+        scripted_lm([])("x")
+
+
+@pytest.mark.parametrize("reply", ["one", {"a": 1}])
+def test_a_single_reply_in_place_of_a_script_is_refused(reply: Any) -> None:
+    with pytest.raises(ArgumentError, match="expected a callable or a sequence: wrap it in a list"):
+        scripted_lm(reply)
+
+
+def test_async_uses_the_same_script_after_the_same_delay() -> None:
+    lm = scripted_lm(["one", "two"], delay=0.001)
+    assert lm("a") == ["one"]
+    assert asyncio.run(lm.acall("b")) == ["two"]
+    assert len(lm.requests) == 2
+
+
+def test_a_copy_of_the_lm_shares_its_script_and_its_memory() -> None:
+    lm = scripted_lm(["one", "two", "three"])
+    for twin in (lm, copy.deepcopy(lm), lm.copy(temperature=1.0)):
+        twin("x")
+    assert len(lm.requests) == 3
+
+
+def test_threads_lose_no_request_and_share_no_reply() -> None:
+    program = dspy.Predict("question -> answer")
+    script = scripted_lm([{"answer": str(number)} for number in range(40)], delay=0.001)
+    with dspy.context(lm=script, adapter=dspy.JSONAdapter()):
+        examples = [dspy.Example(question=str(number)).with_inputs("question") for number in range(40)]
+        predictions: Any = program.batch(examples, num_threads=8, disable_progress_bar=True)
+    assert sorted(int(prediction.answer) for prediction in predictions) == list(range(40))
+    assert len(script.requests) == 40
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS)
+def test_the_role_that_is_asked_is_known_under_every_adapter(adapter: Any) -> None:
+    lm = scripted_lm(lambda _: lm15.AuthError("enough"))
+    asked: list[tuple[Any, dict[str, Any]]] = [
+        (Judge, {"question": "q", "evidence": [], "candidates": []}),
+        (Deriver, {"question": "q"}),
+        (Repairer, {"question": "q", "evidence": []}),
+    ]
+    with dspy.context(lm=lm, adapter=adapter):
+        for role, inputs in asked:
+            with pytest.raises(dspy.LMAuthError):
+                role()(**inputs)
+    assert [role_of(request) for request in lm.requests] == ["judge", "deriver", "repairer"]
+
+
+def test_a_request_for_anything_else_is_no_role() -> None:
+    lm = scripted_lm([{"answer": "x"}])
+    with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
+        dspy.Predict("question -> answer")(question="What do `repaired_answer` and `repair_passage` mean?")
+    assert role_of(lm.requests[0]) is None
+    assert "What do" in text_of(lm.requests[0])

@@ -1,0 +1,141 @@
+"""An unmodified `dspy.LM` judges through `transformers serve`, a real server with a real model behind it.
+
+The server takes a `response_format` and ignores it, so a model that has learnt nothing writes noise, and each verdict
+would be an abstention. This one has learnt a few verdicts by heart, and prose for one question.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.programs.selector import Selector
+from tests.selecting import ASPECTS, each_way, saying, verdict
+
+pytest.importorskip("torch", reason="torch is not installed; the extra test has it")
+pytest.importorskip("transformers", reason="transformers is not installed; the extra test has it")
+
+from tests.tiny_lm import Exchange, remembering
+
+POOL = {
+    "question": "In which city is the Louvre?",
+    "candidates": ["Lyon", "Lyon", "Paris"],
+    "evidence": ["The Louvre is a museum in Paris."],
+}
+PARIS_FIRST = {**POOL, "candidates": ["Paris", "Lyon", "Lyon"]}
+FOR_LYON = {**POOL, "question": "In which city did he work?"}
+REFUSED = {**POOL, "question": "Which city is it?"}
+REPLIES: list[tuple[Mapping[str, Any], str]] = [
+    (POOL, "2"),
+    (PARIS_FIRST, "0"),
+    (FOR_LYON, "1"),
+    (REFUSED, "I would rather not choose between these cities."),
+]
+_STARTS_WITHIN = 120.0
+
+pytestmark = pytest.mark.slow
+
+
+def exchange(inputs: Mapping[str, Any], reply: str) -> Exchange:
+    """What the judge is sent over these inputs, as a server receives it, with what it shall reply."""
+    scripted = saying(judge=verdict(0))
+    with dspy.context(lm=scripted):
+        Selector()(**inputs)
+    request = scripted.requests[0]
+    system = {"role": "system", "content": str(request.system)}
+    messages = [{"role": message.role, "content": message.text or ""} for message in request.messages]
+    return Exchange([system, *messages], written(reply))
+
+
+def written(reply: str) -> str:
+    """The text of a reply: a verdict for that candidate, or prose as it is."""
+    if not reply.isdigit():
+        return reply
+    assessments = [dict.fromkeys(ASPECTS, score) for score in (0.0, 1.0, 0.5)]
+    return json.dumps({**verdict(int(reply)), "assessments": assessments})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return remembering([exchange(*one) for one in REPLIES], tmp_path_factory.mktemp("model"))
+
+
+@contextmanager
+def serving(folder: Path, log: Path) -> Iterator[str]:
+    """`transformers serve` on a free port of loopback, until the block is left; gives its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [str(Path(sys.executable).with_name("transformers")), "serve", str(folder)]
+    options = ["--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
+    settings = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(log.parent), "OMP_NUM_THREADS": "1"}
+    with log.open("wb") as out, subprocess.Popen([*command, *options], stdout=out, stderr=out, env=settings) as server:
+        try:
+            await_health(f"http://127.0.0.1:{port}/health", server, log)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            server.terminate()
+
+
+def await_health(address: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
+    until = time.monotonic() + _STARTS_WITHIN
+    while time.monotonic() < until and server.poll() is None:
+        try:
+            with urllib.request.urlopen(address, timeout=5):
+                return
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.2)
+    pytest.fail(f"The server did not start:\n{log.read_text()[-2000:]}")
+
+
+@pytest.fixture(scope="module")
+def lm(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dspy.LM]:
+    with serving(folder, tmp_path_factory.mktemp("server") / "log.txt") as address:
+        yield dspy.LM(f"openai/{folder}", api_base=address, api_key="none", temperature=0.0, cache=False)
+
+
+@each_way
+def test_the_verdict_of_a_served_model_arrives(call: Any, lm: dspy.LM) -> None:
+    select = Selector()
+    select.set_lm(lm)
+    chosen = call(select, POOL)
+    assert (chosen.answer, chosen.branch, chosen.preference) == ("Paris", "judge", 2)
+
+
+def test_it_follows_the_prompt(lm: dspy.LM) -> None:
+    with dspy.context(lm=lm):
+        chosen = Selector()(**PARIS_FIRST)
+    assert (chosen.answer, chosen.branch, chosen.preference) == ("Paris", "judge", 0)
+
+
+def test_a_preference_without_certificate_stays_one(lm: dspy.LM) -> None:
+    select = Selector()
+    select.judge.set_lm(lm)
+    with dspy.context(lm=saying()):
+        chosen = select(**FOR_LYON)
+    assert (chosen.answer, chosen.branch, chosen.preference, chosen.consulted) == (
+        "Lyon",
+        "consensus",
+        1,
+        ["judge", "repairer"],
+    )
+
+
+def test_prose_is_an_abstention(lm: dspy.LM) -> None:
+    select = Selector()
+    select.judge.set_lm(lm)
+    with dspy.context(lm=saying()):
+        chosen = select(**REFUSED)
+    assert (chosen.answer, chosen.branch) == ("Lyon", "consensus")
+    assert chosen.abstentions["judge"].startswith("unparsable: ")
