@@ -299,16 +299,14 @@ def test_an_answer_that_is_delivered_twice_answers_one_question(tmp_path: Path) 
     assert said(tmp_path) == {f"q{number}": f"What is capital number {number}?" for number in range(8)}
 
 
+@pytest.mark.parametrize("gap", [0.0, 0.005])
 @pytest.mark.parametrize("way", ["threads", "async", "async, in threads"])
-def test_of_several_at_once_none_gets_the_answer_to_another(tmp_path: Path, way: str) -> None:  # hazard 85
+def test_of_several_at_once_none_gets_the_answer_to_another(tmp_path: Path, way: str, gap: float) -> None:  # hazard 85
     """Clients may read the second copy as the answer to the next request, or wait for one that never comes."""
     run, workers = WAYS[way]
-    with serving(lambda asked: Answer(verdict(2, judge_rationale=asked.question), copies=2)) as server:
-        plan = replace(plan_of(tmp_path, workers, 8), timeout=5.0, max_failures="100%")
-        run(selector_at(server, num_retries=2), plan)
-    found = said(tmp_path)
-    assert found
-    assert found.items() <= {f"q{number}": f"What is capital number {number}?" for number in range(8)}.items()
+    with serving(lambda asked: Answer(verdict(2, judge_rationale=asked.question), copies=2, gap=gap)) as server:
+        run(selector_at(server, num_retries=0), plan_of(tmp_path, workers, 24))
+    assert said(tmp_path) == {f"q{number}": f"What is capital number {number}?" for number in range(24)}
 
 
 def said(folder: Path) -> dict[str, str]:
@@ -333,7 +331,8 @@ def test_a_late_copy_of_an_answer_is_known_by_its_number(tmp_path: Path, way: st
 def test_a_server_that_numbers_all_its_answers_alike_is_believed(tmp_path: Path) -> None:
     with serving(lambda asked: Answer(FINAL, changes={"id": "one for all"})) as server:
         found = evaluate(selector_at(server, num_retries=3), plan_of(tmp_path, 1, 8))["pools"]["p"]
-        assert (found["n_failed"], found["rules"]["judge"]["em"], len(server.log)) == (0, 100, 8 + 3)
+        assert (found["n_failed"], found["rules"]["judge"]["em"]) == (0, 100)
+        assert len(server.log) <= 8 + 1  # asked again once, unless the second question had a connection of its own
 
 
 @pytest.mark.parametrize("engine", ENGINES)

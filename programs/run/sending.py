@@ -8,11 +8,9 @@ it repeat none.
 import asyncio
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from threading import Lock
 from typing import Any
 
 import dspy
@@ -21,14 +19,13 @@ from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.programs.consulting import is_several_answers, is_transient, notice
 from eldgr_dspy.programs.lms import with_lms
 from eldgr_dspy.programs.run.deadlines import in_thread
+from eldgr_dspy.programs.run.lanes import Lane, Numbers
 from eldgr_dspy.programs.run.metering import REQUEST, Entry, Meter, Request, current_meter, entry_of
 
 _UNSENT = (dspy.LMConfigurationError, dspy.LMUnsupportedFeatureError)
 """Failures before a request was sent."""
 
 _LONGEST_PAUSE = 60.0  # seconds, also where a server asks for more
-_REMEMBERED = 1024  # answers
-_ECHOES = 3  # in a row, before it is the server that numbers its answers all alike
 
 
 class _EchoError(dspy.LMTransportError):
@@ -39,7 +36,16 @@ class _Metered:
     """What a metered LM does differently; mixed into the class of the LM that it is a copy of."""
 
     retries: int
-    echoes: "Echoes"
+    lane: Lane
+
+    @property
+    def _engine_store(self) -> dict[Any, Any]:
+        """DSPy's own clients, with their connections: each thread has others."""
+        return self.lane.clients
+
+    @_engine_store.setter
+    def _engine_store(self, clients: dict[Any, Any]) -> None:
+        """Keep what is there, where DSPy makes a copy and would begin with none."""
 
     def update_history(self, entry: dict[str, Any]) -> None:
         """Keep the record of a call for its meter, and nowhere else."""
@@ -48,18 +54,18 @@ class _Metered:
             request.record = entry
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        for attempt in count():
+        attempts = count()
+        while True:
             for seconds in _admission():
                 time.sleep(seconds)
             try:
                 with self._request():
                     return super().__call__(*args, **kwargs)  # type: ignore[misc]
+            except _EchoError:
+                self._reconnect()
             except dspy.LMError as error:
-                if isinstance(error, _EchoError) and isinstance(self, dspy.LM):
-                    self.close()
-                for seconds in self._pause(error, attempt):
+                for seconds in self._pause(error, next(attempts)):
                     time.sleep(seconds)
-        raise AssertionError("counted to the end")
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """Call as `__call__` does, without blocking.
@@ -69,16 +75,24 @@ class _Metered:
         """
         if isinstance(getattr(self, "engine", None), str):
             return await in_thread(lambda: self(*args, **kwargs))
-        for attempt in count():
+        attempts = count()
+        while True:
             for seconds in _admission():
                 await asyncio.sleep(seconds)
             try:
                 with self._request():
                     return await super().acall(*args, **kwargs)  # type: ignore[misc]
+            except _EchoError:
+                self._reconnect()
             except dspy.LMError as error:
-                for seconds in self._pause(error, attempt):
+                for seconds in self._pause(error, next(attempts)):
                     await asyncio.sleep(seconds)
-        raise AssertionError("counted to the end")
+
+    def _reconnect(self) -> None:
+        """Give up this thread's connections; the next request opens another."""
+        if isinstance(self, dspy.LM):
+            self.close()
+        self.lane.fresh = True
 
     @contextmanager
     def _request(self) -> Iterator[None]:
@@ -100,11 +114,11 @@ class _Metered:
             _report(meter, request)
 
     def _refuse_echo(self, request: Request) -> None:
-        """Raise a failure that passes, where this reply is an earlier one that was delivered once more."""
+        """Raise where this reply is an earlier one that was delivered once more."""
         record = request.record
         if record is not None and request.fresh:
-            number, said = getattr(record["response"], "id", None), str(record["outputs"])
-            if isinstance(number, str) and number and self.echoes.is_echo(number, said):
+            number = getattr(record["response"], "id", None)
+            if isinstance(number, str) and number and self.lane.is_echo(number):
                 raise _EchoError(f"The reply {number} was delivered before, to another request.")
 
     def _pause(self, error: Any, attempt: int) -> Iterator[float]:
@@ -112,7 +126,7 @@ class _Metered:
         meter = current_meter()
         if attempt >= self.retries or not is_transient(error) or not (meter is None or meter.spending.may_retry()):
             raise error
-        left = 0.0 if isinstance(error, _EchoError) else min(_asked_pause(error, 2.0**attempt), _LONGEST_PAUSE)
+        left = min(_asked_pause(error, 2.0**attempt), _LONGEST_PAUSE)
         while meter is None or not (meter.over or meter.stopped()):
             if left <= 0:
                 return
@@ -172,46 +186,13 @@ def _header(error: BaseException | None) -> float | None:
     return None
 
 
-class Echoes:
-    """Knows a reply that comes a second time, by the number that the server gave it and its text.
-
-    A server, or what stands before it, may deliver a reply twice on one connection. If the second copy is late, the
-    client reads it as the answer to the next request, which was about another question, and that one's answer as the
-    answer to the request after it. So the connections are given up after an echo.
-
-    Where a server gives the same number to different replies, or goes on repeating itself, its numbers say nothing and
-    are not looked at any more.
-    """
-
-    def __init__(self) -> None:
-        self._seen: OrderedDict[str, int] = OrderedDict()
-        self._in_a_row = 0
-        self._numbered = True
-        self._lock = Lock()
-
-    def is_echo(self, number: str, said: str) -> bool:
-        """Take a reply, and return whether it is an earlier one."""
-        with self._lock:
-            before = self._seen.get(number)
-            if before is None:
-                self._seen[number], self._in_a_row = hash(said), 0
-                if len(self._seen) > _REMEMBERED:
-                    self._seen.popitem(last=False)
-                return False
-            self._in_a_row += 1
-            self._numbered &= before == hash(said) and self._in_a_row <= _ECHOES
-            return self._numbered
-
-    def __deepcopy__(self, memo: object) -> "Echoes":
-        return self  # it belongs to the server, and the copies of an LM ask the same one
-
-
 def metered_lm(lm: Any) -> Any:
     """Return a copy of an LM whose requests, answered or failed, are counted by the meter."""
     twin = lm.copy()
     # Its class, because a wrapper around it would be no LM to DSPy, and DSPy reports no request that it retries.
     twin.__class__ = type("MeteredLM", (_Metered, type(lm)), {})
-    twin.retries, twin.num_retries, twin.echoes = lm.num_retries, 0, Echoes()
+    twin.retries, twin.num_retries = lm.num_retries, 0
+    twin.lane = Lane(Numbers())
     return twin
 
 
