@@ -34,6 +34,10 @@ EXTRAS = {
         "z3-solver",
         "torch",
         "transformers[serving]",
+        "sentence-transformers",
+        "onnx",
+        "onnxruntime",
+        "bm25s",
     },
     "dev": {
         "ruff",
