@@ -74,15 +74,15 @@ def in_process(delay: float = 0.0) -> Any:
     return lm
 
 
-def bare(pool: Path, lm: Any, workers: int) -> float:
-    """Wall seconds of the judge alone on the same questions, in as many threads."""
+def bare(what: str, pool: Path, lm: Any, workers: int) -> None:
+    """Print the wall and the processor time of the judge alone on the same questions, in as many threads."""
     judge, questions = Judge(), [row.to_question().role_inputs("judge") for row in open_pool(pool).rows()]
     with dspy.context(lm=lm, disable_history=True), strict_parsing(), ThreadPoolExecutor(workers) as threads:
         judge(**questions[0])
-        began = time.perf_counter()
-        done = [threads.submit(copy_context().run, lambda inputs=inputs: judge(**inputs)) for inputs in questions]
-        wait(done)
-        return time.perf_counter() - began
+        began, cpu = time.perf_counter(), time.process_time()
+        wait([threads.submit(copy_context().run, lambda inputs=inputs: judge(**inputs)) for inputs in questions])
+        line(f"{what}, the judge alone in as many threads, wall", time.perf_counter() - began, "s")
+        line("the same, processor time a question", (time.process_time() - cpu) / len(questions) * 1e3, "ms")
 
 
 @contextmanager
@@ -134,14 +134,13 @@ def main() -> None:
         pool = folder / "pool.jsonl"
         pool.write_text("".join(rows(n)), encoding="utf-8")
         line("the ideal: rows * delay / workers", ideal, "s")
-        floor = bare(pool, in_process(options.delay), options.workers)
-        line("the judge alone in as many threads, LM in this process, wall", floor, "s")
+        bare("LM in this process", pool, in_process(options.delay), options.workers)
         for way, run in WAYS.items():
             plan = Plan([pool], folder / way, RULES, workers=options.workers)
             measure(f"{way}, LM in this process", run, in_process(options.delay), plan, n, ideal)
         with server(options.delay) as address:
             lm = dspy.LM("openai/gpt-4o-mini", api_base=address, api_key="bare", cache=False)
-            line("the judge alone in as many threads, server on loopback, wall", bare(pool, lm, options.workers), "s")
+            bare("server on loopback", pool, lm, options.workers)
             for way, run in WAYS.items():
                 lm = dspy.LM("openai/gpt-4o-mini", api_base=address, api_key=way, cache=False)
                 plan = Plan([pool], folder / f"{way}-http", RULES, workers=options.workers)

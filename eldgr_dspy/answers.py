@@ -19,7 +19,6 @@ from eldgr_dspy.numbers import (
     CURRENCY_DROPPED,
     CURRENCY_SIGNS,
     INVISIBLE_DROPPED,
-    VULGAR_FRACTIONS,
     fold_marks,
     parse_number,
 )
@@ -34,13 +33,15 @@ _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:an?|the)\b")
 
 _MARK = re.escape(string.punctuation)
-_DIGIT = f"[0-9{VULGAR_FRACTIONS}]"
+# Fractions, superscripts, Roman and circled numerals are word characters to `re`, and no letters. A mark beside one of
+# them means what it means beside a digit. One of them stands for all while the marks are looked at.
+_NUMERAL = "½"
+_DIGIT = f"[0-9{_NUMERAL}]"
 _LETTER_OR_DIGIT = r"[^\W_]"
-# Superscripts and fractions are word characters to `re`, and no letters.
-_LETTER = rf"[^\W\d_¹²³\u2070-\u2089{VULGAR_FRACTIONS}]"
+_LETTER = rf"[^\W\d_{_NUMERAL}]"
 # What is attached to a word of one or two letters: 'A+', 'AB-', 'C#', and the pluses of 'C++11'.
 _SHORT_WORD_ENDS = rf"(?:(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER})|(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER}{{2}}))"
-_GRADE = rf"{_SHORT_WORD_ENDS}(?:\+{{2,}}+|[-+\#]++(?!{_LETTER_OR_DIGIT}))"
+_GRADE = rf"{_SHORT_WORD_ENDS}(?:[-+\#]++(?!{_LETTER_OR_DIGIT})|\+{{2,}}+(?![-\#]))"
 _GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}")
 # A quotation; its closing quote is no sign of feet, minutes or inches, though it may stand behind a digit.
 _QUOTED = re.compile(
@@ -49,10 +50,10 @@ _QUOTED = re.compile(
 )
 _THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:,[0-9]{3})++(?!,?[0-9])")
 # A dash that opens the text is a sign before a digit or a lone symbol ('-5', '- 5', '-US$5', '-x'), not in '-Paris'.
-_LEADING_DASH = re.compile(rf"-++(?:(?=\s*+[^\w\s]{{0,3}}{_DIGIT})|(?=\S*[0-9])|(?=\S)(?!{_LETTER}{{2}}))")
+_LEADING_DASH = re.compile(rf"-++(?:(?=\s*+[^\w\s]{{0,3}}{_DIGIT})|(?=\S*{_DIGIT})|(?=\S)(?!{_LETTER}{{2}}))")
 _PUNCTUATION = re.compile(
     rf"""(?P<between> (?<={_DIGIT})[{_MARK}]++(?={_DIGIT}) )
-    | (?P<power> (?<=[0-9]e)[-+](?=[0-9]) )
+    | (?P<power> (?<={_DIGIT}e)[-+](?={_DIGIT}) )
     | (?P<sign> (?<!{_LETTER_OR_DIGIT})(?<!-)-++
         (?=[^\w\s]{{0,3}}{_DIGIT} | [a-z]{{0,3}}\\?[{CURRENCY_SIGNS}]\s?\.?{_DIGIT}) )
     | (?P<point> (?<!{_LETTER_OR_DIGIT})(?<!\.)\.(?={_DIGIT}) )
@@ -166,9 +167,10 @@ def answer_class(answer: str | None, task: Task) -> AnswerClass | None:
     """Return the class in which an answer votes, or None where it is no answer: None, or nothing visible.
 
     In retrieval the key is `normalise`, of the composed (NFC) text without invisible characters, with a guard: signs,
-    decimal points, percent, `<` and `>`, feet, inches and marks between digits stay, and so do the marks of 'A-',
-    'C++' and 'C#'; well-formed thousands commas go, and an answer of nothing but articles or punctuation keeps it. In
-    arithmetic a number's key is its exact value, percent apart, and any other text has a key that no number has.
+    decimal points, percent, `<` and `>`, feet, inches and marks between digits stay, and so do the marks of 'A-', 'C++'
+    and 'C#'; well-formed thousands commas go, and an answer of nothing but articles or punctuation keeps it. Numerals
+    such as '½', '²', 'Ⅷ' and '①' count as digits there, and none is read as another: '①' is not '1'. In arithmetic a
+    number's key is its exact value, percent apart, and any other text has a key that no number has.
 
     Raises:
         ArgumentError: `task` is not a task.
@@ -211,12 +213,20 @@ def _text_class(answer: str) -> AnswerClass:
     seen = drop_invisible(answer)
     folded, notes = fold_marks(unicodedata.normalize("NFC", seen.strip().lower()))
     notes += (INVISIBLE_DROPPED,) * (seen != answer)
-    if _GUARD_NEEDED.search(folded):
-        key, found = _guarded(folded)
+    alike = folded if folded.isascii() else "".join(_NUMERAL if _is_numeral(one) else one for one in folded)
+    if _GUARD_NEEDED.search(alike):
+        guarded, found = _guarded(alike)
+        numerals = filter(_is_numeral, folded)
+        key = "".join(next(numerals) if one == _NUMERAL else one for one in guarded) if _NUMERAL in guarded else guarded
         notes += found
     else:
         key = normalise(folded)
     return AnswerClass(key if _visible(key) else _bare(folded), _joined(notes))
+
+
+def _is_numeral(character: str) -> bool:
+    """Whether a character is a number and no decimal digit: '½', '²', '①', 'Ⅷ'."""
+    return unicodedata.category(character) in ("No", "Nl")
 
 
 def _guarded(text: str) -> tuple[str, tuple[str, ...]]:

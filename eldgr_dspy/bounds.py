@@ -77,6 +77,25 @@ def _possible(case: Case, spans: Sequence[str]) -> dict[Role, Sequence[Reply]]:
     return {"judge": [_SILENT, *map(Verdict, one_a_class.values())], "repairer": [_SILENT, *map(Repair, spans)]}
 
 
+def sways(rule: Rule, case: Case, role: Role) -> bool:
+    """Whether a role can change what `rule` ships on `case`, the others silent; spellings of one class are the same.
+
+    A repairer may give any span of the evidence. What a deriver may derive is not in the pool: it can change what ships
+    wherever it is asked.
+    """
+    if role == "judge":
+        return _differ(case, outcomes(rule, case, {role: _possible(case, ())[role]}))
+    if role == "deriver" or not asks(rule, case, role):
+        return asks(rule, case, role)
+    span = _first(case, _spans(case), lambda _: True)
+    return span is not None and _differ(case, outcomes(rule, case, {role: [Repair(span)]}))
+
+
+def _differ(case: Case, answers: Iterable[str | None]) -> bool:
+    first, *others = dict.fromkeys(answers)
+    return any(not case.same(first, other) for other in others)
+
+
 def extreme_spans(case: Case, gold: Sequence[str], correct: Callable[[str | None], bool]) -> list[str]:
     """Return spans of the evidence that stand for all: one that is right, if any is, and one that is wrong, if any is.
 
@@ -85,7 +104,7 @@ def extreme_spans(case: Case, gold: Sequence[str], correct: Callable[[str | None
     """
     spans = (
         _first(case, spans, wanted)
-        for spans, wanted in ((_spans_like(case, gold), correct), (_words(case), _not(correct)))
+        for spans, wanted in ((_spans_like(case, gold), correct), (_spans(case), _not(correct)))
     )
     return [span for span in spans if span is not None]
 
@@ -108,9 +127,18 @@ def _words(case: Case) -> Iterator[str]:
     return (word for source in _sources(case) for word in source.split())
 
 
+def _spans(case: Case) -> Iterator[str]:
+    """Every word, then every source whole: where no word may override, as yes and no may not, several still may."""
+    yield from _words(case)
+    yield from _sources(case)
+
+
 def _spans_like(case: Case, gold: Sequence[str]) -> Iterator[str]:
     """The spans of whole words that are a gold answer under the official normalisation."""
-    for wanted in filter(None, map(normalise, gold)):
+    for wanted in map(normalise, gold):
+        if not wanted:  # a gold answer such as "A", of which the normalisation leaves nothing
+            yield from (word for word in _words(case) if not normalise(word))
+            continue
         for source in _sources(case):
             if f" {wanted} " in f" {normalise(source)} ":
                 yield from _spans_normalised_to(wanted, source)

@@ -5,17 +5,18 @@ what a rule chose. Certificates belong to classes: a class is certified if any o
 spelling ships. Standard library alone.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Certificate, Evidence, Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict, show_passage
-from eldgr_dspy.decision import RULES, Choice, Decision, Rule, always
+from eldgr_dspy.decision import Choice, Decision, Rule, always
 from eldgr_dspy.derivations import Checked, check_derivation
 from eldgr_dspy.numbers import parse_number
-from eldgr_dspy.questions import Question, Settings, require_one_of
+from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.ranking import rank
+from eldgr_dspy.rules import rule_named
 from eldgr_dspy.voting import majority
 from eldgr_dspy.words import Role, Task
 
@@ -86,11 +87,13 @@ class Case:
 
     def stated(self, reply: Reply) -> str | None:
         """The answer that a judge's reply prefers, in the spelling that ships; None where it abstained."""
-        return self._answer_at(reply.preferred) if isinstance(reply, Verdict) else None
+        heard = self._heard(reply)
+        return self._answer_at(heard.preferred) if isinstance(heard, Verdict) else None
 
     def preferred(self, reply: Reply) -> str | None:
         """The answer that a judge's reply comes to under the setting `preference`; None where it abstained."""
-        return self._answer_at(self._preferred_index(reply)) if isinstance(reply, Verdict) else None
+        heard = self._heard(reply)
+        return self._answer_at(self._preferred_index(heard)) if isinstance(heard, Verdict) else None
 
     def repaired(self, reply: Reply) -> str | None:
         """The span that a repairer's reply gives, None where it abstained or the span shows nothing."""
@@ -114,15 +117,20 @@ class Case:
             return own
         return self._class(key)[1]
 
+    def _heard(self, reply: Reply) -> Reply:
+        """A reply as it counts: a verdict that prefers no candidate, or one without an answer, is an abstention."""
+        if not isinstance(reply, Verdict) or reply.preferred in self._voters:
+            return reply
+        return Abstention(f"preferred={reply.preferred} is no candidate with an answer")
+
     def _preferred_index(self, verdict: Verdict) -> int:
         if self.settings.preference == "global" or verdict.scores is None or self._supports(verdict.preferred):
             return verdict.preferred
         certified = [index for index in range(len(self.question.answers)) if self._supports(index)]
         return max(certified, key=verdict.scores.__getitem__, default=verdict.preferred)
 
-    def _answer_at(self, index: int) -> str | None:
-        key = self.vote.classes[index]
-        return None if key is None else self._class(key)[0]
+    def _answer_at(self, index: int) -> str:
+        return self._class(self._voters[index])[0]
 
     def checked(self, derivation: Derivation) -> Checked:
         """The check of a derivation at the level of the settings, made once."""
@@ -135,18 +143,17 @@ class Case:
         if self.task == "arithmetic":
             return _BY_DERIVATION
         if answer not in self._sought:
-            evidence = self._evidence_apart_from(self._key(answer)) if self._own_texts else self._evidence
-            self._sought[answer] = evidence.certify(answer, self.question.text)
+            self._sought[answer] = self._evidence_apart_from(self._key(answer)).certify(answer, self.question.text)
         return self._sought[answer]
 
     @cached_property
-    def _own_texts(self) -> Mapping[str, frozenset[int]]:
+    def _own_texts(self) -> Mapping[str | None, frozenset[int]]:
         """For each class, the passages that are nothing but the text of one of its candidates.
 
         Evidence is what was retrieved: no candidate's own text certifies its answer. It still certifies another's, so
         that a candidate which quotes a passage takes no certificate from anybody else.
         """
-        found: dict[str, frozenset[int]] = {}
+        found: dict[str | None, frozenset[int]] = {}
         texts: dict[str, set[str]] = {}
         for text, key in zip(self.question.texts, self.vote.classes, strict=False):
             if key is not None:
@@ -159,7 +166,7 @@ class Case:
         return found
 
     def _evidence_apart_from(self, key: str | None) -> Evidence:
-        apart = self._own_texts.get(key or "")
+        apart = self._own_texts.get(key)
         if not apart:
             return self._evidence
         passages = (Passage("", "") if i in apart else p for i, p in enumerate(self.question.passages))
@@ -167,15 +174,14 @@ class Case:
 
     def _differs_by_a_percent_sign(self, derived: str) -> bool:
         """Whether consensus is the derived number but for a percent sign: 20%, 20 and 0.2 say the same."""
-        one, other = parse_number(derived), parse_number(self.consensus or "")
+        one, other = parse_number(derived), None if self.consensus is None else parse_number(self.consensus)
         if one is None or other is None or one.percent == other.percent:
             return False
         percent, plain = (one.value, other.value) if one.percent else (other.value, one.value)
         return plain in (percent, percent / 100)
 
     def _supports(self, index: int) -> bool:
-        key = self.vote.classes[index]
-        return key is not None and self._class(key)[1].certified is True
+        return index in self._voters and self._class(self._voters[index])[1].certified is True
 
     def _key(self, answer: str | None) -> str | None:
         found = answer_class(answer, self.task)
@@ -192,7 +198,7 @@ class Case:
     def _class(self, key: str) -> tuple[str, Certificate]:
         """A class's spelling that ships (the earliest certified, else the earliest), with the class's certificate."""
         if key not in self._found:
-            members = [a for a, k in zip(self.question.answers, self.vote.classes, strict=True) if k == key and a]
+            members = [a for index, a in enumerate(self.question.answers) if a and self.vote.classes[index] == key]
             tried = {spelling: self._certify(spelling) for spelling in members}
             ordered = sorted(
                 tried.items(), key=lambda item: (item[1].certified is not True, item[1].certified is False)
@@ -203,15 +209,15 @@ class Case:
     # -- writing down what was chosen ---------------------------------------------------------------------------------
 
     def rule(self, name: str) -> Rule:
-        """The rule of that name under the setting `consult` (which concerns EL-DGR alone)."""
-        require_one_of("rule", name, tuple(RULES))
-        rule = RULES[name]
+        """The rule of that name, see `rule_named`, under the setting `consult` (which concerns EL-DGR alone)."""
+        rule = rule_named(name)
         return (
             always(rule, lambda case: case.roles()) if name == "eldgr" and self.settings.consult == "always" else rule
         )
 
     def record(self, choice: Choice, replies: Mapping[Role, Reply]) -> Decision:
         """Return the whole decision: the choice with everything that was asked and said."""
+        replies = {role: self._heard(reply) for role, reply in replies.items()}
         certified, witness = self._support(choice.answer, replies)
         verdict = replies.get("judge")
         return Decision(
@@ -226,7 +232,7 @@ class Case:
             repair=next((r.answer for r in replies.values() if isinstance(r, Repair | Derivation)), None),
             consulted=tuple(replies),
             abstentions={role: r.reason for role, r in replies.items() if isinstance(r, Abstention)},
-            ranking=self._ranking(verdict, replies),
+            ranking=self.ranking(replies),
             notes=tuple(self._notes(replies)),
         )
 
@@ -258,7 +264,12 @@ class Case:
         return tuple(notes)
 
     @cached_property
-    def _certified_classes(self) -> Mapping[str, bool | None]:
+    def _voters(self) -> Mapping[int, str]:
+        """The candidates that have an answer by pool index, each with its class."""
+        return {index: key for index, key in enumerate(self.vote.classes) if key is not None}
+
+    @cached_property
+    def _certified_classes(self) -> Mapping[str | None, bool | None]:
         """The classes of the pool, each with whether it is certified."""
         return {key: self._class(key)[1].certified for key in self.vote.classes if key is not None}
 
@@ -270,8 +281,9 @@ class Case:
         return derived is not None and self.same(answer, derived), None
 
     def _derived_from(self, replies: Mapping[Role, Reply]) -> str | None:
+        """The answer of a checked derivation; in retrieval none certifies, whoever asked for it."""
         reply = replies.get("deriver")
-        return self.derived(reply) if reply else None
+        return self.derived(reply) if self.task == "arithmetic" and reply else None
 
     def _reason(self, choice: Choice, certified: bool | None, replies: Mapping[Role, Reply]) -> str:
         if not self.question.answers:
@@ -293,14 +305,20 @@ class Case:
             return "consensus_certified" if certified else "consensus_inapplicable"
         return "default" if self.contested or replies else "homogeneous"
 
-    def _ranking(self, verdict: Reply | None, replies: Mapping[Role, Reply]) -> tuple[int, ...]:
+    def ranking(self, replies: Mapping[Role, Reply], scores: Sequence[float | None] | None = None) -> tuple[int, ...]:
+        """Return the pool indices, best first; see `eldgr_dspy.ranking`.
+
+        Args:
+            replies: What the roles replied that were asked.
+            scores: The auxiliary score of each candidate, None where undefined. The judge's scalars take their place
+                where no scores are given, or none of them is defined.
+        """
         derived = self._derived_from(replies)
-        found = self._certified_classes.items() if self.task == "retrieval" else ()
-        support = {key: certified is not False for key, certified in found}
+        marks = self._certified_classes.items() if self.task == "retrieval" else ()
+        supported = {key for key, certified in marks if certified is not False}
         if derived is not None:
-            support[self._key(derived) or ""] = True
-        classes = self.vote.classes
-        scores = verdict.scores if isinstance(verdict, Verdict) else None
-        return rank(
-            [support.get(key or "", False) for key in classes], [key == self.vote.winner for key in classes], scores
-        )
+            supported.add(self._key(derived))
+        classes, verdict = self.vote.classes, replies.get("judge")
+        if scores is None or all(score is None for score in scores):
+            scores = verdict.scores if isinstance(verdict, Verdict) else None
+        return rank([key in supported for key in classes], [key == self.vote.winner for key in classes], scores)

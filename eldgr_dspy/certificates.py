@@ -53,20 +53,23 @@ _STRETCH = re.compile(rf"(?:[^\W{_SPACELESS}]++|\d++|(?<=\d)[{_POINTS}](?=\d))++
 _HYPHENS = "\\-" + "".join(sorted(DASHES - {"-"}))
 _SIGNS = "$\u00a2-\u00a5\u058f\u060b\u0e3f\u17db\u20a0-\u20cf\ufdfc\ufe69\uff04\uffe0\uffe1\uffe5\uffe6"
 _CURRENCY = rf"(?:[A-Za-z]{{0,3}}[{_SIGNS}]\s?)?"
+# A fraction in one character begins a number, and ends one, as a digit does.
+_FRACTIONS = "\u00bc-\u00be\u2150-\u215f\u2189"
+_DIGIT = rf"[\d{_FRACTIONS}]"
 # What one number goes on across, from the character before to the one behind: a decimal point, an exponent, percent,
 # a space before a fraction ("3 1/2") or before a group of three digits ("5 000").
 _JOINT = re.compile(
-    rf"""\d[{_POINTS}]\d | \w\^[{_HYPHENS}]?\w | \d[eE][+{_HYPHENS}]\d | \d[%\u066a\u2030\u2031\uff05]
-    | \d\s?[\u00bc-\u00be\u2150-\u215f\u2189]
+    rf"""\d[{_POINTS}]\d | \w\^[{_HYPHENS}]?\w | \d[eE][+{_HYPHENS}]\d | {_DIGIT}[%\u066a\u2030\u2031\uff05]
+    | \d\s?[{_FRACTIONS}]
     | \d[\u207a\u207b\u208a\u208b][0-9\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]
     | (?<![\w.,/:])\d{{1,3}}[ \u00a0\u2009\u202f](?:\d{{3}}|\d{{1,3}}/\d{{1,3}})(?!\d)""",
     re.VERBOSE,
 )
 # A sign or a decimal point, and the first digit of its number.
-_SIGNED = re.compile(rf"(?:[{_HYPHENS}]{_CURRENCY}\.?|\.)\d")
-_VALUE = re.compile(rf"{_CURRENCY}\.?\d")
-_MINUS_SET_APART = re.compile(rf"(?<!\d)(?<!\d\s)\u2212\s{_CURRENCY}\Z")
-_MAY_JOIN = re.compile(r"[\d^]").search
+_SIGNED = re.compile(rf"(?:[{_HYPHENS}]{_CURRENCY}\.?|\.){_DIGIT}")
+_VALUE = re.compile(rf"{_CURRENCY}\.?{_DIGIT}")
+_MINUS_SET_APART = re.compile(rf"(?<!{_DIGIT})(?<!{_DIGIT}\s)\u2212\s{_CURRENCY}\Z")
+_MAY_JOIN = re.compile(rf"{_DIGIT}|\^").search
 # A hyphen or a full stop behind one of these belongs to it.
 _CLOSING = frozenset(")]}.%\u00b0")
 # No joint reaches further than this to either side.

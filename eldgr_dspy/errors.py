@@ -43,3 +43,7 @@ class UnexecutableError(EldgrError, ValueError):
 
 class ReplyError(EldgrError, ValueError):
     """A role's reply has a value that it may not have, and `on_error="raise"` was asked for."""
+
+
+class ScoringError(EldgrError, RuntimeError):
+    """A scorer failed while a reward was computed, and `on_error="raise"` was asked for."""

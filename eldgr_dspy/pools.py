@@ -23,7 +23,7 @@ from eldgr_dspy.files import MAX_LINE, expansion_limit, read_lines, read_object,
 from eldgr_dspy.rows import CandidateRow, PassageRow, Row, schema, validate
 from eldgr_dspy.words import Task
 
-__all__ = ["SUFFIXES", "Pool", "Row", "open_pool", "open_pools", "pool_name", "schema", "write_pool"]
+__all__ = ["SUFFIXES", "Pool", "Row", "open_pool", "open_pools", "pool_name", "read_records", "schema", "write_pool"]
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 
@@ -206,10 +206,23 @@ def _kind(path: Path) -> _Kind:
     raise PoolError(f"{path}: the format is not known by its name; use one of {', '.join(SUFFIXES)}.")
 
 
+def read_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the records of a file in one of the formats of pools, not validated, each with its place in the file.
+
+    One record is in memory at a time. In Parquet, fields that hold nothing are left out.
+
+    Raises:
+        PoolError: if the file cannot be read, is damaged, or its name states no known format.
+    """
+    require_file(path)
+    yield from _parquet_records(path) if _kind(path) == "parquet" else _json_records(path)
+
+
 def _read(path: Path) -> Iterator[tuple[str, Row]]:
     """Yield every row, validated, with its place in the file."""
-    require_file(path)
-    for where, record in _parquet_records(path) if _kind(path) == "parquet" else _json_records(path):
+    for where, record in read_records(path):
+        if path.name.endswith(".parquet"):
+            _parse_meta(record, f"{path}, {where}")
         yield where, validate(record, f"{path}, {where}")
 
 
@@ -230,7 +243,7 @@ def _parquet_records(path: Path) -> Iterator[tuple[str, Any]]:
                     raise PoolError(f"{path}, after row {number}: rows of more than {MAX_LINE:,} bytes; shorten them.")
                 for record in batch.to_pylist():
                     number += 1
-                    yield f"row {number}", _from_columns(path, f"row {number}", record)
+                    yield f"row {number}", _without_nulls(record)
     except PoolError:
         raise
     except (OSError, ValueError, arrow.ArrowException) as error:
@@ -259,12 +272,10 @@ def _pyarrow(path: Path) -> Any:
     return pyarrow
 
 
-def _from_columns(path: Path, where: str, record: dict[str, Any]) -> Any:
-    """Return a columnar record as JSON has it: nothing for an absent field, and `meta` parsed if it is text."""
-    found = _without_nulls(record)
-    if isinstance(found.get("meta"), str):
-        found["meta"] = read_object(found["meta"].encode("utf-8"), f"{path}, {where}, meta")
-    return found
+def _parse_meta(record: dict[str, Any], where: str) -> None:
+    """Put in the place of `meta` what it holds where it is text, as a columnar file has it."""
+    if isinstance(record.get("meta"), str):
+        record["meta"] = read_object(record["meta"].encode("utf-8"), f"{where}, meta")
 
 
 def _without_nulls(value: Any) -> Any:

@@ -20,12 +20,12 @@ except ImportError as error:
         " `pip install 'eldgr_dspy[testing]'`."
     ) from error
 
-from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.laws.trials import SILENT, Trial
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.replies import read_reply
+from eldgr_dspy.voting import majority
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, STRICTNESS, TASKS, Role, Task
 
 T = TypeVar("T")
@@ -95,9 +95,11 @@ def _taken(options: Sequence[T], place: int) -> T:
 
 # -- what is asked -----------------------------------------------------------------------------------------------------
 
+_TASKS: tuple[Task, ...] = (*TASKS, "retrieval")  # of which there is more to say
 _POOL = _some(_PLACE, 0, 1, 2, 3, 3, 3, 4, 4, 4, 5, 5, MOST_CANDIDATES)
-_PASSAGES = _some(st.tuples(_some(_PLACE, 0, 0, 0, 1), _some(_PLACE, 1, 1, 2, 3)), 0, 1, 1, 2, 2, 3)
-_FAMILIES = _some(st.sampled_from(FAMILIES), 2, 3)
+_PASSAGES = _some(st.tuples(_some(_PLACE, 0, 0, 0, 1), _some(_PLACE, 1, 1, 2, 3)), 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3)
+_POLAR = tuple(family for family in FAMILIES if family[0] in ("yes", "no"))
+_FAMILIES = _some(st.sampled_from((*FAMILIES, *_POLAR)), 2, 3)
 _REPEATED = _some(_PLACE, 0, 1, 2, 3)
 _RAW = st.tuples(
     st.sampled_from(WORDS) | raw_text,
@@ -124,28 +126,37 @@ def evidence(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[Passage, .
     return _PASSAGES.map(lambda drawn: tuple(Passage(text(title), text(body)) for title, body in drawn))
 
 
+_KINDS = ("plain", *["open"] * 4, *["settled"] * 3, "shown", "texts", "copied", "anything")
+"""What a question is like: `open` has a rival that is in the evidence, `settled` one beside a consensus that is too."""
+
+
 @st.composite
 def questions(draw: st.DrawFn, task: Task | None = None) -> Question:
-    """Draw a question with its pool and evidence: one in five made of any text, the others of a few words.
+    """Draw a question with its pool and evidence: one in twelve made of any text, the others of a few words.
 
     Args:
         task: `retrieval` or `arithmetic`; either if it is not given.
     """
-    chosen = _taken(TASKS, draw(_PLACE)) if task is None else task
-    kind, families = draw(_PLACE) % 10, draw(_FAMILIES)
-    if kind > 7:
+    chosen = _taken(_TASKS, draw(_PLACE)) if task is None else task
+    kind, families = _taken(_KINDS, draw(_PLACE)), draw(_FAMILIES)
+    if kind == "anything":
         text, pool, passages = draw(_RAW)
         return Question(text, chosen, pool, (), passages)
     text = _PRODUCT.format(draw(_PLACE) % 8 + 2, draw(_PLACE) % 8 + 2) if chosen == "arithmetic" else "Which?"
     first, *others = filter(None, (_answers_to(text), *families))
     rare = [word for family in others for word in family]
-    pool = draw(pools([*first, *rare]))
+    pool, rival = draw(pools([*first, *first, *rare])), _taken(rare, draw(_PLACE))
+    if kind in ("open", "settled"):
+        pool = (first[0], *pool[:3], rival, first[1])
     # Mostly the evidence speaks of the rarer answers alone, so that there is something to override.
-    shown = [*first, *rare] if kind % 4 == 3 else [answer for answer in pool if answer and answer not in first] or rare
-    passages = draw(evidence(shown))
-    own = [f"So it is {answer}." for answer in pool]
-    texts = own if kind < 6 else [_taken([one, *(p.text for p in passages)], draw(_PLACE)) for one in own]
-    return Question(text, chosen, pool, tuple(texts) if kind > 4 else (), passages)
+    shown = [*first, *rare] if kind == "shown" else [answer for answer in pool if answer and answer not in first]
+    passages = draw(evidence(shown or rare))
+    if kind in ("open", "settled"):
+        passages = (*passages, Passage("", rival if kind == "open" else f"{rival} {first[0]}"))
+    texts = [f"So it is {answer}." for answer in pool] if kind in ("texts", "copied") else []
+    if kind == "copied":
+        texts = [_taken([own, *(one.text for one in passages)], draw(_PLACE)) for own in texts]
+    return Question(text, chosen, pool, tuple(texts), passages)
 
 
 def _factors(text: str) -> tuple[int, int] | None:
@@ -200,23 +211,27 @@ def lm_replies() -> st.SearchStrategy[str]:
 
 @st.composite
 def verdicts(draw: st.DrawFn, question: Question) -> Verdict | Abstention:
-    """Draw a judge's valid reply: a candidate that has an answer, with or without scores."""
-    answered = [index for index, answer in enumerate(question.answers) if answer_class(answer, question.task)]
+    """Draw a judge's valid reply: a candidate that has an answer, often a rival that stands in the evidence."""
+    vote, text = majority(question.answers, question.task), " ".join(one.text for one in question.passages)
+    answered = [index for index, key in enumerate(vote.classes) if key is not None]
     if not answered:
         return SILENT
-    preferred = _taken(answered[::-1], draw(_PLACE))
-    scored = draw(_PLACE) % 2
+    rivals = [one for one in answered if vote.classes[one] != vote.winner and (question.answers[one] or "") in text]
+    place = draw(_PLACE)
+    preferred = _taken((rivals if rivals and place % 4 else answered)[::-1], place // 4)
+    scored = draw(_PLACE) % 3
     return Verdict(preferred, tuple(draw(_SCORE) for _ in question.answers) if scored else None)
 
 
 @st.composite
 def repairs(draw: st.DrawFn, question: Question) -> Repair:
     """Draw a repairer's valid reply: words of the evidence, a whole passage, an answer of the pool, or any text."""
-    texts = [part for passage in question.passages for part in (passage.text, passage.title)]
-    near = [*(word for text in texts for word in text.split()), *texts, *(one for one in question.answers if one)]
-    spans = [span for span in near if span.strip()]
+    texts = [part for passage in question.passages for part in (passage.text, passage.title) if part.strip()]
+    said = [*(word for text in texts for word in text.split()), *texts]
     place = draw(_PLACE)
-    return Repair(_taken(spans, place) if spans and place < 50 else draw(_SPANS))
+    pooled = [answer for answer in question.answers if answer and answer.strip()]
+    options = (said, said, said, said, ("yes",), ("No.",), pooled, ())[place % 8]
+    return Repair(_taken(options, place // 8) if options else draw(_SPANS))
 
 
 @st.composite
@@ -236,7 +251,7 @@ def derivations(draw: st.DrawFn, question: Question) -> Derivation:
 def replies(draw: st.DrawFn, question: Question, role: Role) -> Reply:
     """Draw what a role replies: mostly something valid, else nothing, or any JSON object as it would be read."""
     kind = draw(_PLACE) % 10
-    if kind > 7:
+    if kind > 8:
         return read_reply(role, draw(lm_contents), question.answers, len(question.passages))
     if kind == 0:
         return draw(abstentions)
@@ -261,6 +276,8 @@ def consultations(draw: st.DrawFn, task: Task | None = None) -> Trial:
     said: dict[Role, Reply] = {role: draw(replies(question, role)) for role in roles}
     answers = [*question.answers, *(reply.answer for reply in said.values() if isinstance(reply, Repair | Derivation))]
     right = [answer for answer in answers if answer and answer.strip()] or [""]
+    vote = majority(question.answers, question.task)
+    right += [one for one, key in zip(question.answers, vote.classes, strict=True) if one and key == vote.winner] * 4
     scored = any(isinstance(reply, Verdict) and reply.scores for reply in said.values())
     places = range(len(question.passages))
     order = [*(_taken(places, place) for place in draw(_REPEATED)), *places] if places else []

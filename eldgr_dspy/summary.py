@@ -9,15 +9,14 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
-from eldgr_dspy.answers import Score, exact_match, numeric_equal, score
+from eldgr_dspy.answers import Score, score
 from eldgr_dspy.audit import Audit
-from eldgr_dspy.bounds import asks, extreme_spans, interval
+from eldgr_dspy.authority import PoolBounds
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Decision
-from eldgr_dspy.statistics import contrast
+from eldgr_dspy.statistics import Contrast, contrast, holm
 from eldgr_dspy.words import ROLES, Role, Task
 
 UNSCORED = -1
@@ -48,10 +47,6 @@ class _RuleTally:
     asked: Counter[Role] = field(default_factory=Counter)
     missing: Counter[Role] = field(default_factory=Counter)
     seconds: float = 0.0
-    worst: int = 0
-    best: int = 0
-    worst_any_span: int = 0
-    best_any_span: int = 0
 
 
 class Tally:
@@ -64,6 +59,7 @@ class Tally:
         self.fewest: int | None = None
         self.audit = Audit()
         self._rules = {name: _RuleTally() for name in rules}
+        self._bounds = PoolBounds(task, rules)
 
     def add(
         self, case: Case, gold: Sequence[str], outcomes: Mapping[str, Outcome], failed: Collection[Role]
@@ -80,7 +76,7 @@ class Tally:
         self.n_scored += bool(gold)
         scores = {name: self._take(name, outcome, gold) for name, outcome in outcomes.items()}
         if gold:
-            self._bound(case, gold)
+            self._bounds.take(case, gold)
         eldgr = outcomes.get("eldgr")
         if eldgr and eldgr.decision:
             self.audit.take(case, eldgr.decision, gold, failed)
@@ -108,21 +104,6 @@ class Tally:
             tally.f1.append(found.f1)
         return found
 
-    def _bound(self, case: Case, gold: Sequence[str]) -> None:
-        @cache
-        def correct(answer: str | None) -> bool:
-            return numeric_equal(answer, gold) if self.task == "arithmetic" else exact_match(answer, gold)
-
-        for name, tally in self._rules.items():
-            rule = case.rule(name)
-            worst, best = interval(rule, case, correct)
-            tally.worst += worst
-            tally.best += best
-            if self.task == "retrieval" and asks(rule, case, "repairer"):
-                worst, best = interval(rule, case, correct, extreme_spans(case, gold, correct))
-            tally.worst_any_span += worst
-            tally.best_any_span += best
-
     # -- figures ------------------------------------------------------------------------------------------------------
 
     def summary(self) -> dict[str, Any]:
@@ -138,11 +119,7 @@ class Tally:
             "rules": {name: self._figures(tally) for name, tally in whole.items()},
             "withheld": {name: dict(tally.missing) for name, tally in self._rules.items() if tally.missing},
             "contrasts": self._contrasts(whole),
-            "bounds": {name: self._percentages(tally.worst, tally.best) for name, tally in self._rules.items()},
-            "bounds_any_span": {
-                name: self._percentages(tally.worst_any_span, tally.best_any_span) if self.task == "retrieval" else None
-                for name, tally in self._rules.items()
-            },
+            **self._bounds.figures(),
             "audit": self._audit() if "eldgr" in whole else None,
         }
 
@@ -165,23 +142,27 @@ class Tally:
         pairs += [(other, "majority") for other in whole if other not in ("eldgr", "majority", "first")]
         if not self.n_scored:
             return []
-        return [self._contrast(*pair, whole) for pair in pairs if set(pair) <= set(whole)]
+        found = [self._contrast(*pair, whole) for pair in pairs if set(pair) <= set(whole)]
+        adjusted = holm([one["p"] for one in found])
+        return [{**one, "p_holm": p} for one, p in zip(found, adjusted, strict=True)]
 
     def _contrast(self, rule: str, against: str, whole: Mapping[str, _RuleTally]) -> dict[str, Any]:
-        one, other = ([100.0 * right for right in whole[name].em if right != UNSCORED] for name in (rule, against))
-        found = contrast(one, other)
+        one, other = whole[rule], whole[against]
+        found = contrast(*([100.0 * right for right in tally.em if right != UNSCORED] for tally in (one, other)))
+        graded = contrast(*([100.0 * f1 for f1 in tally.f1] for tally in (one, other))) if one.f1 else None
         return {
             "rule": rule,
             "against": against,
-            "delta": found.delta,
-            "ci": list(found.interval),
+            **_difference(found),
             "p": found.p,
             "wins": found.wins,
             "losses": found.losses,
+            "f1": graded and _difference(graded),
         }
 
-    def _percentages(self, worst: int, best: int) -> list[float] | None:
-        return [100.0 * worst / self.n_scored, 100.0 * best / self.n_scored] if self.n_scored else None
+
+def _difference(found: Contrast) -> dict[str, Any]:
+    return {"delta": found.delta, "ci": list(found.interval), "bca": found.bca and list(found.bca)}
 
 
 def _percentage(total: float, n: int) -> float | None:

@@ -55,6 +55,20 @@ def pools_of(summary: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     return pools
 
 
+def tables_of(summary: Mapping[str, Any]) -> Iterator[Table]:
+    """Yield the tables of an evaluation in the order in which they are read: four a pool, and what was asked of LMs.
+
+    Raises:
+        ArgumentError: the summary has no mapping of pools.
+    """
+    tables = paper_table(summary), bounds_table(summary), audit_table(summary), cost_table(summary)
+    for group in zip(*tables, strict=True):
+        yield from group
+    usage = usage_table(summary)
+    if usage is not None:
+        yield usage
+
+
 def paper_table(summary: Mapping[str, Any]) -> list[Table]:
     """Return a table like the paper's for each pool: a row a rule, with EL-DGR's lead over it.
 
@@ -229,9 +243,14 @@ def _notes(pool: Mapping[str, Any]) -> Iterator[str]:
 def _withheld(why: str | Mapping[str, int]) -> str:
     if isinstance(why, str):
         return why
-    asked = " and ".join(f"the {role} was never asked on {questions(n)}" for role, n in why.items())
     models = " ".join(f"--{role} MODEL" for role in why)
-    return f"withheld, since {asked} where this rule needs it; the same command without --replay, with {models}, asks."
+    return f"withheld, since {never_asked(why)}; the same command without --replay, with {models}, asks."
+
+
+def never_asked(why: Mapping[str, int]) -> str:
+    """Return in words on how many questions which role was never asked where a rule needs it."""
+    asked = " and ".join(f"the {role} was never asked on {questions(n)}" for role, n in why.items())
+    return f"{asked} where this rule needs it"
 
 
 def _audit(name: str, pool: Mapping[str, Any]) -> Table:

@@ -50,5 +50,5 @@ def _notes(answers: Sequence[str | None], found: Sequence[AnswerClass | None]) -
     missing = sum(1 for one in found if one is None)
     if missing:
         yield f"{missing} of {len(found)} candidates have no answer"
-    noted = {answer: one.note for answer, one in zip(answers, found, strict=True) if one is not None and one.note}
+    noted = {answers[index]: one.note for index, one in enumerate(found) if one is not None and one.note}
     yield from (f"{answer!r:.60}: {note}" for answer, note in noted.items())

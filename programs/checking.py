@@ -24,7 +24,7 @@ from eldgr_dspy.consultations import Reply
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError, ReplyError
 from eldgr_dspy.laws import LAW, LAWS, LawBroken
-from eldgr_dspy.laws.statements import Finding
+from eldgr_dspy.laws.statements import Finding, is_stratified
 from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial
 from eldgr_dspy.programs.consulting import ask
 from eldgr_dspy.programs.inputs import to_question
@@ -40,6 +40,7 @@ Came: TypeAlias = "dict[str, Any] | Exception"
 """What a call came to: the fields of its prediction, or what it raised."""
 
 _SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
+_SCORES = LAW["scores_never_cross_strata"]
 _TEXT = LAW["no_lm_text_breaks_a_law"]
 _OF_A_DECISION = tuple(law for law in LAWS if law.number <= 8)
 _CHECKS = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.nested_given)
@@ -61,8 +62,9 @@ def check_selector(
     settings and an adapter of the surrounding context take part as they are.
 
     It samples: no count is a proof. It says nothing about how good a judge is, nor about certificates, which are taken
-    at their word, nor about what a role does beside its LM: a tool or a file that it uses is used. LMs within an object
-    that is no module are not found. A role that answers one request in two ways breaks a law, as it should.
+    at their word, nor about what a role does beside its LM: a tool or a file that it uses is used, and so is a scorer.
+    LMs within an object that is no module are not found. A role that answers one request in two ways breaks a law, as
+    it should.
 
     Args:
         selector: Any `Selector`, also compiled, derived from, or with roles of one's own.
@@ -206,6 +208,10 @@ def _require_laws(trial: Trial, fields: Mapping[str, Any]) -> tuple[str, ...]:
     found, replayed = _read(trial, fields), _replayed(trial)
     tried = tuple(law.name for law in _OF_A_DECISION if law.check(found))
     different = [name for name, value in plain(replayed.decision).items() if fields[name] != value]
+    if "scores" in fields and "ranking" in different:
+        if not is_stratified(found):
+            raise LawBroken(_SCORES, found, Finding(False, f"a ranking by stratum, not {fields['ranking']}", replayed))
+        different.remove("ranking")
     if different:
         demanded = f"the same from a replay; {', '.join(different)} differ"
         raise LawBroken(_SAME, found, Finding(False, demanded, replayed))

@@ -123,7 +123,7 @@ class _Ollama:
         sizes = [size for name, size in (shown.modelinfo or {}).items() if name.endswith(".context_length")]
         size = next((size for size in sizes if isinstance(size, int)), None)
         if size is not None and size < self.num_ctx:
-            text = f"The model reads {size} tokens at most, fewer than num_ctx={self.num_ctx}; give num_ctx={size}."
+            text = f"The model reads {size} tokens at most, fewer than num_ctx={self.num_ctx}; give --num-ctx {size}."
             return Finding("context", False, text)
         most = "does not say how many it could have" if size is None else f"could have {size}"
         caution = " This version does not count cached tokens, so a prompt cut short may go unseen." if unseen else ""

@@ -88,12 +88,17 @@ def defuse(text: str) -> str:
     types, which it would cut out of the text; and the tokens of common chat templates. One that has dots already gets
     one more, so that `restore` undoes this for every text.
     """
-    return _MARKER.sub(r"\g<0>·", text)
+    return _MARKER.sub(_dotted, text)
 
 
 def restore(text: str) -> str:
     """Undo `defuse`: a span that an LM copied from defused text becomes the span of the original."""
     return _DEFUSED.sub("", text)
+
+
+def _dotted(found: re.Match[str]) -> str:
+    """A marker's beginning with one dot more; `sub` would look up a template also where it finds no marker."""
+    return f"{found[0]}·"
 
 
 def _as_digits(text: str) -> str:

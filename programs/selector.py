@@ -1,7 +1,8 @@
 """The selector: EL-DGR as a DSPy module, with typed roles around one pure rule."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import dspy
 
@@ -12,9 +13,19 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import Said, aask, ask
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
+from eldgr_dspy.programs.scoring.candidates import (
+    CandidateScores,
+    Scorers,
+    ascore_candidates,
+    reasonings_of,
+    score_candidates,
+)
 from eldgr_dspy.questions import Settings, require_one_of
 from eldgr_dspy.replies import read_reply, require_reply
 from eldgr_dspy.words import TASKS, Consult, Homogeneous, Policy, Preference, Role, Strictness, Task
+
+if TYPE_CHECKING:
+    from eldgr_dspy.channels.protocols import Reasoning, Scorer
 
 OnError = Literal["abstain", "raise"]
 
@@ -40,6 +51,7 @@ class Selector(dspy.Module):
         deriver: (question) -> derivation_steps, derived_answer, consistency_check.
         repairer: (question, evidence) -> repaired_answer, repair_passage.
         settings: The choices of the rule; see `eldgr_dspy.questions.Settings`. No optimizer changes them.
+        scorers: Who scores the candidates' reasoning, as given; none by default.
     """
 
     def __init__(
@@ -53,6 +65,7 @@ class Selector(dspy.Module):
         derivation: Strictness = "executed",
         on_error: OnError = "abstain",
         answer_field: str = "answer",
+        scorers: "Scorer | Sequence[Scorer] | None" = None,
     ) -> None:
         """Create a selector with LM-backed roles.
 
@@ -61,8 +74,13 @@ class Selector(dspy.Module):
                 a call. It is declared, never guessed.
             certificate, consult, homogeneous, preference, derivation: see `eldgr_dspy.questions.Settings`.
             on_error: What a reply that cannot be parsed, or has a value that it may not have, does: `abstain` (the role
-                has said nothing) or `raise`. Transport errors are always raised.
+                has said nothing) or `raise`. Transport errors are always raised. Of a scorer `abstain` takes whatever
+                it raises, for the answer is decided by then: its scores are undefined.
             answer_field: The field of the candidates that answers, and under which the prediction gives its answer too.
+            scorers: Who scores the candidates' reasoning once the answer is decided: an object with `score`, and
+                perhaps `ascore`, which takes a list of `Reasoning` and returns a `StepTable` for each; or several. What
+                they say changes the ranking inside a stratum, and never what ships. The first of several ranks. They
+                are called from as many threads as the selector is.
 
         Raises:
             ArgumentError: naming the argument and the values that are known.
@@ -70,7 +88,7 @@ class Selector(dspy.Module):
         super().__init__()
         require_one_of("task", task, TASKS)
         require_one_of("on_error", on_error, ("abstain", "raise"))
-        if answer_field in _FIELDS and answer_field != "answer":
+        if answer_field in (*_FIELDS, "scores") and answer_field != "answer":
             raise ArgumentError(
                 f"answer_field={answer_field!r} is a field of the decision; let the candidates answer in another."
             )
@@ -78,6 +96,7 @@ class Selector(dspy.Module):
         self.settings = Settings(certificate, derivation, consult, homogeneous, preference)
         self.on_error: OnError = on_error
         self.answer_field = answer_field
+        self.scorers = Scorers(scorers)
         self.judge: dspy.Module = Judge()
         self.deriver: dspy.Module = Deriver()
         self.repairer: dspy.Module = Repairer()
@@ -93,18 +112,22 @@ class Selector(dspy.Module):
                 is a candidate without an answer. A candidate's final answer is what it marks as such (`#### x`,
                 `\boxed{}`, "the answer is"), else the whole text; in arithmetic the last number.
             evidence: A list of strings, or of mappings or objects with `text` or `long_text` and perhaps `title`; one
-                string; or a prediction with `passages`.
+                string; or a prediction with `passages`. To a scorer None is no corpus at all, an empty list a corpus in
+                which nothing was found.
             task: For this call, instead of the selector's own.
 
         Returns:
             A prediction with `answer` (also under `answer_field`), `branch`, `reason`, `certified`, `witness`,
             `consensus`, `preference`, `repair`, `tie`, `consulted`, `abstentions` and `ranking`, all plain JSON values;
-            see `eldgr_dspy.decision.Decision`.
+            see `eldgr_dspy.decision.Decision`. With a scorer also `scores`: the table of each candidate in pool order
+            (see `eldgr_dspy.channels.table.StepTable.to_json`), or several scorers' by name; inside a stratum `ranking`
+            then goes by the tables' rewards instead of the judge's scalars, unless no reward is defined.
 
         Raises:
             ArgumentError: if an argument is not what is described here.
             dspy.LMError: if a call did not come through.
             dspy.AdapterParseError, ReplyError: if a reply is not what was asked for, and `on_error` is `raise`.
+            Exception: what a scorer raises, if `on_error` is `raise`.
         """
         case = self._case(question, candidates, evidence, task)
         replies: dict[Role, Reply] = {}
@@ -115,7 +138,8 @@ class Selector(dspy.Module):
             return replies[role]
 
         choice = drive(case.rule("eldgr")(case), consult)
-        return self._prediction(case.record(choice, replies))
+        decision, texts = case.record(choice, replies), self._texts(case, evidence)
+        return self._prediction(case, decision, replies, [self._score(one, texts) for one in self.scorers])
 
     async def aforward(
         self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None
@@ -130,7 +154,8 @@ class Selector(dspy.Module):
             return replies[role]
 
         choice = await adrive(case.rule("eldgr")(case), consult)
-        return self._prediction(case.record(choice, replies))
+        decision, texts = case.record(choice, replies), self._texts(case, evidence)
+        return self._prediction(case, decision, replies, [await self._ascore(one, texts) for one in self.scorers])
 
     def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None) -> Case:
         declared = self.task if task is None else task
@@ -143,8 +168,33 @@ class Selector(dspy.Module):
         read = require_reply if self.on_error == "raise" else read_reply
         return read(role, said.content, case.question.answers, len(case.question.passages))
 
-    def _prediction(self, decision: Decision) -> dspy.Prediction:
-        return dspy.Prediction(**{**plain(decision), self.answer_field: decision.answer})
+    def _texts(self, case: Case, evidence: Any) -> "Sequence[Reasoning]":
+        return reasonings_of(case.question, corpus=evidence is not None) if self.scorers else ()
+
+    def _score(self, scorer: "Scorer", texts: "Sequence[Reasoning]") -> CandidateScores:
+        try:
+            return score_candidates(scorer, texts)
+        except Exception as error:  # noqa: BLE001 - the answer is decided, and no scorer may lose it
+            return self._unscored(error, len(texts))
+
+    async def _ascore(self, scorer: "Scorer", texts: "Sequence[Reasoning]") -> CandidateScores:
+        try:
+            return await ascore_candidates(scorer, texts)
+        except Exception as error:  # noqa: BLE001 - as in `_score`
+            return self._unscored(error, len(texts))
+
+    def _unscored(self, error: Exception, n: int) -> CandidateScores:
+        if self.on_error == "raise":
+            raise error
+        return CandidateScores.undefined(error, n)
+
+    def _prediction(
+        self, case: Case, decision: Decision, replies: Mapping[Role, Reply], found: Sequence[CandidateScores]
+    ) -> dspy.Prediction:
+        values = {**plain(decision), self.answer_field: decision.answer}
+        if found:
+            values |= {"ranking": [*case.ranking(replies, found[0].rewards)], "scores": self.scorers.shown(found)}
+        return dspy.Prediction(**values)
 
 
 def plain(decision: Decision) -> dict[str, Any]:

@@ -4,11 +4,24 @@ A signature's docstring is its prompt and a field's description is part of it: b
 `tests/golden`. Nothing is checked here; ranges and membership are the business of `eldgr_dspy.replies`.
 """
 
+from eldgr_dspy.signatures.channels import (
+    ScoreAdv,
+    ScoredStep,
+    ScoreEpist,
+    ScoreFact,
+    ScoreInfo,
+    ScoreLogic,
+    ScoreMin,
+    ScoreSteps,
+    ScoreTriang,
+    StepAspects,
+)
 from eldgr_dspy.signatures.deriver import DerivationStep, DeriveAnswer
 from eldgr_dspy.signatures.judge import Assessment, JudgeCandidates
 from eldgr_dspy.signatures.pairwise import CompareCandidates
 from eldgr_dspy.signatures.pointwise import AssessCandidate
 from eldgr_dspy.signatures.repairer import RepairAnswer
+from eldgr_dspy.signatures.steps import ChangeStep, FindClaims
 
 __all__ = [
     "AssessCandidate",
@@ -18,4 +31,16 @@ __all__ = [
     "DeriveAnswer",
     "JudgeCandidates",
     "RepairAnswer",
+    "ScoreLogic",
+    "ScoreFact",
+    "ScoreEpist",
+    "ScoreInfo",
+    "ScoreTriang",
+    "ScoreAdv",
+    "ScoreMin",
+    "ScoreSteps",
+    "ScoredStep",
+    "StepAspects",
+    "FindClaims",
+    "ChangeStep",
 ]

@@ -19,11 +19,13 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.loopback import listening
 
 _ROLES = {"judge": "`preferred`", "deriver": "`derived_answer`", "repairer": "`repaired_answer`"}
 _SECTION = re.compile(r"\[\[ ## (\w+) ## \]\]\n(.*?)(?=\n\n\[\[ ## |\n\nRespond with)", re.DOTALL)
@@ -288,17 +290,9 @@ def _completion(answer: Answer, size: int, number: int) -> dict[str, Any]:
     return {name: value for name, value in completion.items() if value is not None}
 
 
-@contextmanager
-def serving(behaviour: Behaviour = obliging) -> Iterator[LMServer]:
+def serving(behaviour: Behaviour = obliging) -> AbstractContextManager[LMServer]:
     """Serve from threads of this process inside the block."""
-    with LMServer(behaviour) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    return listening(LMServer(behaviour))
 
 
 def main() -> None:

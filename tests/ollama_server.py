@@ -12,10 +12,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
+
+from tests.loopback import listening
 
 Body = dict[str, Any]
 
@@ -289,16 +291,8 @@ def _encoded(line: Any) -> bytes:
     return json.dumps(line).encode() + b"\n"
 
 
-@contextmanager
 def ollama_server(
     behaviour: Behaviour = obedient, models: Models | None = None, version: str | None = "0.12.3"
-) -> Iterator[OllamaServer]:
+) -> AbstractContextManager[OllamaServer]:
     """Serve from threads of this process inside the block."""
-    with OllamaServer(behaviour, models or Models(), version) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    return listening(OllamaServer(behaviour, models or Models(), version))

@@ -35,6 +35,9 @@ def key(text: str | None, task: Task = "retrieval") -> str | None:
         *(("5%", "5"), ("5%", "0.05"), ("5 %", "5"), ("5\\%", "5"), ("5.%", "5"), ("5% of it", "5 of it")),  # hazard 17
         *(("\N{MINUS SIGN}5", "5"), ("٣\u066b١٤", "٣١٤")),  # hazard 20, hazard 21
         *(("10²", "102"), ("10²", "10"), ("1½", "11/2"), ("1½", "112"), ("½", "12")),  # hazard 22, hazard 23
+        *(("10²-3", "10²3"), ("10².5", "10²5"), ("10²%", "10²"), ("1½-2", "1½2")),  # hazards 12, 13, 14, 17
+        *(("it is -①", "it is ①"), ("①-②", "①②"), ("①.5", "①5"), ("①%", "①"), ("Ⅱ/Ⅲ", "ⅡⅢ")),  # hazards 12, 13, 14, 17
+        *(("①", "1"), ("⑫", "12"), ("①②", "12"), ("10①", "101"), ("Ⅷ", "viii"), ("〇", "0")),  # hazard 21: not read
         *(("1_000", "1000"), ("nan", "0"), ("inf", "nan")),  # hazard 24
         *(("0.1+0.2", "0.10.2"), ("0.1+0.2", ".3")),  # hazard 26: an expression is no answer
         *(("true", "yes"), ("false", "no"), ("yes", "no"), ("true", "1")),  # hazard 27
@@ -64,6 +67,7 @@ def test_different_answers_do_not_vote_together(one: str, other: str, task: Task
         *(("\N{MINUS SIGN}5", "-5"), ("(\N{MINUS SIGN}5)", "(-5)")),  # hazard 20
         *(("٤٢", "42"), ("４２", "42"), ("४२ km", "42 km")),  # hazard 21
         *(("5 %", "5%"), ("+5", "5"), ("5.", "5")),
+        *(("(①)", "①"), ("①.", "①"), ("World War Ⅱ.", "world war ⅱ"), ("H₂O-rich", "h₂orich")),
         *(("A", "a."), ("(A)", '"a"'), ("The The", "the the")),  # hazard 15
         *(("The Beatles", "beatles"), ("U.S.", "US"), ("F-16", "F16"), ("-Paris", "Paris"), ("- Paris", "paris")),
         *(("January 10, 1920", "january 10 1920"), ("Yes.", "yes"), ("No", "no!")),  # hazard 27

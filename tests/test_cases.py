@@ -7,8 +7,9 @@ import pytest
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
-from eldgr_dspy.decision import Decision, drive
+from eldgr_dspy.decision import Choice, Decision, drive
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.laws.trials import CertifiedBy
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.words import Role
 
@@ -46,6 +47,55 @@ def test_a_certificate_belongs_to_the_class_whichever_spelling_is_asked_about() 
         False
     ]
     assert decided(case, {}, "first").certified is True
+
+
+def test_a_spelling_that_occurs_has_its_own_witness_and_one_that_does_not_that_of_its_class() -> None:
+    case = retrieval(["Lyon", "The Beatles", None], "The Beatles, or BEATLES.", certificate="token")
+    witnesses = {answer: case.certificate(answer).witness for answer in ("BEATLES", "beatles", "Bonn", None)}
+    assert {answer: one and one.text for answer, one in witnesses.items()} == {
+        "BEATLES": "BEATLES",
+        "beatles": "The Beatles",
+        "Bonn": None,
+        None: None,
+    }
+
+
+def test_of_a_class_the_earliest_certified_spelling_ships_else_the_earliest() -> None:
+    """A certificate of one's own may hold of one spelling, not of another, and not apply to a third."""
+    marks: dict[str, bool | None] = {"a b": False, "A b": None, "a B": True, "A B": True}
+
+    def spelled(*answers: str) -> tuple[str | None, bool | None]:
+        case = CertifiedBy(Question("Q", "retrieval", answers), certificate=lambda answer, _: marks[answer])
+        return case.consensus, case.certified(case.consensus)
+
+    assert spelled("a b", "A b", "a B", "A B") == ("a B", True)
+    assert spelled("A b", "a B") == ("a B", True)
+    assert spelled("a b", "A b") == ("a b", None)
+    assert spelled("a b") == ("a b", False)
+
+
+def test_the_witness_says_that_the_answer_stands_in_the_question() -> None:  # hazard 32
+    question = Question("Is it Doha?", "retrieval", ("Doha",), (), (Passage("", "Doha it is"),))
+    found = Case(question).certificate("Doha").witness
+    assert found is not None and found.flags == ("in_question",)
+
+
+@pytest.mark.parametrize(
+    ("task", "repair", "n", "roles"),
+    [
+        ("retrieval", None, 2, ("judge", "repairer")),
+        ("retrieval", "skip", 1, ()),
+        ("retrieval", None, 1, ("repairer",)),
+        ("arithmetic", None, 2, ("deriver",)),
+        ("arithmetic", None, 1, ()),
+        ("retrieval", "repair", 0, ()),
+    ],
+)
+def test_who_is_asked_always(task: Any, repair: Any, n: int, roles: tuple[Role, ...]) -> None:
+    case = Case(Question("Q", task, ("16", "18")[:n]), Settings(consult="always", homogeneous=repair))
+    assert case.roles() == roles
+    assert decided(case, SILENT).consulted == roles
+    assert decided(case, SILENT, "majority").consulted == ()
 
 
 def test_a_judge_is_asked_where_any_class_but_the_first_rival_is_certified() -> None:
@@ -120,6 +170,25 @@ def test_the_stratum_reading_falls_to_the_highest_scored_certified_candidate() -
     found = decided(retrieval(answers, text, preference="stratum"), {**SILENT, "judge": verdict})
     assert (found.answer, found.preference) == ("Qatar", 3)
     assert decided(retrieval(answers, text, preference="stratum"), {**SILENT, "judge": Verdict(2)}).answer == "Doha"
+    other = decided(
+        retrieval(answers, text, preference="stratum"), {**SILENT, "judge": Verdict(0, (1.0, 0.9, 0.4, 0.2))}
+    )
+    assert (other.answer, other.preference) == ("Doha", 2)
+    none = decided(retrieval(answers, "Oslo", preference="stratum"), {"judge": verdict}, "judge")
+    assert (none.answer, none.preference) == ("Dubai", 0)
+
+
+@pytest.mark.parametrize("preference", ["global", "stratum"])
+@pytest.mark.parametrize("preferred", [2, 4, -2])
+def test_a_verdict_for_no_candidate_with_an_answer_is_an_abstention(preference: Any, preferred: int) -> None:
+    """Hazards 59 and 67: no index from behind, and no fall to the highest score."""
+    case = retrieval(["Dubai", "Dubai", None, "Doha"], "Doha is the capital of Qatar.", preference=preference)
+    verdict = Verdict(preferred, (0.1, 0.1, 0.9, 0.8))
+    for rule in ("eldgr", "judge"):
+        found = decided(case, {**SILENT, "judge": verdict}, rule)
+        assert (found.answer, found.branch, found.preference) == ("Dubai", "consensus", None)
+        assert found.abstentions["judge"] == f"preferred={preferred} is no candidate with an answer"
+        assert found.ranking == decided(case, SILENT, rule).ranking
 
 
 # hazard 42
@@ -141,6 +210,22 @@ def test_a_text_that_two_candidates_read_apart_certifies_neither() -> None:
         assert (found.answer, found.branch) == ("Oslo", "consensus")
 
 
+@pytest.mark.parametrize(("certificate", "certified"), [("token", False), ("folded", True)])
+def test_another_passage_certifies_what_a_candidates_own_text_cannot(certificate: Any, certified: bool) -> None:
+    passages = (Passage("", "XXXX is the capital"), Passage("", "They say xxxx."))
+    question = Question("Q", "retrieval", ("XXXX",), ("XXXX is the capital",), passages)
+    found = Case(question, Settings(certificate)).certificate("XXXX")
+    assert found.certified is certified
+    assert (found.witness and found.witness.passage) == (1 if certified else None)
+
+
+def test_a_repair_keeps_its_spelling_unless_only_its_class_is_certified() -> None:
+    case = retrieval(["Dubai", "Oslo", "oslo"], "Oslo, or OSLO.", certificate="token")
+    assert case.repaired(Repair("OSLO")) == "OSLO"
+    assert case.repaired(Repair("OsLo")) == "Oslo"
+    assert [case.repaired(Repair(answer)) for answer in ("dubai", "Bonn")] == ["dubai", "Bonn"]
+
+
 def test_a_repair_that_shows_nothing_is_none() -> None:  # hazard 35
     case = retrieval([None, "Dubai"], "a \x00 b", certificate="substring")
     found = decided(case, {**SILENT, "repairer": Repair("\x00")})
@@ -149,7 +234,15 @@ def test_a_repair_that_shows_nothing_is_none() -> None:  # hazard 35
 
 def test_in_arithmetic_no_evidence_chooses_the_spelling() -> None:
     question = Question("Q", "arithmetic", ("x", "X"), (), (Passage("", "X marks it"),))
-    assert decided(Case(question), SILENT).answer == "x"
+    assert decided(Case(question, Settings("token")), SILENT).answer == "x"
+
+
+@pytest.mark.parametrize("consensus", [None, "nineteen"])
+def test_a_derivation_may_replace_what_is_no_number(consensus: str | None) -> None:
+    question = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", (consensus, consensus, ""))
+    derivation = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
+    found = decided(Case(question, Settings(homogeneous="repair")), {"deriver": derivation})
+    assert (found.answer, found.branch, found.consensus) == ("18", "repair", consensus)
 
 
 def test_a_checked_derivation_ships_and_an_unchecked_one_changes_nothing() -> None:
@@ -173,6 +266,47 @@ def test_the_arithmetic_judge_is_asked_by_the_scalar_rule_alone() -> None:
 def test_the_ranking_may_begin_with_another_answer_than_the_one_that_ships() -> None:
     found = decided(retrieval(["Dubai", "Dubai", "Doha"], "Doha"), SILENT)
     assert (found.answer, found.ranking) == ("Dubai", (2, 0, 1))
+
+
+def test_scores_rank_behind_certificates_and_consensus() -> None:
+    case = retrieval(["Oslo", "Doha", "Doha", "Rome", "Bonn", None], "Doha, Rome, Oslo")
+    verdict: dict[Role, Reply] = {"judge": Verdict(0, (0.1, 0.2, 0.3, 0.9, 0.8, 1.0))}
+    assert case.ranking({}) == (1, 2, 0, 3, 4, 5)
+    assert case.ranking(verdict) == (2, 1, 3, 0, 5, 4)
+    assert case.ranking(verdict, [None] * 6) == (2, 1, 3, 0, 5, 4)
+    assert case.ranking(verdict, [None, None, 0.5, None, 0.1, None]) == (2, 1, 0, 3, 4, 5)
+
+
+def test_in_arithmetic_no_certificate_ranks() -> None:
+    question = Question("Q", "arithmetic", ("16", "18", "16"))
+    assert CertifiedBy(question, certificate=lambda answer, _: answer == "18").ranking({}) == (0, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("case", "given", "rule", "reason"),
+    [
+        (retrieval(["Dubai", "Doha"]), {}, "first", "first"),
+        (retrieval(["Dubai", "Doha"]), {"judge": Verdict(1)}, "judge", "preference"),
+        (retrieval(["Dubai", "Doha"], "Doha"), {"judge": Verdict(1)}, "judge", "preference_certified"),
+        (retrieval(["Dubai"], "Doha"), {"repairer": Repair("Doha")}, "eldgr", "repair_certified"),
+        (retrieval(["Dubai"]), SILENT, "eldgr", "default"),
+        (retrieval(["Dubai", "Doha"]), SILENT, "eldgr", "default"),
+        (retrieval(["Dubai", "Doha"]), {}, "majority", "default"),
+        (retrieval(["Dubai"]), {}, "majority", "homogeneous"),
+        (retrieval([None]), SILENT, "eldgr", "no_answers"),
+        (retrieval([]), {}, "eldgr", "empty_pool"),
+    ],
+)
+def test_the_reason_names_the_case(case: Case, given: dict[Any, Reply], rule: str, reason: str) -> None:
+    assert decided(case, given, rule).reason == reason
+
+
+@pytest.mark.parametrize(("task", "ranking"), [("retrieval", (0, 1, 2)), ("arithmetic", (1, 0, 2))])
+def test_in_retrieval_a_derivation_certifies_nothing_whoever_asked_for_it(task: Any, ranking: tuple[int, ...]) -> None:
+    question = Question("Two boxes hold 9 pens each. How many pens?", task, ("16", "18", "20"))
+    derivation = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
+    found = Case(question).record(Choice("consensus", "16"), {"deriver": derivation})
+    assert (found.certified, found.ranking) == (False, ranking)
 
 
 def test_an_unknown_setting_is_a_sentence() -> None:

@@ -40,6 +40,10 @@ from tests.certifying import ANSWERS, DENSE, value, witness_of
         ("10", "10⁻⁵ m"),
         ("1", "1½ m"),  # hazard 23
         ("11/2", "1½ m"),
+        ("½", "it was -½ there"),  # hazards 12, 23
+        ("½", "it was − ½ there"),  # hazards 12, 20, 23
+        ("½", "lost -$½ there"),  # hazards 12, 23
+        ("½", "½% of it"),  # hazards 17, 23
         ("e", "cafe\u0301 noir"),
         ("cafe", "cafe\u0301 noir"),
         ("con", "con\u00adtract"),
@@ -145,6 +149,9 @@ def test_part_of_a_word_or_number_is_no_occurrence(answer: str, text: str, polic
         ("1945", "the war of 1939 \u2212 1945"),
         ("5", "it was - 5 there"),
         ("3 ½", "3 ½ m"),
+        ("-½", "it was -½ there"),
+        ("½", "½ − ½ is nothing"),
+        ("½", "pages 3-½"),
     ],
 )
 @pytest.mark.parametrize("policy", ["token", "folded"])

@@ -1,14 +1,21 @@
 """A bounded map keeps order and memory, and whatever ends it early: nothing begins any more, all that began ends."""
 
 import asyncio
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import dspy
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from eldgr_dspy.programs.run.concurrency import THREADS, OnStop, amap_ordered, map_ordered, window_of
+from eldgr_dspy.programs.run.calling import THREADS, OnStop
+from eldgr_dspy.programs.run.concurrency import Steps, amap_ordered, map_ordered, window_of
+
+SOON, LONG = 0.2, 60.0
 
 
 class Work:
@@ -40,8 +47,30 @@ class Work:
         self.stopped.append(error)
 
 
+class Calling:
+    """A call that makes itself of an item; what comes of it is kept as it is, and what is late as its message."""
+
+    def __init__(self, function: Callable[[int], Any], item: int) -> None:
+        self._function, self._item = function, item
+
+    def make(self) -> Any:
+        return self._function(self._item)
+
+    def keep(self, said: Any) -> Any:
+        return str(said) if isinstance(said, TimeoutError) else said
+
+
+def calling(function: Callable[[int], Any]) -> Callable[[int], Steps[Any]]:
+    """The steps of an item that is one call."""
+
+    def steps(item: int) -> Steps[Any]:
+        return (yield Calling(function, item))
+
+    return steps
+
+
 def collect(work: Work, n: int, workers: int) -> list[int]:
-    with map_ordered(work, range(n), workers, work.stop) as results:
+    with map_ordered(calling(work), range(n), workers, LONG, work.stop) as results:
         return list(results)
 
 
@@ -54,7 +83,7 @@ def acollect(work: Work, n: int, workers: int) -> list[int]:
 
 
 def interrupt_after_one(function: Callable[[int], object], workers: int, stop: OnStop) -> None:
-    with map_ordered(function, range(100), workers, stop) as results:
+    with map_ordered(calling(function), range(100), workers, LONG, stop) as results:
         next(results)
         raise KeyboardInterrupt
 
@@ -90,7 +119,7 @@ def test_of_several_failures_the_first_in_time_is_raised(collected: Collected) -
     work = Uneven(fails=frozenset({0, 1}))
     with pytest.raises(ValueError, match="item 1"):
         collected(work, 5, 2)
-    assert [str(error) for error in work.stopped[:2]] == ["item 1", "item 0"]
+    assert list(dict.fromkeys(str(error) for error in work.stopped)) == ["item 1", "item 0"]
 
 
 def test_an_error_where_results_are_used_waits_for_what_is_under_way() -> None:
@@ -144,14 +173,107 @@ def test_a_cancelled_task_waits_for_what_is_under_way_and_a_second_time_abandons
     assert (sorted(once.ended), twice.ended) == ([0, 1, 2, 3], [])
 
 
-def test_without_workers_the_items_are_worked_on_in_this_thread() -> None:
-    work = Work(fails=frozenset({2}))
-    here = threading.current_thread()
-    with map_ordered(lambda _: threading.current_thread(), range(3), 0, work.stop) as found:
-        assert set(found) == {here}
-    with pytest.raises(ValueError, match="item 2"):
-        collect(work, 4, 0)
-    assert (work.ended, [str(error) for error in work.stopped]) == ([0, 1, 2], ["item 2"])
+def test_what_is_not_yielded_is_done_in_this_thread() -> None:
+    def steps(item: int) -> Steps[threading.Thread]:
+        if item == 2:
+            raise ValueError("item 2")
+        yield from ()
+        return threading.current_thread()
+
+    found, stopped = list[threading.Thread](), list[BaseException]()
+    with (
+        pytest.raises(ValueError, match="item 2"),
+        map_ordered(steps, range(4), 3, LONG, stopped.append) as results,
+    ):
+        found.extend(results)
+    assert found == [threading.current_thread()] * 2
+    assert ([str(error) for error in stopped], threads()) == (["item 2"], [])
+
+
+def test_an_item_may_make_several_calls_and_is_sent_what_came_of_each() -> None:
+    def steps(item: int) -> Steps[int]:
+        first: int = yield Calling(lambda one: one + 1, item)
+        second: int = yield Calling(lambda one: one * 10, first)
+        return second
+
+    with map_ordered(steps, range(50), 3, LONG, lambda _: None) as results:
+        assert list(results) == [10 * (item + 1) for item in range(50)]
+
+
+def test_what_a_call_raises_is_raised_also_where_it_is_no_error() -> None:
+    def leave(_: int) -> None:
+        raise SystemExit(7)
+
+    stopped = list[BaseException]()
+    with pytest.raises(SystemExit), map_ordered(calling(leave), range(3), 1, LONG, stopped.append) as results:
+        list(results)
+    assert ([type(error) for error in stopped], threads()) == ([SystemExit], [])
+
+
+def test_a_late_call_is_left_behind_and_another_thread_takes_its_place() -> None:
+    gate, made = threading.Event(), list[threading.Thread]()
+
+    def hang(item: int) -> int:
+        if item == 1:
+            made.append(threading.current_thread())
+            gate.wait(60)
+        return item
+
+    with map_ordered(calling(hang), range(6), 1, SOON, lambda _: None) as results:
+        found = list(results)
+    assert found == [0, "nothing was said within 0.2 s; a longer --timeout waits longer", 2, 3, 4, 5]
+    assert (threads(), made[0].is_alive(), made[0].daemon) == ([], True, True)
+    gate.set()
+    made[0].join(60)
+
+
+def test_calls_that_go_on_do_not_keep_a_late_one_from_being_given_up() -> None:
+    gate, began = threading.Event(), time.monotonic()
+
+    def hang(item: int) -> int:
+        if item == 0:
+            gate.wait(60)
+        time.sleep(0.001)
+        return item
+
+    with map_ordered(calling(hang), itertools.count(), 2, SOON, lambda _: None) as results:
+        assert next(results) == "nothing was said within 0.2 s; a longer --timeout waits longer"
+        assert time.monotonic() - began < 30
+    gate.set()
+
+
+def test_the_deadline_holds_also_while_an_error_waits_for_what_is_under_way() -> None:
+    gate, kept = threading.Event(), list[str]()
+
+    class Hanging(Calling):
+        def keep(self, said: Any) -> Any:
+            kept.append(super().keep(said))
+
+    def steps(item: int) -> Steps[None]:
+        if item == 1:
+            raise ValueError("item 1")
+        yield Hanging(lambda _: gate.wait(60), item)
+
+    with pytest.raises(ValueError, match="item 1"), map_ordered(steps, range(2), 1, SOON, lambda _: None) as results:
+        list(results)
+    assert kept == ["nothing was said within 0.2 s; a longer --timeout waits longer"]
+    gate.set()
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=40), st.integers(1, 5))
+def test_whatever_the_calls_of_each_item_results_come_in_order(plan: list[tuple[int, bool]], workers: int) -> None:
+    def one(item: int) -> int:
+        time.sleep(0.001 * plan[item][1])
+        return 1
+
+    def steps(item: int) -> Steps[tuple[int, int]]:
+        heard = 0
+        for _ in range(plan[item][0]):
+            heard += yield Calling(one, item)
+        return item, heard
+
+    with map_ordered(steps, range(len(plan)), workers, LONG, lambda _: None) as results:
+        assert list(results) == [(item, calls) for item, (calls, _) in enumerate(plan)]
 
 
 def test_no_more_than_a_window_of_items_is_taken_before_the_first_result_is_used() -> None:
@@ -163,12 +285,37 @@ def test_no_more_than_a_window_of_items_is_taken_before_the_first_result_is_used
             yield item
 
     work = Work()
-    with map_ordered(work, items(), 4, work.stop) as results:
+    with map_ordered(calling(work), items(), 4, LONG, work.stop) as results:
         next(results)
         assert len(taken) <= window_of(4)
 
 
+def test_a_slow_item_does_not_let_those_behind_it_pile_up() -> None:
+    gate, taken = threading.Event(), list[int]()
+
+    def items() -> Iterator[int]:
+        for item in range(10_000):
+            taken.append(item)
+            yield item
+
+    def first_is_slow(item: int) -> int:
+        if item == 0:
+            gate.wait(60)
+        return item
+
+    opened = threading.Timer(0.5, gate.set)
+    opened.start()
+    with map_ordered(calling(first_is_slow), items(), 2, LONG, lambda _: None) as results:
+        assert next(results) == 0
+        assert len(taken) <= window_of(2)
+        assert list(results) == list(range(1, 10_000))
+    opened.join()
+
+
 def test_the_callers_context_holds_in_every_thread() -> None:
     work = Work()
-    with dspy.context(rollout=7), map_ordered(lambda _: dspy.settings.rollout, range(9), 3, work.stop) as found:
+    with (
+        dspy.context(rollout=7),
+        map_ordered(calling(lambda _: dspy.settings.rollout), range(9), 3, LONG, work.stop) as found,
+    ):
         assert set(found) == {7}

@@ -3,15 +3,21 @@
 import asyncio
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from typing import TypeVar
 
 import pytest
 
-from eldgr_dspy.programs.run.deadlines import in_thread, thread_within, within
+from eldgr_dspy.programs.run.deadlines import in_thread, thread_within
 
 SOON, LONG = 0.05, 60.0
+R = TypeVar("R")
 WORD = ContextVar("WORD", default="none")
+
+
+def within(seconds: float, call: Callable[[], R]) -> R:
+    return asyncio.run(thread_within(seconds, call))
 
 
 @pytest.fixture

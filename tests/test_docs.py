@@ -33,6 +33,7 @@ from eldgr_dspy.pools import schema
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.words import POLICIES, STRICTNESS, Branch
 from tests.ollama_server import ollama_server
+from tests.scorers import trained_nli
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = ROOT / "docs" / "reference" / "command.md"
@@ -157,6 +158,7 @@ def desk(folder: Path) -> Iterator[Reader]:
             dspy.configure(lm=None)
 
 
+@pytest.mark.filterwarnings("always::eldgr_dspy.programs.run.confirming.SeenBeforeWarning")
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(runs, blocks(page)))], ids=named)
 def test_every_example_of_a_page_does_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     with desk(tmp_path) as reader:
@@ -174,6 +176,14 @@ def _ollama(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     with ollama_server() as server:
         monkeypatch.setenv("OLLAMA_HOST", server.address)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _nli(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """For the pages that need one, an NLI model in the folder that they name."""
+    if any(page in request.node.name for page in ("inspect-reasoning", "choose-an-nli-model")):
+        (tmp_path / "models").mkdir()
+        (tmp_path / "models" / "nli").symlink_to(trained_nli())
 
 
 def test_the_figures_on_real_pools_are_those_that_the_command_prints(
@@ -310,6 +320,15 @@ def test_the_fields_of_the_summary_are_those_that_the_reference_lists(heading: s
     assert listed("run-directory.md", heading) == list(found)
 
 
+def test_the_fields_of_a_lock_and_of_its_confirmation_are_those_that_the_pages_list() -> None:
+    with tempfile.TemporaryDirectory() as folder, desk(Path(folder)) as reader:
+        reader.run("eldgr freeze --rules majority")
+        reader.run("eldgr evaluate artifacts/demo-retrieval.jsonl --lock rule.lock.json --out run --quiet")
+        lock, record = (json.loads(Path(name).read_text("utf-8")) for name in ("rule.lock.json", "run/record.json"))
+    assert listed("../how-to/freeze-and-confirm.md", "Freeze") == list(lock)
+    assert listed("run-directory.md", "Confirmation") == list(record["confirmation"])
+
+
 def test_the_fields_of_the_record_are_those_that_the_reference_lists() -> None:
     assert listed("run-directory.md", "record.json") == list(demo_run()["record.json"])
 
@@ -337,7 +356,19 @@ def test_the_reference_lists_the_fields_of_a_row() -> None:
 def command_page(reader: Reader) -> str:
     """The page of the command as it should be: with the help that the command prints."""
     text = COMMAND.read_text(encoding="utf-8")
-    for line in ("eldgr --help", "eldgr evaluate --help", "eldgr doctor --help"):
+    for line in (
+        "eldgr --help",
+        "eldgr evaluate --help",
+        "eldgr freeze --help",
+        "eldgr report --help",
+        "eldgr compare --help",
+        "eldgr decide --help",
+        "eldgr export --help",
+        "eldgr doctor --help",
+        "eldgr inspect --help",
+        "eldgr plan --help",
+        "eldgr bound --help",
+    ):
         block = re.compile(rf"^```console\n\$ {line}\n.*?^```$", re.DOTALL | re.MULTILINE)
         assert block.search(text)
         text = block.sub(f"```console\n$ {line}\n{reader.run(line)}```", text)

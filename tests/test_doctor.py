@@ -2,7 +2,6 @@
 
 import json
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.programs.commands import main
+from tests.loopback import listening
 from tests.ollama_server import Body, Models, Reply, filled, obedient, ollama_server
 
 GOOD = ["server", "model", "context", "structured output", "verdict", "thinking", "model served", "speed"]
@@ -141,7 +141,19 @@ def test_what_is_wrong_is_said(behaviour: Callable[[Body], Any], checks: list[st
 def test_a_model_that_reads_less_than_is_asked_for_is_said() -> None:  # hazard 82
     with ollama_server(models=Models(context_length=4096)) as server:
         code, found = examined(server.address)
-    assert code == 1 and "num_ctx=4096" in wrong(found)["context"]
+    assert code == 1 and "--num-ctx 4096" in wrong(found)["context"]
+
+
+def test_the_context_that_is_asked_for_is_the_one_that_is_looked_at() -> None:
+    with ollama_server(models=Models(context_length=4096)) as server:
+        code, found = examined(server.address, "--num-ctx", "4096")
+        assert {body["options"]["num_ctx"] for body in server.bodies()} == {4096}
+    assert code == 0 and found["context"]["text"].startswith("4096 tokens are asked for")
+
+
+def test_a_context_for_a_model_that_takes_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--judge", "openai/m", "--num-ctx", "4096"]) == 1
+    assert "num_ctx=4096 is the context of a model of Ollama, and openai/m is given" in capsys.readouterr().err
 
 
 def test_a_version_that_counts_too_little_is_said() -> None:
@@ -182,14 +194,8 @@ def openai_server(answer: Callable[[Body], str]) -> Iterator[str]:
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/v1"
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
 
 
 def constrained(body: Body) -> str:

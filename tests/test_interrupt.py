@@ -34,7 +34,9 @@ pytestmark = [
 ]
 
 WORKERS, ROWS, FIRST = 4, 24, 6
-COMMAND = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main())"
+# A shell starts what runs in the background with ctrl-C ignored, and each child inherits that.
+HEARING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+COMMAND = HEARING + "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main())"
 LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})); "
 ENVIRONMENT = {"OPENAI_API_KEY": "key", "LITELLM_LOCAL_MODEL_COST_MAP": "true", "no_proxy": "127.0.0.1"}
 

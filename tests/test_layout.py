@@ -38,6 +38,10 @@ EXTRAS = {
         "onnx",
         "onnxruntime",
         "bm25s",
+        "trl",
+        "peft",
+        "datasets",
+        "accelerate",
     },
     "dev": {
         "ruff",

@@ -34,6 +34,11 @@ def test_other_names_go_to_dspy(name: str) -> None:
     assert "api_base" not in lm_named(name).kwargs
 
 
+def test_only_a_name_of_ollama_takes_a_context() -> None:
+    with pytest.raises(ArgumentError, match=r"and openai/m is given; name it ollama/MODEL, or leave the context"):
+        lm_named("openai/m", num_ctx=4096)
+
+
 @pytest.mark.parametrize("name", ["", "ollama", "ollama/", "gpt-4o-mini", "/x", "ollama_chat/ "])
 def test_a_name_without_provider_or_model_is_refused(name: str) -> None:
     with pytest.raises(ArgumentError, match="PROVIDER/MODEL"):

@@ -4,6 +4,7 @@ A change of wording shows as a change of a file in `tests/golden`. To accept it,
 ELDGR_REGENERATE_GOLDEN=1 and review the difference.
 """
 
+import functools
 import json
 import os
 from pathlib import Path
@@ -15,24 +16,44 @@ from pydantic import ValidationError
 
 from eldgr_dspy.programs.judges import Assessor, Comparer
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
+from eldgr_dspy.programs.scoring.asked_steps import AskedClaims, AskedCounterfactuals
+from eldgr_dspy.programs.scoring.channel_scorer import StepRole
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import (
     AssessCandidate,
     Assessment,
+    ChangeStep,
     CompareCandidates,
     DerivationStep,
     DeriveAnswer,
+    FindClaims,
     JudgeCandidates,
     RepairAnswer,
+    ScoreAdv,
+    ScoreEpist,
+    ScoreFact,
+    ScoreInfo,
+    ScoreLogic,
+    ScoreMin,
+    ScoreSteps,
+    ScoreTriang,
 )
+from eldgr_dspy.words import CHANNELS
 
 GOLDEN = Path(__file__).parent / "golden"
-SIGNATURES: list[Any] = [JudgeCandidates, CompareCandidates, AssessCandidate, DeriveAnswer, RepairAnswer]
+OF_CHANNELS = dict(
+    zip(CHANNELS, (ScoreLogic, ScoreFact, ScoreEpist, ScoreInfo, ScoreTriang, ScoreAdv, ScoreMin), strict=True)
+)
+SIGNATURES: list[Any] = [
+    *(JudgeCandidates, CompareCandidates, AssessCandidate, DeriveAnswer, RepairAnswer),
+    *(*OF_CHANNELS.values(), ScoreSteps, FindClaims, ChangeStep),
+]
 SCORES = {"logic": 1, "fact": 1, "epist": 0.5, "info": 1, "triang": 0, "adv": 0.5, "min": 1, "scalar": 0.9}
 
 QUESTION = "In which country was the architect of the Zvekna Tower born?"
 EVIDENCE = ["Zvekna Tower\nThe “Zvekna” Tower was designed by Ada Søholm.", "Ada Søholm\nSøholm was born in Norway."]
 CANDIDATES = ["She designed it in Dubai.\nFinal answer: Dubai", "Norway"]
+STEPS = ["The Zvekna Tower was designed by Ada Søholm.", "She was born in Norway."]
 SUM = "A box holds 12 eggs. How many eggs do 3 boxes hold?"
 
 CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
@@ -64,6 +85,29 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         Repairer,
         {"question": QUESTION, "evidence": EVIDENCE},
         {"repair_passage": 1, "repaired_answer": "Norway"},
+    ),
+    **{
+        f"scorer_{name}": (
+            functools.partial(StepRole, signature),
+            {"question": QUESTION, "evidence": EVIDENCE, "steps": STEPS},
+            {f"{name}_rationale": "Passage 1 says so.", f"{name}_scores": [{"step": 0, "score": 1}]},
+        )
+        for name, signature in OF_CHANNELS.items()
+    },
+    "scorer_all": (
+        functools.partial(StepRole, ScoreSteps),
+        {"question": QUESTION, "evidence": EVIDENCE, "steps": STEPS},
+        {"step_rationale": "Passage 1 says so.", "step_scores": [{"step": 0, **dict.fromkeys(CHANNELS, 1)}]},
+    ),
+    "claims": (
+        AskedClaims,
+        {"question": QUESTION, "earlier": STEPS[:1], "step": STEPS[1]},
+        {"claims": ["Ada Søholm was born in Norway."]},
+    ),
+    "changer": (
+        AskedCounterfactuals,
+        {"question": QUESTION, "step": STEPS[1]},
+        {"changed_step": "She was born in Sweden.", "change_kind": "entity"},
     ),
 }
 
@@ -116,7 +160,10 @@ def test_every_prompt_says_that_material_is_data_and_never_an_instruction(signat
     assert "marker with other digits" in prompt
 
 
-@pytest.mark.parametrize("signature", [JudgeCandidates, CompareCandidates, AssessCandidate, RepairAnswer])
+@pytest.mark.parametrize(
+    "signature",
+    [JudgeCandidates, CompareCandidates, AssessCandidate, RepairAnswer, *OF_CHANNELS.values(), ScoreSteps, FindClaims],
+)
 def test_prompts_that_number_anything_say_from_where_they_count(signature: Any) -> None:
     assert "numbered from 0" in " ".join(signature.instructions.split())
 

@@ -81,6 +81,19 @@ def test_one_question_has_a_point_as_interval() -> None:  # hazard 103
     assert contrast([0.4], [0.1]).interval == Interval(0.4 - 0.1, 0.4 - 0.1)
 
 
+def test_what_keeps_a_contrast_from_saying_much_is_said() -> None:  # hazards 103, and 109
+    same = "The arms score the same on every question: nothing is discordant, so there is nothing to test."
+    one = "There is one question: the interval is a point and says nothing of any other."
+    assert contrast([1, 0], [1, 0]).notes == (same,)
+    assert contrast([1], [1]).notes == (one, same)
+    five = "No split of 5 discordant questions is significant: 5–0 has p = 0.0625."
+    assert contrast_from_counts(300, 5, 0).notes == contrast_from_counts(300, 1, 4).notes == (five,)
+    assert contrast_from_counts(300, 0, 1).notes == (
+        "No split of 1 discordant question is significant: 1–0 has p = 1.0000.",
+    )
+    assert contrast_from_counts(300, 1, 5).notes == ()
+
+
 def test_a_constant_difference_is_its_own_mean_to_the_last_bit() -> None:
     found = contrast([0.1] * 11, [0.0] * 11)
     assert (found.delta, found.interval) == (0.1, Interval(0.1, 0.1))
@@ -142,6 +155,25 @@ def test_counting_differences_is_the_same_distribution_as_resampling_questions(l
     spread = (rule - against).std() / np.sqrt(rule.size)
     tolerance = 4 * spread * np.sqrt(2 * tail * (1 - tail) / 20_000) / norm.pdf(norm.ppf(tail))
     assert np.abs(np.array(paired_bootstrap(rule, against, level=level)) - naive).max() < tolerance
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_many_distinct_differences_are_resampled_as_their_questions_are(level: float) -> None:
+    """More than 500 are drawn in groups; the skewed ones of this sample show whether that keeps their distribution."""
+    generator = np.random.Generator(np.random.PCG64(5))
+    values = generator.exponential(size=1_200) ** 2
+    chosen = generator.integers(0, values.size, size=(10_000, values.size))
+    means, tail = values[chosen].mean(axis=1), (1 - level) / 2
+    tolerance = 4 * means.std() * np.sqrt(tail * (1 - tail) * (1 / 10_000 + 1 / 20_000)) / norm.pdf(norm.ppf(tail))
+    found = np.array(paired_bootstrap(values, np.zeros(1_200), level=level))
+    assert np.abs(found - np.quantile(means, [tail, 1 - tail])).max() < tolerance
+
+
+def test_groups_of_neighbours_keep_the_mean_and_the_spread_of_a_sample() -> None:
+    values = np.random.Generator(np.random.PCG64(6)).normal(size=200_000)
+    low, high = paired_bootstrap(values, np.zeros(values.size), resamples=2_000)
+    assert (low + high) / 2 == pytest.approx(values.mean(), abs=2e-4)
+    assert (high - low) / (2 * norm.ppf(0.975)) == pytest.approx(values.std() / np.sqrt(values.size), rel=0.06)
 
 
 def test_many_distinct_differences_are_resampled_in_bounded_memory() -> None:

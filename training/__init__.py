@@ -1,8 +1,81 @@
-"""What the selection rule and its channels look like to a trainer: rewards for TRL.
+"""The channels and the rule as rewards for trainers: TRL's by name, others by adapters.
 
-Importing this room loads neither torch nor TRL; a reward is a plain function that a trainer calls.
+    trl grpo --reward_funcs eldgr_dspy.training.orm eldgr_dspy.training.format eldgr_dspy.training.ra_msd \
+             --reward_weights 3.0 0.5 1.0 ...
+
+Public names load on first use: importing this room starts neither torch nor TRL.
 """
 
-from eldgr_dspy.training.rewards import format_reward, outcome_reward
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["format_reward", "outcome_reward"]
+from eldgr_dspy.words import CHANNELS
+
+if TYPE_CHECKING:
+    from eldgr_dspy.training.adapters import OpenRLHFReward, Scored, TotalReward, VerlReward, score_completions
+    from eldgr_dspy.training.calls import COLUMNS
+    from eldgr_dspy.training.confidence import TokenConfidence
+    from eldgr_dspy.training.groups import GroupReward, eldgr_rank
+    from eldgr_dspy.training.outcome import FormatReward, OutcomeReward, format, orm
+    from eldgr_dspy.training.policy import policy_confidence, token_logps
+    from eldgr_dspy.training.randomness import kept_random_state
+    from eldgr_dspy.training.ready import NamedNLI, prm, process_reward, ra_msd
+    from eldgr_dspy.training.requirements import require_inputs
+    from eldgr_dspy.training.rewards import Reward, weights_of
+    from eldgr_dspy.training.steps_reward import StepReward
+    from eldgr_dspy.training.trainer import ConfidenceGRPOTrainer, PolicyConfidence
+
+__all__ = [
+    "orm",
+    "format",
+    "prm",
+    "ra_msd",
+    "eldgr_rank",
+    "weights_of",
+    "OutcomeReward",
+    "FormatReward",
+    "StepReward",
+    "GroupReward",
+    "TotalReward",
+    "Reward",
+    "process_reward",
+    "NamedNLI",
+    "ConfidenceGRPOTrainer",
+    "PolicyConfidence",
+    "TokenConfidence",
+    "token_logps",
+    "policy_confidence",
+    "require_inputs",
+    "kept_random_state",
+    "score_completions",
+    "Scored",
+    "VerlReward",
+    "OpenRLHFReward",
+    "COLUMNS",
+]
+
+_HOMES = {
+    "adapters": ["OpenRLHFReward", "Scored", "TotalReward", "VerlReward", "score_completions"],
+    "calls": ["COLUMNS"],
+    "confidence": ["TokenConfidence"],
+    "groups": ["GroupReward", "eldgr_rank"],
+    "outcome": ["FormatReward", "OutcomeReward", "format", "orm"],
+    "policy": ["policy_confidence", "token_logps"],
+    "randomness": ["kept_random_state"],
+    "ready": ["NamedNLI", "prm", "process_reward", "ra_msd", *(f"ra_msd_without_{name}" for name in CHANNELS)],
+    "requirements": ["require_inputs"],
+    "rewards": ["Reward", "weights_of"],
+    "steps_reward": ["StepReward"],
+    "trainer": ["ConfidenceGRPOTrainer", "PolicyConfidence"],
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -1,106 +1,126 @@
-"""The two rewards of the paper that read nothing but a completion: outcome (3.0 R_ORM) and format (0.5 R_format).
+"""What every reward here is: a picklable callable that TRL's trainers take, with a name, a weight and what it logs.
 
-Both are plain functions in the form that TRL's `GRPOTrainer(reward_funcs=[...])` calls: everything arrives by keyword,
-one entry a completion, dataset columns included (so `remove_unused_columns` has to stay False). The weights are inside,
-so `reward_weights` stays at 1. The third term of the paper's completion reward, the mean over steps, is not here, and
-neither is anything that needs torch.
+It is called once with all completions of a generation batch, and returns one finite number for each, unweighted, so
+that the logged mean of `orm` is the exact match; `reward_weights` brings in 3.0, 0.5 and 1.0. What could not be
+measured is `Undefined` until the very last line: there it becomes 0, for TRL has no better word. (None counts as 0 too,
+and so does NaN; infinity takes its whole group out of training without a word.)
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
 
-from eldgr_dspy.answers import score
+from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.extraction import extract_answer
-from eldgr_dspy.words import TASKS, Task
+from eldgr_dspy.training.calls import Call, Completion
+from eldgr_dspy.training.randomness import kept_random_state
 
-OUTCOME_WEIGHT: Final = 3.0
-FORMAT_WEIGHT: Final = 0.5
-
-Message = Mapping[str, object]
-Completion = str | Sequence[Message]
-Gold = str | Sequence[str] | None
-
-_FALLBACKS: Final = frozenset({"last_number", "whole"})
+LogMetric = Callable[[str, float], None]
+LogExtra = Callable[[str, list[object]], None]
 
 
-def outcome_reward(
-    prompts: Sequence[object],
-    completions: Sequence[Completion],
-    *,
-    gold: Sequence[Gold],
-    task: Sequence[Task],
-    **columns: object,
-) -> list[float | None]:
-    """Return 3.0 for each right final answer, 0.0 for each wrong or missing one, and None where the row has no gold.
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a reward found, one entry a completion.
 
-    None is TRL's word for a reward that does not apply; a row that nobody can score is not a row that is wrong.
+    Attributes:
+        scores: The reward, unweighted.
+        parts: What it is made of, by name; each is logged as the mean over the completions where it is defined.
+        shown: Plain values beside each completion in the table of completions, by column.
+    """
 
-    Args:
-        prompts: One a completion; not read.
-        completions: Texts, or conversations of which the assistant's messages alone are read.
-        gold: The column of right answers: one string, several accepted ones, or None.
-        task: The column of tasks, `retrieval` (exact match) or `arithmetic` (numeric equality).
-        columns: Whatever else the trainer passes; not read.
+    scores: Scores
+    parts: Mapping[str, Scores] = field(default_factory=dict[str, Scores])
+    shown: Mapping[str, Sequence[object]] = field(default_factory=dict[str, Sequence[object]])
+
+    def rewards(self) -> list[float]:
+        """The rewards as a trainer takes them: 0 where undefined."""
+        return [0.0 if isinstance(score, Undefined) else score for score in self.scores]
+
+
+class Reward(ABC):
+    """A reward function for TRL: `GRPOTrainer(reward_funcs=[...])`, `RLOOTrainer`, and others that call it so.
+
+    Attributes:
+        __name__: Under which a trainer logs it; two of one run need two names.
+        weight: What it counts in the paper's completion reward; see `weights_of`.
+        needs: The columns of the dataset that it reads, of `COLUMNS`.
+    """
+
+    weight: ClassVar[float]
+
+    def __init__(self, name: str, needs: Sequence[str]) -> None:
+        self.__name__ = name
+        self.needs = tuple(needs)
+
+    @abstractmethod
+    def measure(self, call: Call) -> Measured:
+        """Return what is found of each completion of a call.
+
+        Raises:
+            ArgumentError: A column is missing, or has a value that it may not have.
+        """
+
+    def __call__(self, prompts: Sequence[object], completions: Sequence[Completion], **columns: object) -> list[float]:
+        """Return the reward of each completion: finite, unweighted, 0 where it is undefined.
+
+        The global random state of Python, numpy, torch and CUDA is the same behind the call as before it. Where the
+        trainer passes `log_metric`, it is given the share of undefined completions, the mean of each part and the
+        seconds taken; where it passes `log_extra`, what the reward shows of each completion, as `orm_answer`.
+
+        Args:
+            prompts: One a completion.
+            completions: Texts, or conversations of which the assistant's messages alone are read.
+            columns: The dataset's columns, one entry a completion, and whatever else the trainer passes.
+
+        Raises:
+            ArgumentError: A column is missing, or has a value that it may not have.
+            ScoringError: A scorer failed, and the reward's `on_error` is "raise".
+        """
+        began = time.perf_counter()
+        with kept_random_state():
+            measured = self.measure(Call.of(self.__name__, prompts, completions, columns))
+        self._log(measured, time.perf_counter() - began, columns.get("log_metric"), columns.get("log_extra"))
+        return measured.rewards()
+
+    def _log(self, measured: Measured, seconds: float, log_metric: object, log_extra: object) -> None:
+        if callable(log_metric):
+            for name, value in {**metrics(measured), "seconds": seconds}.items():
+                log_metric(f"{self.__name__}/{name}", value)
+        if callable(log_extra):
+            for column, values in measured.shown.items():
+                log_extra(f"{self.__name__}_{column}", list(values))
+
+
+def metrics(measured: Measured) -> dict[str, float]:
+    """Return the share of undefined completions, and the mean of each part over those where it is defined.
+
+    A part that is nowhere defined is left out: it has no mean.
+    """
+    n = len(measured.scores)
+    shares = {"undefined": float(n - measured.scores.defined.sum()) / n} if n else {}
+    means = {name: part.mean() for name, part in measured.parts.items()}
+    return {**shares, **{name: mean for name, mean in means.items() if not isinstance(mean, Undefined)}}
+
+
+def weights_of(rewards: Sequence[Reward]) -> list[float]:
+    """Return the paper's weight of each reward, for `GRPOConfig(reward_weights=...)`.
 
     Raises:
-        ArgumentError: A task is not one of the two, or a message's content is not text.
-        ValueError: The columns differ in length.
-
-    Source: 3.0 R_ORM of the paper's completion reward.
+        ArgumentError: Two have one name: TRL would log both under it, as one.
     """
-    rows = zip(completions, gold, task, strict=True)
-    return [_outcome(_assistant_text(completion), answers, _task(named)) for completion, answers, named in rows]
+    names = Counter(reward.__name__ for reward in rewards)
+    for name, n in names.items():
+        if n > 1:
+            raise ArgumentError(
+                f"{n} rewards are named {name!r}, and a trainer would log them as one; give each a name of its own."
+            )
+    return [reward.weight for reward in rewards]
 
 
-def format_reward(
-    prompts: Sequence[object], completions: Sequence[Completion], *, task: Sequence[Task], **columns: object
-) -> list[float | None]:
-    """Return 0.5 for each completion that marks its final answer (`#### x`, `A: x`, boxed, a phrase), otherwise 0.0.
-
-    The paper does not define its format; ours is a marker that `eldgr_dspy.extraction` knows. Right or wrong is not
-    asked, so no gold is needed and no row is undefined. Arguments and errors are those of `outcome_reward`.
-
-    Source: 0.5 R_format of the paper's completion reward; what counts as the format is ours.
-    """
-    rows = zip(completions, task, strict=True)
-    return [FORMAT_WEIGHT * _is_marked(_assistant_text(completion), _task(named)) for completion, named in rows]
-
-
-def _outcome(text: str, gold: Gold, task: Task) -> float | None:
-    accepted = (gold,) if isinstance(gold, str) else tuple(gold or ())
-    if not accepted:
-        return None
-    found = extract_answer(text, task)
-    return OUTCOME_WEIGHT * score(found.answer if found else None, accepted, task).em
-
-
-def _is_marked(text: str, task: Task) -> bool:
-    found = extract_answer(text, task)
-    return found is not None and found.form not in _FALLBACKS
-
-
-def _assistant_text(completion: Completion) -> str:
-    """Return what the model itself wrote: with tools, a completion also holds messages that it did not."""
-    if isinstance(completion, str):
-        return completion
-    return "\n".join(_content(message) for message in completion if message.get("role") == "assistant")
-
-
-def _content(message: Message) -> str:
-    content = message.get("content")
-    if content is None:  # a message that only calls a tool
-        return ""
-    if isinstance(content, str):
-        return content
-    raise ArgumentError(
-        f"completions: a message's content is {content!r}, but text was expected; "
-        "join the text parts of the message before it is rewarded."
-    )
-
-
-def _task(named: str) -> Task:
-    for task in TASKS:
-        if named == task:
-            return task
-    raise ArgumentError(f"task={named!r} is not a task; give 'retrieval' or 'arithmetic' in the dataset's task column.")
+def reasons(scores: Sequence[Score]) -> list[str | None]:
+    """Return why each score is undefined; None for one that is not."""
+    return [score.reason if isinstance(score, Undefined) else None for score in scores]

@@ -5,7 +5,7 @@ probabilities, by one of three readings; no NLI model is called and no text is r
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,12 +91,14 @@ class Grounding:
         retrieved: Shape (n, K); whether there is a document.
         neutral: Shape (n, K); whether the document is neutral.
         reasons: Step -> why nothing can be said of it.
+        numbers: Shape (n, K); what each document is called, its place in the row unless they were `numbered`.
     """
 
     f: Floats
     retrieved: Flags
     neutral: Flags
     reasons: dict[int, str]
+    numbers: NDArray[np.int64]
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> "Grounding":
@@ -142,7 +144,28 @@ class Grounding:
         padded, neutrals = np.zeros(retrieved.shape), np.zeros(retrieved.shape, dtype=np.bool_)
         if f:
             padded[retrieved], neutrals[retrieved] = np.concatenate(f), np.concatenate(neutral)
-        return cls(padded, retrieved, neutrals, reasons)
+        return cls(
+            padded, retrieved, neutrals, reasons, np.broadcast_to(np.arange(retrieved.shape[1]), retrieved.shape)
+        )
+
+    def numbered(self, documents: Sequence[Sequence[int]]) -> "Grounding":
+        """Return the same rows, whose documents are called by their numbers in the corpus and not by their places.
+
+        Args:
+            documents: For each step the numbers of its documents, in the order of its row; empty where it is undefined.
+
+        Raises:
+            ArgumentError: A step has more numbers than documents, or fewer.
+        """
+        counts = self.retrieved.sum(axis=1).tolist()
+        given = [len(row) for row in documents]
+        if given != counts:
+            raise ArgumentError(
+                f"documents has {given} numbers a step, but the rows have {counts} documents; give a number for each."
+            )
+        numbers = np.zeros(self.retrieved.shape, dtype=np.int64)
+        numbers[self.retrieved] = [number for row in documents for number in row]
+        return replace(self, numbers=numbers)
 
     def __len__(self) -> int:
         return len(self.f)
@@ -163,24 +186,24 @@ class Grounding:
         return self._column(_or_neutral(best), silent)
 
     def deciding(self) -> list[int | None]:
-        """The document, from 0, whose f is `best`; the earliest of several; None where nothing was retrieved."""
-        return self._places(np.where(self.retrieved, self.f, -np.inf), self.retrieved)
+        """The number of the document whose f is `best`; the earliest of several; None where nothing was retrieved."""
+        return self._numbers_of(np.where(self.retrieved, self.f, -np.inf), self.retrieved)
 
     def contradicting(self) -> list[int | None]:
-        """The document, from 0, that contradicts the step most; None where no f is below 0."""
-        return self._places(np.where(self.retrieved, -self.f, -np.inf), self.retrieved & (self.f < 0))
+        """The number of the document that contradicts the step most; None where no f is below 0."""
+        return self._numbers_of(np.where(self.retrieved, -self.f, -np.inf), self.retrieved & (self.f < 0))
 
     def entailing(self, threshold: float = ENTAILS) -> list[tuple[int, ...] | Undefined]:
-        """The documents, from 0, that entail each step: f at or above the threshold."""
+        """The numbers of the documents that entail each step: f at or above the threshold."""
         entails = self.retrieved & (self.f >= threshold)
-        found = [tuple(map(int, np.flatnonzero(row))) for row in entails]
+        found = [tuple(row[said].tolist()) for row, said in zip(self.numbers, entails, strict=True)]
         return [Undefined(self.reasons[at]) if at in self.reasons else row for at, row in enumerate(found)]
 
-    def _places(self, order: Floats, counted: Flags) -> list[int | None]:
+    def _numbers_of(self, order: Floats, counted: Flags) -> list[int | None]:
         if not self.f.size:
             return [None] * len(self)
-        places = zip(order.argmax(axis=1).tolist(), counted.tolist(), strict=True)
-        return [place if any(row) else None for place, row in places]
+        numbers = np.take_along_axis(self.numbers, order.argmax(axis=1)[:, None], axis=1)[:, 0].tolist()
+        return [number if any(row) else None for number, row in zip(numbers, counted.tolist(), strict=True)]
 
     def _column(self, numbers: Floats, silent: dict[int, str] | None = None) -> Scores:
         reasons = {**(silent or {}), **self.reasons}

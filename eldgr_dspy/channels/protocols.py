@@ -46,7 +46,7 @@ class Retriever(Protocol):
 
     @property
     def documents(self) -> Sequence[Passage]:
-        """The corpus, in order."""
+        """The corpus, in order; or what was found of it so far, where nobody knows it whole. No number changes."""
         ...
 
     def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:

@@ -47,7 +47,7 @@ class Weighting:
         tau: In [0, 1].
     """
 
-    weights: Mapping[Channel, float] = field(default_factory=lambda: WEIGHTS)
+    weights: Mapping[Channel, float] = field(default_factory=lambda: dict(WEIGHTS))  # a view of it can't be pickled
     gated: frozenset[Channel] = frozenset({"logic", "fact"})
     tau: float = TAU
 

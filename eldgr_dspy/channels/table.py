@@ -28,8 +28,9 @@ class StepScores:
         conflated: Eq. 1, in the paper's form.
         conflated_not_neutral: The same over the documents that are not neutral (ours).
         least: min_d f_NLI, in [-1, 1].
-        document: The document, from 0, that decides `fact`; None where nothing was retrieved.
-        contradicting: The document, from 0, that contradicts the step most; None where none does.
+        document: The number of the document that decides `fact`, as the grounding calls it; None where nothing was
+            retrieved.
+        contradicting: The number of the document that contradicts the step most; None where none does.
     """
 
     channels: Mapping[Channel, Score]

@@ -187,7 +187,7 @@ def scores_never_cross_strata(found: Outcome) -> Finding | None:
     alike = found.agrees(other) if found.trial.settings.preference == "global" else found.branch == other.branch
     rankings = [list(one.decision.ranking) for one in (found, other)]
     demanded = f"the same stratum with the scores {list(scores)}, and rankings by stratum, which are {rankings}"
-    return Finding(alike and _is_stratified(found) and _is_stratified(other), demanded, other)
+    return Finding(alike and is_stratified(found) and is_stratified(other), demanded, other)
 
 
 def ties_go_to_the_earliest(found: Outcome) -> Finding | None:
@@ -250,7 +250,7 @@ def _classes(found: Outcome) -> list[list[int]]:
     return classes
 
 
-def _is_stratified(found: Outcome) -> bool:
+def is_stratified(found: Outcome) -> bool:
     """Whether the ranking has every candidate once, supported ones first."""
     case, answers = found.case, found.trial.question.answers
     derived = case.derived(found.trial.reply("deriver")) if "deriver" in found.asked else None

@@ -17,8 +17,17 @@ from typing import NoReturn
 import click
 
 from eldgr_dspy.errors import EldgrError, RunStoppedError
+from eldgr_dspy.programs.commands.bound import bound
+from eldgr_dspy.programs.commands.compare import compare
+from eldgr_dspy.programs.commands.decide import decide
 from eldgr_dspy.programs.commands.doctor import doctor
 from eldgr_dspy.programs.commands.evaluate import Session, evaluate
+from eldgr_dspy.programs.commands.export import export
+from eldgr_dspy.programs.commands.freeze import freeze
+from eldgr_dspy.programs.commands.inspect import inspect
+from eldgr_dspy.programs.commands.plan import plan
+from eldgr_dspy.programs.commands.pool import pool
+from eldgr_dspy.programs.commands.report import report
 
 STOPPED, INTERRUPTED, TERMINATED = 3, 130, 143
 
@@ -30,7 +39,16 @@ def cli() -> None:
 
 
 cli.add_command(evaluate)
+cli.add_command(report)
+cli.add_command(compare)
+cli.add_command(decide)
+cli.add_command(export)
+cli.add_command(freeze)
 cli.add_command(doctor)
+cli.add_command(plan)
+cli.add_command(bound)
+cli.add_command(inspect)
+cli.add_command(pool)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -57,7 +75,8 @@ def _run(argv: list[str] | None) -> int:
         code = TERMINATED if isinstance(error.__cause__ or error, _Terminated) else INTERRUPTED
         return _interrupted(code, session)
     except RunStoppedError as error:
-        return _say(f"Stopped: {error}\nWhat was asked is in the journal; {session.goes_on}.", STOPPED)
+        kept = f"\nWhat was asked is in the journal; {session.goes_on}." if session.begun else ""
+        return _say(f"Stopped: {error}{kept}", STOPPED)
     except EldgrError as error:
         return _say(f"Error: {error}", 1)
     except OSError as error:
@@ -83,8 +102,8 @@ def _interrupted(code: int, session: Session) -> int:
             signal.signal(number, signal.SIG_IGN)
     abandoned = any(thread.name.startswith(THREADS) for thread in threading.enumerate())
     lost = " The calls under way were abandoned." if abandoned else ""
-    kept = f"What was asked is in the journal; {session.goes_on}." if session.begun else "Nothing was asked."
-    _say(f"Interrupted.{lost} {kept}", code)
+    kept = f"What was asked is in the journal; {session.goes_on}." if session.begun else session.unbegun
+    _say(f"Interrupted.{lost} {kept}".rstrip(), code)
     if abandoned:
         sys.stderr.flush()
         os._exit(code)

@@ -8,18 +8,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from eldgr_dspy.journal import Consultation
-from eldgr_dspy.programs.run.evaluation import Watcher
-from eldgr_dspy.tables import Table, audit_table, bounds_table, cost_table, paper_table, usage_table
+from eldgr_dspy.tables import Table, tables_of
+
+if TYPE_CHECKING:
+    from eldgr_dspy.programs.run.evaluation import Watcher
 
 _WIDTH = 100  # a table is not squeezed below this, also where the output is a file
+_WIDEST = 10_000  # characters of a table whose names are very long
 
 
 class _Spent:
@@ -49,13 +53,15 @@ class _Spent:
 
 
 @contextmanager
-def progress_bar(on_open: Callable[[], None], *, quiet: bool) -> Iterator[Watcher]:
+def progress_bar(on_open: Callable[[], None], *, quiet: bool) -> "Iterator[Watcher]":
     """Show a bar on standard error: questions done, time left; consultations a role, tokens and money of the run.
 
     The latter include what earlier sessions asked and the journal now answers; a finished run shows them all. Nothing
     is shown when `quiet`, or where standard error is no terminal, but what ctrl-C does. `on_open` is called once the
     run directory is open.
     """
+    from eldgr_dspy.programs.run.evaluation import Watcher
+
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield Watcher(on_start=lambda total: on_open(), on_interrupt=_say_interrupted)
@@ -86,7 +92,7 @@ def print_results(summary: Mapping[str, Any], *, as_json: bool) -> OSError | Non
 
     The JSON is ASCII; in the tables, what the output's encoding lacks becomes a question mark.
     """
-    return _print(summary, None if as_json else _tables(summary))
+    return _print(summary, None if as_json else tables_of(summary))
 
 
 def print_forecast(forecast: Mapping[str, Any], *, as_json: bool) -> OSError | None:
@@ -94,23 +100,18 @@ def print_forecast(forecast: Mapping[str, Any], *, as_json: bool) -> OSError | N
     return _print(forecast, None if as_json else [_forecast(forecast)])
 
 
+def print_tables(value: Mapping[str, Any], tables: Iterable[Table], *, as_json: bool) -> OSError | None:
+    """Print figures, as JSON or as the tables of them, as `print_results` does."""
+    return _print(value, None if as_json else tables)
+
+
 def _print(value: Mapping[str, Any], tables: Iterable[Table] | None) -> OSError | None:
     """Print tables, or a value as JSON where there are none."""
     try:
-        _write(json.dumps(value, indent=2) + "\n" if tables is None else _drawn(tables))
+        write_out(json.dumps(value, indent=2) + "\n" if tables is None else _drawn(tables))
     except OSError as error:
-        _discard_output()
         return None if isinstance(error, BrokenPipeError) else error
     return None
-
-
-def _tables(summary: Mapping[str, Any]) -> Iterator[Table]:
-    tables = paper_table(summary), bounds_table(summary), audit_table(summary), cost_table(summary)
-    for group in zip(*tables, strict=True):
-        yield from group
-    usage = usage_table(summary)
-    if usage is not None:
-        yield usage
 
 
 def _forecast(forecast: Mapping[str, Any]) -> Table:
@@ -130,21 +131,53 @@ def _calls(found: Mapping[str, Any]) -> str:
     return f"{found['to_ask']:,}+" if found["calls"] is None else f"{found['calls']:,}"
 
 
-def _drawn(tables: Iterable[Table]) -> str:
-    console = Console()
+def _drawn(tables: Iterable[Table], *, terminal: bool | None = None) -> str:
+    return "".join(drawn(table.title, _rich(table), table.notes, terminal=terminal, whole=True) for table in tables)
+
+
+def undecorated(tables: Iterable[Table]) -> str:
+    """Return tables as a terminal shows them, without colour, for a file."""
+    return _drawn(tables, terminal=False)
+
+
+def drawn(
+    title: str, table: RichTable, notes: Iterable[str], *, terminal: bool | None = None, whole: bool = False
+) -> str:
+    """Return a table with its title above and notes below.
+
+    Args:
+        title: What stands above. table: the table. notes: a line each, below.
+        terminal: Whether it is coloured; by default where standard output is a terminal.
+        whole: Whether the table is as wide as it is, rather than squeezed to the terminal.
+    """
+    console = Console(force_terminal=terminal)
     console.width = max(console.width, _WIDTH)
+    if whole:
+        natural = Measurement.get(console, console.options.update(max_width=_WIDEST), table)
+        console.width = max(console.width, natural.maximum)
     with console.capture() as captured:
-        for table in tables:
-            console.print(Text(table.title, style="bold"), soft_wrap=True)
-            console.print(_rich(table))
-            for note in table.notes:
-                console.print(Text(note, style="dim"), soft_wrap=True)
-            console.print()
+        console.print(Text(title, style="bold"), soft_wrap=True)
+        console.print(table)
+        for note in notes:
+            console.print(Text(note, style="dim"), soft_wrap=True)
+        console.print()
     return captured.get()
 
 
+def write_out(text: str) -> None:
+    """Write to standard output, if there is one, and replace what its encoding lacks.
+
+    Raises:
+        OSError: It could not be written, or nobody reads on; what is still to come then goes nowhere.
+    """
+    try:
+        _write(text)
+    except OSError:
+        _discard_output()
+        raise
+
+
 def _write(text: str) -> None:
-    """Write to standard output, if there is one, and replace what its encoding lacks."""
     stream: TextIO | None = sys.stdout
     if stream is None:
         return

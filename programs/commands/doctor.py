@@ -10,6 +10,9 @@ _DEFAULT = "ollama/deepseek-r1:7b"
 @click.command(context_settings={"show_default": True})
 @click.option("--judge", metavar="MODEL", default=_DEFAULT, help="Model to look at.")
 @click.option("--api-base", metavar="URL", help="Address of the server.  [default: the provider's own]")
+@click.option(
+    "--num-ctx", type=click.IntRange(min=1), metavar="N", help="Context of Ollama's models, in tokens.  [default: 8192]"
+)
 @click.option("--pull", is_flag=True, help="Have Ollama pull the model where it is missing.")
 @click.option(
     "--timeout",
@@ -28,7 +31,14 @@ _DEFAULT = "ollama/deepseek-r1:7b"
 )
 @click.pass_context
 def doctor(
-    context: click.Context, /, judge: str, api_base: str | None, pull: bool, timeout: float, as_json: bool
+    context: click.Context,
+    /,
+    judge: str,
+    api_base: str | None,
+    num_ctx: int | None,
+    pull: bool,
+    timeout: float,
+    as_json: bool,
 ) -> None:
     """Check whether a model can be asked to judge.
 
@@ -41,7 +51,7 @@ def doctor(
     from eldgr_dspy.programs import diagnosis
     from eldgr_dspy.programs.models import lm_named
 
-    lm = lm_named(judge, api_base, cache=False, num_retries=0, timeout=timeout, temperature=0.0)
+    lm = lm_named(judge, api_base, num_ctx=num_ctx, cache=False, num_retries=0, timeout=timeout, temperature=0.0)
     findings = []
     for one in diagnosis.diagnose(lm, timeout, _pull if pull else None):
         findings.append(one)

@@ -22,10 +22,12 @@ class Session:
     Attributes:
         begun: Whether its run directory has been opened, so that what it asks is journaled there.
         goes_on: Which command goes on with it, as a clause.
+        unbegun: What an interrupted command has done where no run directory is open.
     """
 
     begun: bool = False
     goes_on: str = "the same command goes on"
+    unbegun: str = "Nothing was asked."
 
     def begin(self) -> None:
         """Take note that the run directory is open."""
@@ -36,13 +38,13 @@ def _choice(words: Any) -> click.Choice[str]:
     return click.Choice(get_args(words))
 
 
-class _Grouped(click.Command):
+class Grouped(click.Command):
     """A command whose options are listed in groups; those that are in none stand in the last."""
 
-    groups = (
-        ("Models", ("lm", "judge", "deriver", "repairer", "api_base", "judge_style", "orders")),
+    groups: tuple[tuple[str, tuple[str, ...]], ...] = (
+        ("Models", ("lm", "judge", "deriver", "repairer", "api_base", "num_ctx", "judge_style", "orders")),
         ("The rule", ("rules", "certificate", "derivation", "consult", "homogeneous", "preference")),
-        ("The run", ("out", "limit", "workers", "replay", "fresh")),
+        ("The run", ("out", "limit", "workers", "replay", "fresh", "lock", "once")),
         ("Limits", ("timeout", "max_failures", "max_calls", "max_cost")),
     )
 
@@ -56,16 +58,23 @@ class _Grouped(click.Command):
                 formatter.write_dl(listed)
 
 
-@click.command(cls=_Grouped, context_settings={"show_default": True})
+@click.command(cls=Grouped, context_settings={"show_default": True})
 @click.argument("pools", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--lm", metavar="MODEL", help="Model for all roles; without any model the embedded roles are used.")
 @click.option("--judge", metavar="MODEL", help="Model for the judge.")
 @click.option("--deriver", metavar="MODEL", help="Model for the deriver.")
 @click.option("--repairer", metavar="MODEL", help="Model for the repairer.")
 @click.option("--api-base", metavar="URL", help="Address of the server for the models.")
+@click.option(
+    "--num-ctx", type=click.IntRange(min=1), metavar="N", help="Context of Ollama's models, in tokens.  [default: 8192]"
+)
 @click.option("--judge-style", type=_choice(_STYLES), default="listwise", help="Candidates a call: all, two, one.")
 @click.option("--orders", type=click.IntRange(1, 100), default=1, help="Orders in which candidates are shown it.")
-@click.option("--rules", default=",".join(RULES), help="Rules to compare, separated by commas.")
+@click.option(
+    "--rules",
+    default=",".join(RULES),
+    help="Rules to compare, separated by commas; MODULE:FUNCTION is one of your own.",
+)
 @click.option("--certificate", type=_choice(Policy), default="folded", help="Certificate of retrieval answers.")
 @click.option("--derivation", type=_choice(Strictness), default="executed", help="Check of derivations.")
 @click.option("--consult", type=_choice(Consult), default="lazy", help="Ask what matters, or every role.")
@@ -78,6 +87,10 @@ class _Grouped(click.Command):
     "--replay", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Recorded consultations to use."
 )
 @click.option("--fresh", is_flag=True, help="Start anew; the old journal is kept beside the new one.")
+@click.option(
+    "--lock", type=click.Path(path_type=Path), metavar="FILE", help="Rule from eldgr freeze; all else is refused."
+)
+@click.option("--once", is_flag=True, help="Refuse a pool that the lock has seen.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -111,6 +124,7 @@ def evaluate(
     deriver: str | None,
     repairer: str | None,
     api_base: str | None,
+    num_ctx: int | None,
     judge_style: _STYLES,
     orders: int,
     rules: str,
@@ -118,6 +132,8 @@ def evaluate(
     workers: int | None,
     replay: Path | None,
     fresh: bool,
+    lock: Path | None,
+    once: bool,
     timeout: float,
     max_failures: str,
     max_calls: int | None,
@@ -146,6 +162,8 @@ def evaluate(
         session.goes_on = _without_fresh(context)
     if quiet:
         warnings.simplefilter("ignore")  # until `main` returns
+    if lock is not None:
+        rules, settings = _as_frozen(context, lock, rules, settings)
     models: dict[Role, str | None] = {"judge": judge or lm, "deriver": deriver or lm, "repairer": repairer or lm}
     plan = evaluation.Plan(
         pools=pools,
@@ -159,8 +177,10 @@ def evaluate(
         max_calls=max_calls,
         max_cost=max_cost,
         fresh=fresh,
+        lock=lock,
+        once=once,
     )
-    selector = _selector(models, api_base, settings, (judge_style, orders))
+    selector = selector_of(lms_of(models, api_base, num_ctx), settings, (judge_style, orders))
     if dry_run:
         from eldgr_dspy.programs.run.forecast import forecast
 
@@ -179,6 +199,19 @@ def evaluate(
             context.exit(1)
     if not (as_json or quiet):
         click.echo(f"Written to {evaluation.out_of(plan)}: open report.html for the decisions.", err=True)
+        for name, seen in (summary["confirmation"] or {"seen_before": {}})["seen_before"].items():
+            again = f"seen {seen} time{'s' * (seen > 1)} before, so that this is no confirmation"
+            click.echo(f"{name}, under {lock}: {again if seen else 'seen for the first time'}.", err=True)
+
+
+def _as_frozen(context: click.Context, lock: Path, rules: str, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The rules and settings of a lock in the place of those that were not given; the run compares the others."""
+    from eldgr_dspy.programs.run.locks import read_lock
+
+    frozen = read_lock(lock)
+    given = {name for name in ("rules", *settings) if context.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    kept = {name: value for name, value in settings.items() if name in given}
+    return rules if "rules" in given else ",".join(frozen.rules), frozen.settings | kept
 
 
 def _without_fresh(context: click.Context) -> str:
@@ -187,27 +220,30 @@ def _without_fresh(context: click.Context) -> str:
     return f"the same command without --fresh goes on{' (unset ELDGR_EVALUATE_FRESH)' if from_variable else ''}"
 
 
-def _selector(
-    models: dict[Role, str | None], api_base: str | None, settings: dict[str, Any], style: tuple[_STYLES, int]
-) -> Any:
-    """A selector whose roles are embedded, except those that a model was given for, with its judge in a style."""
+def lms_of(models: dict[Role, str | None], api_base: str | None, num_ctx: int | None) -> dict[Role, Any]:
+    """The LM of each role that a model was given for. The journal is the run's cache, so DSPy's own is off."""
+    from eldgr_dspy.programs.models import is_of_ollama, lm_named, require_ollama
+
+    named = {role: model for role, model in models.items() if model is not None}
+    require_ollama(num_ctx, [*dict.fromkeys(named.values())])
+    sizes = {model: num_ctx if is_of_ollama(model) else None for model in named.values()}
+    return {
+        role: lm_named(model, api_base, num_ctx=sizes[model], temperature=0.0, cache=False)
+        for role, model in named.items()
+    }
+
+
+def selector_of(lms: dict[Role, Any], settings: dict[str, Any], style: tuple[_STYLES, int]) -> Any:
+    """A selector whose roles are embedded, except those that have an LM, with its judge in a style."""
     from eldgr_dspy.programs.embedded import embedded_selector
     from eldgr_dspy.programs.judges.styles import judge_in_style
     from eldgr_dspy.programs.selector import Selector
 
     selector, backed = embedded_selector(**settings), Selector(**settings)
-    judged = selector if models["judge"] is None else backed
+    judged = backed if "judge" in lms else selector
     judged.judge = judge_in_style(judged.judge, *style)
-    for role, model in models.items():
-        if model is not None:
-            module = getattr(backed, role)
-            module.set_lm(_lm(model, api_base))
-            setattr(selector, role, module)
+    for role, lm in lms.items():
+        module = getattr(backed, role)
+        module.set_lm(lm)
+        setattr(selector, role, module)
     return selector
-
-
-def _lm(model: str, api_base: str | None) -> Any:
-    """An LM by name. The journal is the run's cache, so DSPy's own is off."""
-    from eldgr_dspy.programs.models import lm_named
-
-    return lm_named(model, api_base, temperature=0.0, cache=False)

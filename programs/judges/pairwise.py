@@ -6,7 +6,7 @@ the square. Who meets whom is drawn from the texts, so that the pool's order dec
 
 import hashlib
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,23 +94,17 @@ class PairwiseJudge(dspy.Module):
         Raises:
             dspy.LMError: A request failed.
         """
-        rounds, said = _knockout(question, candidates, len(evidence)), None
-        while True:
-            try:
-                pairs = rounds.send(said)
-            except StopIteration as stop:
-                return stop.value
-            said = ask_all(self.judge, [_inputs(question, evidence, candidates, pair) for pair in pairs])
+        knockout = _Knockout(question, evidence, candidates)
+        while inputs := knockout.inputs():
+            knockout.take(ask_all(self.judge, inputs))
+        return knockout.outcome()
 
     async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
         """Hold the knockout, the comparisons of a round at once; returns what `forward` returns."""
-        rounds, said = _knockout(question, candidates, len(evidence)), None
-        while True:
-            try:
-                pairs = rounds.send(said)
-            except StopIteration as stop:
-                return stop.value
-            said = await aask_all(self.judge, [_inputs(question, evidence, candidates, pair) for pair in pairs])
+        knockout = _Knockout(question, evidence, candidates)
+        while inputs := knockout.inputs():
+            knockout.take(await aask_all(self.judge, inputs))
+        return knockout.outcome()
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
         """As many comparisons as there are answers, less one; None where the judge does not say what one takes."""
@@ -120,10 +114,6 @@ class PairwiseJudge(dspy.Module):
             return 0
         each = calls_of(self.judge, list(standing.values())[:2])
         return None if each is None else (len(standing) - 1) * each
-
-
-def _inputs(question: str, evidence: Sequence[str], candidates: Sequence[str], pair: Pair) -> dict[str, object]:
-    return {"question": question, "evidence": evidence, "candidates": [candidates[index] for index in pair]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,25 +133,41 @@ class _Match:
             yield {"order": [self.pair[place] for place in one.order], "preferred": preferred, **verdict}
 
 
-def _knockout(
-    question: str, candidates: Sequence[str], n_passages: int
-) -> Generator[list[Pair], list[Said] | None, dspy.Prediction]:
-    """Yield the pairs of each round, take what was said of them, and return the prediction."""
-    answers = answers_of(candidates)
-    classes = majority(answers, "retrieval").classes
-    votes, standing = Counter(classes), _drawn(question, candidates, classes)
-    if len(standing) < 2:
-        return _unasked(standing)
-    played: list[_Match] = []
-    while len(standing) > 1:
-        pairs = list(zip(standing[::2], standing[1::2], strict=False))
-        said = yield pairs
-        matches = [_match(pair, one, answers, n_passages) for pair, one in zip(pairs, said or (), strict=True)]
-        played += matches
-        through = [one.pair[votes[classes[one.pair[1]]] > votes[classes[one.pair[0]]]] for one in matches]
-        winners = [default if one.winner is None else one.winner for one, default in zip(matches, through, strict=True)]
-        standing = winners + standing[2 * len(pairs) :]
-    return _outcome(played)
+class _Knockout:
+    """One candidate for each answer, and what each round leaves standing of them."""
+
+    def __init__(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> None:
+        self._question, self._evidence, self._candidates = question, evidence, candidates
+        self._answers = answers_of(candidates)
+        self._classes = majority(self._answers, "retrieval").classes
+        self._votes = Counter(self._classes)
+        self._standing = _drawn(question, candidates, self._classes)
+        self._played: list[_Match] = []
+
+    def inputs(self) -> list[dict[str, object]]:
+        """What to ask in the next round, a comparison each; empty once there is no more than one left."""
+        about = {"question": self._question, "evidence": self._evidence}
+        return [{**about, "candidates": [self._candidates[index] for index in pair]} for pair in self._pairs()]
+
+    def take(self, said: Sequence[Said]) -> None:
+        """Take what was said of each comparison of the round."""
+        pairs, n = self._pairs(), len(self._evidence)
+        played = [_match(pair, one, self._answers, n) for pair, one in zip(pairs, said, strict=True)]
+        self._played += played
+        self._standing = [self._through(one) for one in played] + self._standing[2 * len(pairs) :]
+
+    def outcome(self) -> dspy.Prediction:
+        """The preference of the last comparison, or why there is none."""
+        return _outcome(self._played) if self._played else _unasked(self._standing)
+
+    def _pairs(self) -> list[Pair]:
+        return list(zip(self._standing[::2], self._standing[1::2], strict=False))
+
+    def _through(self, match: _Match) -> int:
+        """Who goes on: without a verdict the answer with more votes, of as many the one shown first."""
+        first, second = match.pair
+        more = self._votes[self._classes[second]] > self._votes[self._classes[first]]
+        return match.pair[more] if match.winner is None else match.winner
 
 
 def _drawn(question: str, candidates: Sequence[str], classes: Sequence[str | None]) -> list[int]:

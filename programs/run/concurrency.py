@@ -10,21 +10,18 @@ is waited for. Only an interrupt during that wait abandons it.
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from contextvars import copy_context
-from threading import Semaphore
-from typing import TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from eldgr_dspy.programs.run.calling import THREADS as THREADS
+from eldgr_dspy.programs.run.calling import Call, Callers, OnStop
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-OnStop = Callable[[BaseException], None]
-"""Told what ends a map early: in the thread of the item that failed, and again on the way out."""
-
-THREADS = "eldgr-row"
-"""What the names of the threads begin with."""
+Steps: TypeAlias = Generator[Call, Any, R]
+"""An item's steps: yields the calls that may take long, is sent what came of each, and returns the item's result."""
 
 
 def window_of(workers: int) -> int:
@@ -33,53 +30,92 @@ def window_of(workers: int) -> int:
 
 
 @contextmanager
-def map_ordered(function: Callable[[T], R], items: Iterable[T], workers: int, on_stop: OnStop) -> Iterator[Iterator[R]]:
-    """Map a function over items in `workers` threads; the context gives the results, in the order of the items.
+def map_ordered(
+    steps: Callable[[T], Steps[R]],
+    items: Iterable[T],
+    workers: int,
+    seconds: float,
+    on_stop: OnStop,
+) -> Iterator[Iterator[R]]:
+    """Run a generator for each item in this thread; the context gives what they return, in the order of the items.
 
-    With 0 workers this thread does it itself: a third of a millisecond an item is saved, and an interrupt breaks into
-    what is under way. Else each call runs in a copy of the caller's context, so that `dspy.context` holds in it, and
-    where several items fail, the failure that came first is raised.
+    A generator yields each call that may take long, and is sent what came of it. Calls are made in `workers` threads,
+    and each in a copy of this context, so that `dspy.context` holds in it; a late one is given up after `seconds`.
+    Where several calls fail, the failure that came first is raised.
     """
-    if not workers:
-        try:
-            yield map(function, items)
-        except BaseException as error:
-            on_stop(error)
-            raise
-        return
-    failures: list[Exception] = []
-
-    def attempt(item: T) -> R:
-        try:
-            return function(item)
-        except Exception as error:
-            failures.append(error)
-            on_stop(error)
-            raise
-
-    pool = ThreadPoolExecutor(workers, thread_name_prefix=THREADS)
+    callers = Callers(workers, seconds, on_stop)
     try:
-        yield _in_order(lambda item: pool.submit(copy_context().run, attempt, item), items, workers)
+        yield _in_order(steps, items, callers)
     except BaseException as error:
-        pool.shutdown(wait=False, cancel_futures=True)
-        on_stop(error)  # a second interrupt, here or in the next line, skips the wait; the pool as a context would not
-        pool.shutdown()
-        _raise_first(failures, error)
+        callers.stop()
+        on_stop(error)  # a second interrupt, here or in the next line, skips the wait
+        callers.wait()
+        _raise_first(callers.failures, error)
         raise
-    pool.shutdown()
+    callers.stop()
+    callers.wait()
 
 
-def _in_order(submit: Callable[[T], "Future[R]"], items: Iterable[T], workers: int) -> Iterator[R]:
-    pending, window = deque[Future[R]](), window_of(workers)
-    slots = Semaphore(2 * workers)  # one under way and one next: what is read long before its turn is only in the way
+def _in_order(steps: Callable[[T], Steps[R]], items: Iterable[T], callers: Callers) -> Iterator[R]:
+    rows = _UnderWay[R](callers)
     for item in items:
-        slots.acquire()
-        pending.append(submit(item))
-        pending[-1].add_done_callback(lambda _: slots.release())
-        while pending and (len(pending) >= window or pending[0].done()):
-            yield pending.popleft().result()
-    while pending:
-        yield pending.popleft().result()
+        rows.begin(steps(item))
+        yield from rows.in_turn()
+        while rows.waiting:
+            rows.go_on()
+            yield from rows.in_turn()
+    while rows.left:
+        rows.go_on()
+        yield from rows.in_turn()
+
+
+class _UnderWay(Generic[R]):
+    """The items that wait for a call, by their number, and the results that wait for their turn."""
+
+    def __init__(self, callers: Callers) -> None:
+        self._callers = callers
+        self._most = 2 * callers.workers  # one under way and one next: what is read long before is only in the way
+        self._window = window_of(callers.workers)
+        self._steps = dict[int, Steps[R]]()
+        self._results = dict[int, R]()
+        self._begun = self._turn = 0
+
+    @property
+    def left(self) -> bool:
+        """Whether any item waits for a call."""
+        return bool(self._steps)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether to go on with an item before another is begun."""
+        full = len(self._steps) >= self._most or self._begun - self._turn >= self._window
+        return self.left and (full or self._callers.ready)
+
+    def begin(self, steps: Steps[R]) -> None:
+        """Take an item's first steps."""
+        self._begun += 1
+        self._send(self._begun - 1, steps, None)
+
+    def go_on(self) -> None:
+        """Wait for a call, and take the next steps of its item."""
+        number, came = self._callers.take()
+        self._send(number, self._steps.pop(number), came)
+
+    def in_turn(self) -> Iterator[R]:
+        """Yield the results whose turn has come."""
+        while self._turn in self._results:
+            result = self._results.pop(self._turn)
+            self._turn += 1
+            yield result
+
+    def _send(self, number: int, steps: Steps[R], came: object) -> None:
+        try:
+            call = steps.send(came)
+        except StopIteration as stop:
+            self._results[number] = stop.value
+        else:
+            self._steps[number] = steps
+            self._callers.give(number, call)
 
 
 @asynccontextmanager

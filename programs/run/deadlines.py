@@ -23,30 +23,20 @@ R = TypeVar("R")
 _IDLE_SECONDS = 1.0
 
 
-def within(seconds: float, call: Callable[[], R]) -> R:
-    """Return what `call` returns in a thread that makes no other call meanwhile, in a copy of the context.
-
-    Raises:
-        TimeoutError: after `seconds`; the thread is left behind.
-    """
-    future = _started(call)
-    try:
-        future.exception(timeout=seconds)  # unlike `result`, this raises nothing but that it is late
-    except TimeoutError:
-        raise _late(seconds) from None
-    return future.result()
-
-
 def in_thread(call: Callable[[], R]) -> "asyncio.Future[R]":
     """Return what `call` returns in a thread of its own, to be awaited; `asyncio.to_thread` has few threads."""
     return asyncio.wrap_future(_started(call))
 
 
 async def thread_within(seconds: float, call: Callable[[], R]) -> R:
-    """Do as `within`, without holding up the event loop."""
+    """Return what `call` returns in a thread that makes no other call meanwhile, in a copy of the context.
+
+    Raises:
+        TimeoutError: after `seconds`; the thread is left behind.
+    """
     future = in_thread(call)
     if not (await asyncio.wait([future], timeout=seconds))[0]:
-        raise _late(seconds)
+        raise late(seconds)
     return future.result()
 
 
@@ -66,7 +56,7 @@ async def awithin(seconds: float, call: Coroutine[Any, Any, R]) -> R:
         return task.result()
     task.cancel()
     task.add_done_callback(_forget)
-    raise _late(seconds)
+    raise late(seconds)
 
 
 class _Caller:
@@ -170,7 +160,8 @@ def _started(call: Callable[[], R]) -> "Future[R]":
     return future
 
 
-def _late(seconds: float) -> TimeoutError:
+def late(seconds: float) -> TimeoutError:
+    """What a role that says nothing within `seconds` failed with."""
     return TimeoutError(f"nothing was said within {seconds:g} s; a longer --timeout waits longer")
 
 

@@ -28,15 +28,17 @@ from eldgr_dspy.files import replacing, safe_name
 from eldgr_dspy.journal import Consultation, read_journal
 from eldgr_dspy.pools import Pool, Row, open_pools, pool_name
 from eldgr_dspy.programs.run.concurrency import amap_ordered, map_ordered
+from eldgr_dspy.programs.run.confirming import confirmation_of, state_lock
 from eldgr_dspy.programs.run.deadlines import reused_threads
+from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.rolecalls import RoleCall, metered_settings, role_call
 from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, Statement
-from eldgr_dspy.programs.run.runner import FailureBudget, Recordings, Runner, Settled
+from eldgr_dspy.programs.run.runner import Recordings, Runner, Settled
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.selector import Selector, plain
-from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.record import JournalTotals, judges_record
 from eldgr_dspy.report import render_report
+from eldgr_dspy.rules import rule_named
 from eldgr_dspy.summary import Tally
 from eldgr_dspy.words import ROLES, Role
 
@@ -57,6 +59,7 @@ class Plan:
         timeout: Seconds that a role may take for one question, retries and pauses included.
         max_calls, max_cost: Requests and dollars that the run may take, earlier sessions included; None for no limit.
         fresh: Start anew in a directory that holds a run.
+        lock: A rule frozen by `eldgr freeze`, to which the run is held. once: refuse a pool that the lock has seen.
     """
 
     pools: Sequence[str | Path]
@@ -70,12 +73,14 @@ class Plan:
     max_calls: int | None = None
     max_cost: float | None = None
     fresh: bool = False
+    lock: Path | None = None
+    once: bool = False
 
     def __post_init__(self) -> None:
         if not self.rules:
             raise ArgumentError(f"rules={self.rules!r} holds no rule; give one or more of {', '.join(RULES)}.")
         for rule in self.rules:
-            require_one_of("rules", rule, tuple(RULES))
+            rule_named(rule, "rules")
         for name in ("workers", "limit", "max_calls"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -118,7 +123,7 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> 
     with _opened(selector, plan, watcher or Watcher()) as run:
         for pool in run.pools:
             settle = partial(run.runner.settle, pool.name)
-            with map_ordered(settle, pool.rows(plan.limit), run.threads(plan.workers), run.stop) as rows:
+            with map_ordered(settle, pool.rows(plan.limit), plan.workers, plan.timeout, run.stop) as rows:
                 run.decide(pool, rows)
         return run.finish()
 
@@ -153,6 +158,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
     budget = FailureBudget(allowed_failures(plan.max_failures, total), patience=max(16, 2 * plan.workers))
     out = out_of(plan)
+    confirmation = confirmation_of(plan, out, pools, selector)
     with (
         RunDirectory(out, fresh=plan.fresh) as directory,
         reused_threads(),
@@ -166,7 +172,9 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"
         details: dict[Role, Mapping[str, Any]] = {role: stated for role, (_, stated) in roles.items()}
         calls: dict[Role, RoleCall] = {role: call for role, (call, _) in roles.items()}
         state = RoleStatements(directory, details)
-        directory.claim(*statements(selector, pools), *state.asked_before())
+        paths = {pool.name: str(pool.path) for pool in pools}
+        state_lock(directory, confirmation)
+        directory.claim(*statements(selector, pools), *state.asked_before(), paths=paths)
         runner = Runner(
             calls,
             selector.settings,
@@ -180,8 +188,11 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"
             watcher.on_consultation,
         )
         files = {name: results.enter_context(replacing(out / name)) for name in reversed(_RESULTS)}
+        run = _Run(pools, runner, watcher, files)
+        if confirmation is not None:
+            run.confirmation = confirmation.begin()
         watcher.on_start(total)
-        yield _Run(pools, runner, watcher, files)
+        yield run
         with _signals_held():
             results.close()
 
@@ -239,13 +250,10 @@ class _Run:
 
     def __init__(self, pools: Sequence[Pool], runner: Runner, watcher: Watcher, files: Mapping[str, IO[bytes]]) -> None:
         self.pools, self.runner = pools, runner
+        self.confirmation: dict[str, Any] | None = None
         self._watcher, self._files = watcher, files
         self._tallies: dict[str, Tally] = {}
         self._effects: dict[str, JudgeEffects] = {}
-
-    def threads(self, workers: int) -> int:
-        """How many threads to settle rows in: none for one worker where no call is paid for, hence none to be lost."""
-        return 0 if workers == 1 and not any(role.model for role in self.runner.roles.values()) else workers
 
     def stop(self, error: BaseException) -> None:
         """See to it that no call is begun any more."""
@@ -287,9 +295,11 @@ class _Run:
         """Write everything that is made from the consultations, and return the summary."""
         totals = JournalTotals(read_journal(self.runner.journal.path))
         pools = {name: tally.summary() for name, tally in self._tallies.items()}
-        summary = {"pools": pools, "consultations": totals.roles(), "remarks": totals.remarks()}
+        confirmed = {"confirmation": self.confirmation}
+        summary = {"pools": pools, "consultations": totals.roles(), "remarks": totals.remarks(), **confirmed}
         effects = {name: one.figures() for name, one in self._effects.items()}
-        self._write("record.json", _pretty(judges_record(summary, self.runner.journal.heads, totals, effects)))
+        record = judges_record(summary, self.runner.journal.heads, totals, effects)
+        self._write("record.json", _pretty(record | confirmed))
         self._files["decisions.jsonl"].flush()
         for chunk in render_report(summary, _read_decisions(Path(self._files["decisions.jsonl"].name)), effects):
             self._write("report.html", chunk)

@@ -16,6 +16,7 @@ from eldgr_dspy.errors import JournalError, NotAskedError
 from eldgr_dspy.journal import Consultation, Key, read_journal
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.judges.asking import calls_of
+from eldgr_dspy.programs.run.confirming import confirmation_of
 from eldgr_dspy.programs.run.evaluation import Plan, out_of, statements
 from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
 from eldgr_dspy.programs.run.rundir import require_same
@@ -92,6 +93,7 @@ def forecast(selector: Selector, plan: Plan) -> dict[str, Any]:
     pools, recordings = open_pools(plan.pools), Recordings(plan.replay)
     for pool in pools:
         recordings.require_made_on(pool)
+    confirmation_of(plan, out_of(plan), pools, selector)
     with metered_settings():
         roles = {role: role_call(getattr(selector, role)) for role in ROLES}
     heads: list[dict[str, Any]] = []

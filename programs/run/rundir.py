@@ -88,8 +88,11 @@ class RunDirectory:
         """Whether the run has been stated to be made with a `kind` of that name."""
         return any(head.get("kind") == kind and head.get("name") == name for head in self.journal.heads)
 
-    def claim(self, *statements: Statement) -> None:
+    def claim(self, *statements: Statement, paths: Mapping[str, str] | None = None) -> None:
         """State what the run is made with, each as (kind, name, details); the first statement about a name stands.
+
+        Args:
+            paths: Where the pools are, by name. It is kept beside the statement, is no part of it, and may change.
 
         Raises:
             RunChangedError: if the run was begun with something else, saying what differs. Nothing is stated then.
@@ -97,7 +100,9 @@ class RunDirectory:
         require_same(self.path, self.journal.heads, statements)
         for kind, name, details in statements:
             if not self.stated(kind, name):
-                self.journal.append_head({"kind": kind, "name": name, "details": details})
+                path = (paths or {}).get(name) if kind == "pool" else None
+                where = {} if path is None else {"path": path}
+                self.journal.append_head({"kind": kind, "name": name, "details": details, **where})
 
 
 def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Iterable[Statement]) -> None:

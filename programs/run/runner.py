@@ -5,8 +5,6 @@ The runner turns a row into decisions. It owns no loop over rows and writes noth
 """
 
 import asyncio
-import threading
-import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,14 +12,13 @@ from typing import Any
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Reply
-from eldgr_dspy.decision import Decision, adrive, drive
-from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, RunStoppedError
+from eldgr_dspy.decision import Decision, adrive
+from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError
 from eldgr_dspy.journal import Consultation, Journal, Key, read_journal
 from eldgr_dspy.pools import Pool, Row
-from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, is_fatal, knows_async
-from eldgr_dspy.programs.run.deadlines import awithin, in_thread, thread_within, within
-from eldgr_dspy.programs.run.fingerprints import redacted
-from eldgr_dspy.programs.run.metering import Meter, metering
+from eldgr_dspy.programs.run.asking import Asking, Books
+from eldgr_dspy.programs.run.deadlines import in_thread
+from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.rolecalls import RoleCall
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.questions import Settings
@@ -94,52 +91,6 @@ class Recordings:
         return replace(found, pool=pool, recorded=True, calls=0)
 
 
-class FailureBudget:
-    """How many questions may fail before a run stops, however many of their calls do. Counts from any thread.
-
-    Whatever is allowed, a run stops when `patience` consultations in a row have failed: the server is away.
-    """
-
-    def __init__(self, allowed: int, patience: int = 16) -> None:
-        self.allowed, self.patience = allowed, patience
-        self.failed: set[tuple[str, str]] = set()
-        self.stopped: str | None = None
-        self._in_a_row = 0
-        self._lock = threading.Lock()
-
-    def spend(self, key: Key, error: Exception) -> None:
-        """Count the question of a call that failed; beyond the budget, or for a fatal failure, stop the run."""
-        with self._lock:
-            self.failed.add(key[:2])
-            self._in_a_row += 1
-            if is_fatal(error):
-                self.stopped = f"The call can only fail again: {describe_failure(error)}."
-            elif not self.stopped:
-                self.stopped = self._too_many(error)
-
-    def _too_many(self, error: Exception) -> str | None:
-        n, last = len(self.failed), f"; the last: {describe_failure(error)}."
-        if n > self.allowed:
-            return f"{n} question{'s' * (n > 1)} failed, more than the {self.allowed} that --max-failures allows{last}"
-        if self._in_a_row >= self.patience:
-            return f"{self._in_a_row} calls in a row failed, so that the server seems to be away{last}"
-        return None
-
-    def earn(self) -> None:
-        """Take note that a call came through."""
-        with self._lock:
-            self._in_a_row = 0
-
-    def check(self) -> None:
-        """Raise `RunStoppedError` if the run is to stop."""
-        if self.stopped:
-            raise RunStoppedError(self.stopped)
-
-    def stop(self, reason: str) -> None:
-        """Stop the run: no call is begun after this."""
-        self.stopped = self.stopped or reason
-
-
 @dataclass(slots=True)
 class Settled:
     """A row with what every rule decided on it."""
@@ -157,7 +108,7 @@ class Settled:
 
 @dataclass(frozen=True)
 class Runner:
-    """Settles rows, in any number of threads or tasks at once."""
+    """Settles rows, any number at once, in steps or in tasks."""
 
     roles: Mapping[Role, RoleCall]
     settings: Settings
@@ -169,29 +120,31 @@ class Runner:
     timeout: float = 600.0
     on_first_call: Callable[[Role], None] = field(default=lambda _: None)
     on_consultation: Callable[[Consultation], None] = field(default=lambda _: None)
+    _books: Books = field(init=False)
     _flushes: "_Flushes" = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "_books", Books(self.journal, self.budget, self.spending, self.on_first_call))
         object.__setattr__(self, "_flushes", _Flushes(self.journal))
 
-    def settle(self, pool: str, row: Row) -> Settled:
-        """Decide one row by every rule, asking what has not been asked."""
+    def settle(self, pool: str, row: Row) -> Generator[Asking, Consultation, Settled]:
+        """Decide one row by every rule; yields each question to a role that has to be asked, and is sent the answer."""
         case, said = Case(row.to_question(), self.settings), dict[Role, Consultation]()
-
-        def consult(role: Role) -> Reply | NotAskedError:
-            return self._take(self._known((pool, row.id, role)) or self._ask((pool, row.id, role), case), case, said)
-
-        return Settled(row, case, drive(self._plan(case, said), consult), said)
+        steps, reply = self._plan(case, said), None
+        while True:
+            try:
+                role = steps.send(reply)
+            except StopIteration as stop:
+                return Settled(row, case, stop.value, said)
+            found = self._known((pool, row.id, role))
+            if found is None:
+                asking = Asking((pool, row.id, role), case, self._call(role), self._books)
+                found = asking.keep(asking.make()) if asking.call.embedded else (yield asking)
+            reply = self._take(found, case, said)
 
     async def asettle(self, pool: str, row: Row) -> Settled:
         """Decide one row as `settle` does, awaiting the roles."""
-        case, said = Case(row.to_question(), self.settings), dict[Role, Consultation]()
-
-        async def consult(role: Role) -> Reply | NotAskedError:
-            known = self._known((pool, row.id, role))
-            return self._take(known or await self._aask((pool, row.id, role), case), case, said)
-
-        return Settled(row, case, await adrive(self._plan(case, said), consult), said)
+        return await adrive(self.settle(pool, row), self._aasked)
 
     def _plan(self, case: Case, said: Mapping[Role, Consultation]) -> Generator[Role, Any, dict[str, Outcome]]:
         """All rules on the same replies: yields a role the first time that any rule needs it."""
@@ -229,93 +182,20 @@ class Runner:
         return recorded
 
     def _call(self, role: Role) -> RoleCall:
-        """The role about to be called; stated in the journal before its first call."""
+        """The role about to be called."""
         call = self.roles[role]
         if call.without_lm:
             raise ArgumentError(
                 f"The {role} has no LM: give --{role} MODEL or --lm MODEL, or configure one by dspy.configure(lm=...)."
             )
-        self.on_first_call(role)
         return call
 
-    def _ask(self, key: Key, case: Case) -> Consultation:
-        call, inputs = self._call(key[2]), case.question.role_inputs(key[2])
-        began = time.monotonic()
-        with metering(self._meter()) as meter:
-            try:
-                said: Said | Exception = (
-                    ask(call.module, inputs)
-                    if call.embedded
-                    else within(self.timeout, lambda: ask(call.module, inputs))
-                )
-            except (*FAILURES, RunStoppedError) as error:
-                said = error
-        outcome = self._outcome(key, case, said, meter, time.monotonic() - began)
-        self.journal.flush(self._write(outcome, said))
-        self._count(key, said)
+    async def _aasked(self, asking: Asking) -> Consultation:
+        said = await asking.amake(self.timeout)
+        outcome = asking.outcome(said)
+        await self._flushes.flush(asking.write(outcome, said))
+        asking.count(said)
         return outcome
-
-    async def _aask(self, key: Key, case: Case) -> Consultation:
-        call, inputs = self._call(key[2]), case.question.role_inputs(key[2])
-        began = time.monotonic()
-        with metering(self._meter()) as meter:
-            try:
-                said: Said | Exception = await (
-                    awithin(self.timeout, aask(call.module, inputs))
-                    if knows_async(call.module)
-                    else thread_within(self.timeout, lambda: ask(call.module, inputs))
-                )
-            except (*FAILURES, RunStoppedError) as error:
-                said = error
-        outcome = self._outcome(key, case, said, meter, time.monotonic() - began)
-        await self._flushes.flush(self._write(outcome, said))
-        self._count(key, said)
-        return outcome
-
-    def _meter(self) -> Meter:
-        return Meter(stopped=lambda: self.budget.stopped is not None, spending=self.spending)
-
-    def _outcome(self, key: Key, case: Case, said: Said | Exception, meter: Meter, seconds: float) -> Consultation:
-        """What came of a call, as it is journaled."""
-        pool, question, role = key
-        call = self.roles[role]
-        outcome = Consultation(
-            pool,
-            question,
-            role,
-            "failed" if isinstance(said, Exception) else "ok",
-            fingerprint=call.fingerprint,
-            asked=call.model,
-            served=meter.served,
-            attempt=self.journal.attempts(key) + 1,
-            calls=meter.calls,
-            cached=len(meter.cached),
-            prompt_characters=meter.prompt_characters,
-            prompt_tokens=meter.prompt_tokens,
-            completion_tokens=meter.completion_tokens,
-            cost=meter.cost,
-            seconds=round(seconds, 6),
-        )
-        if isinstance(said, Exception):
-            return replace(outcome, reason=describe_failure(said))
-        return _read(outcome, said, case)
-
-    def _write(self, outcome: Consultation, said: Said | Exception) -> int:
-        """Write what came of a call to the journal; return up to where to flush it, and only then does it count."""
-        if isinstance(said, RunStoppedError):
-            self.budget.stop(str(said))
-            if not outcome.calls:
-                raise said
-        # What else a role paid for cannot be known.
-        return self.journal.write(outcome, flush=not self.roles[outcome.role].embedded)
-
-    def _count(self, key: Key, said: Said | Exception) -> None:
-        """Count a call that is in the journal."""
-        if isinstance(said, Exception):
-            self.budget.spend(key, said)
-            self.budget.check()
-        elif not self.roles[key[2]].embedded:
-            self.budget.earn()
 
     def _take(
         self, found: Consultation | NotAskedError, case: Case, said: dict[Role, Consultation]
@@ -346,20 +226,6 @@ class _Flushes:
             one.result()
 
 
-def _read(outcome: Consultation, said: Said, case: Case) -> Consultation:
-    """What a role said, as an answer or as the abstention that it is."""
-    reply = read_reply(outcome.role, said.content, case.question.answers, len(case.question.passages))
-    content = {name: value for name, value in said.content.items() if name != "abstained"} or None
-    if isinstance(reply, Abstention):
-        return replace(outcome, outcome="abstained", reason=reply.reason, content=content)
-    return replace(outcome, content=content)
-
-
 def _outcome(decision: Decision, said: Mapping[Role, Consultation]) -> Outcome:
     used = [said[role] for role in decision.consulted]
     return Outcome(decision, None, {one.role: one.calls for one in used}, sum(one.seconds or 0.0 for one in used))
-
-
-def describe_failure(error: Exception) -> str:
-    """Return a failure in one line, without its traceback."""
-    return f"{type(error).__name__}: {redacted(' '.join(str(error).split())):.300}"

@@ -22,13 +22,17 @@ from tests.fuzz.hostile import (
     written,
 )
 
+DECIDED = {"consensus", "judge", "repair"}
+UNREAD = {"AdapterParseError", "ReplyRejectedError", "ReplyError"}
+"""What comes of a reply that cannot be read, under `on_error="raise"`."""
+
 WAYS = {"strict": 0, "without DSPy": ADAPTERS.index(DIRECT), "JSON": 9, "chat": 10, "XML": 11}
 each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 
 @pytest.mark.parametrize("seed", SEEDS, ids=range(len(SEEDS)))
 def test_a_seed_breaks_no_law(seed: bytes) -> None:
-    once(seed)
+    assert once(seed) in DECIDED
 
 
 @each_way
@@ -65,7 +69,7 @@ items = st.lists(texts, max_size=4).map(ITEM.join)
 @pytest.mark.law("no_lm_text_breaks_a_law", "property")
 @given(st.tuples(st.text(max_size=9), texts, texts, texts, items, items).map(PART.join))
 def test_no_text_of_an_lm_a_candidate_a_question_or_a_passage_breaks_a_law(text: str) -> None:
-    once(text.encode("utf-8", "surrogatepass"))
+    assert once(text.encode("utf-8", "surrogatepass")) in DECIDED | UNREAD
 
 
 @pytest.mark.law("no_lm_text_breaks_a_law", "property")
@@ -73,7 +77,7 @@ def test_no_text_of_an_lm_a_candidate_a_question_or_a_passage_breaks_a_law(text:
 @example(b"")
 @example(b"\xff\x1e\xed\xa0\x80\x1e\x00")
 def test_no_bytes_break_a_law(data: bytes) -> None:
-    once(data)
+    assert once(data) in DECIDED | UNREAD
 
 
 @each_way

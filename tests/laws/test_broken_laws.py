@@ -1,5 +1,6 @@
 """Each law has teeth: something wrong is planted for it, and `check_laws` finds it; and each law is really tried."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -279,3 +280,31 @@ def test_the_generators_reach_all_that_the_laws_speak_of() -> None:
     with suppress(EverythingReached):
         look()
     assert missing == set()
+
+
+AT_STAKE: dict[str, Callable[[Outcome], bool]] = {
+    "a certified preference and a certified repair against an open consensus": lambda found: (
+        found.mark is False and found.admits(found.preference) and found.admits(found.repair)
+    ),
+    "a certified preference against a certified consensus": lambda found: (
+        found.mark is True and found.admits(found.preference)
+    ),
+    "a yes or no as the repair of an open consensus": lambda found: (
+        found.mark is False and found.repair is not None and found.case.certified(found.repair) is None
+    ),
+}
+
+
+@pytest.mark.slow
+def test_what_only_a_wrong_rule_gets_wrong_is_at_stake_in_one_trial_of_a_hundred_and_more() -> None:
+    """So that the usual three hundred trials of `check_laws` meet it: of the same examples each time."""
+    subject, met = Subject(evidence_locked), Counter[str]()
+
+    @settings(max_examples=1_000, database=None, phases=[Phase.generate], deadline=None, derandomize=True)
+    @given(trial=consultations("retrieval"))
+    def look(trial: Trial) -> None:
+        found = subject.settle(trial)
+        met.update(what for what, holds in AT_STAKE.items() if holds(found))
+
+    look()
+    assert {what: met[what] for what in AT_STAKE if met[what] < 20} == {}, met

@@ -3,6 +3,7 @@
 import functools
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import dspy
@@ -14,12 +15,14 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Reply
 from eldgr_dspy.decision import evidence_locked
 from eldgr_dspy.laws import LAWS
+from eldgr_dspy.laws.statements import is_stratified
 from eldgr_dspy.laws.trials import Outcome, Subject, Trial
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.testing import consultations, lm_contents, questions, rule_settings
 from eldgr_dspy.words import Role
+from tests.scorers import Rewards
 from tests.selecting import (
     DERIVATION,
     any_reply,
@@ -97,6 +100,46 @@ def test_sync_equals_async_equals_batch_equals_replay(
     assert select_batch(select, inputs).toDict() == sync
     replayed = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
     assert (sync["answer"], sync["branch"]) == (replayed.answer, replayed.branch)
+
+
+any_score = st.none() | st.floats() | st.integers() | st.sampled_from((0.0, 0.5, 1.0))
+any_scores = st.lists(any_score, max_size=6) | st.sampled_from((None, "high", KeyError("a bug")))
+
+
+def stratum(found: Outcome, index: int) -> tuple[bool, bool]:
+    """Whether a candidate is unsupported, and whether it comes behind consensus's; least comes first."""
+    answer = found.trial.question.answers[index]
+    votes = found.case.same(answer, answer)
+    inapplicable = found.task == "retrieval" and votes and found.case.certified(answer) is None
+    supported = inapplicable or (votes and found.supports(answer) and (found.task == "retrieval" or found.asked != ()))
+    return not supported, not (supported and votes and found.keeps(answer))
+
+
+@pytest.mark.law("scores_never_cross_strata", "property")
+@given(questions(), rule_settings, any_content, any_content, any_scores)
+@example(QATAR, Settings(), verdict(1, 2), repair("capital"), [1.0, 0.0])
+@example(QATAR, Settings(preference="stratum"), verdict(0, 2), {}, [None, -1e300])
+@example(QATAR, Settings(), {}, {}, [float("nan"), float("inf")])
+@example(QATAR, Settings(), {}, {}, [10**400, 1])
+def test_the_scores_of_a_scorer_never_cross_strata(
+    question: Question, chosen: Settings, judged: dict[str, Any], other: dict[str, Any], scores: Any
+) -> None:
+    """Through the selector, whatever a scorer says, returns or raises. Nothing but the ranking inside strata moves."""
+    options, inputs = options_of(chosen), inputs_of(question)
+    unscored = selector_of(judged, other, other, **options)(**inputs).toDict()
+    scored = selector_of(judged, other, other, scorers=Rewards(scores), **options)(**inputs).toDict()
+    assert json.loads(json.dumps(scored)) == scored
+    tables, ranking, plain = scored.pop("scores"), scored.pop("ranking"), unscored.pop("ranking")
+    assert scored == unscored
+    assert len(tables) == len(question.answers)
+    found = by_the_rule(question, chosen, {"judge": judged, "repairer": other, "deriver": other})
+    assert is_stratified(replace(found, decision=replace(found.decision, ranking=tuple(ranking))))
+    strata = [stratum(found, index) for index in ranking]
+    assert strata == sorted(strata) == [stratum(found, index) for index in plain]
+    rewards = [tables[index]["reward"] for index in ranking]
+    if any(reward is not None for reward in rewards):
+        ranks = [(s, r is None, -(r or 0.0), index) for s, r, index in zip(strata, rewards, ranking, strict=True)]
+        assert ranks == sorted(ranks)
 
 
 taught = functools.cache(compiled)

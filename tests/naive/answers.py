@@ -126,7 +126,7 @@ def visible(text: str) -> bool:
 
 
 def is_digit(character: str) -> bool:
-    return character in "0123456789" or character in FRACTIONS
+    return character in "0123456789" or unicodedata.category(character) in ("No", "Nl")
 
 
 def guarded(text: str) -> str:
@@ -197,7 +197,8 @@ def number_follows(text: str, at: int) -> bool:
 
 def amount_follows(text: str, at: int) -> bool:
     """Whether an amount begins at a place: up to three letters, a currency sign, a number."""
-    return re.match(rf"[a-z]{{0,3}}\\?{CURRENCY}\s?\.?[0-9{''.join(FRACTIONS)}]", text[at:]) is not None
+    found = re.match(rf"[a-z]{{0,3}}\\?{CURRENCY}\s?\.?(?P<first>\w)", text[at:])
+    return found is not None and is_digit(found["first"])
 
 
 def keeps(text: str, at: int) -> bool:
@@ -234,14 +235,14 @@ def minus(text: str, at: int) -> bool:
     start, end = run_start(text, at, "-"), run_end(text, at, "-")
     if start == 0 and opening(text[end:]):
         return True
-    if (
-        text[max(0, at - 2) : at][-2:].endswith("e")
-        and at > 1
-        and text[at - 2].isdigit()
-        and text[at + 1 : at + 2].isdigit()
-    ):
+    if exponent(text, at):
         return True
     return not letter_or_digit_at(text, start - 1) and (number_follows(text, end) or amount_follows(text, end))
+
+
+def exponent(text: str, at: int) -> bool:
+    """Whether a sign stands between the e and the digits of an exponent."""
+    return at > 1 and text[at - 1] == "e" and is_digit(text[at - 2]) and at + 1 < len(text) and is_digit(text[at + 1])
 
 
 def opening(rest: str) -> bool:
@@ -250,14 +251,11 @@ def opening(rest: str) -> bool:
         return True
     if not rest or rest[0].isspace():
         return False
-    return any(c in "0123456789" for c in rest.split()[0]) or not (
-        len(rest) > 1 and rest[0].isalpha() and rest[1].isalpha()
-    )
+    return any(map(is_digit, rest.split()[0])) or not (len(rest) > 1 and rest[0].isalpha() and rest[1].isalpha())
 
 
 def plus(text: str, at: int) -> bool:
-    exponent = at > 1 and text[at - 1] == "e" and text[at - 2].isdigit() and text[at + 1 : at + 2].isdigit()
-    return exponent or behind_digit(text, at)
+    return exponent(text, at) or behind_digit(text, at)
 
 
 def behind_digit(text: str, at: int) -> bool:

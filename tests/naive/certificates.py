@@ -16,19 +16,20 @@ SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "MYANMAR", "KHMER")
 MARKS = ".,/:'^·÷٫٬⁄∕，．"
 CURRENCY = r"(?:[A-Za-z]{0,3}(?![¢])[$¢£¤¥֏؋฿៛₠-\u20cf﷼﹩＄￠￡￥￦]\s?)?"
 
+DIGIT = rf"[\d{''.join(FRACTIONS)}⅟]"
 JOINED = [
     re.compile(pattern)
     for pattern in (
         rf"\d[{re.escape(MARKS)}]\d",  # 3.14, 1,042, 1/2, 10:30
         rf"\w\^[{DASHES}]?\w",  # 10^2
         rf"\d[eE][{DASHES}+]\d",  # 5e-3
-        r"\d[%٪‰‱％]",
+        rf"{DIGIT}[%٪‰‱％]",
         rf"\d\s?[{''.join(FRACTIONS)}⅟]",  # 3 ½
         r"\d[⁺⁻₊₋][0-9²³¹⁰-⁹₀-₉]",
         r"(?<![\w.,/:])\d{1,3}[ \u00a0\u2009\u202f](?:\d{3}|\d{1,3}/\d{1,3})(?!\d)",  # 5 000, 3 1/2
     )
 ]
-SIGNED = re.compile(rf"(?:[{DASHES}]{CURRENCY}\.?|\.)\d")
+SIGNED = re.compile(rf"(?:[{DASHES}]{CURRENCY}\.?|\.){DIGIT}")
 
 
 def clusters(text: str) -> list[str]:
@@ -224,5 +225,5 @@ def joins(text: str, at: int) -> bool:
 
 def behind_minus(source: str, at: int) -> bool:
     """Whether a number has a minus (U+2212, no hyphen) set apart by a space, and is not being subtracted."""
-    number = re.match(rf"{CURRENCY}\.?\d", source[at:])
-    return number is not None and re.search(rf"(?<!\d)(?<!\d\s)−\s{CURRENCY}\Z", source[:at]) is not None
+    number = re.match(rf"{CURRENCY}\.?{DIGIT}", source[at:])
+    return number is not None and re.search(rf"(?<!{DIGIT})(?<!{DIGIT}\s)−\s{CURRENCY}\Z", source[:at]) is not None

@@ -1,0 +1,126 @@
+"""What BM25 costs by the size of the corpus, and what it finds: `python -m benchmarks.retrieval [POOLS_DIR]`.
+
+Processor time; documents of 60 words and queries of 12, drawn by Zipf's law from 50,000 words, none of them a stop
+word. 96 queries are the steps of 16 completions of six steps. What it finds is measured on 300 questions of HotpotQA:
+which of a question's facts are among the five documents found for its text, in the corpus of all facts, and which of
+the paragraphs that hold them, among its own ten.
+
+POOLS_DIR defaults to ELDGR_POOLS, or else to the folder of pools beside the checkout; without the file that part is
+left out.
+"""
+
+import gzip
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from benchmarks._timing import cpu, line, pools_dir
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.programs.scoring.bm25 import BM25, IDFS, Idf
+from eldgr_dspy.programs.scoring.bm25s_index import BM25s
+from eldgr_dspy.programs.scoring.corpora import hotpotqa_corpus
+from eldgr_dspy.programs.scoring.retrieval import LARGE
+from eldgr_dspy.programs.scoring.searching import Index
+
+VOCABULARY = 50_000
+STEPS = 96
+ENGINES: dict[str, type[Index]] = {"rank-bm25": BM25, "bm25s": BM25s}
+
+FACTS = "hotpotqa-distractor300.jsonl.gz"
+
+
+def drawn(texts: int, words: int, seed: int) -> list[str]:
+    """Texts of words that are as often as Zipf's law has it."""
+    share = 1 / np.arange(1, VOCABULARY + 1)
+    numbers = np.random.default_rng(seed).choice(VOCABULARY, size=(texts, words), p=share / share.sum())
+    return [" ".join(f"w{number}" for number in text) for text in numbers]
+
+
+def cost(n: int, queries: Sequence[str], rounds: int) -> None:
+    """Print what an index of n documents and a query of it take."""
+    corpus = [Passage("", text) for text in drawn(n, 60, n)]
+    for name, engine in ENGINES.items():
+        index = engine(corpus)
+        line(f"{name}, {n:,} documents: the index", cpu(partial(engine, corpus), rounds=rounds) * 1e3, "ms")
+        asked = cpu(partial(index.search, queries), rounds=rounds) / len(queries)
+        line(f"{name}, {n:,} documents: a query", asked * 1e3, "ms")
+
+
+def searched(engine: type[Index], corpus: Sequence[Passage], queries: Sequence[str]) -> None:
+    """Make an index and search it."""
+    engine(corpus).search(queries)
+
+
+def batch(n: int, imported: float) -> None:
+    """Print what the index and the steps of one batch take together, the import of bm25s included."""
+    corpus, queries = [Passage("", text) for text in drawn(n, 60, n)], drawn(STEPS, 12, 0)
+    for name, engine in ENGINES.items():
+        whole = cpu(partial(searched, engine, corpus, queries), rounds=3) + imported * (name == "bm25s")
+        line(f"{name}, {n:,} documents: the import, the index and {STEPS} queries", whole, "s")
+
+
+def hugging_face(record: dict[str, Any]) -> dict[str, Any]:
+    """A record of the 300 questions in the layout that Hugging Face has."""
+    context, facts = record["context"], record["supporting_facts"]
+    return {
+        "question": record["question"],
+        "context": {name: [one[name] for one in context] for name in ("title", "sentences")},
+        "supporting_facts": {"title": [title for title, _ in facts], "sent_id": [number for _, number in facts]},
+    }
+
+
+def facts_rows(folder: Path) -> list[dict[str, Any]]:
+    """The 300 questions; none where the file is not there."""
+    path = folder / FACTS
+    if not path.is_file():
+        return []
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [hugging_face(json.loads(text)) for text in lines]
+
+
+def found(row: dict[str, Any], index: Index, facts: set[Passage]) -> float:
+    """Return the share of a question's facts among the five documents found for it."""
+    (hits,) = index.search([row["question"]])
+    return len(facts & {index.documents[hit.document] for hit in hits}) / len(facts)
+
+
+def in_all(rows: Sequence[dict[str, Any]], idf: Idf) -> float:
+    """Return the mean share of the facts found in the corpus of all."""
+    index = BM25(hotpotqa_corpus(rows), idf)
+    return fmean(found(row, index, set(hotpotqa_corpus([row]))) for row in rows)
+
+
+def in_ten(rows: Sequence[dict[str, Any]], idf: Idf) -> float:
+    """Return the mean share of the paragraphs with facts found among the ten of the question alone."""
+    shares = []
+    for row in rows:
+        pairs = zip(row["context"]["title"], row["context"]["sentences"], strict=True)
+        index = BM25([Passage(title, "".join(sentences).strip()) for title, sentences in pairs], idf)
+        shares.append(found(row, index, set(hotpotqa_corpus([row], unit="paragraph"))))
+    return fmean(shares)
+
+
+def main(folder: Path) -> None:
+    """Print the figures."""
+    imported = cpu(lambda: importlib.import_module("bm25s"), rounds=1)
+    line("bm25s: its import", imported * 1e3, "ms")
+    cost(10, drawn(STEPS, 12, 0), 5)
+    cost(1_000, drawn(STEPS, 12, 0), 5)
+    cost(100_000, drawn(5, 12, 0), 2)
+    for n in (1_000, 2_000, LARGE, 10_000):
+        batch(n, imported)
+    rows = facts_rows(folder)
+    for idf in IDFS if rows else ():
+        line(f"idf={idf}: facts among the five found, of {len(hotpotqa_corpus(rows)):,}", 100 * in_all(rows, idf), "%")
+        line(f"idf={idf}: paragraphs with facts among the five found, of ten", 100 * in_ten(rows, idf), "%")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else pools_dir())

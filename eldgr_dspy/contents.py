@@ -1,0 +1,126 @@
+"""What a pool holds, seen before anything is asked: candidates, agreement, missing answers, evidence, repetitions.
+
+These are figures of the pool and of no rule. How many questions have a right candidate says how far any choice among
+them can go; how many have candidates that all agree, on how many there is nothing to choose.
+"""
+
+import hashlib
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from eldgr_dspy.answers import score
+from eldgr_dspy.pools import Pool
+from eldgr_dspy.rows import CandidateRow, Row
+from eldgr_dspy.splitting import folded_question
+from eldgr_dspy.voting import majority
+from eldgr_dspy.words import Task
+
+
+def contents_of(pool: Pool) -> "Contents":
+    """Read a pool through once and return what it holds."""
+    contents = Contents(pool.task)
+    for row in pool.rows():
+        contents.take(row)
+    return contents
+
+
+class Contents:
+    """The figures of one pool, taken row by row; eight bytes a question are kept."""
+
+    def __init__(self, task: Task) -> None:
+        self.task: Task = task
+        self.n = self.n_scored = 0
+        self._homogeneous = self._unanswered = self._right = self._bare = 0
+        self._missing = self._repeated = 0
+        self._candidates, self._passages, self._characters = _Range(), _Range(), _Range()
+        self._questions = array("q")
+
+    def take(self, row: Row) -> None:
+        """Take one question."""
+        self.n += 1
+        self._questions.append(_digest(row.question))
+        self._count_answers(row)
+        if row.gold:
+            self.n_scored += 1
+            self._right += _any_right(row)
+        self._repeated += _repeated(row.candidates)
+        self._bare += not row.evidence
+        self._passages.take(len(row.evidence))
+        self._characters.take(sum(len(passage.text) for passage in row.evidence))
+
+    def _count_answers(self, row: Row) -> None:
+        vote = majority([candidate.answer for candidate in row.candidates], row.task)
+        self._candidates.take(len(row.candidates))
+        self._missing += vote.classes.count(None)
+        self._homogeneous += vote.n_classes == 1
+        self._unanswered += vote.n_classes == 0
+
+    def figures(self) -> dict[str, Any]:
+        """Return the figures as JSON has them.
+
+        A share has `count`, `of` and `percent`, which is null where it is a share of nothing. `homogeneous`: one class
+        of answers, those without an answer aside. `unanswered`: no candidate has an answer. `any_correct`: at least one
+        is right, of the questions with a gold answer. `missing_answers`: of all candidates. `repeated_texts`:
+        candidates whose text an earlier one of the same question has. `repeated_questions`: those whose folded text an
+        earlier one has. `evidence`: passages and characters a question, titles aside.
+        """
+        repeated_questions = self.n - len(np.unique(self._keys()))
+        return {
+            "n": self.n,
+            "task": self.task,
+            "candidates": {**self._candidates.ends(), "total": self._candidates.total},
+            "homogeneous": _share(self._homogeneous, self.n),
+            "unanswered": _share(self._unanswered, self.n),
+            "any_correct": _share(self._right, self.n_scored),
+            "missing_answers": _share(self._missing, self._candidates.total),
+            "repeated_texts": _share(self._repeated, self._candidates.total),
+            "repeated_questions": _share(repeated_questions, self.n),
+            "without_evidence": _share(self._bare, self.n),
+            "evidence": {"passages": self._passages.ends(), "characters": self._characters.ends()},
+        }
+
+    def shared(self, other: "Contents") -> int:
+        """Return how many questions, by their folded text, are in this pool and in the other one."""
+        return len(np.intersect1d(self._keys(), other._keys()))
+
+    def _keys(self) -> Any:
+        return np.frombuffer(self._questions, dtype=np.int64)
+
+
+class _Range:
+    """The least, the most and the sum of some counts."""
+
+    def __init__(self) -> None:
+        self.fewest: int | None = None
+        self.most = self.total = 0
+
+    def take(self, count: int) -> None:
+        self.fewest = count if self.fewest is None else min(self.fewest, count)
+        self.most = max(self.most, count)
+        self.total += count
+
+    def ends(self) -> dict[str, int | None]:
+        return {"fewest": self.fewest, "most": self.most}
+
+
+def _digest(question: str) -> int:
+    """The first eight bytes of a hash; that two of a million questions share them by chance has odds of one in 10^7."""
+    digest = hashlib.sha256(folded_question(question).encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], signed=True)
+
+
+def _any_right(row: Row) -> bool:
+    answers = dict.fromkeys(candidate.answer for candidate in row.candidates)
+    return any(score(answer, row.gold, row.task).em for answer in answers)
+
+
+def _repeated(candidates: Sequence[CandidateRow]) -> int:
+    texts = [candidate.text for candidate in candidates if candidate.text]
+    return len(texts) - len(set(texts))
+
+
+def _share(count: int, of: int) -> dict[str, Any]:
+    return {"count": count, "of": of, "percent": 100.0 * count / of if of else None}

@@ -1,0 +1,73 @@
+"""A pool in two parts, for development and for confirmation, with no question in both.
+
+What is tuned on a part is confirmed on the other. The side of a question depends on its text, the seed and the share,
+and on nothing else: not on its id, its candidates, its place in the file, nor on the other questions. So two pools of
+the same questions split alike, and a pool that grows keeps every question where it was.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.folding import fold
+from eldgr_dspy.pools import Pool, write_pool
+from eldgr_dspy.rows import Row
+
+_SIDES = 2**64
+
+
+def folded_question(question: str) -> str:
+    """Return the text by which questions are the same: case, white space and kinds of quotes don't count."""
+    return fold(question).text.strip()
+
+
+def is_confirmation(question: str, *, share: float, seed: int) -> bool:
+    """Say whether a question belongs to the confirmation part.
+
+    Args:
+        question: Its text. Texts that fold alike have the same side.
+        share: The probability of yes over questions, between 0 and 1. With a larger one and the same seed, every
+            question that belonged to the part still does.
+        seed: Any whole number.
+
+    Source: ours. The first eight bytes of a SHA-256, as a fraction of all that there are, against the share.
+    """
+    text = f"split {seed}\0{folded_question(question)}"
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8]) < share * _SIDES
+
+
+def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: float, seed: int) -> tuple[Pool, Pool]:
+    """Write the two parts of a pool, each in the order of the pool and in the format of its name.
+
+    Args:
+        pool: The pool; its file stays as it is.
+        development: The file for the questions that are not for confirmation.
+        confirmation: The file for those that are.
+        share: What part of the questions is for confirmation, between 0 and 1. It is met on average; the two pools say
+            how many there are.
+        seed: Which split.
+
+    Raises:
+        ArgumentError: The share is not between 0 and 1, or two of the three files are the same.
+        PoolError: A part would have no question, or the pool has changed since it was opened.
+        OSError: A part cannot be written.
+    """
+    if not 0 < share < 1:
+        raise ArgumentError(f"share={share!r} is not between 0 and 1; 0.4 puts two questions in five aside.")
+    if len({path.resolve() for path in (pool.path, development, confirmation)}) < 3:
+        raise ArgumentError(f"{pool.path}, {development} and {confirmation} must be three files; give other names.")
+    sides = Counter(is_confirmation(row.question, share=share, seed=seed) for row in pool.rows())
+    if len(sides) < 2:
+        part = "development" if sides[True] else "confirmation"
+        raise PoolError(
+            f"{pool.path}: no question for {part} with share {share:g} and seed {seed}; "
+            "take another seed or share, or a larger pool."
+        )
+
+    def part_of(side: bool) -> Iterator[Row]:
+        return (row for row in pool.rows() if is_confirmation(row.question, share=share, seed=seed) is side)
+
+    return write_pool(development, part_of(False)), write_pool(confirmation, part_of(True))

@@ -1,0 +1,59 @@
+"""Paired statistics over questions: how far one rule is ahead of another, how sure that is, and what shows it.
+
+They quantify which questions happened to be in the evaluation set; `seed_variance` alone also looks at what a training
+or a sampling seed adds. One value a question is expected: where a question was sampled several times, say so with
+`contrast_by_cluster`, or the interval is too narrow. Nothing here knows rules or pools; figures stay in the units of
+the inputs, and what is planned is in shares of the questions.
+
+    >>> contrast_from_counts(500, 17, 3, unit=100).p
+    0.002576828002929687
+    >>> questions_needed(gain=0.02, discordant=0.06)
+    1244
+"""
+
+from eldgr_dspy.statistics.alignment import Aligned, align
+from eldgr_dspy.statistics.clusters import contrast_by_cluster
+from eldgr_dspy.statistics.equivalence import Equivalence, equivalence, equivalence_from_counts
+from eldgr_dspy.statistics.families import holm
+from eldgr_dspy.statistics.paired import (
+    Contrast,
+    contrast,
+    contrast_from_counts,
+    mcnemar,
+    paired_bca,
+    paired_bootstrap,
+)
+from eldgr_dspy.statistics.power import Split, detectable_gain, least_significant, mcnemar_power, questions_needed
+from eldgr_dspy.statistics.resampling import LEVEL, RESAMPLES, SEED, Interval
+from eldgr_dspy.statistics.seeds import SeedVariance, seed_variance
+
+__all__ = [
+    # one rule against another
+    "Contrast",
+    "Interval",
+    "contrast",
+    "contrast_from_counts",
+    "contrast_by_cluster",
+    "paired_bootstrap",
+    "paired_bca",
+    "mcnemar",
+    "RESAMPLES",
+    "LEVEL",
+    "SEED",
+    # what goes in
+    "Aligned",
+    "align",
+    # several contrasts, several seeds, no difference
+    "holm",
+    "SeedVariance",
+    "seed_variance",
+    "Equivalence",
+    "equivalence",
+    "equivalence_from_counts",
+    # before spending
+    "Split",
+    "least_significant",
+    "mcnemar_power",
+    "questions_needed",
+    "detectable_gain",
+]

@@ -1,0 +1,76 @@
+"""Several seeds or samples of one question: they are one unit, since they err together.
+
+Taken as so many questions they would make any interval too narrow and any p too small.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.statistics.inputs import Counts, Floats, both
+from eldgr_dspy.statistics.paired import Contrast, contrast_of
+from eldgr_dspy.statistics.resampling import LEVEL, RESAMPLES, SEED, Options, Sample
+
+_ROUNDING = 1e-12  # sums whose difference is less, measured by their size, are the same sum
+
+
+def contrast_by_cluster(
+    rule: ArrayLike,
+    against: ArrayLike,
+    clusters: Sequence[str | int],
+    *,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    seed: int = SEED,
+) -> Contrast:
+    """Return the contrast over clusters: each counts once, with the mean difference of its outcomes.
+
+    `n`, `wins` and `losses` of the result are counts of clusters, and `p` is the exact sign test over them. Each
+    cluster weighs the same, whatever its size; where all have the same size, `delta` is that of the outcomes.
+
+    Args:
+        rule: one finite number an outcome, shape (outcomes,).
+        against: the same outcomes under the other rule.
+        clusters: for each outcome the id of its question, a text or an integer.
+        resamples, level, seed: as in `paired_bootstrap`.
+
+    Raises:
+        ArgumentError: as `paired_bootstrap`; or an outcome without a cluster.
+    """
+    options = Options.checked(resamples, level, seed)
+    left, right = both(rule, against)
+    codes = _codes(clusters, left.size)
+    return contrast_of(Sample.of(_mean_differences(left, right, codes)), options)
+
+
+def _codes(clusters: Sequence[str | int], outcomes: int) -> Counts:
+    """Return a number from 0 for each outcome, the same for the same id."""
+    if len(clusters) != outcomes:
+        raise ArgumentError(
+            f"clusters has {len(clusters)} ids for {outcomes} outcomes; give for each outcome the id of its question."
+        )
+    numbers: dict[str | int, int] = {}
+    codes = np.empty(outcomes, dtype=np.int64)
+    for position, one in enumerate(clusters):
+        if not isinstance(one, str | int | np.integer):
+            raise ArgumentError(f"clusters[{position}]={one!r} is no id; give a text or an integer for each outcome.")
+        codes[position] = numbers.setdefault(one, len(numbers))
+    return codes
+
+
+def _mean_differences(left: Floats, right: Floats, codes: Counts) -> Floats:
+    """One mean difference a cluster; sums that differ by rounding alone do not differ."""
+    sizes = np.bincount(codes)
+    sums = _sums(left, codes), _sums(right, codes)
+    gaps = sums[0] - sums[1]
+    gaps[np.abs(gaps) <= _ROUNDING * (_sums(np.abs(left), codes) + _sums(np.abs(right), codes))] = 0.0
+    means: Floats = gaps / sizes
+    return means
+
+
+def _sums(values: Floats, codes: Counts) -> Floats:
+    """The sum of each cluster, to the same byte whatever the order of its outcomes."""
+    order = np.lexsort((values, codes))
+    return np.bincount(codes[order], weights=values[order]).astype(np.float64)

@@ -1,0 +1,114 @@
+"""What statistics are handed, checked once: what is no number is refused by name and position, never read as 0."""
+
+import operator
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from eldgr_dspy.errors import ArgumentError
+
+LARGEST = 1e100
+"""Scores beyond this are no scores, and their sums could overflow."""
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+def whole(name: str, value: int, least: int) -> int:
+    """Return an integer of at least `least`, by the name of its argument."""
+    try:
+        found = operator.index(value)
+    except TypeError as error:
+        raise ArgumentError(f"{name}={value!r} must be an integer; give a whole number, {least} or more.") from error
+    if found < least:
+        raise ArgumentError(f"{name}={value!r} must be {least} or more; give a whole number, {least} or more.")
+    return found
+
+
+def inside(name: str, value: float, remedy: str) -> float:
+    """Return a number strictly between 0 and 1."""
+    if not (is_score(value) and 0.0 < value < 1.0):
+        raise ArgumentError(f"{name}={value!r} must lie strictly between 0 and 1; {remedy}.")
+    return float(value)
+
+
+def positive(name: str, value: float, remedy: str) -> float:
+    """Return a number above 0 that is no more than a score may be."""
+    if not (is_score(value) and value > 0.0):
+        raise ArgumentError(f"{name}={value!r} must be a positive number; {remedy}.")
+    return float(value)
+
+
+def split(n: int, wins: int, losses: int) -> tuple[int, int, int]:
+    """Return the counts of a paired comparison of right and wrong: all questions, wins and losses among them."""
+    n, wins, losses = whole("n", n, 1), whole("wins", wins, 0), whole("losses", losses, 0)
+    if wins + losses > n:
+        raise ArgumentError(
+            f"wins={wins!r} and losses={losses!r} are {wins + losses} questions, more than n={n!r}; "
+            "give n as the number of all questions, ties included."
+        )
+    return n, wins, losses
+
+
+def both(rule: ArrayLike, against: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the scores of both arms, one float a question each, at least one."""
+    left, right = scores("rule", rule), scores("against", against)
+    if left.size != right.size:
+        raise ArgumentError(
+            f"rule has {left.size} values and against has {right.size}; both need one value for each of the same "
+            "questions, in the same order. Leave a question out of both or of neither."
+        )
+    if left.size == 0:
+        raise ArgumentError("rule and against are empty; a paired statistic needs at least one question.")
+    return left, right
+
+
+def differences(rule: ArrayLike, against: ArrayLike) -> Floats:
+    """Return the paired differences, shape (n,), n at least 1."""
+    left, right = both(rule, against)
+    return left - right
+
+
+def scores(name: str, values: ArrayLike) -> Floats:
+    """Return one float a question, shape (n,)."""
+    try:
+        array: NDArray[Any] = np.asarray(values)
+    except ValueError as error:
+        raise ArgumentError(f"{name} must be one number a question, shape (n,), but is ragged.") from error
+    if array.ndim != 1:
+        raise ArgumentError(f"{name} must be one number a question, shape (n,), but has shape {array.shape}.")
+    if array.dtype.kind not in "biuf":
+        array = _as_numbers(name, values)
+    found = array.astype(np.float64)
+    wrong = np.flatnonzero(~(np.abs(found) <= LARGEST))  # so that NaN counts as wrong
+    if wrong.size:
+        raise _not_a_score(name, int(wrong[0]), float(found[wrong[0]]))
+    return found
+
+
+def _as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
+    # Element by element, because NumPy would read None as NaN and the text '1' as a number.
+    objects = np.asarray(values, dtype=object)
+    for position, value in enumerate(objects):
+        if not is_score(value):
+            raise _not_a_score(name, position, value)
+    return objects
+
+
+def is_score(value: object) -> bool:
+    """Whether a value is a finite number, booleans among them."""
+    if not isinstance(value, Real | np.bool_):
+        return False
+    try:
+        return abs(float(value)) <= LARGEST
+    except OverflowError:  # an integer or a fraction that no float can hold
+        return False
+
+
+def _not_a_score(name: str, position: int, value: object) -> ArgumentError:
+    return ArgumentError(
+        f"{name}[{position}]={value!r} is not a finite number; decide what an unscored question counts as, "
+        "or leave it out of both rules."
+    )

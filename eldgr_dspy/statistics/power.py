@@ -1,0 +1,201 @@
+"""What an evaluation can see: the exact power of the exact McNemar test, before spending and after.
+
+A comparison of right and wrong has two unknowns: the gain, wins minus losses as a share of the questions, and how many
+questions are discordant at all. How many are discordant is binomial, and how they split is binomial again; both are
+summed over, and nothing is approximated. All shares are of the questions, from 0 to 1.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betainc, ndtri
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.statistics.inputs import Counts, Floats, inside, whole
+
+ALPHA = 0.05
+POWER = 0.8
+
+_MOST = 10**7  # questions; the sums grow with their root
+_ROUNDING = 1e-12  # by which the probability of a tail may exceed alpha and still equal it
+_DEVIATIONS = 10  # on either side of the mean, and the few below; what lies beyond is less than the last bit of a sum
+_FEW = 50
+_FINE = 1e-10  # to which a gain is found: a thousandth of a question in ten million
+
+
+class Split(NamedTuple):
+    """Discordant questions, those won and those lost."""
+
+    wins: int
+    losses: int
+
+
+def least_significant(discordant: int, *, alpha: float = ALPHA) -> Split | None:
+    """Return the narrowest lead among so many discordant questions whose exact p is at most alpha.
+
+    Args:
+        discordant: how many questions one rule alone has right, 0 or more.
+        alpha: strictly between 0 and 1.
+
+    Returns:
+        None where even all wins would not do, as with five questions at .05.
+
+    Raises:
+        ArgumentError: a count that is negative, no integer or above ten million; alpha out of range.
+    """
+    alpha = _alpha(alpha)
+    discordant = _questions("discordant", discordant, 0)
+    losses = int(_most_losses(np.array([discordant]), alpha)[0])
+    return None if losses < 0 else Split(discordant - losses, losses)
+
+
+def mcnemar_power(n: int, gain: float, discordant: float, *, alpha: float = ALPHA) -> float:
+    """Return the probability that the exact test on n questions rejects, with the rule in the lead.
+
+    Args:
+        n: how many questions, from 1 to ten million.
+        gain: wins minus losses, as a share of all questions, from 0 to `discordant`.
+        discordant: the share of questions that exactly one of the rules has right, above 0 and at most 1.
+        alpha: the level of the two-sided test, strictly between 0 and 1.
+
+    Raises:
+        ArgumentError: a value out of its range.
+    """
+    return _power(_questions("n", n, 1), *_rates(gain, discordant), _alpha(alpha))
+
+
+def questions_needed(gain: float, discordant: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
+    """Return how many questions let the exact test see a gain with a given power.
+
+    With one question less the power is below what is wanted. Where most questions are discordant the power rises in
+    teeth, and a few questions less may do, too.
+
+    Args:
+        gain: above 0 and at most `discordant`. discordant: as in `mcnemar_power`.
+        power: the probability wanted, strictly between 0 and 1. alpha: as in `mcnemar_power`.
+
+    Raises:
+        ArgumentError: a value out of its range, or more than ten million questions would be needed.
+    """
+    power, alpha = inside("power", power, "give 0.8 for four chances in five"), _alpha(alpha)
+    gain, discordant = _rates(gain, discordant)
+    if gain == 0.0:
+        raise ArgumentError(f"gain={gain!r} is no gain, which no number of questions can show; give one above 0.")
+    short, enough = 0, 1
+    while _power(enough, gain, discordant, alpha) < power:
+        short, enough = enough, min(2 * enough, _MOST)
+        if short == _MOST:
+            raise ArgumentError(
+                f"gain={gain!r} with discordant={discordant!r} needs more than {_MOST:,} questions; "
+                "give a larger gain or less power."
+            )
+    while enough - short > 1:
+        middle = (short + enough) // 2
+        seen = _power(middle, gain, discordant, alpha) >= power
+        short, enough = (short, middle) if seen else (middle, enough)
+    return enough
+
+
+def detectable_gain(n: int, discordant: float, *, power: float = POWER, alpha: float = ALPHA) -> float | None:
+    """Return the smallest gain that the exact test on n questions sees with a given power.
+
+    For a finished run give the share of questions that were discordant. The gain that was measured does not enter: the
+    power to see that one follows from its p and adds nothing.
+
+    Args:
+        n: how many questions, from 1 to ten million.
+        discordant: their share that is discordant, from 0 to 1.
+        power: the probability wanted. alpha: the level of the test; both strictly between 0 and 1.
+
+    Returns:
+        A share of all questions, above 0 and at most `discordant`; None where not even that could be seen.
+
+    Raises:
+        ArgumentError: a value out of its range.
+    """
+    n, alpha = _questions("n", n, 1), _alpha(alpha)
+    power = inside("power", power, "give 0.8 for four chances in five")
+    if discordant == 0:
+        return None
+    largest = _rates(0.0, discordant)[1]
+
+    def seen(gain: float) -> bool:
+        return _power(n, gain, largest, alpha) >= power
+
+    return _least(seen, largest) if seen(largest) else None
+
+
+def _least(seen: Callable[[float], bool], largest: float) -> float:
+    """The smallest gain that is seen."""
+    blind = 0.0
+    while largest - blind > _FINE:
+        middle = (blind + largest) / 2.0
+        blind, largest = (blind, middle) if seen(middle) else (middle, largest)
+    return largest
+
+
+def _questions(name: str, value: int, least: int) -> int:
+    n = whole(name, value, least)
+    if n > _MOST:
+        raise ArgumentError(f"{name}={value!r} is more than {_MOST:,} questions; give at most so many.")
+    return n
+
+
+def _alpha(alpha: float) -> float:
+    return inside("alpha", alpha, "give 0.05 for a 5% chance of a false alarm")
+
+
+def _rates(gain: float, discordant: float) -> tuple[float, float]:
+    if not 0.0 < discordant <= 1.0:
+        raise ArgumentError(
+            f"discordant={discordant!r} must be above 0 and at most 1; give the share of questions that exactly one "
+            "of the rules has right, 0.06 for six in a hundred."
+        )
+    if not 0.0 <= gain <= discordant:
+        raise ArgumentError(
+            f"gain={gain!r} must lie from 0 to discordant={discordant!r}: wins minus losses are no more than wins and "
+            "losses together."
+        )
+    return float(gain), float(discordant)
+
+
+def _power(n: int, gain: float, discordant: float, alpha: float) -> float:
+    counts, weights = _binomial(n, discordant)
+    losses = _most_losses(counts, alpha)
+    possible = losses >= 0
+    counts, weights, losses = counts[possible], weights[possible], losses[possible]
+    share = (1.0 + gain / discordant) / 2.0  # of wins among the discordant
+    return float((weights * betainc(counts - losses, losses + 1.0, share)).sum())
+
+
+def _binomial(n: int, share: float) -> tuple[Counts, Floats]:
+    """The counts out of n that are not next to impossible, with their probabilities."""
+    mean, reach = n * share, _DEVIATIONS * (n * share * (1.0 - share)) ** 0.5 + _FEW
+    counts = np.arange(max(0, int(mean - reach)), min(n, int(mean + reach) + 1) + 1)
+    if share == 1.0:
+        return np.array([n]), np.ones(1)
+    # Each probability by the one before, in logarithms and then made to sum to 1: factorials would lose digits.
+    steps = np.log((n - counts[:-1]) / (counts[1:])) + np.log(share / (1.0 - share))
+    logs = np.concatenate([[0.0], np.cumsum(steps)])
+    weights = np.exp(logs - logs.max())
+    return counts, weights / weights.sum()
+
+
+def _most_losses(discordant: Counts, alpha: float) -> Counts:
+    """How many losses each number of discordant questions may have for its exact p to be at most alpha; -1 for none."""
+
+    def rejects(losses: Counts) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        valid = (losses >= 0) & (2 * losses < discordant)
+        safe = np.where(valid, losses, 0)
+        tail = betainc(np.maximum(discordant - safe, 1), safe + 1.0, 0.5)
+        return np.asarray(valid & (2.0 * tail <= alpha * (1.0 + _ROUNDING)))
+
+    # From the normal approximation, which is off by one or two, to the exact count.
+    losses = np.floor((discordant + float(ndtri(alpha / 2.0)) * np.sqrt(discordant)) / 2.0).astype(np.int64)
+    losses = np.maximum(losses, -1)
+    while (down := (losses >= 0) & ~rejects(losses)).any():
+        losses[down] -= 1
+    while (up := rejects(losses + 1)).any():
+        losses[up] += 1
+    return losses

@@ -1,0 +1,117 @@
+"""Resamples of questions, drawn by how often each distinct difference occurs in them, and the percentile interval."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from eldgr_dspy.statistics.inputs import Counts, Floats, inside, whole
+
+RESAMPLES = 20_000
+LEVEL = 0.95
+SEED = 2029
+
+# Counts held at a time while resampling: 2**20 of eight bytes each, whatever the number of questions.
+_CELLS = 2**20
+# More distinct differences than this are drawn in as many groups of neighbours.
+_GROUPS = 500
+
+
+class Interval(NamedTuple):
+    """The two ends of an interval, `low <= high`, in the units of what it is an interval of."""
+
+    low: float
+    high: float
+
+
+class Options(NamedTuple):
+    """The checked settings of a bootstrap."""
+
+    resamples: int
+    level: float
+    seed: int
+
+    @classmethod
+    def checked(cls, resamples: int, level: float, seed: int) -> "Options":
+        """Return the settings, or say which of them cannot be."""
+        level = inside("level", level, "give 0.95 for a 95% interval")
+        return cls(whole("resamples", resamples, 1), level, whole("seed", seed, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The differences of a sample of questions: the distinct ones, rising, and how often each occurs."""
+
+    values: Floats
+    counts: Counts
+
+    @classmethod
+    def of(cls, differences: Floats) -> "Sample":
+        """Count the distinct differences, shape (n,)."""
+        values, counts = np.unique(differences, return_counts=True)
+        return cls(values, counts.astype(np.int64))
+
+    @property
+    def n(self) -> int:
+        """How many questions there are."""
+        return int(self.counts.sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean difference. A single distinct one is its own mean: times n and by n could miss it by a rounding."""
+        return float(self.values[0]) if self.values.size == 1 else math.fsum(self.values * self.counts) / self.n
+
+
+def quantiles(means: Floats, probabilities: tuple[float, float]) -> Interval:
+    """Return two quantiles of resampled means, each a mean that was drawn.
+
+    Interpolating would give ends that no set of n questions can have.
+    """
+    low, high = np.quantile(means, probabilities, method="nearest")
+    return Interval(float(low), float(high))
+
+
+def percentile(sample: Sample, means: Floats, level: float) -> Interval:
+    """Return the percentile interval of a sample's mean from the means of its resamples."""
+    if sample.values.size == 1:
+        return Interval(sample.mean, sample.mean)
+    tail = (1.0 - level) / 2.0
+    return quantiles(means, (tail, 1.0 - tail))
+
+
+def resampled_means(sample: Sample, options: Options) -> Floats:
+    """Return one mean a resample, shape (resamples,), in bounded memory.
+
+    The counts of the distinct differences in a resample are multinomial, so that drawing them is the same distribution
+    as drawing n questions. Of more than 500 distinct differences, those of groups of neighbours are drawn, and what n
+    questions add within their groups is normal: it has the right mean and variance, and next to nothing of the spread.
+    """
+    if sample.values.size == 1:
+        return np.full(options.resamples, sample.mean)
+    generator = np.random.Generator(np.random.PCG64(options.seed))
+    centres, spreads, counts = _groups(sample)
+    n, rows = sample.n, max(1, _CELLS // centres.size)
+    means = np.empty(options.resamples)
+    for start in range(0, options.resamples, rows):
+        chunk = means[start : start + rows]
+        drawn = generator.multinomial(n, counts / n, size=chunk.size)
+        # A plain sum, not a BLAS product: its order, and so its last bit, does not depend on the number of threads.
+        chunk[:] = (drawn * centres).sum(axis=1) / n
+        if spreads.any():
+            chunk += np.sqrt((drawn * spreads).sum(axis=1)) / n * generator.standard_normal(chunk.size)
+    return means
+
+
+def _groups(sample: Sample) -> tuple[Floats, Floats, Counts]:
+    """The mean, the variance and the number of questions of each group of neighbours, one value each where few."""
+    values, counts = sample.values, sample.counts
+    if values.size <= _GROUPS:
+        return values, np.zeros(values.size), counts
+    ranks = np.cumsum(counts) - counts
+    starts = np.unique(np.searchsorted(ranks, np.arange(_GROUPS) * (sample.n / _GROUPS)))
+    starts = starts[starts < values.size]
+    sizes = np.add.reduceat(counts, starts)
+    centres = np.add.reduceat(values * counts, starts) / sizes
+    centred = values - np.repeat(centres, np.diff(np.append(starts, values.size)))
+    return centres, np.add.reduceat(centred**2 * counts, starts) / sizes, sizes

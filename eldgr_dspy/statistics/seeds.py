@@ -1,0 +1,109 @@
+"""Runs of several seeds on the same questions: how much of the spread is the seeds', how much the questions'."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import stdtrit
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.statistics.inputs import Floats, inside
+from eldgr_dspy.statistics.inputs import scores as scores_of
+from eldgr_dspy.statistics.resampling import LEVEL, Interval
+
+
+@dataclass(frozen=True, slots=True)
+class SeedVariance:
+    """The spread of a table of scores, seeds by questions, taken apart.
+
+    Attributes:
+        n_seeds: how many seeds. n_questions: how many questions.
+        mean: the mean of all scores.
+        seeds: the variance between seeds, in squared units. questions: between questions. rest: what is left, the
+            noise of one score. The first two are unbiased and may be negative: none was seen then.
+        standard_error: of the mean, for another draw of both seeds and questions.
+        interval: the mean's t interval with that error, by Satterthwaite's degrees of freedom.
+    """
+
+    n_seeds: int
+    n_questions: int
+    mean: float
+    seeds: float
+    questions: float
+    rest: float
+    standard_error: float
+    interval: Interval
+
+
+def seed_variance(scores: ArrayLike, *, level: float = LEVEL) -> SeedVariance:
+    """Split the variance of scores into seeds, questions and the rest: two-way analysis of variance, random effects.
+
+    For a contrast give the differences of the two rules, each a table. With few seeds the interval is wide: that is
+    what few seeds know. Source: the moment estimators of Searle, Casella and McCulloch (1992), one score a cell.
+
+    Args:
+        scores: one finite number for each seed and question, shape (seeds, questions), at least (2, 2).
+        level: coverage of the interval, strictly between 0 and 1.
+
+    Raises:
+        ArgumentError: another shape, fewer than two seeds or questions, or a value that is no finite number.
+    """
+    level = inside("level", level, "give 0.95 for a 95% interval")
+    table = _table(scores)
+    n_seeds, n_questions = table.shape
+    mean = float(table.mean())
+    by_seed, by_question = table.mean(axis=1) - mean, table.mean(axis=0) - mean
+    rest = table - mean - by_seed[:, None] - by_question[None, :]
+    degrees = (n_seeds - 1, n_questions - 1, (n_seeds - 1) * (n_questions - 1))
+    sums = (n_questions * (by_seed**2).sum(), n_seeds * (by_question**2).sum(), (rest**2).sum())
+    squares = [float(total) / freedom for total, freedom in zip(sums, degrees, strict=True)]
+    error, freedom = _error(squares, degrees, table.size)
+    half = error * float(stdtrit(freedom, (1.0 + level) / 2.0))
+    return SeedVariance(
+        n_seeds=n_seeds,
+        n_questions=n_questions,
+        mean=mean,
+        seeds=(squares[0] - squares[2]) / n_questions,
+        questions=(squares[1] - squares[2]) / n_seeds,
+        rest=squares[2],
+        standard_error=error,
+        interval=Interval(mean - half, mean + half),
+    )
+
+
+def _error(squares: list[float], degrees: tuple[int, int, int], size: int) -> tuple[float, float]:
+    """The standard error of the mean and its degrees of freedom; a component below 0 counts as none."""
+    terms = list(_terms(squares, degrees))
+    total = sum(square for square, _ in terms)
+    if total == 0.0:
+        return 0.0, 1.0
+    return (total / size) ** 0.5, total**2 / sum(square**2 / freedom for square, freedom in terms)
+
+
+def _terms(squares: list[float], degrees: tuple[int, int, int]) -> Iterator[tuple[float, int]]:
+    seeds, questions = squares[0] > squares[2], squares[1] > squares[2]
+    if seeds:
+        yield squares[0], degrees[0]
+    if questions:
+        yield squares[1], degrees[1]
+    if seeds == questions:
+        yield (-squares[2] if seeds else squares[2]), degrees[2]
+
+
+def _table(rows: ArrayLike) -> Floats:
+    if not isinstance(rows, Sequence | np.ndarray):
+        raise ArgumentError(f"scores={rows!r} must be one row a seed, shape (seeds, questions).")
+    table = [scores_of(f"scores[{seed}]", row) for seed, row in enumerate(rows)]
+    sizes = {row.size for row in table}
+    if len(sizes) > 1:
+        raise ArgumentError(
+            f"scores has rows of {min(sizes)} to {max(sizes)} questions; give every seed the same questions, in the "
+            "same order."
+        )
+    if len(table) < 2 or min(sizes) < 2:
+        raise ArgumentError(
+            f"scores has shape {(len(table), *sizes)}; give (seeds, questions), at least two of each: one seed says "
+            "nothing of others."
+        )
+    return np.stack(table)

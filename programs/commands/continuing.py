@@ -1,0 +1,99 @@
+"""The `eldgr evaluate` that goes on with a run and asks what a rule lacks, word for word."""
+
+import shlex
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, fields
+from typing import TYPE_CHECKING, Any
+
+from eldgr_dspy.errors import EldgrError
+from eldgr_dspy.questions import Settings
+from eldgr_dspy.words import ROLES, Role
+
+if TYPE_CHECKING:
+    from eldgr_dspy.finished import RunRead
+    from eldgr_dspy.programs.judges.styles import JudgeStyle
+    from eldgr_dspy.programs.run.deciding import Redecided
+
+_STYLES: "Mapping[str, JudgeStyle]" = {"PairwiseJudge": "pairwise", "PointwiseJudge": "pointwise"}
+"""The styles by the class of judge that has them; any other is listwise."""
+
+
+def command_that_asks(run: "RunRead", found: "Redecided", roles: Collection[Role]) -> str | None:
+    """Return the command that goes on with a run and asks roles where its rules lack them.
+
+    The models of the roles that were asked are read from the journal. It is tried whether the command makes these
+    roles again as they were; a run that a program began, or another version, has none: None then. Nor has one under a
+    lock, which admits no further rule.
+    """
+    if "lock" in run.stated("settings"):
+        return None
+    heads = run.stated("role")
+    stated: dict[Role, Mapping[str, Any]] = {role: heads[role]["details"] for role in ROLES if role in heads}
+    try:
+        settings, options = run.settings, _Options(stated)
+        _require_same_roles(run, settings, options)
+    except (EldgrError, LookupError, TypeError, ValueError, AttributeError):
+        return None
+    words = ["eldgr", "evaluate", *(str(pool.path) for pool in found.pools), "--out", str(run.path)]
+    words += ["--rules", ",".join(found.rules), *options.words(roles), *_of_rule(settings)]
+    words += ["--limit", str(found.limit)] if found.limit else []
+    return shlex.join(words)
+
+
+class _Options:
+    """The options of `eldgr evaluate` that make the roles that a journal states."""
+
+    def __init__(self, stated: Mapping[Role, Mapping[str, Any]]) -> None:
+        lms: dict[Role, Any] = {role: details["lm"] for role, details in stated.items()}
+        self.models: dict[Role, str | None] = {role: lm and lm["model"] for role, lm in lms.items()}
+        self.api_base, self.num_ctx = self._server(lm["settings"] for lm in lms.values() if lm)
+        judge = stated.get("judge", {})
+        self.style: JudgeStyle = _STYLES.get(str(judge.get("module")).rpartition(".")[2], "listwise")
+        parts = judge.get("attributes", {}).values()
+        self.orders: int = next((part["orders"] for part in parts if "orders" in part), 1)
+
+    @staticmethod
+    def _server(settings: Iterator[Mapping[str, Any]]) -> tuple[str | None, int | None]:
+        """The address and the context that were asked for; where they are the model's own, none."""
+        from eldgr_dspy.programs.engines.wire import DEFAULTS
+
+        api_base = num_ctx = None
+        for one in settings:
+            own = one.get("metadata") or {}
+            host, context = own.get("host", DEFAULTS["host"]), own.get("num_ctx", DEFAULTS["num_ctx"])
+            api_base = api_base or one.get("api_base") or (host if host != DEFAULTS["host"] else None)
+            num_ctx = num_ctx or (context if context != DEFAULTS["num_ctx"] else None)
+        return api_base, num_ctx
+
+    def words(self, roles: Collection[Role]) -> Iterator[str]:
+        """Yield the options. A role that was never asked is given the model of the others where they have one."""
+        others = {model for model in self.models.values() if model}
+        new = (others.pop() if len(others) == 1 else "MODEL") if others else None
+        for role in ROLES:
+            model = self.models.get(role, new if role in roles else None)
+            yield from (f"--{role}", model) if model else ()
+        yield from ("--api-base", self.api_base) if self.api_base else ()
+        yield from ("--num-ctx", str(self.num_ctx)) if self.num_ctx else ()
+        yield from ("--judge-style", self.style) if self.style != "listwise" else ()
+        yield from ("--orders", str(self.orders)) if self.orders != 1 else ()
+
+
+def _require_same_roles(run: "RunRead", settings: Settings, options: _Options) -> None:
+    """Raise where the options do not make the roles that the run states."""
+    from eldgr_dspy.programs.commands.evaluate import lms_of, selector_of
+    from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
+    from eldgr_dspy.programs.run.rundir import require_same
+
+    models: dict[Role, str | None] = {role: options.models.get(role) for role in ROLES}
+    lms = lms_of(models, options.api_base, options.num_ctx)
+    selector = selector_of(lms, asdict(settings), (options.style, options.orders))
+    with metered_settings():
+        now = [("role", role, role_call(getattr(selector, role))[1]) for role in ROLES if role in options.models]
+    require_same(run.path, run.heads, now)
+
+
+def _of_rule(settings: Settings) -> Iterator[str]:
+    for one in fields(Settings):
+        value = getattr(settings, one.name)
+        if value != one.default:
+            yield from (f"--{one.name}", value)

@@ -1,0 +1,161 @@
+"""`eldgr inspect`: what the seven channels say of reasoning, step by step."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+import click
+
+from eldgr_dspy.errors import RunStoppedError
+from eldgr_dspy.programs.commands.evaluate import Session
+from eldgr_dspy.words import Reading
+
+if TYPE_CHECKING:
+    from eldgr_dspy.channels.protocols import Scorer
+    from eldgr_dspy.channels.table import StepTable
+    from eldgr_dspy.programs.scoring.texts import Text
+
+_POOLS = (".jsonl", ".gz", ".parquet")
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("source", metavar="POOL|FILE", type=click.Path(path_type=Path))
+@click.option("--nli", metavar="MODEL", help="NLI model: a name on the Hugging Face Hub, a folder, or an .onnx file.")
+@click.option("--lm", metavar="MODEL", help="LM that states the scores itself, such as ollama/qwen3:8b.")
+@click.option("--question", metavar="TEXT", help="What the text in FILE answers.")
+@click.option(
+    "--evidence",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Passages for the text in FILE: paragraphs, or (.jsonl) objects with text and title.",
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Questions to take from the pool.  [default: all]")
+@click.option("--k", type=click.IntRange(min=1), default=5, help="Documents that a step is held against, at most.")
+@click.option("--reading", type=click.Choice(get_args(Reading)), default="label", help="How f_NLI is read.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    envvar="ELDGR_INSPECT_JSON",
+    allow_from_autoenv=False,
+    help="Print a JSON object a text, each on a line, instead of tables.",
+)
+@click.pass_context
+def inspect(
+    context: click.Context,
+    /,
+    source: Path,
+    nli: str | None,
+    lm: str | None,
+    question: str | None,
+    evidence: Path | None,
+    limit: int | None,
+    k: int,
+    reading: Reading,
+    as_json: bool,
+) -> None:
+    """Score reasoning on the seven channels, step by step.
+
+    POOL (.jsonl, .jsonl.gz, .parquet): the text of each candidate, held against the evidence of its question. FILE, of
+    any other name: one text.
+
+    --nli measures, --lm asks for an opinion; with both each has its table. A score certifies nothing and decides
+    nothing.
+
+    Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 a model could not be asked, 130 ctrl-C, 143 SIGTERM.
+    """
+    if nli is None and lm is None:
+        raise click.UsageError("Nobody is there to score: give --nli MODEL, --lm MODEL or both.")
+    is_pool = source.name.endswith(_POOLS)
+    if is_pool and not (question is None and evidence is None):
+        raise click.UsageError("--question and --evidence are for a text in a file; a pool has its own.")
+    from eldgr_dspy.programs.scoring.texts import text_of_file, texts_of_pool
+
+    context.ensure_object(Session).unbegun = ""
+    texts = texts_of_pool(source, limit) if is_pool else [[text_of_file(source, question or "", evidence)]]
+    scorers: dict[str, Scorer] = {}
+    if nli is not None:
+        scorers[f"nli {nli}"] = _nli_scorer(nli, k, reading)
+    if lm is not None:
+        scorers[f"lm {lm}"] = _lm_scorer(lm)
+    print_scores(source, texts, scorers, as_json=as_json)
+
+
+def _nli_scorer(model: str, k: int, reading: Reading) -> "Scorer":
+    from eldgr_dspy.programs.scoring.nli import load_nli
+    from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+
+    return NLIScorer(load_nli(model), k=k, reading=reading)
+
+
+def _lm_scorer(model: str) -> "Scorer":
+    from eldgr_dspy.programs.models import lm_named
+    from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
+
+    scorer = ChannelScorer()
+    scorer.set_lm(lm_named(model, temperature=0.0, cache=False))
+    return scorer
+
+
+def print_scores(
+    source: Path, questions: Iterable[Sequence["Text"]], scorers: Mapping[str, "Scorer"], *, as_json: bool
+) -> None:
+    """Print the scores of all texts, question by question as they come.
+
+    Args:
+        source: Where the texts stand.
+        questions: The texts of each question.
+        scorers: Who scores, by kind and model such as `nli MODEL`.
+        as_json: Whether a line of JSON is printed a text, or tables.
+
+    Raises:
+        click.ClickException: It could not be printed. A reader that closes the pipe is no fault.
+        RunStoppedError: A model could not be asked.
+    """
+    from eldgr_dspy.programs.commands.console import write_out
+
+    for texts in questions:
+        tables = {name: _scored(scorer, texts, name) for name, scorer in scorers.items()}
+        try:
+            for printed in _lines(source, texts, tables) if as_json else _drawn(source, texts, tables):
+                write_out(printed)
+        except BrokenPipeError:
+            return
+        except OSError as error:
+            raise click.ClickException(f"The scores could not be printed: {error}.") from error
+
+
+def _scored(scorer: "Scorer", texts: Sequence["Text"], name: str) -> "Sequence[StepTable]":
+    from eldgr_dspy.programs.consulting import FAILURES
+
+    try:
+        return scorer.score([one.reasoning for one in texts])
+    except FAILURES as error:
+        reason = str(error).partition("\n")[0]
+        raise RunStoppedError(f"{name} could not be asked: {reason:.300}") from error
+
+
+def _lines(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence[StepTable]]") -> Iterator[str]:
+    for at, one in enumerate(texts):
+        said = {
+            "source": str(source),
+            "id": one.id,
+            "candidate": one.candidate,
+            "question": one.reasoning.question,
+            "answer": one.reasoning.answer,
+            "scores": {name.partition(" ")[0]: found[at].to_json() for name, found in tables.items()},
+        }
+        yield f"{json.dumps(said)}\n"
+
+
+def _drawn(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence[StepTable]]") -> Iterator[str]:
+    from eldgr_dspy.programs.commands.step_tables import drawn_table, one_line
+
+    for at, one in enumerate(texts):
+        if not one.candidate:
+            yield f"{one_line(': '.join(filter(None, (one.id or source.name, one.reasoning.question))))}\n\n"
+        answer = one_line(one.reasoning.answer, 60) or "no answer"
+        titles = () if one.candidate is None else (f"candidate {one.candidate}", answer)
+        for name, found in tables.items():
+            yield drawn_table(", ".join((*titles, one_line(name))), found[at], one.reasoning.passages or ())

@@ -1,0 +1,59 @@
+"""Pools from DSPy: what a program completed several times, beside the example that it completed."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.pools.entries import id_of_question
+from eldgr_dspy.rows import Row, validate
+from eldgr_dspy.words import Task
+
+
+def pool_from_completions(
+    completed: Iterable[tuple[dspy.Example, dspy.Prediction]], task: Task, *, answer_field: str = "answer"
+) -> Iterator[Row]:
+    """Yield a row for each example and the prediction made for it, for `eldgr_dspy.pools.write_pool`.
+
+    Args:
+        completed: Pairs. The example has `question`; perhaps `id`, else one is made from the question; perhaps `gold`,
+            a list of accepted answers, else `answer`, the accepted one; perhaps `evidence` of any kind that a
+            `Selector` takes. The completions of the prediction are the candidates, in their order; a prediction with
+            one has one.
+        task: The task of all questions.
+        answer_field: The field of the completions that answers.
+
+    Raises:
+        ArgumentError: A pair is none, or what is in it is not what a `Selector` takes.
+        PoolError: A row does not fit the schema of a pool.
+    """
+    for number, (example, prediction) in enumerate(completed, start=1):
+        where = f"question {number}"
+        if not isinstance(prediction, dspy.Prediction):
+            raise ArgumentError(f"{where}: {prediction!r:.80} is no prediction; give pairs of example and prediction.")
+        question: Any = example.get("question")
+        try:
+            asked = to_question(question, prediction, example.get("evidence"), task, answer_field)
+        except ArgumentError as error:
+            raise ArgumentError(f"{where}: {error}") from error
+        name = example.get("id")
+        yield validate(
+            {
+                "id": id_of_question(asked.text) if name is None else str(name),
+                "question": asked.text,
+                "task": task,
+                "candidates": [
+                    {"text": text, "answer": answer} for text, answer in zip(asked.texts, asked.answers, strict=True)
+                ],
+                "evidence": [{"title": passage.title, "text": passage.text} for passage in asked.passages],
+                "gold": _gold(example),
+            },
+            where,
+        )
+
+
+def _gold(example: dspy.Example) -> list[str]:
+    gold = example.get("gold", example.get("answer"))
+    return [] if gold is None else [gold] if isinstance(gold, str) else list(gold)

@@ -1,0 +1,145 @@
+"""Logs of two public harnesses: the samples of lm-evaluation-harness, a line each, and the JSON log of inspect.
+
+Read is what the model wrote. What a harness's own filter or scorer made of it is not: answers are found in the same way
+whichever harness sampled them.
+"""
+
+import ast
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eldgr_dspy.errors import PoolError
+from eldgr_dspy.files import read_lines, read_object
+from eldgr_dspy.programs.pools.entries import (
+    Entry,
+    Sample,
+    final_answers,
+    id_at,
+    object_at,
+    question_at,
+    text_at,
+)
+
+_NAMED = "The name of a file of JSON lines ends in .jsonl."
+
+
+def harness_entry(row: Mapping[str, Any], where: str) -> Entry:
+    """Return an entry of `samples_TASK_DATE.jsonl`, which lm-evaluation-harness writes with `--log_samples`.
+
+    Read are `doc_id`, the `question` of `doc`, `target`, and `resps`: a list for the one request, with a text for each
+    repetition. The harness writes a question once a filter, each time with the same `resps`.
+
+    Raises:
+        PoolError: the row is none, or its task compares likelihoods and generates no text.
+    """
+    doc = row.get("doc")
+    gold = final_answers(_unquoted(row.get("target")), "target", where)
+    return Entry(
+        where,
+        id_at(row, "doc_id", where),
+        question_at(doc, where) if isinstance(doc, Mapping) else None,
+        tuple(_responses(row.get("resps"), where)),
+        gold,
+        may_repeat=True,
+    )
+
+
+def _responses(resps: Any, where: str) -> Iterator[Sample]:
+    """The texts of the one request of a task that generates."""
+    request = resps[0] if isinstance(resps, list) and len(resps) == 1 else None
+    if not isinstance(request, list) or not request or not all(isinstance(one, str) for one in request):
+        raise PoolError(
+            f"{where}: resps is {resps!r:.80}; expected [[text, ...]], as tasks have it that generate text. "
+            "Tasks that compare likelihoods sample nothing."
+        )
+    for index, one in enumerate(request):
+        yield Sample(text_at(one, f"resps[0][{index}]", where))
+
+
+def _unquoted(target: Any) -> Any:
+    """The texts of a target that is a list: the harness writes `str(target)`, which is then Python's list of texts."""
+    if not (isinstance(target, str) and target.startswith("[") and target.endswith("]")):
+        return target
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of escapes that only a text which is no such list can have
+            found = ast.literal_eval(target)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return target
+    return found if found and all(isinstance(one, str) for one in found) else target
+
+
+def read_inspect_log(path: Path) -> Iterator[Entry]:
+    """Yield the questions of a log of inspect in JSON, with a sample for each epoch and choice, epochs in order.
+
+    Read are of each of `samples`: `id`, `epoch`, `input` (the last message of the user, if it is a list), `target` and
+    `output`, the text parts of its `choices` or else its `completion`. The log is read into memory whole.
+
+    Raises:
+        PoolError: it is no such log, or holds no samples.
+    """
+    if path.name.endswith(".eval"):
+        raise PoolError(f"{path}: is a log in inspect's binary format; write it as JSON: inspect log dump {path.name}")
+    try:
+        log = read_object(b"\n".join(line for _, line in read_lines(path)), str(path))
+    except PoolError as error:
+        raise PoolError(f"{error} {_NAMED}") from error
+    samples = log.get("samples") if isinstance(log, Mapping) else None
+    if not isinstance(samples, list) or not samples:
+        raise PoolError(
+            f"{path}: no log of inspect, or one without samples; expected an object with a list `samples`. {_NAMED}"
+        )
+    for numbered in _by_question(samples, path).values():
+        yield _inspected([numbered[epoch] for epoch in sorted(numbered)])
+
+
+def _by_question(samples: Sequence[Any], path: Path) -> dict[str, dict[int, tuple[str, Mapping[str, Any]]]]:
+    """The samples of each question by epoch, each with its place."""
+    found: dict[str, dict[int, tuple[str, Mapping[str, Any]]]] = {}
+    for index, one in enumerate(samples):
+        where = f"{path}, samples[{index}]"
+        sample = object_at(one, where)
+        name, epoch = id_at(sample, "id", where), sample.get("epoch", 1)
+        if name is None or type(epoch) is not int:
+            raise PoolError(f"{where}: id or epoch is missing or none; expected a log of inspect.")
+        other = found.setdefault(name, {}).setdefault(epoch, (where, sample))
+        if other[1] is not sample:
+            raise PoolError(f"{where}: id {name!r} and epoch {epoch} stand in {other[0]} too; keep one of them.")
+    return found
+
+
+def _inspected(epochs: Sequence[tuple[str, Mapping[str, Any]]]) -> Entry:
+    where, first = epochs[0]
+    question = _asked(first.get("input"), where)
+    gold = final_answers(first.get("target"), "target", where)
+    samples = tuple(sample for place, one in epochs for sample in _outputs(one.get("output"), place))
+    return Entry(where, id_at(first, "id", where), question, samples, gold)
+
+
+def _asked(given: Any, where: str) -> str:
+    if isinstance(given, list):
+        users = [one for one in given if isinstance(one, Mapping) and one.get("role") == "user"]
+        given = _content(users[-1].get("content"), "input", where) if users else None
+    return text_at(given, "input", where)
+
+
+def _outputs(output: Any, where: str) -> Iterator[Sample]:
+    """A sample for each choice; one without text where the model was never heard."""
+    found = object_at(output or {}, f"{where}, output")
+    choices = found.get("choices")
+    if not isinstance(choices, list) or not choices:
+        yield Sample(text_at(found.get("completion") or "", "output.completion", where))
+        return
+    for index, choice in enumerate(choices):
+        field = f"output.choices[{index}].message"
+        message = object_at(object_at(choice, where).get("message"), f"{where}, {field}")
+        yield Sample(_content(message.get("content"), f"{field}.content", where))
+
+
+def _content(content: Any, field: str, where: str) -> str:
+    """The text of a message: itself, or its parts of text, so that neither reasoning nor images are among it."""
+    if not isinstance(content, list):
+        return text_at(content or "", field, where)
+    parts = [one for one in content if isinstance(one, Mapping) and one.get("type") == "text"]
+    return text_at("\n".join(text_at(one.get("text"), field, where) for one in parts), field, where)

@@ -1,0 +1,146 @@
+"""The entries of several files, set side by side on disk, so that files in any order are joined in little memory."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any, Literal, NamedTuple
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.errors import PoolError
+from eldgr_dspy.programs.pools.entries import Entry, Sample
+from eldgr_dspy.splitting import folded_question
+
+By = Literal["id", "question"]
+
+QUESTIONS = 0
+"""The number under which a file of questions stands; sources stand under 1 and so on."""
+
+_COLUMNS: dict[By, str] = {"id": "id", "question": "folded"}
+_TABLE = """
+    CREATE TABLE entries (place INTEGER PRIMARY KEY, source INTEGER, id TEXT, folded TEXT, content TEXT);
+    CREATE INDEX by_id ON entries (id, source);
+    CREATE INDEX by_question ON entries (folded, source);
+"""
+
+
+class Unaligned(NamedTuple):
+    """Entries that lack a counterpart: how many there are, and the first of them."""
+
+    n: int
+    first: list[Entry]
+
+
+class Shelf(AbstractContextManager["Shelf"]):
+    """Entries by source, in the order in which they came, found by id or by the folded text of the question.
+
+    A nameless database of SQLite, which is on disk as far as it is large and is gone when it is closed.
+    """
+
+    def __init__(self) -> None:
+        self._entries = sqlite3.connect("", isolation_level=None)
+        self._entries.executescript(f"PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF; {_TABLE}")
+
+    def __exit__(self, *_: object) -> None:
+        self._entries.close()
+
+    def put(self, source: int, entry: Entry) -> None:
+        """Add an entry behind those that are there; one that may repeat and does is not added."""
+        if entry.may_repeat and self._has(source, entry):
+            return
+        folded = None if entry.question is None else folded_question(entry.question)
+        self._ask(
+            "INSERT INTO entries (source, id, folded, content) VALUES (?, ?, ?, ?)",
+            (source, entry.id, folded, _packed(entry)),
+        )
+
+    def entries(self, source: int) -> Iterator[Entry]:
+        """Yield the entries of a source, in order."""
+        for (content,) in self._ask("SELECT content FROM entries WHERE source = ? ORDER BY place", (source,)):
+            yield _unpacked(content)
+
+    def find(self, source: int, by: By, entry: Entry) -> Entry | None:
+        """Return the entry of a source on the same question."""
+        key = entry.id if by == "id" else folded_question(entry.question or "")
+        found = self._ask(
+            f"SELECT content FROM entries WHERE source = ? AND {_COLUMNS[by]} = ?", (source, key)
+        ).fetchone()
+        return _unpacked(found[0]) if found else None
+
+    def lacks(self, by: By) -> Entry | None:
+        """Return the first entry of all that cannot be found by id, or by question."""
+        found = self._ask(
+            f"SELECT content FROM entries WHERE {_COLUMNS[by]} IS NULL ORDER BY place LIMIT 1", ()
+        ).fetchone()
+        return _unpacked(found[0]) if found else None
+
+    def refuse_twins(self, source: int, by: By) -> None:
+        """Raise `PoolError` for the first question that a source has twice."""
+        column = _COLUMNS[by]
+        found = self._ask(
+            f"SELECT {column}, min(place), max(place) FROM entries WHERE source = ? AND {column} IS NOT NULL "
+            f"GROUP BY {column} HAVING count(*) > 1 ORDER BY min(place) LIMIT 1",
+            (source,),
+        ).fetchone()
+        if found:
+            one, other = (self._at(place) for place in found[1:])
+            said = f"id {one.id!r:.80}" if by == "id" else f"question {one.question!r:.80}"
+            raise PoolError(
+                f"{other.where}: {said} stands in {one.where} too; keep one of them. "
+                "Several samples of a question are a list in one row, or files of their own."
+            )
+
+    def strangers(self, source: int, questions: int, by: By) -> Unaligned:
+        """Return the entries of a source that are on no question of those under the number `questions`."""
+        column = _COLUMNS[by]
+        return self._unaligned(
+            f"FROM entries e WHERE source = ? AND NOT EXISTS "
+            f"(SELECT 1 FROM entries q WHERE q.source = ? AND q.{column} = e.{column})",
+            (source, questions),
+        )
+
+    def unanswered(self, source: int, questions: int, by: By) -> Unaligned:
+        """Return the questions on which a source has no entry although another source has one."""
+        column = _COLUMNS[by]
+        return self._unaligned(
+            f"FROM entries e WHERE source = ? "
+            f"AND EXISTS (SELECT 1 FROM entries o WHERE o.{column} = e.{column} AND o.source <> {QUESTIONS}) "
+            f"AND NOT EXISTS (SELECT 1 FROM entries o WHERE o.source = ? AND o.{column} = e.{column})",
+            (questions, source),
+        )
+
+    def _unaligned(self, condition: str, arguments: tuple[Any, ...]) -> Unaligned:
+        (n,) = self._ask(f"SELECT count(*) {condition}", arguments).fetchone()
+        first = self._ask(f"SELECT content {condition} ORDER BY place LIMIT 3", arguments)
+        return Unaligned(n, [_unpacked(content) for (content,) in first])
+
+    def _has(self, source: int, entry: Entry) -> bool:
+        found = self.find(source, "id", entry)
+        return found is not None and (found.question, found.samples) == (entry.question, entry.samples)
+
+    def _at(self, place: int) -> Entry:
+        return _unpacked(self._ask("SELECT content FROM entries WHERE place = ?", (place,)).fetchone()[0])
+
+    def _ask(self, statement: str, arguments: tuple[Any, ...]) -> sqlite3.Cursor:
+        try:
+            return self._entries.execute(statement, arguments)
+        except sqlite3.OperationalError as error:
+            raise OSError(f"the files could not be set side by side on disk: {error}") from error
+
+
+def _packed(entry: Entry) -> str:
+    evidence = [(passage.title, passage.text) for passage in entry.evidence]
+    return json.dumps((entry.where, entry.id, entry.question, entry.samples, entry.gold, evidence, entry.may_repeat))
+
+
+def _unpacked(content: str) -> Entry:
+    where, name, question, samples, gold, evidence, may_repeat = json.loads(content)
+    return Entry(
+        where,
+        name,
+        question,
+        tuple(Sample(*one) for one in samples),
+        tuple(gold),
+        tuple(Passage(*one) for one in evidence),
+        may_repeat,
+    )

@@ -1,0 +1,130 @@
+"""One question put to one role: bounded, metered, journaled and counted."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Abstention
+from eldgr_dspy.errors import RunStoppedError
+from eldgr_dspy.journal import Consultation, Journal, Key
+from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, knows_async
+from eldgr_dspy.programs.run.deadlines import awithin, thread_within
+from eldgr_dspy.programs.run.failures import FailureBudget, describe_failure
+from eldgr_dspy.programs.run.metering import Meter, metering
+from eldgr_dspy.programs.run.rolecalls import RoleCall
+from eldgr_dspy.programs.run.spending import Spending
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.words import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """Where a run writes down what it asks: a role before its first call, what was said, what failed, what it cost."""
+
+    journal: Journal
+    budget: FailureBudget
+    spending: Spending
+    on_first_call: Callable[[Role], None]
+
+
+class Asking:
+    """A question about to be put to a role: a call, as `eldgr_dspy.programs.run.calling` makes it, or awaited."""
+
+    def __init__(self, key: Key, case: Case, call: RoleCall, books: Books) -> None:
+        self._key, self._case, self.call, self._books = key, case, call, books
+        self._meter = Meter(stopped=lambda: books.budget.stopped is not None, spending=books.spending)
+        self._began = time.monotonic()
+
+    def make(self) -> Said | Exception:
+        """Ask; a failure is returned."""
+        with self._measured():
+            try:
+                self._books.budget.check()  # the run may have been stopped since this was ready
+                self._books.on_first_call(self._key[2])
+                return ask(self.call.module, self._inputs())
+            except (*FAILURES, RunStoppedError) as error:
+                return error
+
+    async def amake(self, seconds: float) -> Said | Exception:
+        """Ask as `make` does, for at most `seconds`, without blocking."""
+        module, inputs = self.call.module, self._inputs()
+        self._books.on_first_call(self._key[2])
+        with self._measured():
+            try:
+                return await (
+                    awithin(seconds, aask(module, inputs))
+                    if knows_async(module)
+                    else thread_within(seconds, lambda: ask(module, inputs))
+                )
+            except (*FAILURES, RunStoppedError) as error:
+                return error
+
+    def keep(self, said: Said | Exception) -> Consultation:
+        """Journal what was said, or that it is late, and count it."""
+        outcome = self.outcome(said)
+        self._books.journal.flush(self.write(outcome, said))
+        self.count(said)
+        return outcome
+
+    def outcome(self, said: Said | Exception) -> Consultation:
+        """What came of it, as it is journaled; after this, nothing more is sent on its account."""
+        seconds, meter = time.monotonic() - self._began, self._meter
+        meter.close()
+        read = _failed(said) if isinstance(said, Exception) else _read(self._key[2], said, self._case)
+        return Consultation(
+            *self._key,
+            **read,
+            fingerprint=self.call.fingerprint,
+            asked=self.call.model,
+            served=meter.served,
+            attempt=self._books.journal.attempts(self._key) + 1,
+            calls=meter.calls,
+            cached=len(meter.cached),
+            prompt_characters=meter.prompt_characters,
+            prompt_tokens=meter.prompt_tokens,
+            completion_tokens=meter.completion_tokens,
+            cost=meter.cost,
+            seconds=round(seconds, 6),
+        )
+
+    def write(self, outcome: Consultation, said: Said | Exception) -> int:
+        """Write what came of a call to the journal; return up to where to flush it, and only then does it count."""
+        if isinstance(said, RunStoppedError):
+            self._books.budget.stop(str(said))
+            if not outcome.calls:
+                raise said
+        # What else a role paid for cannot be known.
+        return self._books.journal.write(outcome, flush=not self.call.embedded)
+
+    def count(self, said: Said | Exception) -> None:
+        """Count a call that is in the journal."""
+        if isinstance(said, Exception):
+            self._books.budget.spend(self._key, said)
+            self._books.budget.check()
+        elif not self.call.embedded:
+            self._books.budget.earn()
+
+    def _inputs(self) -> dict[str, object]:
+        return self._case.question.role_inputs(self._key[2])
+
+    @contextmanager
+    def _measured(self) -> Iterator[None]:
+        self._began = time.monotonic()
+        with metering(self._meter):
+            yield
+
+
+def _failed(error: Exception) -> dict[str, Any]:
+    return {"outcome": "failed", "reason": describe_failure(error)}
+
+
+def _read(role: Role, said: Said, case: Case) -> dict[str, Any]:
+    """What a role said, as an answer or as the abstention that it is."""
+    reply = read_reply(role, said.content, case.question.answers, len(case.question.passages))
+    content = {name: value for name, value in said.content.items() if name != "abstained"} or None
+    if isinstance(reply, Abstention):
+        return {"outcome": "abstained", "reason": reply.reason, "content": content}
+    return {"outcome": "ok", "content": content}

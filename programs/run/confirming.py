@@ -1,0 +1,173 @@
+"""A run under a lock: held to what was frozen, and entered in the lock's ledger before it asks anybody.
+
+A run is known by an id in its journal. So the same run directory may go on with the same lock, wherever it has been
+moved; begun anew with `fresh`, it is another run, and looks once more.
+"""
+
+import secrets
+import warnings
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.pools import Pool
+from eldgr_dspy.programs.run.ledger import Ledger, Look, seen_before
+from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen
+from eldgr_dspy.programs.run.rundir import RunDirectory, require_same
+from eldgr_dspy.programs.selector import Selector
+
+if TYPE_CHECKING:
+    from eldgr_dspy.programs.run.evaluation import Plan
+
+
+class SeenBeforeWarning(UserWarning):
+    """A pool is evaluated under a lock that has been shown it before: what comes is no confirmation."""
+
+
+class Confirmation:
+    """What a run owes to its lock."""
+
+    def __init__(self, lock: Lock, pools: Sequence[Pool], out: Path, *, limit: int | None, once: bool) -> None:
+        self.lock = lock
+        self._pools, self._out, self._limit, self._once = pools, out, limit, once
+        self._ledger = Ledger(lock.ledger, lock.sha256)
+        self._run = secrets.token_hex(8)
+
+    def require_first(self) -> None:
+        """Refuse, if that was asked for, a run that is yet to be opened where one of its pools has been seen.
+
+        Raises:
+            ArgumentError: a pool was seen before. JournalError: the ledger cannot be read.
+        """
+        self._refuse(self._earlier(self._ledger.looks(), None))
+
+    def state(self, directory: RunDirectory, stated: Mapping[str, Any] | None) -> None:
+        """State the lock and the run's id in the journal, or take the id that is `stated` there.
+
+        Raises:
+            RunChangedError: the run was begun without a lock, or under another one.
+        """
+        details = {"sha256": self.lock.sha256}
+        if stated is not None:
+            require_same(directory.path, [stated], [("settings", "lock", details)])
+            self._run = str(stated.get("run"))
+        elif directory.journal.heads:
+            raise RunChangedError(f"{directory.path}: this run was begun without a lock; give another --out.")
+        else:
+            head = {"kind": "settings", "name": "lock", "details": details, "run": self._run}
+            directory.journal.append_head(head)
+
+    def begin(self) -> dict[str, Any]:
+        """Enter the run in the ledger; to be called when all else is ready, before anybody is asked.
+
+        Returns:
+            What `summary.json` and `record.json` say of it: the lock's hash, how many other runs have seen each pool
+            before, and what the ledger says of these.
+
+        Raises:
+            ArgumentError: a pool was seen before, and that was not to be.
+            JournalError, RunLockedError: the ledger cannot be read or written.
+        """
+        with self._ledger.alone():
+            looks = self._ledger.looks()
+            earlier = self._earlier(looks, self._run)
+            self._refuse(earlier)
+            new = [look for look in self._looks() if not any(map(look.is_within, looks))]
+            if new:
+                self._ledger.append(new)
+        if any(earlier.values()):
+            warnings.warn(
+                f"{self.lock.path}: {_told(earlier)}. What comes now is no confirmation.",
+                SeenBeforeWarning,
+                stacklevel=2,
+            )
+        return _record(self.lock, earlier)
+
+    def _earlier(self, looks: Sequence[Look], run: str | None) -> dict[str, list[Look]]:
+        """The looks of other runs, by the names that the pools have now."""
+        return {pool.name: seen_before(looks, pool.sha256, run) for pool in self._pools}
+
+    def _refuse(self, earlier: Mapping[str, Sequence[Look]]) -> None:
+        if self._once and any(earlier.values()):
+            raise ArgumentError(
+                f"{self.lock.path}: {_told(earlier)}; leave --once out to evaluate it all the same, which is no "
+                "confirmation."
+            )
+
+    def _looks(self) -> list[Look]:
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        return [
+            Look(
+                lock=self.lock.sha256,
+                pool=pool.sha256,
+                name=pool.name,
+                questions=min(pool.n, self._limit or pool.n),
+                time=now,
+                run=self._run,
+                out=str(self._out),
+            )
+            for pool in self._pools
+        ]
+
+
+def confirmation_of(plan: "Plan", out: Path, pools: Sequence[Pool], selector: Selector) -> Confirmation | None:
+    """Return what a run owes to its lock, None without one; before anything is opened or written.
+
+    Raises:
+        ArgumentError: the lock is none; `replay` or `once` does not go with it; a pool was seen before, and that was
+            not to be.
+        RunChangedError: selector or rules are not what was frozen. JournalError: the ledger cannot be read.
+    """
+    if plan.lock is None:
+        if plan.once:
+            raise ArgumentError("once=True goes by the ledger of a lock; give --lock too.")
+        return None
+    if plan.replay is not None:
+        raise ArgumentError(
+            f"replay={str(plan.replay)!r} would answer in place of the roles that are frozen; give no --replay with "
+            "--lock."
+        )
+    lock = read_lock(Path(plan.lock))
+    require_frozen(lock, selector, plan.rules)
+    confirmation = Confirmation(lock, pools, out, limit=plan.limit, once=plan.once)
+    if plan.fresh or not (out / "journal.jsonl").exists():
+        confirmation.require_first()
+    return confirmation
+
+
+def state_lock(directory: RunDirectory, confirmation: Confirmation | None) -> None:
+    """State in the journal under which lock the run is, before anything else is stated there.
+
+    Raises:
+        RunChangedError: the run was begun under a lock and goes on without, or the other way round, or under another.
+    """
+    heads = directory.journal.heads
+    stated = next((head for head in heads if (head["kind"], head["name"]) == ("settings", "lock")), None)
+    if confirmation is not None:
+        confirmation.state(directory, stated)
+    elif stated is not None:
+        raise RunChangedError(f"{directory.path}: this run was begun under a lock; give it with --lock.")
+
+
+def _told(earlier: Mapping[str, Sequence[Look]]) -> str:
+    """Say which pools were seen before."""
+    return "; ".join(
+        f"{name} was seen {len(looks)} time{'s' * (len(looks) > 1)} before under this lock, last on "
+        f"{looks[-1].time[:10]} by {looks[-1].out}"
+        for name, looks in earlier.items()
+        if looks
+    )
+
+
+def _record(lock: Lock, earlier: Mapping[str, Sequence[Look]]) -> dict[str, Any]:
+    return {
+        "lock": lock.sha256,
+        "seen_before": {name: len(looks) for name, looks in earlier.items()},
+        "earlier": [
+            {"pool": name, "questions": look.questions, "time": look.time, "out": look.out}
+            for name, looks in earlier.items()
+            for look in looks
+        ],
+    }

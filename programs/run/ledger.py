@@ -1,0 +1,139 @@
+"""The ledger of a lock: which pools it has been shown, a line for each run and pool, appended and never changed.
+
+A line is on the disk before the run asks anybody, so that an evaluation that was interrupted is among those that were
+seen. A pool is what its content is. One process writes at a time.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
+
+from eldgr_dspy.errors import JournalError, RunLockedError
+from eldgr_dspy.files import sync_folder
+
+_PATIENCE = 10.0  # seconds; a line takes a few milliseconds
+
+
+class Look(BaseModel):
+    """One run's look at one pool.
+
+    Attributes:
+        lock: Hash of the lock. pool: content hash of the pool. name: how the pool was called.
+        questions: How many questions were looked at, at least. time: when it began, in UTC.
+        run: The id of the run, which is in its journal, wherever its directory is. out: where that was.
+    """
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    lock: str
+    pool: str
+    name: str
+    questions: PositiveInt
+    time: str
+    run: str
+    out: str
+
+    def is_within(self, other: "Look") -> bool:
+        """Whether another look is the same run's at the same pool, and at as many questions."""
+        return (self.run, self.pool) == (other.run, other.pool) and self.questions <= other.questions
+
+
+class Ledger:
+    """The ledger of the lock that has the hash `lock`, in a file that need not be there yet."""
+
+    def __init__(self, path: Path, lock: str) -> None:
+        self.path, self._lock = path, lock
+
+    def looks(self) -> list[Look]:
+        """Return every look, in order.
+
+        Raises:
+            JournalError: naming the line that cannot be read, or belongs to another lock.
+        """
+        try:
+            lines = self.path.read_bytes().splitlines(keepends=True)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise JournalError(f"{self.path}: cannot be read ({error.strerror}); check the permissions.") from error
+        return [self._look(line, number) for number, line in enumerate(lines, start=1)]
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep every other process from writing.
+
+        Raises:
+            RunLockedError: another process does not let go of it.
+        """
+        lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
+        try:
+            lock.acquire(timeout=_PATIENCE)
+        except Timeout:
+            raise RunLockedError(f"{self.path}: another process is writing to it; wait for it.") from None
+        except OSError as error:
+            raise JournalError(f"{self.path}: cannot be written ({error.strerror}); check the folder.") from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def append(self, looks: Sequence[Look]) -> None:
+        """Append looks; on return they are on the disk. To be called while no other process writes."""
+        lines = "".join(json.dumps(look.model_dump()) + "\n" for look in looks).encode("ascii")
+        try:
+            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+            try:
+                _write_whole(file, lines)
+            finally:
+                os.close(file)
+            sync_folder(self.path.parent)
+        except OSError as error:
+            raise JournalError(f"{self.path}: cannot be written ({error.strerror}); check the folder.") from error
+
+    def _look(self, line: bytes, number: int) -> Look:
+        where = f"{self.path}, line {number}"
+        if not line.endswith(b"\n"):
+            raise JournalError(f"{where}: torn; what it was to record had not begun, so remove that line.")
+        try:
+            look = Look.model_validate_json(line)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            place = ".".join(map(str, fault["loc"]))
+            raise JournalError(
+                f"{where}: not a look at a pool ({place}{': ' * bool(place)}{fault['msg']}); restore the ledger from a "
+                "copy."
+            ) from error
+        if look.lock != self._lock:
+            raise JournalError(
+                f"{where}: lock={look.lock!r:.80} is another lock than the one beside it; restore either from a copy."
+            )
+        return look
+
+
+def _write_whole(file: int, lines: bytes) -> None:
+    """Write lines, and flush them; where the disk takes only a part of them, take that part back and raise."""
+    before = os.fstat(file).st_size
+    try:
+        written = os.write(file, lines)
+        while written < len(lines):
+            written += os.write(file, lines[written:])
+        os.fsync(file)
+    except OSError:
+        os.ftruncate(file, before)
+        raise
+
+
+def seen_before(looks: Sequence[Look], pool: str, run: str | None) -> list[Look]:
+    """Return the first look of each other run at a pool, of those that looked before `run` did."""
+    found: dict[str, Look] = {}
+    for look in looks:
+        if look.pool == pool:
+            if look.run == run:
+                break
+            found.setdefault(look.run, look)
+    return list(found.values())

@@ -1,0 +1,87 @@
+"""A finished run in MLflow: its figures as metrics, what it was made with as parameters, its files as artifacts.
+
+Where MLflow keeps them is MLflow's own affair: the tracking server and the experiment are those of its environment
+variables. Names are those of `summary.json`, with `/` between and `_` for what MLflow does not take.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.files import safe_name
+from eldgr_dspy.finished import RunRead
+
+FILES = ("journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html")
+"""The files of a run directory that are logged, where they are."""
+
+
+def log_to_mlflow(run: RunRead, summary: Mapping[str, Any]) -> str:
+    """Log a finished run as a new run of MLflow's, named like its directory, and return that run's id.
+
+    Args:
+        run: The run. summary: its figures.
+
+    Raises:
+        ArgumentError: MLflow is not installed, or it could not log.
+    """
+    try:
+        import mlflow
+        from mlflow.exceptions import MlflowException
+    except ImportError as error:
+        raise ArgumentError("Logging to MLflow needs mlflow; run: pip install 'eldgr_dspy[mlflow]'") from error
+
+    try:
+        with mlflow.start_run(run_name=run.path.resolve().name) as logged:
+            mlflow.log_params(dict(_params(run, summary)))
+            mlflow.log_metrics(dict(_metrics(summary)))
+            for path in (run.path / name for name in FILES):
+                if path.exists():
+                    mlflow.log_artifact(str(path))
+    except (MlflowException, OSError) as error:
+        raise ArgumentError(
+            f"{run.path} could not be logged to MLflow ({' '.join(str(error).split()):.300}); see what "
+            "MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME say."
+        ) from error
+    found: str = logged.info.run_id
+    return found
+
+
+def _key(*parts: str) -> str:
+    """A name that MLflow takes, wherever it keeps it."""
+    return "/".join(re.sub(r"[^\w.-]", "_", safe_name(part, "_")) for part in parts)
+
+
+def _params(run: RunRead, summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in run.stated("settings")["rule"]["details"].items():
+        yield _key("settings", name), value
+    for name in summary["pools"]:
+        for what, value in run.stated("pool")[name]["details"].items():
+            yield _key("pool", name, what), value
+    for role, head in run.stated("role").items():
+        lm = head["details"].get("lm")
+        yield _key("role", role, "module"), head["details"].get("module")
+        yield _key("role", role, "model"), lm.get("model", "several") if isinstance(lm, Mapping) else "none"
+    yield _key("eldgr_dspy"), " and ".join(run.versions) or "unknown"
+
+
+def _metrics(summary: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield every figure that is defined; what is undefined has no metric."""
+    yield from _numbers(summary["consultations"], "consultations")
+    for name, pool in summary["pools"].items():
+        figures = {
+            key: pool[key] for key in ("n", "n_scored", "n_failed", "ties", "rules", "bounds", "audit") if key in pool
+        }
+        yield from _numbers(figures, name)
+        for one in pool["contrasts"]:
+            yield from _numbers(one, name, f"{one['rule']}-{one['against']}")
+
+
+def _numbers(found: Mapping[str, Any], *parts: str) -> Iterator[tuple[str, float]]:
+    for name, value in found.items():
+        if isinstance(value, Mapping):
+            yield from _numbers(value, *parts, name)
+        elif isinstance(value, list):
+            yield from _numbers(dict(zip(("low", "high"), value, strict=False)), *parts, name)
+        elif isinstance(value, int | float):
+            yield _key(*parts, name), float(value)

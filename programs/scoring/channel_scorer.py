@@ -1,0 +1,286 @@
+"""The LM's way to the seven channels: a call a text, or a call a channel, and the same tables as from an NLI model.
+
+The LM states the scores themselves. No formula stands between, but where its word is not needed or not to be had:
+`epist` is computed where token confidences are given, and nothing is held against passages that are not there. What an
+LM says of a step is an opinion: no certificate, and on no scale that an NLI model shares.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import dspy
+from pydantic import BaseModel
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.channels.formulas import adv, epist, fact, triang
+from eldgr_dspy.channels.grounding import Grounding
+from eldgr_dspy.channels.protocols import Reasoning
+from eldgr_dspy.channels.steps import LONGEST, Steps, split_steps, unmeasurable
+from eldgr_dspy.channels.table import StepTable, score_steps
+from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
+from eldgr_dspy.consultations import show_passage
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.consulting import Said, ask, awaitable
+from eldgr_dspy.programs.engines.strict import strict_parsing
+from eldgr_dspy.programs.inputs import to_passages
+from eldgr_dspy.programs.judges.asking import aask_all
+from eldgr_dspy.programs.scoring.step_fence import fence_steps
+from eldgr_dspy.programs.scoring.step_replies import read_numbered
+from eldgr_dspy.signatures import (
+    ScoreAdv,
+    ScoreEpist,
+    ScoreFact,
+    ScoreInfo,
+    ScoreLogic,
+    ScoreMin,
+    ScoreSteps,
+    ScoreTriang,
+)
+from eldgr_dspy.words import CHANNELS, Channel
+
+MOST = 64
+"""Steps of a text; one with more is not asked about, for it takes a reply that few LMs would bring to its end."""
+
+GROUNDED: tuple[Channel, ...] = ("fact", "epist", "triang", "adv", "min")
+"""The channels that hold a step against passages."""
+
+_Role = Channel | Literal["all_at_once"]
+_OWN_NAMES: Mapping[Channel, str] = {name: name for name in CHANNELS}
+
+
+class StepRole(dspy.Module):
+    """Scores the steps of a reasoning with one LM call, as its signature asks; the fields are plain JSON values."""
+
+    def __init__(self, signature: Any) -> None:
+        super().__init__()
+        self.predict = dspy.Predict(signature)
+
+    def forward(self, *, question: str, evidence: Sequence[str], steps: Sequence[str]) -> dspy.Prediction:
+        """Ask once.
+
+        Raises:
+            dspy.AdapterParseError: The reply cannot be read.
+            dspy.LMError: The request failed.
+        """
+        with strict_parsing():
+            return _plain(self.predict(**self._fenced(question, evidence, steps)))
+
+    async def aforward(self, *, question: str, evidence: Sequence[str], steps: Sequence[str]) -> dspy.Prediction:
+        """Ask once, as `forward`."""
+        with strict_parsing():
+            return _plain(await self.predict.acall(**self._fenced(question, evidence, steps)))
+
+    def _fenced(self, question: str, evidence: Sequence[str], steps: Sequence[str]) -> dict[str, Any]:
+        signature: Any = self.predict.signature
+        wanted = signature.input_fields
+        fenced = fence_steps(question, evidence if "evidence" in wanted else (), steps)
+        material = {"question": fenced.question, "evidence": fenced.evidence, "steps": fenced.steps}
+        return {name: texts for name, texts in material.items() if name in wanted}
+
+
+class ChannelScorer(dspy.Module):
+    """Scores the steps of reasoning texts on the seven channels by an LM.
+
+        scorer = ChannelScorer()
+        pred = scorer(question=..., reasoning=..., evidence=passages)
+        pred.steps[0]["channels"]["fact"], pred.reward
+
+    It is a `Scorer`, sync and async. The steps are those of `split_steps`, their numbers included in the reply, so that
+    no score goes to another step. What cannot be read is an abstention, undefined for every step it was asked of; see
+    `eldgr_dspy.programs.scoring.step_replies`. A step that can't be measured is undefined whatever the LM says, and a
+    text without any other is not asked about. The passages are shown as they are: what is too many for the LM's context
+    is an abstention as well. The final answer of a reasoning is not shown.
+
+    Attributes:
+        together: Whether one call scores all channels. Otherwise each has a call, and those are not asked that no
+            passage was given for, nor `epist` where token confidences are.
+        logic, fact, epist, info, triang, adv, min: (question, evidence, steps) -> `logic_scores` and so on, a list of
+            entries with `step`, counted from 0, and `score`, from 0 to 1 or null.
+        all_at_once: (question, evidence, steps) -> `step_scores`, a list of entries with `step` and the seven channels.
+    """
+
+    def __init__(self, *, together: bool = True) -> None:
+        super().__init__()
+        self.together = together
+        self.logic: dspy.Module = StepRole(ScoreLogic)
+        self.fact: dspy.Module = StepRole(ScoreFact)
+        self.epist: dspy.Module = StepRole(ScoreEpist)
+        self.info: dspy.Module = StepRole(ScoreInfo)
+        self.triang: dspy.Module = StepRole(ScoreTriang)
+        self.adv: dspy.Module = StepRole(ScoreAdv)
+        self.min: dspy.Module = StepRole(ScoreMin)
+        self.all_at_once: dspy.Module = StepRole(ScoreSteps)
+
+    def forward(
+        self,
+        *,
+        reasoning: str,
+        question: str = "",
+        evidence: Any = None,
+        confidences: Sequence[Score] | None = None,
+    ) -> dspy.Prediction:
+        """Score one text.
+
+        Args:
+            reasoning: The text, without the question.
+            question: What it answers.
+            evidence: The passages, as `Selector` takes them. None, where there is no corpus, leaves the channels
+                undefined that hold a step against passages; an empty list is a corpus in which nothing was found.
+            confidences: c_t in [0, 1], one for each step of `split_steps`; `epist` is then computed from them and from
+                the LM's `fact`.
+
+        Returns:
+            A prediction with `reward`, `undefined` and `steps`, plain JSON values; see `StepTable.to_json`.
+
+        Raises:
+            ArgumentError: An argument is not what is described here.
+            dspy.LMError: A call did not come through; also what else `eldgr_dspy.programs.consulting.ask` raises.
+        """
+        [table] = self.score([_reasoning(reasoning, question, evidence, confidences)])
+        return dspy.Prediction(**table.to_json())
+
+    async def aforward(
+        self,
+        *,
+        reasoning: str,
+        question: str = "",
+        evidence: Any = None,
+        confidences: Sequence[Score] | None = None,
+    ) -> dspy.Prediction:
+        """Score one text as `forward` does; the calls of its channels run at once."""
+        [table] = await self.ascore([_reasoning(reasoning, question, evidence, confidences)])
+        return dspy.Prediction(**table.to_json())
+
+    def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
+        """Return the table of each text, in order, asking one after the other; raises what `forward` raises."""
+        plans = [_plan(one, self.together) for one in reasonings]
+        return _tables(plans, [ask(getattr(self, role), plan.inputs) for plan in plans for role in plan.roles])
+
+    async def ascore(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
+        """Return what `score` returns; a bounded number of calls, of all texts and channels, run at once."""
+        plans = [_plan(one, self.together) for one in reasonings]
+
+        async def asked(role: str, **inputs: Any) -> Any:
+            return await awaitable(getattr(self, role))(**inputs)
+
+        each: Any = asked
+        said = await aask_all(each, [{"role": role, **plan.inputs} for plan in plans for role in plan.roles])
+        return _tables(plans, said)
+
+
+def _plain(prediction: dspy.Prediction) -> dspy.Prediction:
+    """The fields as plain JSON values."""
+    return dspy.Prediction(
+        **{
+            name: [one.model_dump(mode="json") if isinstance(one, BaseModel) else one for one in value]
+            if isinstance(value, list)
+            else value
+            for name, value in prediction.items()
+        }
+    )
+
+
+def _reasoning(text: Any, question: Any, evidence: Any, confidences: Sequence[Score] | None) -> Reasoning:
+    for name, value in (("reasoning", text), ("question", question)):
+        if not isinstance(value, str | dspy.Reasoning):
+            raise ArgumentError(f"{name} is {value!r:.80} ({type(value).__name__}); expected text, so give a string.")
+    passages = None if evidence is None else to_passages(evidence)
+    return Reasoning(str(text), str(question), passages, confidences=confidences)
+
+
+# --- what is asked, and what comes of it ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is asked of one text.
+
+    Attributes:
+        reasoning: The text.
+        steps: Its steps.
+        unmeasurable: For each step why it can't be scored, or None.
+        known: The columns that need no LM.
+        roles: Who is asked; nobody where no step can be scored.
+    """
+
+    reasoning: Reasoning
+    steps: Steps
+    unmeasurable: list[Undefined | None]
+    known: Mapping[Channel, Values]
+    roles: tuple[_Role, ...]
+
+    @property
+    def inputs(self) -> dict[str, object]:
+        """What each role is given; of a step that is too long to be scored, the beginning, as context."""
+        return {
+            "question": self.reasoning.question,
+            "evidence": [show_passage(one.title, one.text) for one in self.reasoning.passages or ()],
+            "steps": [step.content[:LONGEST] for step in self.steps.steps],
+        }
+
+    def table(self, said: Sequence[Said]) -> StepTable:
+        """The table, by what each role said."""
+        n = len(self.unmeasurable)
+        columns: dict[Channel, Values] = {name: [Undefined("nothing was asked")] * n for name in CHANNELS}
+        for role, one in zip(self.roles, said, strict=True):
+            columns |= _columns(role, one.content, n)
+        columns |= self.known
+        if self.reasoning.confidences is not None:
+            columns["epist"] = epist(self.reasoning.confidences, columns["fact"])
+        kept: dict[Channel, Values] = {
+            name: [score if why is None else why for score, why in zip(column, self.unmeasurable, strict=True)]
+            for name, column in columns.items()
+        }
+        grounding = Grounding.of([Undefined("an LM does not say what each document makes of a step")] * n)
+        return StepTable(self.reasoning.text, self.steps.spans, score_steps(kept, grounding))
+
+
+def _plan(reasoning: Reasoning, together: bool) -> _Plan:
+    steps = split_steps(reasoning.text)
+    computed = () if reasoning.confidences is None else ("epist",)
+    _check_confidences(reasoning.confidences, len(steps.steps))
+    unmeasurable, known = _unmeasurable(steps), _known(reasoning.passages, len(steps.steps))
+    asked: list[Channel] = [name for name in CHANNELS if name not in known and name not in computed]
+    roles: tuple[_Role, ...] = ("all_at_once",) if together else tuple(asked)
+    measurable = any(why is None for why in unmeasurable)
+    return _Plan(reasoning, steps, unmeasurable, known, roles if measurable else ())
+
+
+def _check_confidences(confidences: Sequence[Score] | None, n: int) -> None:
+    if confidences is not None and len(Scores.of(confidences, "confidences", 0, 1)) != n:
+        raise ArgumentError(
+            f"confidences has {len(confidences)} entries, but the text has {n} steps; give one for each step of "
+            "split_steps(text), Undefined(reason) for a step without token probabilities."
+        )
+
+
+def _unmeasurable(steps: Steps) -> list[Undefined | None]:
+    n = len(steps.steps)
+    if n > MOST:
+        return [Undefined(f"the text has {n} steps, more than {MOST} to ask an LM about")] * n
+    return [unmeasurable(step.content) for step in steps.steps]
+
+
+def _known(passages: Sequence[Passage] | None, n: int) -> dict[Channel, Values]:
+    """The columns that need no LM: what is held against passages where there are none.
+
+    From a corpus of no passages nothing is retrieved, and the formulas say what that comes to.
+    """
+    if passages:
+        return {}
+    if passages is None:
+        return {name: [Undefined("there is no corpus")] * n for name in GROUNDED}
+    neutral, silent = fact([0.0] * n), [Undefined("the corpus has no passage")] * n
+    return {"fact": neutral, "epist": silent, "triang": triang([0.0] * n), "adv": adv(neutral, neutral), "min": silent}
+
+
+def _columns(role: _Role, content: Mapping[str, Any], n: int) -> Mapping[Channel, Values]:
+    if role == "all_at_once":
+        return read_numbered(content, "step_scores", n, _OWN_NAMES)
+    return read_numbered(content, f"{role}_scores", n, {role: "score"})
+
+
+def _tables(plans: Sequence[_Plan], said: Sequence[Said]) -> list[StepTable]:
+    rest = iter(said)
+    return [plan.table([next(rest) for _ in plan.roles]) for plan in plans]

@@ -1,0 +1,149 @@
+"""An NLI model as a cross-encoder of sentence-transformers: premise and hypothesis are read together, by torch.
+
+The labels are those of the model's own configuration, the premise alone is truncated, and the softmax is taken once.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from numpy.typing import NDArray
+
+from eldgr_dspy.channels.undefined import Floats
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.scoring.labels import columns
+from eldgr_dspy.programs.scoring.reading import Pair, Reader
+from eldgr_dspy.programs.scoring.weights import located, revision_of, stored
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
+
+Precision = Literal["float32", "bfloat16", "float16"]
+
+DEFAULT = "cross-encoder/nli-deberta-v3-small"
+MAX_LENGTH = 512
+"""Tokens of a pair, as the paper's model was trained."""
+TRUNCATION = "only_first"
+
+
+class CrossEncoderNLI:
+    """Reads pairs with a three-way NLI cross-encoder; in float32, readings do not depend on what else is asked.
+
+    Attributes:
+        name: Model, revision, precision, tokens and truncation.
+        encoder: The loaded model of sentence-transformers.
+        reader: Its tokenizer, with how many tokens it takes at once.
+        folder: Where it lies.
+    """
+
+    def __init__(
+        self,
+        model: str | Path = DEFAULT,
+        *,
+        revision: str | None = None,
+        device: str | None = None,
+        dtype: Precision = "float32",
+        max_length: int = MAX_LENGTH,
+        batch_size: int = 16,
+        local_files_only: bool = False,
+    ) -> None:
+        """Load the model.
+
+        Args:
+            model: A folder, or a name on the Hugging Face Hub; weights must be safetensors.
+            revision: A commit, tag or branch of the Hub; a folder has none.
+            device: As torch names it; None takes a GPU where there is one. How many threads torch uses is left alone.
+            dtype: The precision of weights and arithmetic. Probabilities are of double precision in any case.
+            max_length: Tokens of a pair at most; never more than the model itself takes.
+            batch_size: Pairs at once. On a processor more than 16 gain nothing.
+            local_files_only: Use what is on the disk, and never ask the network.
+
+        Raises:
+            ArgumentError: The model is absent and cannot be fetched, cannot be loaded, has no trained head, or lacks
+                one of the three labels.
+        """
+        _refuse(dtype, max_length, batch_size)
+        self.folder = located(model, revision, local_files_only=local_files_only)
+        self.encoder = _loaded(str(model), self.folder, device, dtype)
+        transformer: Any = self.encoder.model
+        self._columns = columns(transformer.config.id2label, str(model))
+        _refuse_untrained(str(model), transformer, self.folder)
+        self.reader = Reader(self.encoder.tokenizer, window(self.encoder.tokenizer, transformer.config, max_length))
+        at = f"{model}@{revision_of(self.folder)}"
+        self.name = f"{at} {dtype} {self.reader.window} {TRUNCATION}"
+        self._batch_size = batch_size
+        self._alone = Lock()  # a tokenizer holds its truncation as state, so two threads would meet in it
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "CrossEncoderNLI":
+        return self  # who copies a program that holds it wants no second model
+
+    def probabilities(self, pairs: Sequence[Pair]) -> Floats:
+        """Return what it reads in (premise, hypothesis) pairs.
+
+        Returns:
+            Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that it could not read.
+
+        Raises:
+            ArgumentError: `pairs` holds something other than pairs of texts.
+        """
+        with self._alone:
+            return self.reader.probabilities(pairs, self._logits, self._columns)
+
+    def _logits(self, pairs: list[Pair]) -> NDArray[Any]:
+        from torch.nn import Identity
+
+        text = {"truncation": TRUNCATION, "max_length": self.reader.window}
+        logits: NDArray[Any] = self.encoder.predict(
+            pairs,  # sorted by length there
+            batch_size=self._batch_size,
+            show_progress_bar=False,
+            activation_fn=Identity(),  # a model may bring a softmax of its own
+            processing_kwargs={"text": text},
+        )
+        return logits
+
+
+def window(tokenizer: Any, config: Any, max_length: int) -> int:
+    """Return how many tokens of a pair are read: `max_length`, or fewer where the model takes fewer."""
+    positions = getattr(config, "max_position_embeddings", None) or max_length
+    return int(min(max_length, tokenizer.model_max_length, positions))
+
+
+def _refuse(dtype: str, max_length: int, batch_size: int) -> None:
+    if dtype not in get_args(Precision):
+        raise ArgumentError(f"dtype={dtype!r} is no precision; give one of {', '.join(get_args(Precision))}.")
+    for name, value in (("max_length", max_length), ("batch_size", batch_size)):
+        if value < 1:
+            raise ArgumentError(f"{name} is {value}, but at least 1 was expected.")
+
+
+def _loaded(model: str, folder: Path, device: str | None, dtype: Precision) -> "CrossEncoder":
+    try:
+        from safetensors import SafetensorError
+        from sentence_transformers import CrossEncoder
+    except ImportError as error:
+        raise ArgumentError(
+            f"model={model!r} needs sentence-transformers; run: pip install 'eldgr_dspy[nli]'"
+        ) from error
+    settings = {"dtype": dtype, "use_safetensors": True}
+    try:
+        encoder: CrossEncoder = CrossEncoder(str(folder), device=device, local_files_only=True, model_kwargs=settings)
+    except (OSError, ValueError, KeyError, RuntimeError, AssertionError, SafetensorError) as error:
+        raise ArgumentError(f"model={model!r} could not be loaded from {str(folder)!r}: {error}") from error
+    if not getattr(encoder.tokenizer, "is_fast", False):
+        raise ArgumentError(
+            f"model={model!r} has no fast tokenizer, which says where its tokens stand; convert it to tokenizer.json."
+        )
+    return encoder
+
+
+def _refuse_untrained(model: str, transformer: Any, folder: Path) -> None:
+    """Refuse a head that the files do not hold: it would be drawn at random, and so would all that it says."""
+    base = f"{transformer.base_model_prefix}."
+    head = {name for name in transformer.state_dict() if not name.startswith(base)}
+    if absent := sorted(head - stored(folder)):
+        raise ArgumentError(
+            f"model={model!r} has no trained head: {absent[0]} is not among its weights; give a model that was trained "
+            "on NLI."
+        )

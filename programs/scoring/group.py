@@ -1,0 +1,230 @@
+"""A group of reasoning texts made ready to be read: their steps, what each is held against, and what is compared.
+
+Documents are searched for once a step; its claims and its changed form are held against the same ones. Nothing here
+calls an NLI model.
+"""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TypeVar
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.channels.claims import Claimed, Claims
+from eldgr_dspy.channels.counterfactuals import Changed, Counterfactuals
+from eldgr_dspy.channels.protocols import Reasoning, Retriever
+from eldgr_dspy.channels.steps import StepInContext, Steps, split_steps, unmeasurable
+from eldgr_dspy.channels.undefined import Score, Scores, Undefined
+from eldgr_dspy.consultations import show_passage
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.folding import drop_invisible
+from eldgr_dspy.programs.scoring.bm25 import BM25
+from eldgr_dspy.programs.scoring.pairs import Asked, Row
+
+EARLIER = 1_200
+"""Characters of the earlier steps that `logic` reads, the latest ones. An NLI model of 512 tokens takes them beside a
+question and a step; of what is longer it would lose the end, and with it the step directly before."""
+
+NO_CORPUS = Undefined("there is no corpus")
+NO_CONFIDENCE = Undefined("there are no token probabilities")
+NOTHING_BEFORE = Undefined("nothing stands before the step")
+NOTHING_TO_CHANGE = Undefined("nothing in the step can be changed")
+
+_Asked = TypeVar("_Asked", bound=Hashable)
+_Reply = TypeVar("_Reply")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A step, and the documents that it is held against.
+
+    Attributes:
+        step: Without its marker and invisible characters; its passages are the documents as an NLI model reads them.
+        documents: Number in the corpus -> document, best first; empty where nothing was retrieved.
+        silent: Why the step can't be scored; None where it can.
+        ungrounded: Why no document is held against it: it can't be scored, or has no corpus; None where it has one.
+    """
+
+    step: StepInContext
+    documents: Mapping[int, Passage]
+    silent: Undefined | None
+    ungrounded: Undefined | None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What an NLI model has to read of a step, or why it can't.
+
+    Attributes:
+        before: The step under what stands before it: question and earlier steps.
+        documents: The step under its documents.
+        changed: The changed step under the same.
+        claims: Each claim under the same.
+    """
+
+    before: Asked
+    documents: Asked
+    changed: Asked
+    claims: tuple[Row, ...] | Undefined
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Texts, and the steps of all of them in one row.
+
+    Attributes:
+        reasonings: The texts as they were given.
+        texts: The same, split.
+        confidences: c_t of each step.
+        steps: Each step with its documents.
+        compared: What is to be read of each step.
+    """
+
+    reasonings: tuple[Reasoning, ...]
+    texts: tuple[Steps, ...]
+    confidences: tuple[Score, ...]
+    steps: tuple[Held, ...]
+    compared: tuple[Compared, ...]
+
+    def rows(self) -> Iterator[Asked]:
+        """Everything that is to be read, step by step; the same may occur several times."""
+        for step in self.compared:
+            yield from (step.before, step.documents, step.changed)
+            yield from () if isinstance(step.claims, Undefined) else step.claims
+
+    def slices(self) -> Iterator[slice]:
+        """Where the steps of each text stand among all."""
+        end = 0
+        for text in self.texts:
+            start, end = end, end + len(text.steps)
+            yield slice(start, end)
+
+
+def gather(
+    reasonings: Sequence[Reasoning],
+    retriever: Retriever | None,
+    k: int,
+    claims: Claims,
+    counterfactuals: Counterfactuals,
+) -> Group:
+    """Split texts, find documents for their steps, and ask for their claims and changed forms, each kind at once.
+
+    Args:
+        reasonings: The texts.
+        retriever: The corpus of all; None where each text is held against its own passages.
+        k: How many documents a step is held against at most.
+        claims: Who says what steps claim.
+        counterfactuals: Who changes steps.
+
+    Raises:
+        ArgumentError: A text has confidences of another number than steps, or one that is not in [0, 1]; or whoever was
+            asked about n things did not give n answers.
+    """
+    texts = tuple(split_steps(reasoning.text) for reasoning in reasonings)
+    confidences = [_confidences(at, *pair) for at, pair in enumerate(zip(reasonings, texts, strict=True))]
+    corpora = [retriever] * len(texts) if retriever is not None else _own(reasonings)
+    steps = [step for pair in zip(reasonings, texts, strict=True) for step in _in_context(*pair)]
+    searched = [corpus for corpus, text in zip(corpora, texts, strict=True) for _ in text.steps]
+    held = tuple(_held(steps, searched, k))
+    compared = tuple(_compared(held, claims, counterfactuals))
+    return Group(tuple(reasonings), texts, tuple(chain.from_iterable(confidences)), held, compared)
+
+
+def _confidences(at: int, reasoning: Reasoning, text: Steps) -> Iterable[Score]:
+    given, n = reasoning.confidences, len(text.steps)
+    if given is None:
+        return [NO_CONFIDENCE] * n
+    if len(given) != n:
+        raise ArgumentError(
+            f"reasonings[{at}] has {len(given)} confidences, but its text has {n} steps; give one for each step of "
+            "split_steps(text), Undefined(reason) for a step without token probabilities."
+        )
+    return Scores.of(given, f"reasonings[{at}].confidences", 0, 1)
+
+
+def _own(reasonings: Sequence[Reasoning]) -> list[Retriever | None]:
+    """An index of each text's own passages, the same one for equal passages."""
+    corpora = [None if one.passages is None else tuple(one.passages) for one in reasonings]
+    indexed = {corpus: BM25(corpus) for corpus in dict.fromkeys(corpora) if corpus is not None}
+    return [None if corpus is None else indexed[corpus] for corpus in corpora]
+
+
+def _in_context(reasoning: Reasoning, text: Steps) -> Iterator[StepInContext]:
+    question = _visible(reasoning.question)
+    contents = [_visible(step.content) for step in text.steps]
+    for at, content in enumerate(contents):
+        yield StepInContext(content, question, tuple(filter(None, contents[:at])))
+
+
+def _visible(text: str) -> str:
+    return drop_invisible(text).strip()
+
+
+def _held(steps: Sequence[StepInContext], corpora: Sequence[Retriever | None], k: int) -> Iterator[Held]:
+    """Each step with what its corpus has for it; a corpus is searched once, for all steps that are held against it."""
+    given = [(step, corpus, unmeasurable(step.text)) for step, corpus in zip(steps, corpora, strict=True)]
+    sought: dict[int, tuple[Retriever, dict[str, None]]] = {}
+    for step, corpus, silent in given:
+        if corpus is not None and silent is None:
+            sought.setdefault(id(corpus), (corpus, {}))[1][step.text] = None
+    found = {at: _found(corpus, list(queries), k) for at, (corpus, queries) in sought.items()}
+    for step, corpus, silent in given:
+        ungrounded = NO_CORPUS if silent is None and corpus is None else silent
+        documents = found[id(corpus)][step.text] if ungrounded is None else {}
+        shown = tuple(_visible(show_passage(one.title, one.text)) for one in documents.values())
+        yield Held(replace(step, passages=shown), documents, silent, ungrounded)
+
+
+def _found(corpus: Retriever, queries: list[str], k: int) -> dict[str, dict[int, Passage]]:
+    """Query -> the documents found for it, by their numbers."""
+    hits = _answers("search", corpus, queries, corpus.search(queries, k))
+    return {query: {hit.document: corpus.documents[hit.document] for hit in own} for query, own in hits.items()}
+
+
+def _compared(held: Sequence[Held], claims: Claims, counterfactuals: Counterfactuals) -> Iterator[Compared]:
+    steps = list(dict.fromkeys(one.step for one in held if one.ungrounded is None))
+    claimed = _answers("find", claims, steps, claims.find(steps) if steps else [])
+    changed = _answers("change", counterfactuals, steps, counterfactuals.change(steps) if steps else [])
+    for one in held:
+        before = one.silent if one.silent is not None else _before(one.step)
+        if one.ungrounded is not None:
+            yield Compared(before, one.ungrounded, one.ungrounded, one.ungrounded)
+            continue
+        documents = one.step.passages
+        yield Compared(
+            before,
+            Row(one.step.text, documents),
+            _changed_row(changed[one.step], documents),
+            _claim_rows(claimed[one.step], documents),
+        )
+
+
+def _before(step: StepInContext) -> Asked:
+    """The step under the question and as many of the latest earlier steps as fit; of one that is too long, its end."""
+    kept, room = list[str](), EARLIER
+    for earlier in reversed(step.earlier):
+        if kept and len(earlier) > room:
+            break
+        kept.append(earlier[-EARLIER:])
+        room -= len(earlier)
+    before = "\n".join(filter(None, [step.question, *reversed(kept)]))
+    return Row(step.text, (before,)) if before else NOTHING_BEFORE
+
+
+def _changed_row(changed: Changed, documents: tuple[str, ...]) -> Asked:
+    if changed is None:
+        return NOTHING_TO_CHANGE
+    return changed if isinstance(changed, Undefined) else Row(changed.text, documents)
+
+
+def _claim_rows(claims: Claimed, documents: tuple[str, ...]) -> tuple[Row, ...] | Undefined:
+    return claims if isinstance(claims, Undefined) else tuple(Row(claim, documents) for claim in claims)
+
+
+def _answers(method: str, whom: object, asked: Sequence[_Asked], replies: Sequence[_Reply]) -> dict[_Asked, _Reply]:
+    """Return what was answered to each."""
+    if len(replies) != len(asked):
+        raise ArgumentError(
+            f"{type(whom).__name__}.{method} returned {len(replies)} answers for {len(asked)}; expected one for each."
+        )
+    return dict(zip(asked, replies, strict=True))

@@ -1,0 +1,113 @@
+"""What a group of texts asks of an NLI model: each pair once, in one call, and never again while it is remembered."""
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from eldgr_dspy.channels.protocols import NLI
+from eldgr_dspy.channels.undefined import Floats
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
+from eldgr_dspy.programs.scoring.onnx_nli import OnnxNLI
+from eldgr_dspy.programs.scoring.reading import checked
+
+
+class CachedNLI:
+    """Remembers what an NLI model reads, NaN included; what was used longest ago is forgotten first.
+
+    Threads may share it. One that asks waits for another's call, so that no pair is read twice.
+
+    Attributes:
+        nli: Whoever reads.
+        read: How many pairs it was given.
+    """
+
+    def __init__(self, nli: NLI, entries: int = 1_000_000) -> None:
+        """Remember up to `entries` pairs, about 250 bytes each, by a hash of the reader's name and both texts.
+
+        Raises:
+            ArgumentError: `entries` is below 1.
+        """
+        if entries < 1:
+            raise ArgumentError(f"entries is {entries}, but at least 1 was expected; use the reader itself without it.")
+        self.nli, self.read = nli, 0
+        self._entries = entries
+        self._known = OrderedDict[bytes, bytes]()
+        self._alone = Lock()
+
+    @property
+    def name(self) -> str:
+        """The name of whoever reads."""
+        return self.nli.name
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "CachedNLI":
+        return self  # who copies a program that holds it wants the same memory
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
+        """Return what is read in (premise, hypothesis) pairs; those that are new are asked in one call, each once.
+
+        Returns:
+            Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that could not be read.
+
+        Raises:
+            ArgumentError: The reader returned another shape, or refuses the pairs.
+        """
+        name = self.nli.name
+        keys = [_key(name, premise, hypothesis) for premise, hypothesis in checked(pairs)]
+        with self._alone:
+            rows = {key: self._known[key] for key in keys if key in self._known}
+            fresh = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in rows}
+            if fresh:
+                rows |= zip(fresh, self._ask(list(fresh.values())), strict=True)
+            self._remember(keys, rows)
+        return np.frombuffer(b"".join(rows[key] for key in keys)).reshape(-1, 3).copy()
+
+    def _ask(self, pairs: list[tuple[str, str]]) -> list[bytes]:
+        said = np.asarray(self.nli.probabilities(pairs), dtype=np.float64)
+        if said.shape != (len(pairs), 3):
+            raise ArgumentError(
+                f"{self.nli.name!r} returned the shape {said.shape} for {len(pairs)} pairs, but ({len(pairs)}, 3) was "
+                "expected."
+            )
+        self.read += len(pairs)
+        return [row.tobytes() for row in said]
+
+    def _remember(self, keys: list[bytes], rows: dict[bytes, bytes]) -> None:
+        for key in keys:
+            self._known[key] = rows[key]
+            self._known.move_to_end(key)
+        while len(self._known) > self._entries:
+            self._known.popitem(last=False)
+
+
+def _key(*parts: str) -> bytes:
+    """A hash of texts and of where each ends, so that no other texts have it."""
+    whole = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        whole.update(len(data).to_bytes(8, "big"))
+        whole.update(data)
+    return whole.digest()
+
+
+def load_nli(model: str | Path = DEFAULT, *, entries: int = 1_000_000, **settings: Any) -> CachedNLI:
+    """Load an NLI model by what it is given as, and remember what it reads.
+
+    Args:
+        model: A name on the Hugging Face Hub or a folder, for `CrossEncoderNLI`; an .onnx file, for `OnnxNLI`.
+        entries: How many pairs are remembered.
+        settings: Those of the class.
+
+    Raises:
+        ArgumentError: As the class does.
+    """
+    reader: NLI = (OnnxNLI if Path(model).suffix == ".onnx" else CrossEncoderNLI)(model, **settings)
+    return CachedNLI(reader, entries)

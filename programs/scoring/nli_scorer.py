@@ -1,0 +1,138 @@
+"""The seven channels of reasoning texts, from an NLI model and what was retrieved: one table a text.
+
+`logic` reads a step under question and earlier steps. `fact`, `triang`, the strength of evidence, conflation and the
+least f all read one row, the step under its documents; `adv` reads the changed step under the same documents, and `min`
+each claim: nothing more where the step is its only claim. `info` reads words. Whatever a group of texts needs is read
+in one call, each pair once. A score is what a model said of pairs, and certifies nothing.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import accumulate, chain
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.channels.claims import Claims, RuleClaims
+from eldgr_dspy.channels.counterfactuals import Counterfactuals, RuleCounterfactuals
+from eldgr_dspy.channels.formulas import adv, epist, evidence_strength, fact, info, logic, minimality, triang
+from eldgr_dspy.channels.grounding import Grounding
+from eldgr_dspy.channels.overlap import independent_sources, new_unsupported, novelty, progress
+from eldgr_dspy.channels.protocols import NLI, Reasoning, Retriever
+from eldgr_dspy.channels.rewards import PAPER, Weighting
+from eldgr_dspy.channels.table import StepTable, score_steps
+from eldgr_dspy.channels.undefined import Score, Scores, Undefined
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.scoring.group import Group, gather
+from eldgr_dspy.programs.scoring.pairs import Asked, Readings, read
+from eldgr_dspy.questions import require_one_of
+from eldgr_dspy.words import READINGS, Channel, Reading
+
+_ReadRows = Callable[[Iterable[Asked]], Grounding]
+
+
+@dataclass(frozen=True, slots=True)
+class NLIScorer:
+    """Scores texts by what an NLI model reads in pairs of premise and hypothesis. It holds no state.
+
+    Attributes:
+        nli: The model.
+        retriever: The corpus of every text, whose own passages are then not read; None where each text is held against
+            its own passages, found by BM25.
+        k: How many documents a step is held against at most; 5 in the paper.
+        reading: How f is made of three probabilities; see `f_nli`.
+        claims: Who says what a step claims.
+        counterfactuals: Who changes a step.
+        weighting: Weights, gate and threshold of the reward.
+
+    Raises:
+        ArgumentError: `k` or `reading` is out of range.
+    """
+
+    nli: NLI
+    retriever: Retriever | None = None
+    k: int = 5
+    reading: Reading = "label"
+    claims: Claims = field(default_factory=RuleClaims)
+    counterfactuals: Counterfactuals = field(default_factory=RuleCounterfactuals)
+    weighting: Weighting = PAPER
+
+    def __post_init__(self) -> None:
+        require_one_of("reading", self.reading, READINGS)
+        if type(self.k) is not int or self.k < 1:
+            raise ArgumentError(f"k={self.k!r:.80} is no number of documents; give a whole number, at least 1.")
+
+    def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
+        """Return the table of each text, in order, from one call of the model; none where there is no pair to read.
+
+        The numbers of documents in a table are those of the shared corpus, or of the text's own passages.
+
+        Raises:
+            ArgumentError: A text has confidences of another number than steps, or one that is not in [0, 1]; or whoever
+                was asked returned what its protocol does not allow.
+        """
+        group = gather(reasonings, self.retriever, self.k, self.claims, self.counterfactuals)
+        columns, grounding = _measured(group, partial(_f, read(self.nli, group.rows()), self.reading))
+        scores = score_steps(columns, grounding, self.weighting)
+        own = zip(group.texts, group.slices(), strict=True)
+        return [StepTable(text.text, text.spans, scores[steps]) for text, steps in own]
+
+
+def _f(readings: Readings, reading: Reading, rows: Iterable[Asked]) -> Grounding:
+    return Grounding.from_probabilities(map(readings.of, rows), reading)
+
+
+def _measured(group: Group, f: _ReadRows) -> tuple[dict[Channel, Scores], Grounding]:
+    """The channels of all steps in one row, and what the documents say of them; `f` reads rows of premises."""
+    grounding = f(step.documents for step in group.compared)
+    grounding = grounding.numbered(
+        [() if at in grounding.reasons else tuple(step.documents) for at, step in enumerate(group.steps)]
+    )
+    grounded = fact(grounding.best())
+    columns: dict[Channel, Scores] = {
+        "logic": logic(f(step.before for step in group.compared).best()),
+        "fact": grounded,
+        "epist": epist(_unless_silent(group, group.confidences), evidence_strength(grounding.best())),
+        "info": _info(group),
+        "triang": triang(_independent(group, grounding)),
+        "adv": adv(grounded, fact(f(step.changed for step in group.compared).best())),
+        "min": minimality(_unsupported(group, f)),
+    }
+    return columns, grounding
+
+
+def _unless_silent(group: Group, values: Iterable[Score]) -> list[Score]:
+    """The values, but undefined for a step that can't be scored."""
+    return [value if step.silent is None else step.silent for value, step in zip(values, group.steps, strict=True)]
+
+
+def _info(group: Group) -> Scores:
+    new, on = list[Score](), list[Score]()
+    for reasoning, steps in zip(group.reasonings, group.slices(), strict=True):
+        contents = [held.step.text for held in group.steps[steps]]
+        new += novelty(contents)
+        on += progress(contents, reasoning.question, reasoning.answer)
+    return info(_unless_silent(group, new), on)
+
+
+def _independent(group: Group, grounding: Grounding) -> list[Score]:
+    """n_indep of each step."""
+    return [
+        entailing if isinstance(entailing, Undefined) else _sources([held.documents[number] for number in entailing])
+        for held, entailing in zip(group.steps, grounding.entailing(), strict=True)
+    ]
+
+
+def _sources(documents: Sequence[Passage]) -> int:
+    return independent_sources([one.text for one in documents], [one.title for one in documents])
+
+
+def _unsupported(group: Group, f: _ReadRows) -> list[Score]:
+    """n_new of each step."""
+    rows = [() if isinstance(step.claims, Undefined) else step.claims for step in group.compared]
+    best, ends = f(chain.from_iterable(rows)).best(), accumulate(map(len, rows))
+    support = [best[end - len(own) : end] for own, end in zip(rows, ends, strict=True)]
+    claims = [
+        step.claims if isinstance(step.claims, Undefined) else [row.hypothesis for row in step.claims]
+        for step in group.compared
+    ]
+    return [count for steps in group.slices() for count in new_unsupported(claims[steps], support[steps])]

@@ -1,0 +1,77 @@
+"""The pairs of premise and hypothesis that a group of texts needs: each is read once, and all of them in one call.
+
+What several channels, steps or texts need is the same pair and costs nothing more. Nothing is kept between two calls.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from eldgr_dspy.channels.protocols import NLI
+from eldgr_dspy.channels.undefined import Floats, Undefined
+from eldgr_dspy.errors import ArgumentError
+
+Pair = tuple[str, str]
+"""Premise and hypothesis."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A hypothesis, and the premises that it is held against one by one."""
+
+    hypothesis: str
+    premises: tuple[str, ...]
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """A pair for each premise, in order."""
+        return [(premise, self.hypothesis) for premise in self.premises]
+
+
+Asked = Row | Undefined
+"""What is to be read, or why nothing can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """What an NLI model read.
+
+    Attributes:
+        probabilities: Shape (n, 3): contradiction, neutral, entailment; a row of NaN where it gave no number.
+        places: Pair -> its row.
+    """
+
+    probabilities: Floats
+    places: Mapping[Pair, int]
+
+    def of(self, asked: Asked) -> Floats | Undefined:
+        """Return the probabilities of a row, shape (premises, 3); undefined where the model gave no number for one."""
+        if isinstance(asked, Undefined):
+            return asked
+        found: Floats = self.probabilities[[self.places[pair] for pair in asked.pairs]]
+        lost = int(np.isnan(found).any(axis=1).sum())
+        return Undefined(f"the NLI model gave no number for {lost} of {len(found)} pairs") if lost else found
+
+
+def read(nli: NLI, asked: Iterable[Asked]) -> Readings:
+    """Return what a model reads in the pairs of all rows: each pair once, in one call, and none where there is no pair.
+
+    The longest pairs stand first, so that a model that reads in batches pads little; their order depends on nothing
+    else than the pairs.
+
+    Raises:
+        ArgumentError: The model returned another shape than (pairs, 3).
+    """
+    pairs = sorted({pair for row in asked if isinstance(row, Row) for pair in row.pairs}, key=_longest_first)
+    given = np.asarray(nli.probabilities(pairs) if pairs else np.zeros((0, 3)), dtype=np.float64)
+    if given.shape != (len(pairs), 3):
+        raise ArgumentError(
+            f"The NLI model {nli.name!r} returned the shape {given.shape} for {len(pairs)} pairs; expected "
+            f"({len(pairs)}, 3): contradiction, neutral and entailment of each pair."
+        )
+    return Readings(given, {pair: place for place, pair in enumerate(pairs)})
+
+
+def _longest_first(pair: Pair) -> tuple[int, Pair]:
+    return -len(pair[0]) - len(pair[1]), pair

@@ -1,0 +1,106 @@
+"""Where documents come from: a corpus that is searched by BM25, or any DSPy retriever."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice, pairwise
+from threading import Lock
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.channels.overlap import units
+from eldgr_dspy.channels.protocols import Hit
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.inputs import to_passages
+from eldgr_dspy.programs.scoring.bm25 import BM25
+from eldgr_dspy.programs.scoring.bm25s_index import BM25s
+from eldgr_dspy.programs.scoring.searching import Index, require_passages, require_search
+
+LARGE = 5_000
+"""The largest corpus that is searched by rank-bm25. `python -m benchmarks.retrieval` shows why: here the index and the
+96 queries of 16 completions of six steps take it a second, and bm25s a third of one; below, both take less."""
+
+
+def retriever(passages: Iterable[Passage]) -> Index:
+    """Return the corpus, ready to be searched: by rank-bm25, above `LARGE` documents by bm25s, with the same result.
+
+    Raises:
+        ArgumentError: This is not a list of passages; or the corpus is large, and the extra `bm25s` not installed.
+    """
+    documents = require_passages(passages)
+    return BM25s(documents) if len(documents) > LARGE else BM25(documents)
+
+
+class DSPyRetriever:
+    """Any DSPy retriever as a `Retriever`: one call a query, and a corpus that is known only as far as it was found.
+
+    Its order stands. Where its prediction has `scores`, as that of `dspy.retrievers.EmbeddingsWithScores`, they are the
+    scores, and documents with a score of 0 or less are dropped as everywhere; without, the documents score 1, 1/2, 1/3
+    and so on, which says nothing but their order. Scores that are distances belong left out.
+
+    Args:
+        search: Takes a query and returns a prediction with `passages`, or a list of strings, mappings or objects with a
+            text (`text`, `long_text`) and perhaps a `title`. How many it returns is its own setting, as in
+            `dspy.Retrieve(k=5)`; more than are asked for are cut off.
+
+    Raises:
+        ArgumentError: `search` cannot be called.
+    """
+
+    def __init__(self, search: Callable[[str], Any]) -> None:
+        if not callable(search):
+            raise ArgumentError(f"search={search!r:.80} cannot be called; give a function or module of the query.")
+        self._search = search
+        self._documents: list[Passage] = []
+        self._numbers: dict[Passage, int] = {}
+        self._lock = Lock()
+
+    @property
+    def documents(self) -> Sequence[Passage]:
+        """What was found so far, each document once; it grows with every search, and no number changes."""
+        return self._documents
+
+    def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
+        """Return at most k documents for each query, best first; a query without a word is not asked and finds nothing.
+
+        Raises:
+            ArgumentError: `queries` is not a list of strings, k not a whole number from 1, or what the retriever
+                returned is not documents, best first. What the retriever itself raises comes through.
+        """
+        require_search(queries, k)
+        return [self._find(query, k) if units(query) else [] for query in queries]
+
+    def _find(self, query: str, k: int) -> list[Hit]:
+        found = self._search(query)
+        try:
+            passages = to_passages(found)
+            scores = _scores(found, len(passages))
+        except ArgumentError as error:
+            raise ArgumentError(f"What the retriever returned for {query!r:.80} cannot be used: {error}") from None
+        matching: dict[Passage, float] = {}
+        for passage, score in zip(passages, scores, strict=True):
+            if score > 0 and (passage.text.strip() or passage.title.strip()):
+                matching.setdefault(passage, score)
+        return [Hit(self._number(passage), score) for passage, score in islice(matching.items(), k)]
+
+    def _number(self, passage: Passage) -> int:
+        with self._lock:
+            number = self._numbers.setdefault(passage, len(self._documents))
+            if number == len(self._documents):
+                self._documents.append(passage)
+        return number
+
+
+def _scores(found: Any, n: int) -> list[float]:
+    """Return the scores of a prediction; without, the reciprocal of each document's place."""
+    given = found.get("scores") if isinstance(found, dspy.Prediction) else None
+    if given is None:
+        return [1 / place for place in range(1, n + 1)]
+    try:
+        scores = [float(score) for score in given]
+    except (TypeError, ValueError):
+        scores = [math.nan]
+    if len(scores) != n or not all(map(math.isfinite, scores)) or any(one < later for one, later in pairwise(scores)):
+        raise ArgumentError(f"scores={given!r:.80} are not one finite number for each of {n} passages, best first.")
+    return scores

@@ -1,0 +1,107 @@
+"""Searching a corpus by words: what counts as a word, what may be asked, and which documents come out.
+
+How a document is scored is the matter of `eldgr_dspy.programs.scoring.bm25` and `bm25s_index`; all else is here, so
+that both find the same documents in the same order.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.channels.overlap import units
+from eldgr_dspy.channels.protocols import Hit
+from eldgr_dspy.channels.undefined import Floats
+from eldgr_dspy.consultations import show_passage
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.folding import fold
+from eldgr_dspy.lexical import STOP_WORDS, WORD
+
+
+def document_words(passage: Passage) -> list[str]:
+    """Return the words by which a document is found, in order: those of its title, then those of its text.
+
+    Words are runs of letters and digits after folding (`eldgr_dspy.folding`), so that case, zero-width characters and
+    compatibility forms make no difference; scripts without spaces are cut into pairs of characters. No stemming: "city"
+    does not find "cities". Marks end a word: "3.5" is two words, and so is "1,000".
+    """
+    return _words(show_passage(passage.title, passage.text))
+
+
+def query_words(query: str) -> list[str]:
+    """Return the words that are looked for, in order, each as often as it is said; English stop words are left out.
+
+    They would match nearly every document, and so fill up what is found with documents that have nothing to say.
+    """
+    return [word for word in _words(query) if word not in STOP_WORDS]
+
+
+def _words(text: str) -> list[str]:
+    """Return `units(text)`, which for ASCII comes to this and is found in less than half the time."""
+    return WORD.findall(fold(text).text) if text.isascii() else units(text)
+
+
+class Index(ABC):
+    """A corpus that is searched by the words that queries and documents share."""
+
+    def __init__(self, passages: Iterable[Passage]) -> None:
+        self._documents = require_passages(passages)
+
+    @property
+    def documents(self) -> Sequence[Passage]:
+        """The corpus, in order."""
+        return self._documents
+
+    @abstractmethod
+    def scores(self, words: list[str]) -> Floats:
+        """Return how well each document matches these words; shape (documents,)."""
+
+    def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
+        """Return at most k documents for each query, best first, ties to the earliest; only those that match.
+
+        A query without a word to look for finds nothing, and so does every query in an empty corpus.
+
+        Raises:
+            ArgumentError: `queries` is not a list of strings, or k not a whole number from 1.
+        """
+        require_search(queries, k)
+        return [best(self.scores(query_words(query)), k) for query in queries]
+
+
+def best(scores: Floats, k: int) -> list[Hit]:
+    """Return the k best of the documents that score above 0, best first, ties to the earliest; linear in the corpus.
+
+    Scores are rounded to single precision. So a tie is one whatever the order in which its parts were added up.
+    """
+    rounded = scores.astype(np.float32)
+    found = np.flatnonzero(rounded > 0)
+    if len(found) > k:
+        least = np.partition(rounded[found], -k)[-k]
+        found = found[rounded[found] >= least]
+    ranked = found[np.argsort(-rounded[found], kind="stable")[:k]]
+    return [Hit(int(document), float(rounded[document])) for document in ranked]
+
+
+def require_search(queries: Sequence[str], k: int) -> None:
+    """Raise an `ArgumentError` unless this is a list of strings and a number of documents."""
+    if isinstance(queries, str) or not isinstance(queries, Sequence):
+        raise ArgumentError(f"queries={queries!r:.80} is not a list of queries; give a list of strings.")
+    for index, query in enumerate(queries):
+        if not isinstance(query, str):
+            raise ArgumentError(f"queries[{index}] is {query!r:.80} ({type(query).__name__}); expected a string.")
+    if type(k) is not int or k < 1:
+        raise ArgumentError(f"k={k!r:.80} is no number of documents; give a whole number, at least 1.")
+
+
+def require_passages(passages: object) -> tuple[Passage, ...]:
+    """Return the corpus, frozen; raise an `ArgumentError` unless it holds passages and nothing else."""
+    if not isinstance(passages, Iterable):
+        raise ArgumentError(f"passages={passages!r:.80} is not a corpus; give a list of passages.")
+    documents = tuple(passages)
+    for index, passage in enumerate(documents):
+        if not isinstance(passage, Passage):
+            raise ArgumentError(
+                f"passages[{index}] is {passage!r:.80} ({type(passage).__name__}); give Passage(title, text)."
+            )
+    return documents

@@ -1,0 +1,130 @@
+"""What an LM said of steps, read into scores: each a number from 0 to 1, or undefined with the reason.
+
+What is wrong with a reply is decided here once, for whatever adapter or module it came through. An entry that belongs
+to no step, a step that has two, and a value that is no score make the whole an abstention, as they do of a judge's
+verdict: who counts or scores wrongly in one place is not relied upon in another. A step that is left out, and a null,
+are undefined for that step alone: the LM had nothing to say of it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from eldgr_dspy.channels.undefined import Score, Undefined
+from eldgr_dspy.words import Channel
+
+SILENT = "the LM gave no score"
+LEFT_OUT = "the LM left the step out"
+
+_LARGEST_SHOWN = 1e9
+
+
+class _Invalid(Exception):
+    """What a reply may not say; the message becomes the abstention's reason."""
+
+
+def reason_to_abstain(content: Mapping[str, Any]) -> str | None:
+    """Return why a reply is an abstention by its own word, or by that of whoever could not read it; else None."""
+    if "abstained" not in content:
+        return None
+    said = content["abstained"]
+    return f"{said:.300}" if isinstance(said, str) else "it gave no reason"
+
+
+def abstained(reason: str) -> Undefined:
+    """Return the score of what an LM abstained from."""
+    return Undefined(f"the LM abstained: {reason}")
+
+
+def read_numbered(
+    content: Mapping[str, Any], field: str, n: int, names: Mapping[Channel, str]
+) -> dict[Channel, list[Score]]:
+    """Return the columns that a reply states by entries that bear the number of their step.
+
+    Args:
+        content: The fields that the role returned; `{"abstained": reason}` is an abstention by its own word.
+        field: The one that holds the entries.
+        n: How many steps there are.
+        names: Channel -> what its score is called in an entry.
+    """
+    return _columns(content, field, n, names, _numbered)
+
+
+def read_ordered(
+    content: Mapping[str, Any], field: str, n: int, names: Mapping[Channel, str]
+) -> dict[Channel, list[Score]]:
+    """Return the columns that a reply states by exactly n entries in order; arguments are those of `read_numbered`.
+
+    Every value of an entry has to be a score, also under a name that is not read.
+    """
+    return _columns(content, field, n, names, _ordered)
+
+
+_Entry = Mapping[str, Any]
+
+
+def _columns(
+    content: Mapping[str, Any],
+    field: str,
+    n: int,
+    names: Mapping[Channel, str],
+    placed: Callable[[Sequence[Any], str, int], Mapping[int, _Entry]],
+) -> dict[Channel, list[Score]]:
+    try:
+        entries = placed(_listed(content, field), field, n)
+        return {channel: [_score(entries.get(at), at, name) for at in range(n)] for channel, name in names.items()}
+    except _Invalid as invalid:
+        return {channel: [abstained(str(invalid))] * n for channel in names}
+
+
+def _listed(content: Mapping[str, Any], field: str) -> Sequence[Any]:
+    if (reason := reason_to_abstain(content)) is not None:
+        raise _Invalid(reason)
+    listed = content.get(field)
+    if not isinstance(listed, list):
+        raise _Invalid(f"{field} is {_shown(listed)}, not a list")
+    return listed
+
+
+def _numbered(listed: Sequence[Any], field: str, n: int) -> dict[int, _Entry]:
+    found: dict[int, _Entry] = {}
+    for at, one in enumerate(listed):
+        step = _entry(one, field, at).get("step")
+        if type(step) is not int or not 0 <= step < n:
+            raise _Invalid(f"{field}[{at}].step is {_shown(step)}, not a whole number from 0 to {n - 1}")
+        if step in found:
+            raise _Invalid(f"{field} has two entries for step {step}")
+        found[step] = one
+    return found
+
+
+def _ordered(listed: Sequence[Any], field: str, n: int) -> dict[int, _Entry]:
+    if len(listed) != n:
+        raise _Invalid(f"{field} has {len(listed)} entries, not {n}")
+    found = {at: _entry(one, field, at) for at, one in enumerate(listed)}
+    for at, one in found.items():
+        for name in one:
+            _score(one, at, name)
+    return found
+
+
+def _entry(one: Any, field: str, at: int) -> _Entry:
+    if not isinstance(one, Mapping):
+        raise _Invalid(f"{field}[{at}] is {_shown(one)}, not an object")
+    return one
+
+
+def _score(entry: _Entry | None, at: int, name: str) -> Score:
+    if entry is None:
+        return Undefined(LEFT_OUT)
+    value = entry.get(name)
+    if value is None:
+        return Undefined(SILENT)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:  # NaN is in no range
+        raise _Invalid(f"{name} of entry {at} is {_shown(value)}, not a number from 0 to 1")
+    return float(value)
+
+
+def _shown(value: Any) -> str:
+    """A value as a reason gives it: a number of bearable size, else its type."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{value:g}" if is_number and abs(value) < _LARGEST_SHOWN else type(value).__name__

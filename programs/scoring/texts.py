@@ -1,0 +1,110 @@
+"""The reasoning texts that stand in a pool or in a file, ready to be scored."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.channels.protocols import Reasoning
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.extraction import extract_answer
+from eldgr_dspy.files import read_lines, read_object, require_file
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.programs.scoring.candidates import reasonings_of
+from eldgr_dspy.questions import Question
+from eldgr_dspy.rows import MAX_CHARACTERS, MAX_PASSAGES, PassageRow
+
+_BLANK_LINES = re.compile(r"(?:\r?\n[ \t]*){2,}")
+_JSON_LINES = (".jsonl", ".jsonl.gz")
+_MOST_BYTES = 4 * MAX_CHARACTERS
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text to be scored, and where it stands.
+
+    Attributes:
+        reasoning: The text, with what it is held against.
+        id: That of the row in a pool; None in a file.
+        candidate: The number of the candidate in the row, from 0; None in a file.
+    """
+
+    reasoning: Reasoning
+    id: str | None = None
+    candidate: int | None = None
+
+
+def texts_of_pool(path: Path, limit: int | None = None) -> Iterator[list[Text]]:
+    """Yield the texts of the candidates of each question, of the first `limit` questions; one without has its answer.
+
+    The whole pool is read and checked at once. A row without evidence has no corpus.
+
+    Raises:
+        PoolError: As `open_pool`.
+    """
+    pool = open_pool(path)
+    return ([*_candidates(row.id, row.to_question())] for row in pool.rows(limit))
+
+
+def text_of_file(path: Path, question: str = "", evidence: Path | None = None) -> Text:
+    """Return the text of a file, in UTF-8, with the answer that it marks as such.
+
+    Args:
+        path: The text.
+        question: What it answers.
+        evidence: A file of passages: JSON lines with `text` and perhaps `title` if it is named so, else a paragraph
+            each, blank lines between them. Without it there is no corpus.
+
+    Raises:
+        PoolError: There is no such file, or a line of it is no JSON.
+        ArgumentError: There is no text in it, too much of it, or what is no passage.
+    """
+    text = _read(path)
+    found = extract_answer(text, "retrieval")
+    answer = found.answer if found and found.form != "whole" else ""
+    return Text(Reasoning(text, question, None if evidence is None else _passages(evidence), answer))
+
+
+def _candidates(id: str, question: Question) -> Iterator[Text]:
+    for at, reasoning in enumerate(reasonings_of(question, corpus=bool(question.passages))):
+        yield Text(reasoning, id, at)
+
+
+def _read(path: Path) -> str:
+    require_file(path)
+    try:
+        text = path.read_bytes().decode("utf-8-sig") if path.stat().st_size <= _MOST_BYTES else None
+    except OSError as error:
+        raise ArgumentError(f"{path}: cannot be read ({error.strerror}); check the permissions.") from error
+    except UnicodeDecodeError as error:
+        raise ArgumentError(f"{path}: byte {error.start + 1} is not UTF-8; save the file as UTF-8.") from error
+    if text is None or len(text) > MAX_CHARACTERS:
+        raise ArgumentError(f"{path}: has more than {MAX_CHARACTERS:,} characters; cut it, or give a part of it.")
+    if not text.strip():
+        raise ArgumentError(f"{path}: there is no text in it; check the name.")
+    return text
+
+
+def _passages(path: Path) -> tuple[Passage, ...]:
+    if path.name.endswith(_JSON_LINES):
+        require_file(path)
+        found = [_passage(f"{path}, line {number}", line) for number, line in read_lines(path) if line.strip()]
+    else:
+        found = [Passage("", part.strip()) for part in _BLANK_LINES.split(_read(path)) if part.strip()]
+    if not found or len(found) > MAX_PASSAGES:
+        raise ArgumentError(f"{path}: has {len(found):,} passages; expected 1 to {MAX_PASSAGES:,}.")
+    return tuple(found)
+
+
+def _passage(where: str, line: bytes) -> Passage:
+    record = read_object(line, where)
+    try:
+        row = PassageRow.model_validate(record)
+    except ValidationError:
+        raise ArgumentError(
+            f"{where}: {record!r:.80} is no passage; expected an object with a text, and perhaps a title."
+        ) from None
+    return Passage(row.title, row.text)

@@ -1,0 +1,95 @@
+"""Where a model lies: in a folder, in the cache of Hugging Face, or fetched into it; and which model it then is.
+
+Weights are read from safetensors alone: the older files are pickles, and a pickle from outside can run code.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from eldgr_dspy.errors import ArgumentError
+
+_FILES = ("*.json", "*.safetensors", "*.model", "*.txt")
+_HEX = 12
+
+
+def located(model: str | Path, revision: str | None = None, *, local_files_only: bool = False) -> Path:
+    """Return the folder that holds a model; one that is on the disk is used without a look at the network.
+
+    Args:
+        model: A folder, or a name on the Hugging Face Hub.
+        revision: A branch, tag or commit of the Hub; None is its main branch.
+        local_files_only: Never ask the network.
+
+    Raises:
+        ArgumentError: In one sentence: it is not on this disk and cannot be fetched, and how to get it.
+    """
+    named, folder = f"model={str(model)!r}", Path(model).expanduser()
+    if folder.is_dir():
+        return _whole(folder, named)
+    reason: Exception | None = None
+    for offline in (True,) if local_files_only else (True, False):
+        try:
+            folder = _snapshot(str(model), revision, offline=offline)
+        except (OSError, ValueError) as error:  # a wrong name, no network, no such model or revision
+            reason = error
+            continue
+        if local_files_only or not offline or not _lacking(folder):
+            return _whole(folder, named)
+    raise ArgumentError(_missing(str(model), revision)) from reason
+
+
+def _snapshot(model: str, revision: str | None, *, offline: bool) -> Path:
+    from huggingface_hub import snapshot_download
+
+    return Path(snapshot_download(model, revision=revision, local_files_only=offline, allow_patterns=list(_FILES)))
+
+
+def _lacking(folder: Path) -> list[str]:
+    return [kind for kind in ("config.json", "*.safetensors") if not any(folder.glob(kind))]
+
+
+def _whole(folder: Path, named: str) -> Path:
+    if lacking := _lacking(folder):
+        raise ArgumentError(
+            f"{named} is the folder {str(folder)!r}, which has no {' and no '.join(lacking)}; give a folder that holds "
+            "a whole model with its weights as safetensors."
+        )
+    return folder
+
+
+def _missing(model: str, revision: str | None) -> str:
+    if len(Path(model).parts) > 2 or model.startswith((".", "~")):
+        return f"model={model!r} is no folder on this disk; give the folder that holds the model's config.json."
+    at = f" --revision {revision}" if revision else ""
+    return (
+        f"model={model!r} is not on this disk and could not be fetched; where there is a network, run `hf download "
+        f"{model}{at} --exclude '*/*' --exclude '*.bin' --local-dir nli`, bring the folder nli here, and give its path."
+    )
+
+
+def revision_of(folder: Path) -> str:
+    """Return what tells the model in a folder from others: its commit in the cache of the Hub, else a digest."""
+    if folder.parent.name == "snapshots":
+        return folder.name[:_HEX]
+    return digest(path for kind in _FILES for path in folder.glob(kind))
+
+
+def digest(paths: Iterable[Path]) -> str:
+    """Return twelve hexadecimal digits of a hash over the names and contents of files."""
+    whole = hashlib.sha256()
+    for path in sorted(paths):
+        with path.open("rb") as file:
+            whole.update(f"{path.name}:{hashlib.file_digest(file, 'sha256').hexdigest()};".encode())
+    return whole.hexdigest()[:_HEX]
+
+
+def stored(folder: Path) -> set[str]:
+    """Return the names of the tensors that the weights of a folder hold."""
+    from safetensors import safe_open
+
+    names = set[str]()
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, "np") as file:
+            names.update(file.keys())
+    return names

@@ -1,0 +1,93 @@
+"""An LM that scores steps as it is asked to, by the schema of the request: what the tests of the LM's way share."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import dspy
+import pytest
+from dspy.lm15 import Request
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
+from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm
+from eldgr_dspy.words import CHANNELS
+
+QUESTION = "What is the capital of Qatar?"
+TEXT = "Qatar lies on the Persian Gulf. Its capital is Doha. So the answer is Doha.\n#### Doha"
+PASSAGES = [{"title": "Qatar", "text": "Doha is the capital of Qatar."}]
+INPUTS: dict[str, Any] = {"question": QUESTION, "reasoning": TEXT, "evidence": PASSAGES}
+DOCUMENTS = (Passage("Qatar", "Doha is the capital of Qatar."),)
+ROLES = (*CHANNELS, "all_at_once")
+each_way = pytest.mark.parametrize("together", [True, False], ids=["together", "each"])
+
+_STEP = re.compile(r"<step (\d+) [0-9a-f]{16}>")
+
+
+def role_asked(request: Request) -> str:
+    """The channel that is asked for, or all_at_once."""
+    response_format: Any = request.config.response_format
+    named = next(name for name in response_format["schema"]["properties"] if name.endswith("_scores"))
+    role = str(named.removesuffix("_scores"))
+    return "all_at_once" if role == "step" else role
+
+
+def steps_shown(request: Request) -> list[int]:
+    """The numbers of the steps that a request shows."""
+    return [int(number) for number in _STEP.findall(request.messages[-1].text or "")]
+
+
+def scores_of(role: str) -> str:
+    """The field that holds the entries of a role."""
+    return "step_scores" if role == "all_at_once" else f"{role}_scores"
+
+
+def fields(role: str, entries: Any) -> dict[str, Any]:
+    """The reply of a role."""
+    name = scores_of(role)
+    return {name.replace("scores", "rationale"): "So it stands.", name: entries}
+
+
+def entry(role: str, step: Any, score: Any) -> dict[str, Any]:
+    """One entry: a score, or by channel."""
+    scores: Mapping[Any, Any] = score if isinstance(score, Mapping) else dict.fromkeys(CHANNELS, score)
+    return {"step": step, **scores} if role == "all_at_once" else {"step": step, "score": scores.get(role)}
+
+
+def obliging(score: Callable[[int], Any] = lambda step: step / 10, **options: Any) -> ScriptedLM:
+    """An LM that gives each step its score, or its scores by channel, in whatever way it is asked."""
+
+    def reply(request: Request) -> str:
+        role = role_asked(request)
+        return json.dumps(fields(role, [entry(role, step, score(step)) for step in steps_shown(request)]))
+
+    return scripted_lm(reply, **options)
+
+
+def scored(lm: Any, scorer: ChannelScorer | None = None, **inputs: Any) -> dict[str, Any]:
+    """The prediction's fields, which sync and async agree on."""
+    scorer = scorer or ChannelScorer()
+    with dspy.context(lm=lm):
+        found: dict[str, Any] = scorer(**{**INPUTS, **inputs}).toDict()
+        assert asyncio.run(awaited(scorer, **{**INPUTS, **inputs})).toDict() == found
+    return found
+
+
+async def awaited(scorer: ChannelScorer, **inputs: Any) -> Any:
+    return await scorer.acall(**inputs)
+
+
+def channels_of(found: dict[str, Any], step: int = 0) -> dict[str, float | None]:
+    channels: dict[str, float | None] = found["steps"][step]["channels"]
+    return channels
+
+
+def reasons_of(found: dict[str, Any], step: int = 0) -> dict[str, str]:
+    """Why channels are undefined."""
+    return {name: why for name, why in found["steps"][step]["undefined"].items() if name in CHANNELS}
+
+
+def asked(lm: Any) -> list[str]:
+    return [role_asked(request) for request in lm.requests]

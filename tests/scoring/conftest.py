@@ -1,0 +1,29 @@
+"""Models that the tests of this folder share: built and trained once a session, on the spot."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
+from eldgr_dspy.programs.scoring.onnx_nli import OnnxNLI, export_onnx
+from tests.tiny_nli import tiny_nli
+
+
+@pytest.fixture(scope="session")
+def nli_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a trained NLI model; see `tests/tiny_nli.py`."""
+    torch.set_num_threads(1)  # several threads wait for each other where another process has their core
+    return tiny_nli(tmp_path_factory.mktemp("nli"))
+
+
+@pytest.fixture(scope="session")
+def nli(nli_folder: Path) -> CrossEncoderNLI:
+    """That model, run by torch."""
+    return CrossEncoderNLI(nli_folder)
+
+
+@pytest.fixture(scope="session")
+def onnx_nli(nli: CrossEncoderNLI, tmp_path_factory: pytest.TempPathFactory) -> OnnxNLI:
+    """That model, run by ONNX Runtime."""
+    return OnnxNLI(export_onnx(nli, tmp_path_factory.mktemp("onnx")))

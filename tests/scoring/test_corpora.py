@@ -1,0 +1,152 @@
+"""Corpora hold what the paper names: supporting facts, solutions without what is written for programs, evidence."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.retrieval import FACTS, facts_rows, in_all, in_ten
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.programs.scoring.corpora import evidence_corpus, gsm8k_corpus, hotpotqa_corpus
+from eldgr_dspy.programs.scoring.retrieval import retriever
+from eldgr_dspy.rows import Row
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+QATAR = ["Qatar is a country.", " Its capital is Doha."]
+CUP = ["The cup was held in 2022.", " Qatar hosted it.", " "]
+
+
+def row(*facts: tuple[str, int], **changed: Any) -> dict[str, Any]:
+    """A row of `hotpot_qa`, `distractor`, as Hugging Face has it."""
+    return {
+        "id": "q1",
+        "question": "Which city is the capital of the host?",
+        "answer": "Doha",
+        "context": {"title": ["Qatar", "Cup", "Gulf"], "sentences": [QATAR, CUP, ["The Gulf is warm."]]},
+        "supporting_facts": {"title": [title for title, _ in facts], "sent_id": [number for _, number in facts]},
+        **changed,
+    }
+
+
+# --- HotpotQA ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_fact_is_a_sentence_under_the_title_of_its_paragraph() -> None:
+    assert hotpotqa_corpus([row(("Cup", 1), ("Qatar", 1))]) == (
+        Passage("Cup", "Qatar hosted it."),
+        Passage("Qatar", "Its capital is Doha."),
+    )
+
+
+def test_a_unit_may_be_the_paragraph_of_a_fact() -> None:
+    assert hotpotqa_corpus([row(("Qatar", 1), ("Qatar", 0))], unit="paragraph") == (
+        Passage("Qatar", "Qatar is a country. Its capital is Doha."),
+    )
+
+
+def test_a_fact_of_several_questions_is_there_once_at_its_first_place() -> None:
+    rows = [row(("Cup", 1)), row(("Qatar", 1), ("Cup", 1))]
+    assert [passage.title for passage in hotpotqa_corpus(iter(rows))] == ["Cup", "Qatar"]
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [("Qatar", 2), ("Qatar", -1), ("Paris", 0), ("Cup", 2)],
+    ids=["behind", "negative", "no-title", "blank"],
+)
+def test_a_fact_that_points_to_no_sentence_is_left_out(fact: tuple[str, int]) -> None:
+    assert hotpotqa_corpus([row(fact)]) == ()
+
+
+def test_no_rows_and_rows_without_facts_are_an_empty_corpus_that_finds_nothing() -> None:
+    assert hotpotqa_corpus([]) == hotpotqa_corpus([row()]) == ()
+    assert retriever(hotpotqa_corpus([])).search(["Doha"]) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([row(), {"question": "?"}], r"rows\[1\]\['context'\] is missing; give rows of `hotpot_qa` as Hugging Face"),
+        ([row(context=[["Qatar", QATAR]])], r"rows\[0\]\['context'\] is \[\['Qatar'"),
+        ([row(supporting_facts={"title": ["Qatar"], "sent_id": []})], r"rows\[0\]\['supporting_facts'\] is {'title'"),
+        ([row(supporting_facts={"title": ["Qatar"], "sent_id": ["1"]})], r"\['sent_id'\]\[0\] is '1'"),
+        (row(), r"rows\[0\] is 'id'"),
+        (None, "rows=None are not rows"),
+    ],
+    ids=["missing", "official-layout", "lengths", "type", "one-row", "none"],
+)
+def test_a_row_of_another_layout_is_refused_with_its_place(rows: Any, said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        hotpotqa_corpus(rows)
+
+
+def test_the_unit_is_one_of_two() -> None:
+    wrong: Any = "document"
+    with pytest.raises(ArgumentError, match="unit='document' is not known; use one of 'sentence', 'paragraph'"):
+        hotpotqa_corpus([], wrong)
+
+
+def test_on_real_questions_most_facts_are_found_and_lucene_finds_more_in_small_corpora(pools_dir: Path) -> None:
+    rows = facts_rows(pools_dir)
+    if not rows:
+        pytest.skip(f"no {FACTS} in {pools_dir}; set ELDGR_POOLS to the folder that holds it")
+    assert len(hotpotqa_corpus(rows)) == 725
+    assert in_all(rows, "lucene") > 0.9
+    assert in_ten(rows, "lucene") > in_ten(rows, "okapi") + 0.04
+
+
+# --- GSM8K ------------------------------------------------------------------------------------------------------------
+
+CLIPS = "She sold 48/2 = <<48/2=24>>24 clips in May.\nShe sold 48+24 = <<48+24=72>>72 clips altogether.\n#### 72"
+
+
+def test_a_solution_is_without_annotations_and_without_the_line_for_the_grader() -> None:
+    assert gsm8k_corpus([{"question": "How many?", "answer": CLIPS}]) == (
+        Passage("", "She sold 48/2 = 24 clips in May.\nShe sold 48+24 = 72 clips altogether."),
+    )
+    assert gsm8k_corpus([{"answer": "It is 3 < 4 << 5."}, {"answer": "#### 3"}]) == (Passage("", "It is 3 < 4 << 5."),)
+
+
+def test_the_first_thousand_are_taken_and_no_more_are_read() -> None:
+    def rows() -> Any:
+        yield from ({"answer": f"It is {number}."} for number in range(1_000))
+        raise AssertionError("row 1,001 was read")
+
+    corpus = gsm8k_corpus(rows())
+    assert len(corpus) == 1_000 and corpus[-1].text == "It is 999."
+    assert len(gsm8k_corpus(rows(), solutions=3)) == 3
+
+
+def test_fewer_rows_make_a_smaller_corpus_and_a_solution_twice_is_there_once() -> None:
+    assert gsm8k_corpus([]) == ()
+    assert len(gsm8k_corpus([{"answer": CLIPS}, {"answer": CLIPS}])) == 1
+
+
+@pytest.mark.parametrize("solutions", [0, -1, True, 2.5, None], ids=repr)
+def test_the_number_of_solutions_is_a_whole_number_from_one(solutions: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"solutions=.* is no number of rows"):
+        gsm8k_corpus([], solutions)
+
+
+def test_a_row_without_a_solution_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"rows\[0\]\['answer'\] is None; give rows of `gsm8k` as Hugging Face"):
+        gsm8k_corpus([{"question": "?", "answer": None}])
+
+
+# --- pools ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_evidence_of_a_pool_is_a_corpus_with_each_passage_once() -> None:
+    pool = open_pool(ROOT / "artifacts" / "demo-retrieval.jsonl")
+    corpus = evidence_corpus(pool.rows())
+    shown = [(passage.title, passage.text) for one in pool.rows() for passage in one.evidence]
+    assert [(passage.title, passage.text) for passage in corpus] == list(dict.fromkeys(shown))
+    assert evidence_corpus([*pool.rows(), *pool.rows()]) == corpus
+
+
+def test_rows_without_evidence_are_an_empty_corpus() -> None:
+    one: dict[str, Any] = {"id": "1", "question": "?", "task": "arithmetic", "candidates": [{"answer": "1"}]}
+    assert evidence_corpus([Row.model_validate(one)]) == ()

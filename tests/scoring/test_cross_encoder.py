@@ -1,0 +1,306 @@
+"""A cross-encoder that has learnt a small corpus tells the labels apart, and gives no number where it cannot read."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import softmax
+from transformers import AutoModel, AutoModelForSequenceClassification
+
+from eldgr_dspy.channels.undefined import Floats
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
+from eldgr_dspy.programs.scoring.labels import LABELS
+from eldgr_dspy.programs.scoring.onnx_nli import OnnxNLI
+from tests.tiny_nli import held_out
+
+FACT = ("Doha is the capital of Qatar.", "The capital of Qatar is Doha.")
+PAIRS = [(example.premise, example.hypothesis) for example in held_out(20)]
+
+pytestmark = pytest.mark.slow
+
+Reader = CrossEncoderNLI | OnnxNLI
+
+
+@pytest.fixture(scope="session", params=["torch", "onnx"])
+def reader(request: pytest.FixtureRequest, nli: CrossEncoderNLI, onnx_nli: OnnxNLI) -> Reader:
+    """Both ways to run the model; what a test says of one holds for the other."""
+    return nli if request.param == "torch" else onnx_nli
+
+
+@pytest.fixture(scope="session")
+def alone(reader: Reader) -> dict[tuple[str, str], Floats]:
+    """What is read in each pair where nothing else is asked."""
+    return {pair: reader.probabilities([pair])[0] for pair in PAIRS}
+
+
+def changed(folder: Path, source: Path, change: Callable[[Any], object]) -> Path:
+    """A copy of a model whose weights were changed."""
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    model: Any = AutoModelForSequenceClassification.from_pretrained(folder)
+    with torch.no_grad():
+        change(model)
+    model.save_pretrained(folder)
+    return folder
+
+
+def test_on_pairs_that_it_was_not_shown_each_label_is_found(reader: Reader) -> None:
+    examples = held_out()
+    found = reader.probabilities([(example.premise, example.hypothesis) for example in examples])
+    right = np.array([LABELS[column] for column in found.argmax(axis=1)]) == [example.label for example in examples]
+    for label in LABELS:
+        assert right[[example.label == label for example in examples]].mean() > 0.9
+
+
+def test_a_changed_value_contradicts_and_another_subject_is_neutral(reader: Reader) -> None:
+    hypotheses = ("The capital of Qatar is Doha.", "The capital of Qatar is Oslo.", "The capital of Norway is Oslo.")
+    found = reader.probabilities([(FACT[0], hypothesis) for hypothesis in hypotheses])
+    assert [LABELS[column] for column in found.argmax(axis=1)] == ["entailment", "contradiction", "neutral"]
+
+
+def test_rows_are_distributions_in_double_precision(reader: Reader) -> None:
+    found = reader.probabilities(PAIRS)
+    assert found.dtype == np.float64 and found.shape == (len(PAIRS), 3)
+    assert found.sum(axis=1) == pytest.approx(1, abs=1e-12) and (found >= 0).all()
+
+
+def test_the_softmax_is_taken_once(nli: CrossEncoderNLI) -> None:
+    given = nli.encoder.tokenizer(*FACT, return_tensors="pt")
+    transformer: Any = nli.encoder.model
+    with torch.inference_mode():
+        logits = transformer(**given).logits[0].double().numpy()
+    contradiction, entailment, neutral = softmax(logits)
+    assert nli.probabilities([FACT])[0] == pytest.approx([contradiction, neutral, entailment], abs=1e-5)
+
+
+def test_a_softmax_that_the_model_brings_is_not_added(nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(nli_folder, tmp_path, dirs_exist_ok=True)
+    stated = json.loads((tmp_path / "config.json").read_text("utf-8"))
+    stated["sentence_transformers"] = {"activation_fn": "torch.nn.modules.activation.Softmax"}
+    (tmp_path / "config.json").write_text(json.dumps(stated), encoding="utf-8")
+    assert CrossEncoderNLI(tmp_path).probabilities([FACT]) == pytest.approx(nli.probabilities([FACT]), abs=1e-6)
+
+
+# --- what a reading depends on ----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=15)
+@given(st.lists(st.sampled_from(PAIRS), min_size=1, max_size=20), st.integers(1, 15))
+def test_a_reading_does_not_depend_on_what_else_is_asked(
+    reader: Reader, alone: dict[tuple[str, str], Floats], pairs: list[tuple[str, str]], times: int
+) -> None:
+    found = reader.probabilities([*pairs, (FACT[0] * times, FACT[1])])
+    assert abs(found[:-1] - [alone[pair] for pair in pairs]).max() <= 1e-5
+
+
+def test_the_size_of_a_batch_does_not_matter(nli: CrossEncoderNLI, nli_folder: Path) -> None:
+    whole = nli.probabilities(PAIRS)
+    for size in (1, 3, 64):
+        assert abs(CrossEncoderNLI(nli_folder, batch_size=size).probabilities(PAIRS) - whole).max() <= 1e-5
+
+
+def test_the_same_call_gives_the_same_bytes(reader: Reader) -> None:
+    assert reader.probabilities(PAIRS).tobytes() == reader.probabilities(PAIRS).tobytes()
+
+
+def test_a_repeated_pair_is_read_alike(reader: Reader) -> None:
+    found = reader.probabilities([FACT, PAIRS[0], FACT])
+    assert abs(found[0] - found[2]).max() <= 1e-5
+
+
+def test_threads_may_share_a_reader(reader: Reader) -> None:
+    alone = reader.probabilities(PAIRS)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(reader.probabilities, [PAIRS, PAIRS[::-1]] * 4):
+            assert min(abs(found - alone).max(), abs(found[::-1] - alone).max()) <= 1e-5
+
+
+def test_no_pairs_are_no_rows(reader: Reader) -> None:
+    assert reader.probabilities([]).shape == (0, 3)
+
+
+def test_how_many_threads_torch_uses_is_left_alone(nli_folder: Path) -> None:
+    before = torch.get_num_threads()
+    CrossEncoderNLI(nli_folder).probabilities([FACT])
+    assert torch.get_num_threads() == before
+
+
+def test_half_precision_reads_nearly_the_same_under_another_name(nli: CrossEncoderNLI, nli_folder: Path) -> None:
+    half = CrossEncoderNLI(nli_folder, dtype="bfloat16")
+    assert half.name == nli.name.replace("float32", "bfloat16") != nli.name
+    assert abs(half.probabilities(PAIRS) - nli.probabilities(PAIRS)).max() < 0.1
+
+
+def test_the_name_says_what_distinguishes_its_readings(nli_folder: Path, tmp_path: Path) -> None:
+    other = changed(tmp_path / "other", nli_folder, lambda model: model.classifier.bias.add_(1))
+    names = [
+        CrossEncoderNLI(nli_folder).name,
+        CrossEncoderNLI(nli_folder, max_length=64).name,
+        CrossEncoderNLI(other).name,
+    ]
+    assert names[0].endswith(" float32 128 only_first") and names[1].endswith(" float32 64 only_first")
+    revisions = {name.split()[0].rpartition("@")[2] for name in names}
+    assert len(revisions) == 2 and len(set(names)) == 3
+
+
+# --- truncation -------------------------------------------------------------------------------------------------------
+
+
+def test_only_the_premise_is_cut(nli: CrossEncoderNLI) -> None:
+    """What stands behind the window is not read; the hypothesis is read to its end."""
+    filler = "Ada is a nurse. " * 40
+    ahead, behind = nli.probabilities([(f"{FACT[0]} {filler}", FACT[1]), (f"{filler} {FACT[0]}", FACT[1])])
+    nothing = nli.probabilities([(filler, FACT[1])])[0]
+    assert abs(behind - nothing).max() <= 1e-5 < abs(ahead - nothing).max()
+
+
+def test_a_hypothesis_may_fill_half_of_the_window_and_beyond_it_only_where_the_premise_is_whole(reader: Reader) -> None:
+    """128 tokens, three of them separators: 62 are half of the rest."""
+    word, long = "nurse ", "Ada is a nurse. " * 40
+    half, more, short = word * 62, word * 63, "Ada is a nurse."
+    assert np.isnan(reader.probabilities([(long, half), (long, more), (short, more)])).any(axis=1).tolist() == [
+        False,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize("text", ["a" * 100_000, "a b " * 25_000, "Ada is a nurse. " * 6_250], ids=["a", "ab", "words"])
+def test_a_hypothesis_of_100_kb_is_no_number_and_such_a_premise_is_cut(reader: Reader, text: str) -> None:
+    found = reader.probabilities([(FACT[0], text), (text, FACT[1]), FACT])
+    assert np.isnan(found).any(axis=1).tolist() == [True, False, False]
+
+
+# --- what cannot be read ----------------------------------------------------------------------------------------------
+
+UNREADABLE = {
+    "empty": "",
+    "white": " \n\t\u3000",
+    "zero-width": "\u200b\u200d\ufeff",
+    "marks": "... — ?!",
+    "chinese": "北京是中国的首都。",
+    "russian": "Москва — столица России.",
+    "arabic": "الدوحة عاصمة قطر",
+    "mostly-chinese": "Doha 是卡塔尔的首都和最大城市",
+    "lone-surrogate": "Doha \ud800 is the capital.",
+}
+
+
+@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_text_that_cannot_be_read_is_no_number_on_either_side_and_spoils_no_other(reader: Reader, text: str) -> None:
+    """A text is read where at least half of its letters and digits are known to the model's tokenizer."""
+    found = reader.probabilities([(text, FACT[1]), FACT, (FACT[0], text), (text, text)])
+    assert np.isnan(found).all(axis=1).tolist() == [True, False, True, True]
+    assert found[1] == pytest.approx(reader.probabilities([FACT])[0], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text", ["Doha\u200b is the capi\u00adtal of Qatar.", "\ufeffDoha is the capital of \u2060Qatar."]
+)
+def test_what_is_invisible_changes_nothing(reader: Reader, text: str) -> None:
+    assert reader.probabilities([(text, FACT[1])]) == pytest.approx(reader.probabilities([FACT]), abs=1e-5)
+
+
+def test_a_few_foreign_letters_do_not_make_a_text_unreadable(reader: Reader) -> None:
+    """Otherwise one letter would take a step out of what is scored."""
+    assert np.isfinite(reader.probabilities([(f"{FACT[0]} 多哈", FACT[1])])).all()
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.text(max_size=60), st.text(max_size=60)), max_size=4))
+def test_whatever_the_texts_a_row_is_a_distribution_or_nothing(reader: Reader, pairs: list[tuple[str, str]]) -> None:
+    found = reader.probabilities(pairs)
+    lost = np.isnan(found).all(axis=1)
+    assert found.shape == (len(pairs), 3)
+    assert found[~lost].sum(axis=1) == pytest.approx(1) and (found[~lost] >= 0).all()
+
+
+@pytest.mark.parametrize("weight", [float("nan"), float("inf")])
+def test_logits_that_are_not_finite_are_no_number(nli_folder: Path, tmp_path: Path, weight: float) -> None:
+    broken = changed(tmp_path, nli_folder, lambda model: model.classifier.bias[1].fill_(weight))
+    assert np.isnan(CrossEncoderNLI(broken).probabilities([FACT, PAIRS[0]])).all()
+
+
+@pytest.mark.parametrize("pairs", [["ab"], [("one", None)], [("one", "two", "three")], ["a premise", "a hypothesis"]])
+def test_what_is_no_pair_of_texts_is_refused(reader: Reader, pairs: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"^pairs\[0\] is .*, but a premise and a hypothesis were expected"):
+        reader.probabilities(pairs)
+
+
+# --- models that are refused ------------------------------------------------------------------------------------------
+
+
+def relabelled(folder: Path, source: Path, labels: dict[str, str]) -> Path:
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    stated = json.loads((folder / "config.json").read_text("utf-8"))
+    stated["id2label"], stated["label2id"] = labels, {label: int(column) for column, label in labels.items()}
+    (folder / "config.json").write_text(json.dumps(stated), encoding="utf-8")
+    return folder
+
+
+def test_the_order_of_the_labels_is_the_models_own(nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path) -> None:
+    labels = {"0": "ENTAILMENT", "1": "NEUTRAL", "2": "CONTRADICTION"}  # where the model has con, ent, neu
+    other = CrossEncoderNLI(relabelled(tmp_path, nli_folder, labels)).probabilities([FACT])
+    assert other[0] == pytest.approx(nli.probabilities([FACT])[0][[1, 2, 0]])
+
+
+def test_a_model_that_does_not_name_its_labels_is_refused(nli_folder: Path, tmp_path: Path) -> None:
+    labels = {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}
+    with pytest.raises(ArgumentError, match=r"has the labels LABEL_0, LABEL_1, LABEL_2, but exactly contradiction"):
+        CrossEncoderNLI(relabelled(tmp_path, nli_folder, labels))
+
+
+def test_a_model_without_a_trained_head_is_refused(nli_folder: Path, tmp_path: Path) -> None:
+    """Its configuration states the labels, and a head would be drawn at random."""
+    shutil.copytree(nli_folder, tmp_path, dirs_exist_ok=True)
+    body: Any = AutoModel.from_pretrained(nli_folder)
+    body.save_pretrained(tmp_path)
+    shutil.copy(nli_folder / "config.json", tmp_path / "config.json")
+    with pytest.raises(ArgumentError, match=r"has no trained head: classifier\.bias is not among its weights"):
+        CrossEncoderNLI(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("config.json", "{"), ("config.json", "{}"), ("model.safetensors", "nothing"), ("tokenizer.json", "{}")],
+    ids=["torn-config", "empty-config", "torn-weights", "empty-tokenizer"],
+)
+def test_a_torn_model_is_refused_with_its_folder(nli_folder: Path, tmp_path: Path, name: str, content: str) -> None:
+    shutil.copytree(nli_folder, tmp_path, dirs_exist_ok=True)
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"could not be loaded from '"):
+        CrossEncoderNLI(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"dtype": "int4"}, r"^dtype='int4' is no precision; give one of float32, bfloat16, float16\."),
+        ({"max_length": 0}, r"^max_length is 0, but at least 1 was expected\."),
+        ({"batch_size": -1}, r"^batch_size is -1, but at least 1 was expected\."),
+    ],
+    ids=["dtype", "max_length", "batch_size"],
+)
+def test_a_setting_out_of_range_is_refused(nli_folder: Path, settings: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ArgumentError, match=expected):
+        CrossEncoderNLI(nli_folder, **settings)
+
+
+def test_a_device_that_is_not_there_is_refused(nli_folder: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"could not be loaded from '"):
+        CrossEncoderNLI(nli_folder, device="cuda:99")
+
+
+def test_without_the_extra_the_sentence_names_it(nli_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(ArgumentError, match=r"needs sentence-transformers; run: pip install 'eldgr_dspy\[nli\]'"):
+        CrossEncoderNLI(nli_folder)

@@ -1,0 +1,166 @@
+"""Whatever a DSPy retriever returns becomes hits in its order, in a corpus that grows and never renumbers."""
+
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import dspy
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.channels.protocols import Hit, Retriever
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.scoring.retrieval import DSPyRetriever
+
+CORPUS = ["Doha is the capital.", "Qatar hosted the cup.", "The Gulf is warm."]
+DOHA, QATAR, GULF = (Passage("", text) for text in CORPUS)
+
+
+def letters(texts: list[str]) -> Any:
+    """An embedder: how often each letter occurs."""
+    return np.array([[text.lower().count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts], float)
+
+
+class Searching(dspy.Module):
+    """A retriever that somebody wrote as a module."""
+
+    def forward(self, question: str) -> dspy.Prediction:
+        return dspy.Prediction(passages=[dspy.Example(title="Qatar", text=question)])
+
+
+def searching(found: Any) -> DSPyRetriever:
+    return DSPyRetriever(lambda query: found)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        CORPUS[:2],
+        tuple(CORPUS[:2]),
+        dspy.Prediction(passages=CORPUS[:2]),
+        [{"text": text} for text in CORPUS[:2]],
+        [SimpleNamespace(long_text=text) for text in CORPUS[:2]],
+        dspy.Prediction(passages=[dspy.Example(long_text=text, title=None) for text in CORPUS[:2]]),
+        (text for text in CORPUS[:2]),
+    ],
+    ids=["list", "tuple", "prediction", "mappings", "objects", "examples", "generator"],
+)
+def test_passages_of_every_kind_are_documents_in_their_order(found: Any) -> None:
+    index: Retriever = searching(found)
+    assert index.search(["capital"]) == [[Hit(0, 1.0), Hit(1, 0.5)]]
+    assert list(index.documents) == [DOHA, QATAR]
+
+
+def test_dspy_retrievers_and_modules_are_asked_as_they_are() -> None:
+    with dspy.context(rm=lambda query, k: [SimpleNamespace(long_text=text) for text in CORPUS[:k]]):
+        assert len(DSPyRetriever(dspy.Retrieve(k=2)).search(["capital"])[0]) == 2
+    embedded = DSPyRetriever(dspy.retrievers.Embeddings(CORPUS, letters, k=2))
+    (hits,) = embedded.search([CORPUS[1]])
+    assert embedded.documents[hits[0].document] == QATAR and [hit.score for hit in hits] == [1, 0.5]
+    module = DSPyRetriever(Searching())
+    assert module.search(["capital"]) == [[Hit(0, 1.0)]] and list(module.documents) == [Passage("Qatar", "capital")]
+
+
+def test_scores_are_kept_where_the_prediction_has_them_and_what_does_not_match_is_dropped() -> None:
+    index = DSPyRetriever(dspy.retrievers.EmbeddingsWithScores([*CORPUS, "xyz"], letters, k=4))
+    (hits,) = index.search([CORPUS[1].replace(".", "")])
+    assert index.documents[hits[0].document] == QATAR and hits[0].score == pytest.approx(1)
+    assert 0 < hits[-1].score < 1 and Passage("", "xyz") not in index.documents
+    assert searching(dspy.Prediction(passages=CORPUS, scores=[0.5, 0, -1])).search(["a"]) == [[Hit(0, 0.5)]]
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [[1.0, 0.5], [1, 2, 3], [1, float("nan"), 0], [float("inf"), 1, 0], ["a", "b", "c"], 3],
+    ids=["too-few", "worst-first", "nan", "infinite", "words", "one-number"],
+)
+def test_scores_that_are_not_one_number_a_document_best_first_are_refused(scores: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"for 'capital' cannot be used: scores=.* best first\."):
+        searching(dspy.Prediction(passages=CORPUS, scores=scores)).search(["capital"])
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (3, "evidence=3 is not evidence"),
+        ([3], r"evidence\[0\] is 3 \(int\)"),
+        ({"passages": CORPUS}, "is not evidence"),
+        (dspy.Prediction(documents=CORPUS), "a prediction without passages"),
+    ],
+    ids=["number", "numbers", "mapping", "no-passages"],
+)
+def test_what_is_not_documents_is_refused_with_the_query_that_it_was_returned_for(found: Any, said: str) -> None:
+    with pytest.raises(ArgumentError, match=f"What the retriever returned for 'capital' cannot be used: .*{said}"):
+        searching(found).search(["capital"])
+
+
+@pytest.mark.parametrize(
+    "found", [None, [], dspy.Prediction(passages=[]), ["", " "]], ids=["none", "list", "prediction", "blank"]
+)
+def test_a_retriever_that_finds_nothing_finds_nothing(found: Any) -> None:
+    index = searching(found)
+    assert index.search(["capital"]) == [[]] and list(index.documents) == []
+
+
+def test_a_query_without_a_word_is_not_asked() -> None:
+    asked: list[str] = []
+
+    def search(query: str) -> list[str]:
+        asked.append(query)
+        return CORPUS
+
+    index = DSPyRetriever(search)
+    assert [len(hits) for hits in index.search(["", " ?", "\u200b", "北京", "The Who"])] == [0, 0, 0, 3, 3]
+    assert asked == ["北京", "The Who"]
+
+
+def test_k_cuts_off_what_is_more() -> None:
+    assert searching(CORPUS).search(["capital"], 2) == [[Hit(0, 1.0), Hit(1, 0.5)]]
+    with pytest.raises(ArgumentError, match="k=0 is no number of documents"):
+        searching(CORPUS).search(["capital"], 0)
+    with pytest.raises(ArgumentError, match="queries='capital' is not a list"):
+        searching(CORPUS).search("capital")
+
+
+def test_what_is_returned_twice_counts_once_at_its_better_place() -> None:
+    assert searching([CORPUS[0], CORPUS[1], CORPUS[0]]).search(["capital"]) == [[Hit(0, 1.0), Hit(1, 0.5)]]
+
+
+def test_the_corpus_grows_by_what_is_new_and_no_number_changes() -> None:
+    results = {"one": [CORPUS[0], CORPUS[1]], "two": [CORPUS[2], CORPUS[1]]}
+    index = DSPyRetriever(results.__getitem__)
+    assert index.search(["one"]) == [[Hit(0, 1.0), Hit(1, 0.5)]]
+    assert index.search(["two", "one"]) == [[Hit(2, 1.0), Hit(1, 0.5)], [Hit(0, 1.0), Hit(1, 0.5)]]
+    assert list(index.documents) == [DOHA, QATAR, GULF]
+
+
+@given(st.lists(st.lists(st.sampled_from([*CORPUS, "", "a", "b"]), max_size=6), max_size=6), st.integers(1, 5))
+def test_every_hit_names_its_document_whatever_was_searched_before(results: list[list[str]], k: int) -> None:
+    index = DSPyRetriever(lambda query: results[int(query)])
+    for query, texts in enumerate(results):
+        (hits,) = index.search([str(query)], k)
+        found = [index.documents[hit.document].text for hit in hits]
+        assert found == [text for text in dict.fromkeys(texts) if text][:k]
+        assert all(hit.score > 0 for hit in hits) and hits == sorted(hits, key=lambda hit: -hit.score)
+    assert len(set(index.documents)) == len(index.documents)
+
+
+def test_threads_may_search_at_once() -> None:
+    index = DSPyRetriever(lambda query: [f"{query} {number}" for number in range(5)])
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda query: index.search([query])[0], [f"q{number % 20}" for number in range(200)]))
+    for number, hits in enumerate(found):
+        assert [index.documents[hit.document].text for hit in hits] == [f"q{number % 20} {at}" for at in range(5)]
+    assert len(index.documents) == 100
+
+
+def test_a_retriever_can_be_called_and_what_it_raises_comes_through() -> None:
+    wrong: Any = CORPUS
+    with pytest.raises(ArgumentError, match=r"search=.* cannot be called; give a function or module of the query"):
+        DSPyRetriever(wrong)
+    nothing: dict[str, list[str]] = {}
+    with pytest.raises(KeyError):
+        DSPyRetriever(nothing.__getitem__).search(["capital"])

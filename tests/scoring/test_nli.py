@@ -1,0 +1,141 @@
+"""A pair is read once while it is remembered, and what is remembered is what was read."""
+
+import copy
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.channels.undefined import Floats
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
+from eldgr_dspy.programs.scoring.nli import CachedNLI, load_nli
+from eldgr_dspy.programs.scoring.onnx_nli import OnnxNLI, export_onnx
+
+Pairs = Sequence[tuple[str, str]]
+
+texts = st.sampled_from(["", "a", "b", "ab", "\0", "a\0", "\ud800"])
+calls = st.lists(st.lists(st.tuples(texts, texts), max_size=5), max_size=8)
+
+
+class Counting:
+    """Reads the lengths of the texts, and counts what it is asked."""
+
+    def __init__(self, name: str = "counting") -> None:
+        self.name, self.asked = name, list[list[tuple[str, str]]]()
+
+    def probabilities(self, pairs: Pairs) -> Floats:
+        self.asked.append(list(pairs))
+        return np.array([self.row(*pair) for pair in pairs]).reshape(-1, 3)
+
+    def row(self, premise: str, hypothesis: str) -> list[float]:
+        seen = float(sum(map(ord, premise))), float(sum(map(ord, hypothesis)))
+        return [float("nan")] * 3 if premise == "" else [*seen, len(self.name)]
+
+
+@given(calls, st.integers(1, 6))
+def test_what_comes_out_is_what_would_be_read_and_nothing_is_asked_that_is_remembered(
+    asked: list[list[tuple[str, str]]], entries: int
+) -> None:
+    plain, counting = Counting(), Counting()
+    cached, remembered = CachedNLI(counting, entries), list[tuple[str, str]]()
+    for pairs in asked:
+        before = len(counting.asked)
+        np.testing.assert_array_equal(cached.probabilities(pairs), plain.probabilities(pairs))
+        fresh = list(dict.fromkeys(pair for pair in pairs if pair not in remembered))
+        assert counting.asked[before:] == ([fresh] if fresh else [])
+        remembered = list(dict.fromkeys(reversed([*remembered, *pairs])))[:entries][::-1]
+        assert len(cached) == len(remembered) <= entries
+    assert cached.read == sum(map(len, counting.asked))
+
+
+def test_duplicates_are_asked_once_and_in_one_call() -> None:
+    counting = Counting()
+    pairs = [("a", "b"), ("b", "a"), ("a", "b"), ("b", "a"), ("a", "a")]
+    found = CachedNLI(counting).probabilities(pairs)
+    assert counting.asked == [[("a", "b"), ("b", "a"), ("a", "a")]]
+    assert found[0].tolist() == found[2].tolist() != found[1].tolist()
+
+
+def test_what_could_not_be_read_is_remembered_too() -> None:
+    counting = Counting()
+    cached = CachedNLI(counting)
+    for _ in range(2):
+        assert np.isnan(cached.probabilities([("", "b")])).all()
+    assert len(counting.asked) == 1
+
+
+def test_another_name_is_another_model() -> None:
+    counting = Counting()
+    cached = CachedNLI(counting)
+    assert cached.probabilities([("a", "b")])[0, 2] == len("counting")
+    counting.name = "renamed-since"
+    assert cached.probabilities([("a", "b")])[0, 2] == len("renamed-since")
+    assert cached.name == "renamed-since"
+
+
+def test_what_is_returned_may_be_changed_without_harm() -> None:
+    cached = CachedNLI(Counting())
+    cached.probabilities([("a", "b")])[:] = 7
+    assert cached.probabilities([("a", "b")])[0, 2] == len("counting")
+
+
+def test_threads_that_ask_the_same_ask_the_model_once() -> None:
+    counting = Counting()
+    cached, pairs, start = CachedNLI(counting), [(str(one), "b") for one in range(50)], threading.Barrier(4)
+
+    def ask() -> None:
+        start.wait()
+        assert np.isfinite(cached.probabilities(pairs)).all()
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counting.asked == [pairs]
+
+
+def test_a_call_that_fails_leaves_nothing_behind_and_the_next_one_is_asked() -> None:
+    class Failing(Counting):
+        def probabilities(self, pairs: Pairs) -> Floats:
+            if not self.asked:
+                self.asked.append([])
+                raise OSError("no device")
+            return super().probabilities(pairs)
+
+    cached = CachedNLI(Failing())
+    with pytest.raises(OSError, match="no device"):
+        cached.probabilities([("a", "b")])
+    assert len(cached) == 0 and np.isfinite(cached.probabilities([("a", "b")])).all()
+
+
+def test_a_reader_that_returns_another_shape_is_refused() -> None:
+    class Short(Counting):
+        def probabilities(self, pairs: Pairs) -> Floats:
+            return np.zeros((len(pairs), 2))
+
+    with pytest.raises(ArgumentError, match=r"^'counting' returned the shape \(1, 2\) for 1 pairs, but \(1, 3\) was"):
+        CachedNLI(Short()).probabilities([("a", "b")])
+
+
+def test_a_copy_of_a_program_shares_the_model_and_what_is_remembered(nli: CrossEncoderNLI) -> None:
+    cached = CachedNLI(nli)
+    assert copy.deepcopy({"scorer": cached})["scorer"] is cached
+    assert copy.deepcopy({"reader": nli})["reader"] is nli
+
+
+def test_room_for_nothing_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"^entries is 0, but at least 1 was expected; use the reader itself"):
+        CachedNLI(Counting(), 0)
+
+
+def test_what_is_loaded_goes_by_what_is_given(nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path) -> None:
+    file = export_onnx(nli, tmp_path)
+    found = load_nli(str(nli_folder), max_length=64), load_nli(file, entries=5, threads=1)
+    assert [type(cached.nli) for cached in found] == [CrossEncoderNLI, OnnxNLI]
+    assert " 64 " in found[0].name

@@ -1,0 +1,427 @@
+"""One call of an NLI model makes tables of reasoning texts; what can't be measured says why."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.channels import CHANNELS, PAPER, Channel, Score, Undefined
+from eldgr_dspy.channels.claims import Claimed
+from eldgr_dspy.channels.counterfactuals import Changed, Counterfactual
+from eldgr_dspy.channels.protocols import Hit, Reasoning
+from eldgr_dspy.channels.steps import StepInContext
+from eldgr_dspy.channels.table import StepScores, StepTable
+from eldgr_dspy.channels.undefined import Floats
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.scoring.group import EARLIER
+from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.words import Reading
+from tests.scoring.readers import Everything, Reader, Says
+
+HOSTED = Passage("2022 FIFA World Cup", "The tournament was hosted by Qatar.")
+CAPITAL = Passage("Doha", "Doha is the capital of Qatar.")
+BREAD = Passage("Bread", "Bread is baked from flour.")
+QUESTION = "What is the capital of the host?"
+FIRST, SECOND = "The host was Qatar.", "The capital of Qatar is Dubai."
+TEXT = f"Step 1: {FIRST}\nStep 2: {SECOND}"
+ALL_GROUNDED: tuple[Channel, ...] = ("fact", "epist", "triang", "adv", "min")
+
+
+def qatar(premise: str, hypothesis: str) -> Says:
+    """What is so: hosted by Qatar, and Doha its capital."""
+    if hypothesis == FIRST and "hosted by Qatar" in premise:
+        return "entailment"
+    return "contradiction" if "Dubai" in hypothesis and premise.startswith("Doha") else "neutral"
+
+
+def scored(reader: Reader, reasoning: Reasoning, **settings: Any) -> tuple[StepScores, ...]:
+    (table,) = NLIScorer(reader, **settings).score([reasoning])
+    return table.scores
+
+
+def one(text: str, *documents: Passage, says: Any = qatar, **settings: Any) -> StepScores:
+    """The scores of a text of one step under documents that are all found."""
+    (step,) = scored(Reader(says), Reasoning(text, QUESTION), retriever=Everything(*documents), **settings)
+    return step
+
+
+def reasons(step: StepScores) -> dict[Channel, str]:
+    return {name: score.reason for name, score in step.channels.items() if isinstance(score, Undefined)}
+
+
+# --- what is read -----------------------------------------------------------------------------------------------------
+
+
+def test_a_text_becomes_a_table_that_says_which_passage_decided() -> None:
+    reasoning = Reasoning(TEXT, QUESTION, (BREAD, CAPITAL, HOSTED), "Dubai", confidences=[0.9, 0.8])
+    (table,) = NLIScorer(Reader(qatar)).score([reasoning])
+    first, second = table.scores
+    assert (table.text, table.spans) == (TEXT, ((0, 28), (28, len(TEXT))))
+    assert (first.channels["fact"], first.document, first.contradicting) == (1, 2, None)
+    assert (second.channels["fact"], second.document, second.contradicting, second.least) == (0.5, 2, 1, -1)
+    assert first.channels["epist"] == pytest.approx(0.9) and second.channels["epist"] == pytest.approx(0.7)
+    assert first.channels["triang"] == pytest.approx(1 / 3) and second.channels["triang"] == 0
+    assert first.channels["adv"] == pytest.approx(1 / (1 + math.exp(-0.5)))
+    assert first.channels["min"] == 1 and second.channels["min"] == pytest.approx(math.exp(-0.1))
+    assert first.channels["logic"] == second.channels["logic"] == 0.5 and reasons(first) == reasons(second) == {}
+
+
+def test_a_step_is_read_without_its_marker_under_question_and_earlier_steps_and_under_each_document() -> None:
+    reader = Reader()
+    scored(reader, Reasoning(TEXT, QUESTION), retriever=Everything(CAPITAL, Passage("", "No title.")))
+    under_documents = {("Doha\nDoha is the capital of Qatar.", FIRST), ("No title.", FIRST)}
+    assert {pair for pair in reader.pairs if pair[1] == FIRST} == {(QUESTION, FIRST), *under_documents}
+    assert (f"{QUESTION}\n{FIRST}", SECOND) in reader.pairs
+
+
+def test_everything_is_read_in_one_call_each_pair_once_the_longest_first() -> None:
+    reader = Reader()
+    group = [Reasoning(TEXT, QUESTION), Reasoning(f"{FIRST}\n{SECOND}", QUESTION), Reasoning(SECOND, QUESTION)]
+    as_long = [Passage("", f"Text {at}.") for at in range(3)]
+    NLIScorer(reader, Everything(HOSTED, CAPITAL, *as_long)).score(group)
+    assert len(reader.calls) == 1 and len(set(reader.pairs)) == len(reader.pairs)
+    assert reader.pairs == sorted(reader.pairs, key=lambda pair: (-len("".join(pair)), pair))
+
+
+def test_a_step_that_is_its_only_claim_takes_eleven_pairs_with_five_documents() -> None:
+    reader = Reader()
+    documents = [Passage(f"Title {at}", f"Text {at}.") for at in range(9)]
+    scored(reader, Reasoning(SECOND, QUESTION), retriever=Everything(*documents))
+    assert len(reader.pairs) == 1 + 5 + 5
+
+
+def test_no_text_and_nothing_to_read_call_no_model() -> None:
+    reader = Reader()
+    assert NLIScorer(reader).score([]) == []
+    NLIScorer(reader).score([Reasoning(""), Reasoning("One", QUESTION, (BREAD,)), Reasoning(FIRST)])
+    assert reader.calls == []
+
+
+def test_a_shared_corpus_takes_the_place_of_a_texts_own_passages() -> None:
+    reader, corpus = Reader(qatar), Everything(BREAD, HOSTED)
+    (step,) = scored(reader, Reasoning(FIRST, QUESTION, (CAPITAL,)), retriever=corpus)
+    assert step.document == 1 and not any("Doha" in premise for premise, _ in reader.pairs)
+
+
+def test_what_several_texts_search_for_is_searched_for_once() -> None:
+    corpus = Everything(HOSTED)
+    NLIScorer(Reader(), corpus).score([Reasoning(TEXT, QUESTION), Reasoning(TEXT, "Another?")])
+    assert corpus.queries == [FIRST, SECOND]
+
+
+def test_a_retriever_that_is_given_five_documents_is_asked_for_k() -> None:
+    reader = Reader()
+    scored(reader, Reasoning(FIRST, QUESTION), retriever=Everything(HOSTED, CAPITAL, BREAD), k=2)
+    assert not any(premise.startswith("Bread") for premise, _ in reader.pairs)
+
+
+def test_of_many_earlier_steps_the_latest_are_read() -> None:
+    reader = Reader()
+    lines = [f"Line number {at} says {'so ' * 60}" for at in range(30)]
+    scored(reader, Reasoning("\n".join(lines), QUESTION))
+    premises = [premise for premise, hypothesis in reader.pairs if hypothesis.startswith("Line number 29 ")]
+    assert len(premises) == 1 and len(premises[0]) <= len(QUESTION) + EARLIER + len(lines)
+    assert premises[0].startswith(f"{QUESTION}\nLine number 23 ") and premises[0].endswith(lines[28].strip())
+
+
+def test_of_an_earlier_step_that_is_too_long_its_end_is_read() -> None:
+    reader = Reader()
+    scored(reader, Reasoning(f"1. So it was.\n2. {'x' * 100_000} end\n3. {FIRST}", QUESTION))
+    (premise,) = [premise for premise, hypothesis in reader.pairs if hypothesis == FIRST]
+    assert premise == f"{QUESTION}\n{'x' * (EARLIER - 4)} end"
+
+
+def test_reading_and_weighting_are_handed_on() -> None:
+    step = one(FIRST, HOSTED, reading="expected", weighting=PAPER.without("logic"))
+    assert step.channels["fact"] == pytest.approx((1 + 0.97) / 2) and step.gate == step.channels["fact"]
+
+
+# --- each channel -----------------------------------------------------------------------------------------------------
+
+
+def test_contradicting_documents_beside_a_neutral_one_are_not_hidden() -> None:  # hazard: one neutral document
+    step = one(SECOND, CAPITAL, BREAD, says=lambda p, h: "entailment" if p.startswith("What") else qatar(p, h))
+    assert (step.channels["fact"], step.channels["logic"], step.least, step.contradicting) == (0.5, 1, -1, 0)
+    assert (step.conflated, step.conflated_not_neutral) == (False, True)
+
+
+def test_documents_that_entail_a_step_count_once_a_source() -> None:
+    copies = [HOSTED, Passage("Another title", HOSTED.text), Passage(HOSTED.title, "Another text, hosted by Qatar.")]
+    assert one(FIRST, *copies).channels["triang"] == pytest.approx(1 / 3)
+    assert one(FIRST, HOSTED, Passage("News", "It was hosted by Qatar in winter.")).channels["triang"] == pytest.approx(
+        2 / 3
+    )
+
+
+def test_each_claim_of_a_step_is_held_against_the_documents_by_itself() -> None:
+    text = f"{FIRST} The bread was baked there. Bread is from Dubai."
+    (step,) = scored(Reader(qatar), Reasoning(f"1. {text}\n2. {text}"), retriever=Everything(HOSTED, CAPITAL))[:1]
+    assert step.channels["min"] == pytest.approx(math.exp(-0.2))
+
+
+def test_a_claim_that_an_earlier_step_made_is_not_new() -> None:
+    first, second = scored(Reader(), Reasoning(f"{SECOND}\n{SECOND}"), retriever=Everything(BREAD))
+    assert first.channels["min"] == pytest.approx(math.exp(-0.1)) and second.channels["min"] == 1
+
+
+def test_without_anything_to_change_adv_is_undefined_and_costs_no_pair() -> None:
+    reader = Reader()
+    (step,) = scored(reader, Reasoning("nothing of the kind", QUESTION), retriever=Everything(HOSTED))
+    assert reasons(step)["adv"] == "nothing in the step can be changed" and len(reader.pairs) == 2
+
+
+def test_info_is_that_of_words_and_knows_the_answer() -> None:
+    (step,) = scored(Reader(), Reasoning("It is Doha then.", "Which capital?", None, "Doha"))
+    assert step.channels["info"] == pytest.approx((1 + 1 / 2) / 2)
+
+
+def test_nothing_stands_before_a_first_step_without_a_question() -> None:
+    first, second = scored(Reader(), Reasoning(TEXT))
+    assert first.channels["logic"] == Undefined("nothing stands before the step") and second.channels["logic"] == 0.5
+
+
+class Stubborn:
+    """Says one thing of every step, and keeps what it was asked."""
+
+    def __init__(self, said: Any) -> None:
+        self.said, self.asked = said, list[StepInContext]()
+
+    def find(self, steps: Sequence[StepInContext]) -> list[Claimed]:
+        self.asked += steps
+        return [self.said] * len(steps)
+
+    def change(self, steps: Sequence[StepInContext]) -> list[Changed]:
+        return self.find(steps)  # type: ignore[return-value]  # whatever the test gave
+
+
+def test_claims_and_changed_steps_come_from_whoever_is_given_once_for_each_step() -> None:
+    reader, claims = Reader(), Stubborn(("Somebody hosted it.",))
+    changes = Stubborn(Counterfactual("Oman hosted it.", "entity"))
+    scorer = NLIScorer(reader, Everything(HOSTED), claims=claims, counterfactuals=changes)
+    scorer.score([Reasoning(FIRST, QUESTION), Reasoning(FIRST, QUESTION)])
+    hosted = f"{HOSTED.title}\n{HOSTED.text}"
+    assert {hypothesis for premise, hypothesis in reader.pairs if premise == hosted} == {
+        *(FIRST, "Somebody hosted it.", "Oman hosted it."),
+    }
+    assert claims.asked == changes.asked == [StepInContext(FIRST, QUESTION, (), (hosted,))]
+
+
+def test_an_abstention_of_theirs_is_undefined_with_its_reason() -> None:
+    gave_up: Any = Stubborn(Undefined("the LM gave up"))
+    step = one(FIRST, HOSTED, claims=gave_up, counterfactuals=gave_up)
+    assert reasons(step) == {
+        "epist": "there are no token probabilities",
+        "adv": "the LM gave up",
+        "min": "the LM gave up",
+    }
+
+
+# --- confidences ------------------------------------------------------------------------------------------------------
+
+
+def test_without_token_probabilities_epist_is_undefined() -> None:
+    assert reasons(one(FIRST, HOSTED)) == {"epist": "there are no token probabilities"}
+    given: list[Score] = [Undefined("the tokens were lost")]
+    (step,) = scored(Reader(), Reasoning(FIRST, QUESTION, (HOSTED,), confidences=given))
+    assert reasons(step) == {"epist": "the tokens were lost"}
+
+
+@pytest.mark.parametrize(
+    ("confidences", "said"),
+    [
+        ([0.5], r"reasonings\[1\] has 1 confidences, but its text has 2 steps; give one for each step of split_steps"),
+        ([0.5, 0.5, 0.5], r"reasonings\[1\] has 3 confidences, but its text has 2 steps"),
+        ([0.5, 1.5], r"reasonings\[1\]\.confidences\[1\] is 1\.5, but a number from 0 to 1 was expected"),
+        ([math.nan, 0.5], r"reasonings\[1\]\.confidences\[0\] is nan"),
+    ],
+    ids=["too few", "too many", "out of range", "nan"],
+)
+def test_confidences_that_do_not_fit_the_steps_are_refused_before_anything_is_read(
+    confidences: list[float], said: str
+) -> None:
+    reader = Reader()
+    with pytest.raises(ArgumentError, match=said):
+        NLIScorer(reader).score([Reasoning(FIRST, QUESTION), Reasoning(TEXT, QUESTION, confidences=confidences)])
+    assert reader.calls == []
+
+
+# --- what can't be measured -------------------------------------------------------------------------------------------
+
+
+def test_without_a_corpus_what_needs_documents_is_undefined_and_nobody_is_asked_for_claims() -> None:
+    reader, nobody = Reader(), Stubborn(None)
+    scorer: Any = NLIScorer(reader, claims=nobody, counterfactuals=nobody)
+    (table,) = scorer.score([Reasoning(FIRST, QUESTION, None, confidences=[0.5])])
+    (step,) = table.scores
+    assert reasons(step) == dict.fromkeys(ALL_GROUNDED, "there is no corpus")
+    assert step.least == step.conflated == Undefined("there is no corpus") and step.document is None
+    assert reader.pairs == [(QUESTION, FIRST)] and nobody.asked == []
+    assert step.gate == step.channels["logic"]
+
+
+@pytest.mark.parametrize("passages", [(), (BREAD,)], ids=["no documents", "no document with such a word"])
+def test_nothing_found_in_a_corpus_that_exists_is_neutral_and_still_gated(passages: tuple[Passage, ...]) -> None:
+    (step,) = scored(Reader(), Reasoning(FIRST, QUESTION, passages, confidences=[0.5]))
+    assert reasons(step) == {} and step.gate == 0.5 and step.document is None
+    assert [step.channels[name] for name in ALL_GROUNDED] == [0.5, 1, 0, 0.5, pytest.approx(math.exp(-0.1))]
+    assert step.conflated == Undefined("no document was retrieved") and step.least == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (" \n\t", "the step is empty"),
+        ("\u200b\u200d", "the step is empty"),
+        ("Doha", "the step has one word"),
+        ("Do\u200bha", "the step has one word"),
+        ("?!", "the step has no word"),
+        ("```\nprint('The capital of Qatar')\n```", "the step is nothing but code or LaTeX"),
+        ("a b " * 25_000, "the step is longer than 2,000 characters"),
+    ],
+    ids=["blank", "zero width alone", "one word", "one word with a zero width", "no word", "only code", "100 kB"],
+)
+def test_a_step_that_cannot_be_scored_is_undefined_throughout_and_never_read(text: str, why: str) -> None:
+    reader = Reader()
+    for passages, confidences in (((CAPITAL,), [0.5]), (None, None)):
+        (step,) = scored(reader, Reasoning(text, QUESTION, passages, confidences=confidences))
+        assert reasons(step) == dict.fromkeys(CHANNELS, why) and reader.calls == []
+    assert step.reward == Undefined("no channel that has a weight was measured")
+
+
+def test_an_empty_text_has_a_table_without_steps() -> None:
+    (table,) = NLIScorer(Reader()).score([Reasoning("", QUESTION, (CAPITAL,), confidences=[])])
+    assert table == StepTable("", (), ())
+
+
+def test_a_step_beside_such_steps_is_scored_as_ever() -> None:
+    text = f"1. {'x' * 100_000}\n2. Doha\n3. {FIRST}"
+    steps = scored(Reader(qatar), Reasoning(text, QUESTION, (HOSTED,)))
+    assert [step.channels["fact"] for step in steps[2:]] == [1]
+    assert all(len(reasons(step)) == 7 for step in steps[:2])
+
+
+def test_zero_width_characters_change_no_pair() -> None:
+    plain, hidden = Reader(), Reader()
+    for reader, mark in ((plain, ""), (hidden, "\u200b")):
+        passage = Passage("Doha", f"Doha{mark} is the capi{mark}tal of Qatar.")
+        scored(reader, Reasoning(f"The capi{mark}tal of Qatar is Dubai.{mark}", f"{QUESTION}{mark}", (passage,)))
+    assert plain.pairs == hidden.pairs != []
+
+
+@pytest.mark.parametrize(
+    ("text", "passage"),
+    [
+        ("卡塔尔的首都是多哈。", "多哈是卡塔尔的首都。"),
+        ("عاصمة قطر هي الدوحة.", "الدوحة هي عاصمة قطر."),
+        ("Столица Катара — Доха.", "Доха — столица Катара."),
+    ],
+    ids=["Chinese", "Arabic", "Russian"],
+)
+def test_a_text_that_is_not_english_is_found_and_read(text: str, passage: str) -> None:
+    (step,) = scored(Reader(lambda *_: "entailment"), Reasoning(text, "?", (BREAD, Passage("", passage))))
+    assert (step.channels["fact"], step.document) == (1, 1)
+
+
+# --- an NLI model that fails ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lost", "channels"),
+    [
+        (lambda premise, hypothesis: premise == QUESTION, {"logic": "1 of 1 pairs"}),
+        (
+            lambda premise, hypothesis: hypothesis == SECOND and premise.startswith("Doha"),
+            dict.fromkeys(ALL_GROUNDED, "1 of 2 pairs"),
+        ),
+        (lambda premise, hypothesis: hypothesis == "The capital of Qatar is Doha.", {"adv": "2 of 2 pairs"}),
+    ],
+    ids=["before", "documents", "changed"],
+)
+def test_where_the_model_gave_no_number_the_channels_that_read_it_are_undefined(
+    lost: Any, channels: dict[Channel, str]
+) -> None:
+    reader = Reader(lambda *pair: "nothing" if lost(*pair) else "entailment")
+    reasoning = Reasoning(SECOND, QUESTION, (BREAD, CAPITAL, HOSTED), confidences=[0.5])
+    (step,) = scored(reader, reasoning, k=2)
+    assert reasons(step) == {name: f"the NLI model gave no number for {what}" for name, what in channels.items()}
+
+
+def test_where_the_model_gave_no_number_for_a_claim_only_min_is_undefined() -> None:
+    reader = Reader(lambda _, hypothesis: "nothing" if hypothesis == "It was cold." else "neutral")
+    (step,) = scored(reader, Reasoning(f"1. {FIRST} It was cold.\n2. It was over.", QUESTION, (HOSTED,)))[:1]
+    assert reasons(step)["min"] == "the NLI model gave no number for 1 of 1 pairs"
+    assert set(reasons(step)) == {"epist", "min"}
+
+
+class Wrong(Reader):
+    """An NLI model that returns what its protocol does not allow."""
+
+    def __init__(self, returned: Any) -> None:
+        super().__init__()
+        self.returned = returned
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
+        return np.array(self.returned)
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ([[0.5, 0.5]], r"The NLI model 'reader' returned the shape \(1, 2\) for 1 pairs; expected \(1, 3\)"),
+        ([[0.0, 0.0, 1.0]] * 2, r"returned the shape \(2, 3\) for 1 pairs"),
+        ([], r"returned the shape \(0,\) for 1 pairs"),
+        ([[2.0, -3.0, 1.0]], r"three probabilities that sum to 1 were expected; give the softmax"),
+        ([[math.inf, 0.0, 0.0]], r"three probabilities that sum to 1 were expected"),
+    ],
+    ids=["two labels", "a row too many", "nothing", "logits", "infinite"],
+)
+def test_what_is_no_reading_is_refused(returned: list[list[float]], said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        NLIScorer(Wrong(returned)).score([Reasoning(FIRST, QUESTION)])
+
+
+def test_a_row_of_which_one_number_is_missing_is_no_reading() -> None:
+    (step,) = scored(Wrong([[math.nan, 0.5, 0.5]]), Reasoning(FIRST, QUESTION))
+    assert reasons(step)["logic"] == "the NLI model gave no number for 1 of 1 pairs"
+
+
+# --- mistakes of whoever calls ----------------------------------------------------------------------------------------
+
+
+class Forgetful:
+    """Answers everything but the last."""
+
+    documents = (HOSTED,)
+
+    def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
+        return [[] for _ in queries[1:]]
+
+    def find(self, steps: Sequence[StepInContext]) -> list[Claimed]:
+        return [() for _ in steps[1:]]
+
+    def change(self, steps: Sequence[StepInContext]) -> list[Changed]:
+        return [None for _ in steps[1:]]
+
+
+@pytest.mark.parametrize(
+    ("setting", "method"), [("retriever", "search"), ("claims", "find"), ("counterfactuals", "change")]
+)
+def test_whoever_does_not_answer_to_everything_is_named(setting: str, method: str) -> None:
+    scorer = NLIScorer(Reader(), **{"retriever": Everything(HOSTED), setting: Forgetful()})  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=rf"Forgetful\.{method} returned 1 answers for 2; expected one for each"):
+        scorer.score([Reasoning(TEXT, QUESTION)])
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.0, True, "5"])
+def test_k_is_a_number_of_documents(k: Any) -> None:
+    with pytest.raises(ArgumentError, match="is no number of documents; give a whole number, at least 1"):
+        NLIScorer(Reader(), k=k)
+
+
+def test_an_unknown_reading_is_refused_before_anything_is_read() -> None:
+    unknown: Reading = "argmax"  # type: ignore[assignment]  # as a person may mistype it
+    with pytest.raises(ArgumentError, match="reading='argmax' is not known; use one of 'label', 'expected', 'settled'"):
+        NLIScorer(Reader(), reading=unknown)

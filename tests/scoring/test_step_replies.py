@@ -1,0 +1,207 @@
+"""Whatever an LM says of steps, a channel is a number from 0 to 1 or undefined, and what is wrong is decided once."""
+
+import asyncio
+import json
+from typing import Any
+
+import dspy
+import pytest
+from dspy import lm15
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.channels.protocols import Reasoning
+from eldgr_dspy.channels.table import StepTable
+from eldgr_dspy.channels.undefined import Undefined
+from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
+from eldgr_dspy.programs.testing import Line, scripted_lm
+from eldgr_dspy.strategies import json_values, lm_replies, raw_text
+from eldgr_dspy.words import CHANNELS
+from tests.scoring.asking import (
+    DOCUMENTS,
+    QUESTION,
+    ROLES,
+    TEXT,
+    each_way,
+    entry,
+    fields,
+    obliging,
+    reasons_of,
+    role_asked,
+    scored,
+    scores_of,
+)
+
+# --- what a reply may have wrong --------------------------------------------------------------------------------------
+
+WHOLE = [entry("all_at_once", step, 0.5) for step in range(3)]
+
+
+def whole(**changed: Any) -> dict[str, Any]:
+    """A reply whose first entry is changed."""
+    return fields("all_at_once", [{**WHOLE[0], **changed}, *WHOLE[1:]])
+
+
+REFUSED: dict[str, Any] = {  # hazards 57, 59, 60, 61, 62, 63 and 66
+    "nothing": "",
+    "prose": "Step 0 is fine.",
+    "prose around it": f"Here: {json.dumps(whole())}",
+    "two replies": json.dumps(whole()) * 2,
+    "a key twice": '{"step_rationale": "", "step_scores": [], "step_scores": []}',
+    "NaN": json.dumps(whole(fact=float("nan"))),
+    "infinity": json.dumps(whole(fact=float("inf"))),
+    "a score of 150": whole(fact=150),
+    "a score below 0": whole(fact=-0.1),
+    "a percentage": whole(fact="90%"),
+    "a number as text": whole(fact="0.9"),
+    "a truth value": whole(fact=True),
+    "a list for a score": whole(fact=[0.9]),
+    "a further channel": whole(style=1),
+    "a channel too few": {**whole(), "step_scores": [{"step": 0, "fact": 1}]},
+    "a step below 0": whole(step=-1),
+    "a step beyond the last": whole(step=3),
+    "a step as text": whole(step="0"),
+    "a step that is half": whole(step=0.5),
+    "a step as truth": whole(step=True),
+    "a step twice": whole(step=1),
+    "scores without steps": fields("all_at_once", [0.5, 0.5, 0.5]),
+    "scores by step": fields("all_at_once", {"0": WHOLE[0]}),
+    "null": fields("all_at_once", None),
+    "more than there are steps": fields("all_at_once", [*WHOLE, {**WHOLE[0], "step": 3}]),
+    "deep nesting": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("reply", REFUSED.values(), ids=REFUSED)
+def test_a_reply_that_is_wrong_in_one_place_is_an_abstention_on_the_whole(reply: Any) -> None:
+    found = scored(scripted_lm(lambda _: reply))
+    for at in range(3):
+        assert len(set(reasons_of(found, at).values())) == 1
+        assert set(reasons_of(found, at)) == set(CHANNELS)
+        assert reasons_of(found, at)["fact"].startswith("the LM abstained: ")
+    assert (found["reward"], found["undefined"]) == (None, "no step was measured")
+
+
+def test_a_reply_that_was_cut_is_an_abstention_that_says_so() -> None:  # hazard 58
+    found = scored(scripted_lm(lambda _: Line(whole(), cut=True)))
+    assert reasons_of(found)["logic"].startswith("the LM abstained: cut off")
+
+
+def test_a_prompt_too_long_for_the_lm_is_an_abstention() -> None:  # hazard 82
+    found = scored(scripted_lm(lambda _: lm15.ContextLengthError("too long: 9,000 tokens")))
+    assert reasons_of(found)["logic"].startswith("the LM abstained: prompt too long")
+
+
+def test_an_abstention_on_one_channel_leaves_the_others() -> None:
+    fine = obliging(lambda _: 0.5)
+    lm = scripted_lm(lambda request: "" if role_asked(request) == "fact" else fine.script.answer(request))
+    found = scored(lm, ChannelScorer(together=False))
+    assert set(reasons_of(found)) == {"fact"}
+    assert found["reward"] == 0.5
+
+
+def test_a_step_that_is_left_out_is_undefined_alone() -> None:
+    found = scored(scripted_lm(lambda _: fields("all_at_once", WHOLE[:2])))
+    assert reasons_of(found, 2) == dict.fromkeys(CHANNELS, "the LM left the step out")
+    assert reasons_of(found, 0) == {}
+
+
+@each_way
+def test_a_null_is_undefined_alone(together: bool) -> None:
+    found = scored(
+        obliging(lambda step: {"fact": None if step == 1 else 1, **dict.fromkeys({*CHANNELS} - {"fact"}, 1)})
+    )
+    assert [reasons_of(found, at) for at in range(3)] == [{}, {"fact": "the LM gave no score"}, {}]
+
+
+LENIENT = [dspy.JSONAdapter(), dspy.ChatAdapter(use_json_adapter_fallback=True)]
+
+
+@pytest.mark.parametrize("adapter", LENIENT, ids=["JSON", "chat"])
+@pytest.mark.parametrize("name", ["a score of 150", "a number as text", "a truth value", "a step as text", "NaN"])
+def test_another_adapter_lets_nothing_more_through(adapter: Any, name: str) -> None:
+    with dspy.context(adapter=adapter):
+        found = scored(scripted_lm(lambda _: REFUSED[name]))
+    assert set(reasons_of(found)) == set(CHANNELS)
+
+
+class Says(dspy.Module):
+    """A role of one's own, which says whatever it says."""
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__()
+        self.fields = fields
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        return dspy.Prediction(**self.fields)
+
+    async def aforward(self, **inputs: Any) -> dspy.Prediction:
+        return self.forward(**inputs)
+
+
+def saying(**fields: Any) -> ChannelScorer:
+    scorer = ChannelScorer()
+    scorer.all_at_once = Says(**fields)
+    return scorer
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({"abstained": "I know nothing of it"}, "I know nothing of it"),
+        ({"abstained": 5}, "it gave no reason"),
+        ({}, "step_scores is NoneType, not a list"),
+        ({"step_scores": [5]}, "step_scores[0] is 5, not an object"),
+        ({"step_scores": [{"step": 10**5_000}]}, "step_scores[0].step is int, not a whole number from 0 to 2"),
+        ({"step_scores": [{"step": 0, "fact": 10**400}]}, "fact of entry 0 is int, not a number from 0 to 1"),
+        ({"step_scores": [{"step": 0, "fact": 2}]}, "fact of entry 0 is 2, not a number from 0 to 1"),
+        ({"step_scores": [{"step": 1}, {"step": 1}]}, "step_scores has two entries for step 1"),
+    ],
+    ids=["abstained", "without a reason", "nothing", "no object", "a huge step", "a huge score", "2", "twice"],
+)
+def test_a_role_of_one_s_own_is_held_to_the_same(fields: dict[str, Any], reason: str) -> None:
+    assert reasons_of(scored(obliging(), saying(**fields)))["fact"] == f"the LM abstained: {reason}"
+
+
+# --- laws -------------------------------------------------------------------------------------------------------------
+
+_scores = st.none() | st.floats(0, 1) | st.sampled_from([0, 1, -1, 2, True, "0.5"]) | json_values
+_numbers = st.integers(-1, 3) | st.sampled_from([True, "0", 0.0, None, 10**30])
+_entries = st.fixed_dictionaries({"step": _numbers}, optional=dict.fromkeys((*CHANNELS, "score"), _scores))
+_sound = st.fixed_dictionaries(
+    {"step": st.integers(0, 2)} | dict.fromkeys(map(str, CHANNELS), st.none() | st.floats(0, 1))
+)
+_lists = st.lists(_sound, max_size=3) | st.lists(_entries | json_values, max_size=4) | json_values
+_replies = st.fixed_dictionaries({"step_rationale": raw_text, "step_scores": _lists}).map(json.dumps) | lm_replies()
+
+
+def lawful(table: StepTable, text: str) -> None:
+    assert all(0 <= start < end <= len(text) for start, end in table.spans)
+    for step in table.scores:
+        assert tuple(step.channels) == CHANNELS
+        for score in step.channels.values():
+            assert isinstance(score, Undefined) or (type(score) is float and 0 <= score <= 1)
+    json.dumps(table.to_json(), allow_nan=False)
+
+
+@given(_replies, st.sampled_from([TEXT, "", "Doha", "It is hot.\nSo.\nIt is dry."]) | st.text(max_size=80))
+@example(json.dumps(fields("all_at_once", [{"step": 0, "fact": 10**400}])), TEXT)
+@example(json.dumps(fields("all_at_once", WHOLE)), "Half \ud800 a pair. \udfff Two halves.")
+def test_whatever_an_lm_returns_a_channel_is_in_the_unit_interval_or_undefined(reply: str, text: str) -> None:
+    reasonings = [Reasoning(text, QUESTION, DOCUMENTS)]
+    with dspy.context(lm=scripted_lm(lambda _: reply)):
+        [table] = ChannelScorer().score(reasonings)
+        assert asyncio.run(ChannelScorer().ascore(reasonings)) == [table]
+    lawful(table, text)
+
+
+@given(st.dictionaries(st.sampled_from(["scores", "abstained"]), _lists), st.booleans())
+def test_whatever_a_role_of_one_s_own_returns_so_it_is(said: dict[str, Any], together: bool) -> None:
+    scorer = ChannelScorer(together=together)
+    for role in ROLES:
+        own = {("abstained" if name == "abstained" else scores_of(role)): value for name, value in said.items()}
+        setattr(scorer, role, Says(**own))
+    reasonings = [Reasoning(TEXT, QUESTION, DOCUMENTS)]
+    [table] = scorer.score(reasonings)
+    assert asyncio.run(scorer.ascore(reasonings)) == [table]
+    lawful(table, TEXT)

@@ -1,0 +1,120 @@
+"""A model is found where it lies, and one that is nowhere is missed in one sentence that says how to get it."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
+from eldgr_dspy.programs.scoring.weights import digest, located, revision_of
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def model_at(folder: Path, *names: str) -> Path:
+    folder.mkdir(parents=True)
+    for name in names or ("config.json", "model.safetensors"):
+        (folder / name).write_text(name, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of the Hub."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub"
+
+
+def is_one_sentence(message: str) -> bool:
+    return message.endswith(".") and "\n" not in message and ". " not in message
+
+
+def test_a_folder_is_found_by_its_path(tmp_path: Path) -> None:
+    folder = model_at(tmp_path / "nli")
+    assert located(folder) == located(str(folder)) == folder
+
+
+@pytest.mark.parametrize("local_files_only", [True, False])
+def test_a_model_in_the_cache_is_found_by_its_name_and_the_network_is_not_asked(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, local_files_only: bool
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    here = cache / "models--some--model"
+    folder = model_at(here / "snapshots" / COMMIT)
+    (here / "refs").mkdir()
+    (here / "refs" / "main").write_text(COMMIT, encoding="utf-8")
+    assert located("some/model", local_files_only=local_files_only) == folder
+    assert revision_of(folder) == COMMIT[:12]
+
+
+def test_a_model_that_is_not_on_the_disk_is_missed_in_one_sentence(cache: Path) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        CrossEncoderNLI(local_files_only=True)
+    assert str(caught.value) == (
+        f"model='{DEFAULT}' is not on this disk and could not be fetched; where there is a network, run `hf download "
+        f"{DEFAULT} --exclude '*/*' --exclude '*.bin' --local-dir nli`, bring the folder nli here, and give its path."
+    )
+    assert is_one_sentence(str(caught.value))
+
+
+def test_the_revision_is_part_of_the_way_to_get_it(cache: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"hf download some/model --revision v2 --exclude"):
+        located("some/model", "v2", local_files_only=True)
+
+
+@pytest.mark.parametrize(
+    "switch", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}], ids=["off", "lost"]
+)
+def test_without_a_network_the_sentence_comes_within_seconds(tmp_path: Path, switch: dict[str, str]) -> None:
+    """The Hub's own retries are what could take long; a minute leaves room for a machine that is busy."""
+    script = (
+        "from eldgr_dspy.errors import ArgumentError\n"
+        "from eldgr_dspy.programs.scoring.nli import load_nli\n"
+        "try:\n    load_nli()\nexcept ArgumentError as error:\n    print(error)"
+    )
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script],
+        env={"HF_HOME": str(tmp_path), "PATH": "", **switch},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert time.monotonic() - began < 60
+    assert done.stdout.startswith(f"model='{DEFAULT}' is not on this disk") and is_one_sentence(done.stdout.strip())
+
+
+@pytest.mark.parametrize("path", ["./nli", "~/no/such/folder", "/no/such/folder", "models/of/mine"])
+def test_a_path_that_leads_nowhere_is_no_name_of_a_model(path: str) -> None:
+    with pytest.raises(ArgumentError, match=rf"^model='{path}' is no folder on this disk; give the folder") as caught:
+        located(path)
+    assert is_one_sentence(str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("names", "lacking"),
+    [
+        (["model.safetensors"], r"config\.json"),
+        (["config.json", "pytorch_model.bin"], r"\*\.safetensors"),
+        (["README.md"], r"config\.json and no \*\.safetensors"),
+    ],
+)
+def test_a_folder_without_a_whole_model_is_refused(tmp_path: Path, names: list[str], lacking: str) -> None:
+    """A .bin file is a pickle, which is not read."""
+    folder = model_at(tmp_path / "nli", *names)
+    with pytest.raises(ArgumentError, match=rf"which has no {lacking}; give a folder that holds a whole model"):
+        located(folder)
+
+
+def test_a_digest_tells_files_apart_by_content_and_by_name(tmp_path: Path) -> None:
+    folder = model_at(tmp_path / "nli")
+    before = revision_of(folder)
+    assert before == revision_of(folder) == digest(sorted(folder.iterdir(), reverse=True))
+    (folder / "config.json").write_text("changed", encoding="utf-8")
+    changed = revision_of(folder)
+    (folder / "config.json").rename(folder / "other.json")
+    assert len({before, changed, revision_of(folder)}) == 3

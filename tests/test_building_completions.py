@@ -1,0 +1,101 @@
+"""The completions of a DSPy program become the candidates of a pool, refused where a `Selector` refuses them."""
+
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.pools import Row, open_pool, write_pool
+from eldgr_dspy.programs.pools.completions import pool_from_completions
+from eldgr_dspy.programs.testing import scripted_lm
+
+
+def completions(*answers: str | None) -> dspy.Prediction:
+    return dspy.Prediction.from_completions([{"reasoning": "I think.", "answer": answer} for answer in answers])
+
+
+def asked(**fields: Any) -> dspy.Example:
+    return dspy.Example(**{"question": "Where?", **fields}).with_inputs("question")
+
+
+def only(example: dspy.Example, prediction: Any, **settings: Any) -> Row:
+    (row,) = pool_from_completions([(example, prediction)], "retrieval", **settings)
+    return row
+
+
+def test_each_completion_is_a_candidate_in_its_order() -> None:
+    row = only(asked(id="q1"), completions("Doha", "Dubai", None))
+    assert [(one.text, one.answer) for one in row.candidates] == [
+        ("I think.\nDoha", "Doha"),
+        ("I think.\nDubai", "Dubai"),
+        ("I think.", None),
+    ]
+    assert (row.id, row.question, row.gold, row.evidence) == ("q1", "Where?", [], [])
+
+
+def test_what_a_program_samples_is_a_pool(tmp_path: Path) -> None:
+    lm = scripted_lm(lambda request: {"reasoning": "I think.", "answer": "Doha"})
+    with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
+        predicted = dspy.ChainOfThought("question -> answer")(question="Where?", config={"n": 3, "temperature": 1.0})
+    pool = write_pool(tmp_path / "pool.jsonl", pool_from_completions([(asked(), predicted)], "retrieval"))
+    (row,) = open_pool(pool.path).rows()
+    assert {candidate.answer for candidate in row.candidates} == {"Doha"}
+
+
+def test_one_prediction_is_one_candidate() -> None:
+    assert [one.answer for one in only(asked(), dspy.Prediction(answer="Doha")).candidates] == ["Doha"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "gold"),
+    [
+        ({}, []),
+        ({"answer": "Doha"}, ["Doha"]),
+        ({"gold": ["Doha", "Ad Dawhah"]}, ["Doha", "Ad Dawhah"]),
+        ({"gold": "Doha", "answer": "Dubai"}, ["Doha"]),
+        ({"gold": []}, []),
+    ],
+)
+def test_gold_answers_are_those_of_the_example(fields: dict[str, Any], gold: list[str]) -> None:
+    assert only(asked(**fields), completions("Doha")).gold == gold
+
+
+def test_evidence_is_of_any_kind_that_a_selector_takes() -> None:
+    row = only(asked(evidence=["Doha is the capital.", {"title": "Dubai", "text": "Dubai is not."}]), completions("x"))
+    assert [(one.title, one.text) for one in row.evidence] == [
+        ("", "Doha is the capital."),
+        ("Dubai", "Dubai is not."),
+    ]
+
+
+def test_an_example_without_an_id_gets_one_from_its_question() -> None:
+    assert only(asked(), completions("x")).id == only(asked(question=" WHERE?"), completions("y")).id
+    assert only(asked(id=7), completions("x")).id == "7"
+    assert only(asked(id=0), completions("x")).id == "0"
+
+
+def test_the_field_that_answers_can_be_named() -> None:
+    prediction = dspy.Prediction.from_completions([{"total": "5"}, {"total": "6"}])
+    assert [one.answer for one in only(asked(), prediction, answer_field="total").candidates] == ["5", "6"]
+
+
+@pytest.mark.parametrize(
+    ("example", "prediction", "message"),
+    [
+        (asked(), ["Doha"], r"question 1: \['Doha'\] is no prediction; give pairs of example and prediction\."),
+        (dspy.Example(query="Where?"), completions("x"), "question 1: question=None is not text"),
+        (asked(), dspy.Prediction(total="5"), "question 1: The candidates have no field 'answer'"),
+        (asked(evidence=5), completions("x"), "question 1: evidence=5 is not evidence"),
+    ],
+    ids=["no prediction", "no question", "no answer", "no evidence"],
+)
+def test_what_is_no_pair_is_refused_by_its_number(example: dspy.Example, prediction: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        only(example, prediction)
+
+
+def test_what_is_no_row_is_refused_by_its_number() -> None:
+    with pytest.raises(PoolError, match=r"question 1, id '.*': gold\[0\] is 5 \(int\); expected text"):
+        only(asked(gold=[5]), completions("x"))

@@ -1,0 +1,366 @@
+"""Every layout says the same of the same question, and what does not fit is named with file, line and field."""
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.errors import PoolError
+from eldgr_dspy.programs.pools.entries import Entry, Sample
+from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
+from eldgr_dspy.programs.pools.questions import Evidence, read_questions
+
+QUESTION = "Who painted it?"
+SOLUTION = "He has 2 and 3.\nThat is <<2+3=5>>5.\n#### 5"
+
+HOTPOTQA = {
+    "id": "5ab",
+    "question": QUESTION,
+    "answer": "Ana",
+    "type": "bridge",
+    "level": "hard",
+    "supporting_facts": {"title": ["Ana", "It", "It"], "sent_id": [0, 1, 9]},
+    "context": {
+        "title": ["Ana", "It", "Bo"],
+        "sentences": [["Ana paints.", " Ana sings."], ["It hangs.", " Ana did it."], ["Bo did not."]],
+    },
+}
+
+
+def write(path: Path, *records: object) -> Path:
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return path
+
+
+def write_parquet(path: Path, *records: Mapping[str, Any]) -> Path:
+    import pyarrow
+    import pyarrow.parquet
+
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(records)), path)
+    return path
+
+
+def listed(columns: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
+    """The columns as a list of objects."""
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+
+def harness(**changes: Any) -> dict[str, Any]:
+    """A line of `samples_gsm8k_DATE.jsonl`, as lm-evaluation-harness writes it."""
+    return {
+        "doc_id": 0,
+        "doc": {"question": QUESTION, "answer": SOLUTION},
+        "target": SOLUTION,
+        "arguments": {"gen_args_0": {"arg_0": f"Question: {QUESTION}\nAnswer:", "arg_1": {"until": ["Question:"]}}},
+        "resps": [[" 2 + 3 = 5\n#### 5"]],
+        "filtered_resps": ["[invalid]"],
+        "filter": "strict-match",
+        "metrics": ["exact_match"],
+        "doc_hash": "d",
+        "prompt_hash": "p",
+        "target_hash": "t",
+        "exact_match": 0.0,
+        **changes,
+    }
+
+
+def choice(content: Any) -> dict[str, Any]:
+    return {"message": {"role": "assistant", "content": content, "source": "generate"}, "stop_reason": "stop"}
+
+
+def sample(**changes: Any) -> dict[str, Any]:
+    """A sample of a log of inspect."""
+    return {
+        "id": 1,
+        "epoch": 1,
+        "input": QUESTION,
+        "target": "Ana",
+        "messages": [],
+        "output": {"model": "m", "choices": [choice("ANSWER: Ana")], "completion": "ANSWER: Ana"},
+        "scores": {"match": {"value": "C", "answer": "Bo"}},
+        **changes,
+    }
+
+
+def log(path: Path, *samples: object) -> Path:
+    content = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": samples}
+    path.write_text(json.dumps(content, indent=2), encoding="utf-8")
+    return path
+
+
+def only(path: Path, layout: Layout | None = None) -> Entry:
+    (entry,) = read_predictions(path, layout)
+    return entry
+
+
+# --- plain predictions ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prediction", "samples"),
+    [
+        ("It is Ana.", [Sample("It is Ana.")]),
+        (None, [Sample("", None, stated=True)]),
+        (["Ana", None], [Sample("Ana"), Sample("", None, stated=True)]),
+        ({"text": "return 5", "answer": "5"}, [Sample("return 5", "5", stated=True)]),
+        ({"text": "I refuse.", "answer": None}, [Sample("I refuse.", None, stated=True)]),
+        ({"text": "It is Ana."}, [Sample("It is Ana.")]),
+        ({"answer": "Ana"}, [Sample("", "Ana", stated=True)]),
+    ],
+    ids=["text", "null", "list", "answered", "refused", "unanswered", "bare"],
+)
+def test_a_prediction_is_a_text_or_none_or_several(tmp_path: Path, prediction: Any, samples: list[Sample]) -> None:
+    path = write(tmp_path / "a.jsonl", {"id": "q", "prediction": prediction})
+    assert only(path) == Entry(f"{path}, line 1", "q", None, tuple(samples))
+
+
+def test_a_plain_row_may_have_what_a_pool_has_of_a_question(tmp_path: Path) -> None:
+    passages = [{"title": "It", "text": "Ana did it."}, {"text": "Bo did not.", "score": 0.3}]
+    row = {"id": 7, "question": QUESTION, "prediction": "Ana", "gold": ["Ana", "Anna"], "evidence": passages, "x": 1}
+    entry = only(write(tmp_path / "a.jsonl", row))
+    assert (entry.id, entry.question, entry.gold) == ("7", QUESTION, ("Ana", "Anna"))
+    assert entry.evidence == (Passage("It", "Ana did it."), Passage("", "Bo did not."))
+
+
+def test_the_field_answer_of_a_prediction_is_not_read(tmp_path: Path) -> None:
+    """In some files it is the gold answer, in others what was predicted; taken for gold, everything would be right."""
+    assert only(write(tmp_path / "a.jsonl", {"id": "q", "prediction": "Ana", "answer": "Ana"})).gold == ()
+
+
+def test_packed_and_columnar_files_are_read_too(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"id": "a", "prediction": "Ana"}, {"id": "b", "prediction": None}]
+    packed = tmp_path / "a.jsonl.gz"
+    packed.write_bytes(gzip.compress("".join(f"{json.dumps(row)}\n" for row in rows).encode()))
+    columnar = write_parquet(tmp_path / "a.parquet", *rows)
+    found = [[(entry.id, entry.samples) for entry in read_predictions(path)] for path in (packed, columnar)]
+    assert found[0] == found[1] == [("a", (Sample("Ana"),)), ("b", (Sample("", None, stated=True),))]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"id": "q", "prediction": 18}, "line 2: prediction is 18 (int); expected text."),  # hazard 7
+        ({"id": "q", "prediction": ["5", True]}, "line 2: prediction[1] is True (bool); expected text."),
+        ({"id": "q", "prediction": []}, "line 2: prediction is an empty list"),
+        ({"id": "q", "prediction": {"text": 5}}, "line 2: prediction.text is 5 (int); expected text."),
+        ({"id": "q", "prediction": {"answer": 5}}, "line 2: prediction.answer is 5 (int); expected text."),
+        ({"id": "q"}, "line 2: prediction is missing; add it, null where the model gave none."),
+        ({"id": True, "prediction": "5"}, "line 2: id is True (bool); expected text."),
+        ({"id": "q", "question": ["?"], "prediction": "5"}, "line 2: question is ['?'] (list); expected text."),
+        ({"id": "q", "gold": 5, "prediction": "5"}, "line 2: gold is 5 (int); expected text, or a list of texts."),
+        ({"id": "q", "gold": [5], "prediction": "5"}, "line 2: gold[0] is 5 (int); expected text."),
+        ({"id": "q", "evidence": "x", "prediction": "5"}, "line 2: evidence is 'x' (str); expected a list of objects"),
+        ({"id": "q", "evidence": ["x"], "prediction": "5"}, "line 2, evidence[0]: 'x' (str) is no object"),
+        ({"id": "q", "evidence": [{}], "prediction": "5"}, "line 2: evidence[0].text is None (NoneType)"),
+        ({"id": "q", "prediction": "\ud800"}, "line 2: prediction holds half of a surrogate pair"),  # hazard 92
+        ({"id": "q", "prediction": "x" * 500_001}, "line 2: prediction has 500,001 characters; at most 500,000"),
+        (["q", "5"], "line 2: ['q', '5'] (list) is no object; expected one with named fields."),
+    ],
+)
+def test_what_is_wrong_with_a_prediction_is_named(tmp_path: Path, record: object, message: str) -> None:
+    path = write(tmp_path / "a.jsonl", {"id": "p", "prediction": "4"}, record)
+    with pytest.raises(PoolError) as found:
+        list(read_predictions(path))
+    assert f"{path}, {message}" in str(found.value)
+
+
+# --- lm-evaluation-harness --------------------------------------------------------------------------------------------
+
+
+def test_a_line_of_the_harness_is_recognised(tmp_path: Path) -> None:
+    path = write(tmp_path / "samples_gsm8k.jsonl", harness())
+    expected = Entry(f"{path}, line 1", "0", QUESTION, (Sample(" 2 + 3 = 5\n#### 5"),), ("5",), may_repeat=True)
+    assert only(path) == only(path, "lm-eval") == expected
+
+
+def test_each_repetition_is_a_sample(tmp_path: Path) -> None:
+    path = write(tmp_path / "samples.jsonl", harness(resps=[["#### 4", "#### 5"]]))
+    assert only(path).samples == (Sample("#### 4"), Sample("#### 5"))
+
+
+@pytest.mark.parametrize(
+    ("target", "gold"),
+    [
+        ("18", ("18",)),
+        ("['Ana', \"D'Oro\"]", ("Ana", "D'Oro")),
+        ("[1, 2]", ("[1, 2]",)),
+        ("[citation needed]", ("[citation needed]",)),
+        ("['\\d']", ("\\d",)),
+        ("[]", ("[]",)),
+        ("[" * 3000 + "]" * 3000, ("[" * 3000 + "]" * 3000,)),
+        (None, ()),
+        ("", ()),
+        ("no #### ", ()),
+    ],
+    ids=["text", "list", "numbers", "brackets", "escape", "empty list", "deep", "null", "empty", "empty solution"],
+)
+def test_a_target_is_a_text_or_a_list_that_was_written_as_one(tmp_path: Path, target: Any, gold: tuple[str]) -> None:
+    assert only(write(tmp_path / "samples.jsonl", harness(target=target))).gold == gold
+
+
+@pytest.mark.parametrize(
+    "resps",
+    [[[["-1.5", "True"]], [["-2.5", "False"]]], [[["-1.5", "True"]]], [["a"], ["b"]], [[]], [], ["a"], "a", None],
+    ids=["choices", "likelihood", "two requests", "no text", "no request", "flat", "text", "null"],
+)
+def test_a_task_that_generates_no_text_is_refused(tmp_path: Path, resps: Any) -> None:
+    path = write(tmp_path / "samples.jsonl", harness(resps=resps))
+    with pytest.raises(PoolError, match=r"line 1: resps is .*expected \[\[text, \.\.\.\]\].*sample nothing"):
+        only(path)
+
+
+def test_a_document_without_a_question_has_none(tmp_path: Path) -> None:
+    assert only(write(tmp_path / "samples.jsonl", harness(doc={"problem": QUESTION}))).question is None
+
+
+# --- inspect ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_of_inspect_is_recognised(tmp_path: Path) -> None:
+    path = log(tmp_path / "log.json", sample())
+    expected = Entry(f"{path}, samples[0]", "1", QUESTION, (Sample("ANSWER: Ana"),), ("Ana",))
+    assert only(path) == only(path, "inspect") == expected
+
+
+def test_epochs_and_choices_are_samples_in_order(tmp_path: Path) -> None:
+    second = sample(epoch=2, output={"choices": [choice("c"), choice("d")], "completion": "c"})
+    first = sample(epoch=1, output={"choices": [choice("a"), choice("b")]})
+    other = sample(id="x", output={"choices": [], "completion": "e"})
+    found = list(read_predictions(log(tmp_path / "log.json", second, other, first)))
+    assert [(entry.id, [one.text for one in entry.samples]) for entry in found] == [("1", [*"abcd"]), ("x", ["e"])]
+
+
+def test_reasoning_and_images_are_not_what_was_answered(tmp_path: Path) -> None:
+    parts = [
+        {"type": "reasoning", "reasoning": "#### 3"},
+        {"type": "text", "text": "It is"},
+        {"type": "text", "text": "5"},
+    ]
+    asked = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "image"}, parts[1]]}]
+    entry = only(log(tmp_path / "log.json", sample(input=asked, output={"choices": [choice(parts)]})))
+    assert (entry.question, entry.samples) == ("It is", (Sample("It is\n5"),))
+
+
+@pytest.mark.parametrize("output", [None, {}, {"choices": []}, {"choices": [choice(None)]}, {"completion": ""}])
+def test_a_model_that_was_never_heard_has_a_sample_without_text(tmp_path: Path, output: Any) -> None:
+    assert only(log(tmp_path / "log.json", sample(output=output))).samples == (Sample(""),)
+
+
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        ([], "log.json: no log of inspect, or one without samples"),
+        ([sample(), sample()], "log.json, samples[1]: id '1' and epoch 1 stand in "),
+        ([sample(id=None)], "log.json, samples[0]: id or epoch is missing or none"),
+        ([sample(epoch="1")], "log.json, samples[0]: id or epoch is missing or none"),
+        ([sample(input=[])], "log.json, samples[0]: input is None (NoneType); expected text."),
+        ([sample(target=5)], "log.json, samples[0]: target is 5 (int); expected text, or a list of texts."),
+        ([sample(output=[5])], "log.json, samples[0], output: [5] (list) is no object"),
+        ([sample(output={"choices": ["x"]})], "log.json, samples[0]: 'x' (str) is no object"),
+        ([sample(output={"choices": [choice(5)]})], "samples[0]: output.choices[0].message.content is 5 (int)"),
+        (["x"], "log.json, samples[0]: 'x' (str) is no object"),
+    ],
+)
+def test_what_is_wrong_with_a_log_is_named(tmp_path: Path, samples: list[Any], message: str) -> None:
+    with pytest.raises(PoolError) as found:
+        list(read_predictions(log(tmp_path / "log.json", *samples)))
+    assert message in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("log.eval", b"PK\x03\x04", "write it as JSON: inspect log dump log.eval"),
+        ("log.json", b"[1]", "no log of inspect"),
+        (
+            "log.json",
+            b'{"id": "q", "prediction": "5"}\n' * 2,
+            r"not one JSON object.* The name of a file of JSON lines ends in \.jsonl\.",
+        ),
+        ("a.jsonl", b"", "no predictions; the file is empty"),
+        ("a.jsonl", b'{"id": "q", "output": "5"}\n', "the layout is not known by the fields 'id', 'output'"),
+        ("a.jsonl", b"{}\n", r"the layout is not known by the fields \(none\)"),
+        ("a.jsonl", b"[]\n", r"line 1: \[\] \(list\) is no object"),
+        ("a.pkl", b"\x80\x04", "a pickle, which is never loaded"),  # hazard 96
+    ],
+)
+def test_a_file_that_is_none_of_these_is_said_to_be_none(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(PoolError, match=message):
+        list(read_predictions(tmp_path / name))
+
+
+def test_a_layout_that_is_given_is_not_guessed(tmp_path: Path) -> None:
+    both = {"id": "q", "prediction": "Ana", **harness()}
+    path = write(tmp_path / "a.jsonl", both)
+    assert [only(path, layout).id for layout in ("predictions", "lm-eval")] == ["q", "0"]
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def asked(path: Path, evidence: Evidence = "paragraphs") -> Entry:
+    (entry,) = read_questions(path, evidence)
+    return entry
+
+
+def test_rows_of_gsm8k_have_a_question_and_a_solution(tmp_path: Path) -> None:
+    path = write(tmp_path / "gsm8k.jsonl", {"question": QUESTION, "answer": SOLUTION})
+    assert asked(path) == Entry(f"{path}, line 1", None, QUESTION, (), ("5",))
+
+
+def test_rows_of_hotpotqa_have_paragraphs_and_facts(tmp_path: Path) -> None:
+    lists = HOTPOTQA | {name: listed(HOTPOTQA[name]) for name in ("context", "supporting_facts")}  # type: ignore[arg-type]
+    paths = [
+        write(tmp_path / "columns.jsonl", HOTPOTQA),
+        write(tmp_path / "objects.jsonl", lists),
+        write_parquet(tmp_path / "columns.parquet", HOTPOTQA),
+        write_parquet(tmp_path / "objects.parquet", lists),
+    ]
+    for path in paths:
+        entry = asked(path)
+        assert (entry.id, entry.gold) == ("5ab", ("Ana",))
+        assert entry.evidence == (
+            Passage("Ana", "Ana paints. Ana sings."),
+            Passage("It", "It hangs. Ana did it."),
+            Passage("Bo", "Bo did not."),
+        )
+        assert asked(path, "facts").evidence == (Passage("Ana", "Ana paints."), Passage("It", "Ana did it."))
+
+
+def test_questions_without_context_may_have_the_fields_of_a_pool(tmp_path: Path) -> None:
+    row = {"id": "q", "question": QUESTION, "gold": ["Ana", "Anna"], "answer": "Bo", "evidence": [{"text": "x"}]}
+    entry = asked(write(tmp_path / "q.jsonl", row))
+    assert (entry.gold, entry.evidence) == (("Ana", "Anna"), (Passage("", "x"),))
+
+
+def test_paragraphs_need_no_facts(tmp_path: Path) -> None:
+    row = {name: value for name, value in HOTPOTQA.items() if name != "supporting_facts"}
+    path = write(tmp_path / "q.jsonl", row, row | {"context": []})
+    assert [len(entry.evidence) for entry in read_questions(path)] == [3, 0]
+    with pytest.raises(PoolError, match=r"line 1: row\['supporting_facts'\] is None"):
+        list(read_questions(path, "facts"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"question": None}, "line 1: question is missing; add it."),
+        ({"context": "Ana"}, "line 1: row['context'] is 'Ana'; give rows of `hotpot_qa` as Hugging Face has them."),
+        ({"context": {"title": ["Ana"]}}, "line 1: row['context']['sentences'] is missing"),
+        ({"context": {"title": ["Ana"], "sentences": []}}, "line 1: row['context'] is"),
+        ({"context": [{"title": "Ana"}]}, "line 1: row['context']['sentences'][0] is None"),
+        ({"context": [["Ana", ["Ana paints."]]]}, "line 1: row['context'] is"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_named(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    path = write(tmp_path / "q.jsonl", HOTPOTQA | changes)
+    with pytest.raises(PoolError) as found:
+        asked(path)
+    assert message in str(found.value)

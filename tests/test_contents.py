@@ -1,0 +1,99 @@
+"""What a pool holds is counted by the rules that vote and score, and is undefined where there is nothing to count."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.contents import Contents, contents_of
+from eldgr_dspy.pools import Row, open_pool
+from eldgr_dspy.words import Task
+
+
+def row(name: str = "q", **changes: Any) -> Row:
+    given = {
+        "id": name,
+        "question": f"What is {name}?",
+        "task": "retrieval",
+        "candidates": [{"answer": "Doha"}, {"answer": "Dubai"}],
+        **changes,
+    }
+    return Row.model_validate(given)
+
+
+def figures(*rows: Row, task: Task = "retrieval") -> dict[str, Any]:
+    contents = Contents(task)
+    for one in rows:
+        contents.take(one)
+    return contents.figures()
+
+
+def answered(*answers: str | None) -> list[dict[str, str | None]]:
+    return [{"answer": answer} for answer in answers]
+
+
+@pytest.mark.parametrize(
+    ("answers", "homogeneous", "unanswered", "missing"),
+    [
+        (("Doha", "doha", "The Doha"), 1, 0, 0),
+        (("Doha", "Dubai"), 0, 0, 0),
+        (("Doha", None), 1, 0, 1),
+        ((None, " "), 0, 1, 2),
+        (("Doha",), 1, 0, 0),
+    ],
+    ids=["one class", "two classes", "one answer", "no answer", "one candidate"],
+)
+def test_agreement_is_by_the_classes_that_vote(
+    answers: tuple[str | None, ...], homogeneous: int, unanswered: int, missing: int
+) -> None:
+    found = figures(row(candidates=answered(*answers)))
+    assert found["homogeneous"] == {"count": homogeneous, "of": 1, "percent": 100.0 * homogeneous}
+    assert found["unanswered"]["count"] == unanswered
+    assert (found["missing_answers"]["count"], found["missing_answers"]["of"]) == (missing, len(answers))
+
+
+def test_a_right_candidate_is_right_by_the_score_of_its_task() -> None:
+    right = row("a", task="arithmetic", candidates=answered("7", "18.0"), gold=["18"])
+    wrong = row("b", task="arithmetic", candidates=answered("18 apples", None), gold=["18"])
+    unscored = row("c", task="arithmetic", candidates=answered("18"))
+    found = figures(right, wrong, unscored, task="arithmetic")
+    assert found["any_correct"] == {"count": 1, "of": 2, "percent": 50.0}
+
+
+def test_a_share_of_nothing_is_undefined() -> None:
+    assert figures(row())["any_correct"] == {"count": 0, "of": 0, "percent": None}
+
+
+def test_repetitions_are_counted_behind_the_first() -> None:
+    texts = [{"text": "It is Doha."}, {"text": "It is Doha."}, {"text": "It is Dubai."}, {"text": ""}, {"text": ""}]
+    found = figures(row("a", candidates=texts), row("b", question="Where?"), row("c", question=" where? "))
+    assert (found["repeated_texts"]["count"], found["repeated_texts"]["of"]) == (1, 9)
+    assert (found["repeated_questions"]["count"], found["repeated_questions"]["of"]) == (1, 3)
+
+
+def test_candidates_and_evidence_have_a_least_and_a_most() -> None:
+    passages = [{"title": "Qatar", "text": "Doha is the capital."}, {"text": "Dubai is not."}]
+    found = figures(row("a", evidence=passages), row("b", candidates=answered("Doha", "Doha", None)))
+    assert found["candidates"] == {"fewest": 2, "most": 3, "total": 5}
+    assert found["evidence"] == {"passages": {"fewest": 0, "most": 2}, "characters": {"fewest": 0, "most": 33}}
+    assert found["without_evidence"]["count"] == 1
+
+
+def test_two_pools_share_the_questions_that_fold_alike() -> None:
+    one, other = Contents("retrieval"), Contents("arithmetic")
+    for question in ("Who?", "Where?", "where?", "When?"):
+        one.take(row(question=question))
+    for question in ("WHERE?", "when? ", "Why?"):
+        other.take(row(question=question, task="arithmetic"))
+    assert one.shared(other) == other.shared(one) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "homogeneous", "any_correct"),
+    [("gsm8k-openai4", 12.36, 67.25), ("hotpotqa-reflexion12", 14.0, 78.0), ("svamp-codex8", 55.86, 94.59)],
+)
+def test_the_figures_of_real_pools(pools_dir: Path, name: str, homogeneous: float, any_correct: float) -> None:
+    found = contents_of(open_pool(pools_dir / f"{name}.jsonl.gz")).figures()
+    assert found["homogeneous"]["percent"] == pytest.approx(homogeneous, abs=0.005)
+    assert found["any_correct"]["percent"] == pytest.approx(any_correct, abs=0.005)
+    assert found["repeated_questions"]["count"] == 0

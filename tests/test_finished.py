@@ -1,0 +1,149 @@
+"""A run directory read back is the run that was made, or a sentence says what keeps it from being one."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.errors import ArgumentError, JournalError
+from eldgr_dspy.finished import read_run
+from eldgr_dspy.questions import Settings
+from eldgr_dspy.results import Decided
+from tests.finished_runs import finished_run
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return finished_run(tmp_path_factory.mktemp("made"))[0]
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "run"))
+
+
+def change(path: Path, how: Callable[[dict[str, Any]], object]) -> None:
+    found = json.loads(path.read_text(encoding="utf-8"))
+    how(found)
+    path.write_text(json.dumps(found), encoding="utf-8")
+
+
+def cut(path: Path, end: int = -20) -> None:
+    path.write_bytes(path.read_bytes()[:end])
+
+
+def test_a_finished_run_reads_as_it_was_written(run: Path) -> None:
+    read = read_run(run)
+    assert read.finished() and not read.torn
+    assert read.summary() == json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    lines = (run / "decisions.jsonl").read_text(encoding="utf-8").splitlines()
+    assert list(read.decisions(read.summary())) == [json.loads(line) for line in lines]
+    assert read.effects() == json.loads((run / "record.json").read_text(encoding="utf-8"))["judge_effects"]
+    assert (read.settings, read.versions) == (Settings(), ["0.1.0"])
+    assert read.stated("pool")["capitals"]["path"].endswith("capitals.jsonl")
+
+
+def test_the_shape_of_a_decision_has_every_field_of_one(run: Path) -> None:
+    with (run / "decisions.jsonl").open(encoding="utf-8") as file:
+        assert list(Decided.model_fields) == list(json.loads(file.readline()))
+
+
+def test_a_copy_is_as_finished_as_the_run_whatever_its_times_say(run: Path) -> None:
+    (run / "journal.jsonl").touch()
+    assert read_run(run).finished()
+
+
+def test_what_is_no_run_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"nowhere: no such directory; give the directory of a run"):
+        read_run(tmp_path / "nowhere")
+    with pytest.raises(ArgumentError, match=r"holds no journal\.jsonl; give the directory of a run"):
+        read_run(tmp_path)
+    (tmp_path / "journal.jsonl").write_text(
+        '{"kind": "consultation", "id": "a", "role": "judge", "outcome": "failed"}\n'
+    )
+    with pytest.raises(ArgumentError, match=r"does not state what it is made with: a recording, or a run that never"):
+        read_run(tmp_path)
+
+
+def test_a_run_that_went_on_after_its_summary_is_not_finished(run: Path) -> None:
+    with (run / "journal.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"kind": "consultation", "pool": "capitals", "id": "q9", "role": "judge", "outcome": "failed"}\n')
+    assert not read_run(run).finished()
+    with pytest.raises(ArgumentError, match=r"the run is not finished: its journal is not what summary\.json counts"):
+        read_run(run).summary()
+
+
+def test_a_run_without_a_summary_is_not_finished(run: Path) -> None:
+    (run / "summary.json").unlink()
+    assert not read_run(run).finished()
+    with pytest.raises(
+        ArgumentError, match=r"has no summary\.json: the run is not finished; to finish it give the same"
+    ):
+        read_run(run).summary()
+
+
+def test_a_summary_of_another_pool_is_not_of_this_journal(run: Path) -> None:
+    change(run / "summary.json", lambda found: found["pools"].update(other=found["pools"].pop("capitals")))
+    assert not read_run(run).finished()
+
+
+def test_a_torn_last_line_of_the_journal_is_passed_over_and_the_run_unfinished(run: Path) -> None:
+    whole = len(list(read_run(run).consultations()))
+    cut(run / "journal.jsonl")
+    read = read_run(run)
+    assert read.torn and not read.finished()
+    assert len(list(read.consultations())) == whole - 1
+
+
+def test_an_earlier_line_that_cannot_be_read_is_named_also_where_the_last_is_torn(run: Path) -> None:
+    lines = (run / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "journal.jsonl").write_bytes(b"".join([*lines[:3], b"{\n", *lines[4:-1], lines[-1][:-9]]))
+    with pytest.raises(JournalError, match=r"journal\.jsonl, line 4: not a JSON object"):
+        read_run(run)
+
+
+@pytest.mark.parametrize("name", ["summary.json", "decisions.jsonl", "record.json"])
+@pytest.mark.parametrize("what", ["missing", "torn"])
+def test_a_result_that_is_missing_or_torn_is_named_with_the_remedy(run: Path, name: str, what: str) -> None:
+    path = run / name
+    if what == "missing":
+        path.unlink()
+    else:
+        cut(path)
+
+    def read_all() -> None:
+        read = read_run(run)
+        list(read.decisions(read.summary()))
+        read.effects()
+
+    with pytest.raises(ArgumentError, match=re.escape(name)) as said:
+        read_all()
+    assert "give the same eldgr evaluate command again, without --fresh" in str(said.value)
+
+
+def test_decisions_that_lack_whole_lines_are_missed(run: Path) -> None:
+    lines = (run / "decisions.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "decisions.jsonl").write_bytes(b"".join(lines[:-1]))
+    read = read_run(run)
+    with pytest.raises(ArgumentError, match=r"has 5 decisions of rule 'eldgr' on pool 'capitals', and .* counts 6"):
+        list(read.decisions(read.summary()))
+
+
+def test_a_result_of_another_version_names_the_field_and_both_versions(run: Path) -> None:
+    change(run / "summary.json", lambda found: found["pools"]["capitals"].pop("n_scored"))
+    journal = (run / "journal.jsonl").read_text(encoding="utf-8")
+    (run / "journal.jsonl").write_text(journal.replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
+    said = r"that eldgr_dspy 0\.1\.0 writes \(the run is by eldgr_dspy 0\.0\.7\): pools\.capitals\.n_scored: Field"
+    with pytest.raises(ArgumentError, match=said):
+        read_run(run).summary()
+
+
+def test_settings_of_another_version_are_said(run: Path) -> None:
+    journal = (run / "journal.jsonl").read_text(encoding="utf-8")
+    (run / "journal.jsonl").write_text(journal.replace('"consult": "lazy"', '"consulting": "lazy"'))
+    with pytest.raises(ArgumentError, match=r"are no settings that eldgr_dspy 0\.1\.0 knows"):
+        _ = read_run(run).settings

@@ -1,0 +1,120 @@
+"""Rules by name: the package's own, and a user's, which is held to what a rule may yield and return."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.decision import RULES, drive
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.questions import Question
+from eldgr_dspy.rules import rule_named
+
+CASE = Case(Question("Which?", "retrieval", ("Paris", "Lyon", "Paris")))
+
+MODULE = """
+from eldgr_dspy.decision import Choice
+
+NUMBER = 3
+
+def last(case):
+    yield from ()
+    return Choice("consensus", case.question.answers[-1])
+
+def plain(case):
+    return Choice("consensus", case.consensus)
+
+def asks_anybody(case):
+    yield "oracle"
+
+def asks_a_list(case):
+    yield ["judge"]
+
+def returns_text(case):
+    yield from ()
+    return "Paris"
+
+def returns_another_branch(case):
+    yield from ()
+    return Choice("gut", "Paris")
+
+def returns_a_number(case):
+    yield from ()
+    return Choice("consensus", 3)
+
+def divides(case):
+    yield from ()
+    return 1 / 0
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def mine(here: Path, request: pytest.FixtureRequest) -> str:
+    """The name of a module of rules in the working directory, another for each test."""
+    name = "rules_of_" + re.sub(r"\W", "_", request.node.name)
+    (here / f"{name}.py").write_text(MODULE, encoding="utf-8")
+    return name
+
+
+def decided(name: str) -> object:
+    return drive(rule_named(name)(CASE), lambda role: None).answer
+
+
+def test_the_rules_of_the_package_go_by_their_names() -> None:
+    assert {name: rule_named(name) for name in RULES} == RULES
+
+
+def test_a_rule_of_the_working_directory_is_found_and_nothing_stays_on_the_path(mine: str) -> None:
+    before = list(sys.path)
+    assert decided(f"{mine}:last") == "Paris"
+    assert sys.path == before
+
+
+def test_a_module_of_the_working_directory_hides_no_other(here: Path) -> None:
+    (here / "json.py").write_text("raise RuntimeError('run')", encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"the module 'json' has no 'last'"):
+        rule_named("json:last")
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        ("nothing", r"the module '\w+' has no 'nothing'; check the name\."),
+        ("NUMBER", r"is no generator function; a rule yields the role that it asks, and returns a Choice"),
+        ("plain", r"\(one that asks nobody begins with `yield from \(\)`\)"),
+        ("asks_anybody", r"asks 'oracle'; it may ask one of judge, deriver, repairer\."),
+        ("asks_a_list", r"asks \['judge'\]; it may ask one of"),
+        ("returns_text", r"returned 'Paris'; return a Choice\(branch, answer\)\."),
+        ("returns_another_branch", r"returned the branch 'gut'; use one of first, consensus, judge, repair\."),
+        ("returns_a_number", r"returned 3 as the answer; it is text, or None\."),
+        ("divides", r"has failed: ZeroDivisionError: division by zero \(.*rules_of_\w+\.py, line 33\)\."),
+    ],
+)
+def test_what_is_no_rule_is_said_in_a_sentence(mine: str, function: str, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        decided(f"{mine}:{function}")
+
+
+@pytest.mark.parametrize("name", ["a:", ":b", "a.py:", "a b:c", "a/b:c", "../a:b", "a:b:c", "1a:b", "a:b()"])
+def test_a_name_of_another_form_imports_nothing(here: Path, name: str) -> None:
+    with pytest.raises(ArgumentError, match=r"is no rule's name; write MODULE:FUNCTION, such as my_rules:cautious\."):
+        rule_named(name)
+
+
+def test_a_module_that_cannot_be_imported_is_named_with_the_reason(here: Path) -> None:
+    (here / "broken_rules.py").write_text("import nowhere_at_all", encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"^rules='broken_rules:f': the module .* \(ModuleNotFoundError: No module"):
+        rule_named("broken_rules:f", "rules")
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(ArgumentError, match=r"rule='best' is not known; use one of 'first', 'majority', 'judge'"):
+        rule_named("best")

@@ -1,0 +1,147 @@
+"""A split is disjoint by the text of the question, and the same whatever else is in the pool and in which order."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.pools import Pool, Row, open_pool, write_pool
+from eldgr_dspy.splitting import folded_question, is_confirmation, split_pool
+
+SHARES = st.floats(0.01, 0.99)
+SEEDS = st.integers(-(2**40), 2**40)
+
+
+def row(name: str, question: str) -> Row:
+    return Row.model_validate(
+        {"id": name, "question": question, "task": "retrieval", "candidates": [{"answer": "Doha"}]}
+    )
+
+
+def numbered(n: int) -> list[Row]:
+    return [row(f"q{number}", f"Which town is number {number}?") for number in range(n)]
+
+
+def split(folder: Path, rows: list[Row], *, share: float = 0.4, seed: int = 7) -> tuple[Pool, Pool]:
+    pool = write_pool(folder / "all.jsonl", rows)
+    return split_pool(pool, folder / "dev.jsonl", folder / "confirm.jsonl", share=share, seed=seed)
+
+
+def ids(pool: Pool) -> list[str]:
+    return [one.id for one in pool.rows()]
+
+
+def test_the_side_of_a_question_never_changes() -> None:
+    """What was once put aside for confirmation has to stay there, in every later version."""
+    questions = [f"Which town is number {number}?" for number in range(12)]
+    sides = "".join("dc"[is_confirmation(question, share=0.4, seed=7)] for question in questions)
+    assert sides == "cdddddcdccdd"
+    assert is_confirmation("日本の首都は？", share=0.5, seed=0) is False
+
+
+@given(st.text(), SHARES, SEEDS)
+def test_texts_that_fold_alike_are_on_one_side(question: str, share: float, seed: int) -> None:
+    side = is_confirmation(question, share=share, seed=seed)
+    assert is_confirmation(f"  {question}\n", share=share, seed=seed) is side
+    assert is_confirmation(folded_question(question), share=share, seed=seed) is side
+
+
+@given(st.text(), SHARES, SHARES, SEEDS)
+def test_a_larger_share_keeps_every_question_of_a_smaller_one(question: str, one: float, two: float, seed: int) -> None:
+    smaller, larger = sorted((one, two))
+    if is_confirmation(question, share=smaller, seed=seed):
+        assert is_confirmation(question, share=larger, seed=seed)
+
+
+def test_two_parts_make_up_the_pool_in_its_order(tmp_path: Path) -> None:
+    rows = numbered(200)
+    parts = [ids(part) for part in split(tmp_path, rows)]
+    assert sorted(parts[0] + parts[1]) == sorted(one.id for one in rows)
+    assert not set(parts[0]) & set(parts[1])
+    assert all(part == sorted(part, key=lambda name: int(name[1:])) for part in parts)
+
+
+@pytest.mark.parametrize("seed", [0, 1, -5, 2**70])
+def test_the_share_is_met_on_average(tmp_path: Path, seed: int) -> None:
+    development, confirmation = split(tmp_path, numbered(2_000), seed=seed)
+    assert development.n + confirmation.n == 2_000
+    assert 720 <= confirmation.n <= 880  # 800, and three and a half standard deviations
+
+
+def test_questions_of_the_same_text_stay_together(tmp_path: Path) -> None:
+    spellings: list[Callable[[str], str]] = [
+        str,
+        str.upper,
+        lambda text: f" {text} ",
+        lambda text: text.replace(" ", "\t"),
+    ]
+    rows = [
+        row(f"{one.id}-{number}", spell(one.question)) for one in numbered(40) for number, spell in enumerate(spellings)
+    ]
+    for part in split(tmp_path, rows):
+        names = [name.partition("-")[0] for name in ids(part)]
+        assert all(names.count(name) == len(spellings) for name in names)
+
+
+def test_neither_order_nor_the_other_questions_matter(tmp_path: Path) -> None:
+    rows = numbered(100)
+    _, confirmation = split(tmp_path, rows)
+    aside = set(ids(confirmation))
+    mixed = random.Random(3).sample(rows, 60)
+    _, fewer = split(tmp_path, mixed)
+    assert set(ids(fewer)) == aside & {one.id for one in mixed}
+
+
+def test_ids_candidates_and_gold_do_not_matter(tmp_path: Path) -> None:
+    rows = numbered(60)
+    first, _ = split(tmp_path, rows)
+    kept = {one.question for one in first.rows()}
+    others = [one.model_copy(update={"id": f"other-{one.id}", "gold": ["Oslo"]}) for one in rows]
+    second, _ = split(tmp_path, others)
+    assert {one.question for one in second.rows()} == kept
+
+
+def test_the_same_split_is_the_same_bytes(tmp_path: Path) -> None:
+    split(tmp_path, numbered(50))
+    before = [(tmp_path / name).read_bytes() for name in ("dev.jsonl", "confirm.jsonl")]
+    split(tmp_path, numbered(50))
+    assert [(tmp_path / name).read_bytes() for name in ("dev.jsonl", "confirm.jsonl")] == before
+    split(tmp_path, numbered(50), seed=8)
+    assert (tmp_path / "dev.jsonl").read_bytes() != before[0]
+
+
+def test_the_parts_are_pools_in_the_formats_of_their_names(tmp_path: Path) -> None:
+    pool = write_pool(tmp_path / "all.jsonl", numbered(50))
+    parts = split_pool(pool, tmp_path / "dev.parquet", tmp_path / "confirm.jsonl.gz", share=0.5, seed=1)
+    assert [open_pool(part.path).sha256 for part in parts] == [part.sha256 for part in parts]
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan")])
+def test_a_share_is_between_0_and_1(tmp_path: Path, share: float) -> None:
+    with pytest.raises(ArgumentError, match=r"is not between 0 and 1; 0\.4 puts two questions in five aside"):
+        split(tmp_path, numbered(5), share=share)
+
+
+@pytest.mark.parametrize("names", [("a.jsonl", "a.jsonl"), ("all.jsonl", "b.jsonl"), ("b.jsonl", "./x/../all.jsonl")])
+def test_three_files_are_needed(tmp_path: Path, names: tuple[str, str]) -> None:
+    (tmp_path / "x").mkdir()
+    pool = write_pool(tmp_path / "all.jsonl", numbered(20))
+    with pytest.raises(ArgumentError, match="must be three files; give other names"):
+        split_pool(pool, tmp_path / names[0], tmp_path / names[1], share=0.5, seed=1)
+    assert open_pool(tmp_path / "all.jsonl").sha256 == pool.sha256
+
+
+def test_a_part_without_a_question_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(PoolError, match=r"no question for (development|confirmation) with share 0.4 and seed 7"):
+        split(tmp_path, numbered(1))
+    assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl"}
+
+
+def test_a_real_pool_splits_as_it_always_did(pools_dir: Path, tmp_path: Path) -> None:
+    pool = open_pool(pools_dir / "gsm8k-openai4.jsonl.gz")
+    parts = split_pool(pool, tmp_path / "dev.jsonl.gz", tmp_path / "confirm.jsonl.gz", share=0.4, seed=7)
+    assert [part.n for part in parts] == [779, 540]

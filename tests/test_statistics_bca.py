@@ -1,0 +1,95 @@
+"""The BCa interval: its definition carried out naively and `scipy.stats.bootstrap` are the witnesses."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import bootstrap, norm
+
+from eldgr_dspy.statistics import Interval, contrast, contrast_from_counts, paired_bca, paired_bootstrap
+from eldgr_dspy.statistics.resampling import Options, Sample, resampled_means
+
+Array = np.ndarray[Any, Any]
+
+
+def skewed() -> Array:
+    """Sixty differences with a long upper tail and many zeros, as a gain in F1 may have them."""
+    generator = np.random.Generator(np.random.PCG64(3))
+    return np.where(generator.random(60) < 0.6, 0.0, generator.choice([0.1, 0.2, 2 / 7, 1.0, 1.0], size=60))
+
+
+def by_definition(differences: Array, means: Array, level: float) -> Interval:
+    """Efron's interval: bias from the share of resamples below the estimate, acceleration from the jackknife."""
+    n, estimate = differences.size, differences.mean()
+    below = (np.mean(means < estimate - 1e-12) + np.mean(means <= estimate + 1e-12)) / 2
+    left_out = np.array([np.delete(differences, index).mean() for index in range(n)])
+    gaps = left_out.mean() - left_out
+    acceleration = (gaps**3).sum() / (6 * (gaps**2).sum() ** 1.5)
+    ends = []
+    for tail in ((1 - level) / 2, (1 + level) / 2):
+        shifted = norm.ppf(below) + norm.ppf(tail)
+        adjusted = norm.cdf(norm.ppf(below) + shifted / (1 - acceleration * shifted))
+        ends.append(float(np.quantile(means, adjusted, method="nearest")))
+    return Interval(*ends)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+def test_it_is_the_interval_of_its_definition(level: float) -> None:
+    differences = skewed()
+    means = resampled_means(Sample.of(differences), Options(20_000, level, 2029))
+    assert paired_bca(differences, np.zeros(60), level=level) == pytest.approx(by_definition(differences, means, level))
+
+
+def test_scipy_finds_the_same_interval_and_another_than_the_percentiles() -> None:
+    differences = skewed()
+    expected = bootstrap(
+        (differences,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(1)
+    ).confidence_interval
+    found, plain = paired_bca(differences, np.zeros(60)), paired_bootstrap(differences, np.zeros(60))
+    assert found is not None
+    assert found == pytest.approx(tuple(expected), abs=0.01)
+    assert found.low - plain.low > 0.005
+    assert found.high - plain.high > 0.01
+
+
+def test_right_and_wrong_have_ties_that_are_split_in_halves() -> None:
+    """Of so few discordant questions a fifth of all resamples have the mean of the sample itself."""
+    differences = np.repeat([1.0, 0.0, -1.0], [3, 26, 1])
+    means = resampled_means(Sample.of(differences), Options(20_000, 0.95, 2029))
+    assert contrast_from_counts(30, 3, 1).bca == pytest.approx(by_definition(differences, means, 0.95))
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
+def test_percentage_points_have_a_hundred_times_the_interval_of_shares(pairs: list[tuple[bool, bool]]) -> None:
+    arms = [np.array(arm) for arm in zip(*pairs, strict=True)]
+    found, percent = (contrast(*(unit * arm for arm in arms), resamples=200).bca for unit in (1, 100))
+    assert percent == (found and pytest.approx((100 * found.low, 100 * found.high)))
+
+
+@given(st.lists(st.tuples(st.floats(-9, 9), st.floats(-9, 9)), min_size=1, max_size=12), st.floats(0.5, 1 - 1e-12))
+def test_its_ends_are_means_that_were_drawn_in_order(pairs: list[tuple[float, float]], level: float) -> None:
+    rule, against = zip(*pairs, strict=True)
+    found = paired_bca(rule, against, resamples=60, level=level)
+    means = resampled_means(Sample.of(np.array(rule) - np.array(against)), Options(60, level, 2029))
+    assert found is None or (found.low <= found.high and set(found) <= set(means.tolist()))
+
+
+def test_a_point_where_all_questions_differ_by_the_same() -> None:  # hazards 103, 109, and 110
+    for rule, against in (([0.5], [0.25]), ([1, 1], [0, 0]), ([1, 0], [1, 0])):
+        assert contrast(rule, against).bca == contrast(rule, against).interval
+
+
+def test_undefined_where_every_resample_lies_on_one_side() -> None:
+    found = {paired_bca([1, 0], [0, 0], resamples=1, seed=seed) for seed in range(20)}
+    assert found == {None, Interval(0.5, 0.5)}
+
+
+def test_a_skewness_past_all_correction_gives_the_outermost_resamples() -> None:
+    one_win = contrast_from_counts(1_000, 1, 0, level=1 - 1e-12)
+    assert one_win.bca is not None
+    assert one_win.bca.high == one_win.interval.high
+    one_loss = contrast_from_counts(1_000, 0, 1, level=1 - 1e-12)
+    assert one_loss.bca is not None
+    assert one_loss.bca.low == one_loss.interval.low

@@ -1,0 +1,76 @@
+"""Several outcomes of one question are one unit: averages and a bootstrap of whole clusters are the witnesses."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.statistics import contrast, contrast_by_cluster
+
+outcomes = st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), min_size=1, max_size=30)
+
+
+@given(outcomes)
+def test_each_cluster_counts_once_with_the_mean_of_its_outcomes(rows: list[tuple[int, bool, bool]]) -> None:
+    clusters, rule, against = zip(*rows, strict=True)
+    of = {one: [row for row in rows if row[0] == one] for one in clusters}
+    means = [sum(a - b for _, a, b in found) / len(found) for found in of.values()]
+    assert contrast_by_cluster(rule, against, clusters) == contrast(means, [0] * len(means))
+
+
+@given(outcomes)
+def test_one_outcome_a_question_is_the_plain_contrast(rows: list[tuple[int, bool, bool]]) -> None:
+    _, rule, against = zip(*rows, strict=True)
+    assert contrast_by_cluster(rule, against, range(len(rows))) == contrast(rule, against)
+
+
+@given(outcomes)
+@example([(0, True, False), (1, False, False), (0, False, False)])
+def test_neither_the_order_of_outcomes_nor_the_names_of_clusters_matter(rows: list[tuple[int, bool, bool]]) -> None:
+    texts: list[tuple[Any, bool, bool]] = [(f"q{9 - one}", a, b) for one, a, b in rows]
+    orders: list[list[tuple[Any, bool, bool]]] = [texts, [*rows], [*rows[::-1]], [*sorted(rows)]]
+    found = {contrast_by_cluster(a, b, c, resamples=50) for c, a, b in (zip(*one, strict=True) for one in orders)}
+    assert len(found) == 1
+
+
+def test_the_same_outcomes_five_times_say_no_more_than_once() -> None:  # hazard 107
+    generator = np.random.Generator(np.random.PCG64(1))
+    rule, against = generator.random((2, 80)) < 0.5
+    once, blind = contrast(rule, against), contrast(np.tile(rule, 5), np.tile(against, 5))
+    assert contrast_by_cluster(np.tile(rule, 5), np.tile(against, 5), list(range(80)) * 5) == once
+    assert (blind.interval.high - blind.interval.low) * 2 < once.interval.high - once.interval.low
+
+
+def test_it_is_the_bootstrap_of_whole_clusters() -> None:
+    generator = np.random.Generator(np.random.PCG64(2))
+    differences = generator.normal(size=(60, 1)) + generator.normal(size=(60, 4))
+    drawn = differences[generator.integers(0, 60, size=(20_000, 60))].mean(axis=(1, 2))
+    clusters = [f"q{number}" for number in np.repeat(np.arange(60), 4)]
+    found = contrast_by_cluster(differences.ravel(), np.zeros(240), clusters)
+    tolerance = 4 * drawn.std() * np.sqrt(2 * 0.025 * 0.975 / 20_000) / norm.pdf(norm.ppf(0.025))
+    assert np.abs(np.array(found.interval) - np.quantile(drawn, [0.025, 0.975])).max() < tolerance
+    assert found.delta == pytest.approx(differences.mean(), abs=1e-12)
+
+
+def test_sums_that_differ_by_rounding_alone_are_a_tie() -> None:
+    found = contrast_by_cluster([0.1, 0.2, 0.3, 1], [0.3, 0.3, 0.0, 0], ["a", "a", "a", "b"])
+    assert (found.wins, found.losses, found.n) == (1, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "message"),
+    [
+        (["a"], "clusters has 1 ids for 2 outcomes; give for each outcome the id of its question."),
+        (["a", None], "clusters[1]=None is no id; give a text or an integer for each outcome."),
+        ([0.5, 1.0], "clusters[0]=0.5 is no id; give a text or an integer for each outcome."),
+    ],
+    ids=["too few", "none", "float"],
+)
+def test_an_outcome_without_a_question_is_refused(clusters: Any, message: str) -> None:  # hazard 105
+    with pytest.raises(ArgumentError) as caught:
+        contrast_by_cluster([1, 0], [0, 0], clusters)
+    assert str(caught.value) == message

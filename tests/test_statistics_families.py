@@ -1,0 +1,39 @@
+"""Holm's method is the closure of Bonferroni's: every subset of the family is the witness."""
+
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.statistics import holm
+
+
+def closure(probabilities: list[float]) -> list[float]:
+    """The adjusted p of each test is the largest Bonferroni p of all families that it is a member of."""
+    indices = range(len(probabilities))
+    families = [set(one) for size in range(1, len(probabilities) + 1) for one in combinations(indices, size)]
+    bonferroni = [(family, min(1.0, len(family) * min(probabilities[i] for i in family))) for family in families]
+    return [max(p for family, p in bonferroni if index in family) for index in indices]
+
+
+@given(st.lists(st.floats(0, 1), max_size=7))
+@example([0.0026, 0.0357, 0.1435])
+@example([0.05, 0.05])
+def test_it_is_the_closed_test_of_bonferroni(probabilities: list[float]) -> None:
+    assert holm(probabilities) == pytest.approx(closure(probabilities))
+
+
+def test_the_contrasts_of_the_paper_on_one_data_set() -> None:
+    assert holm([0.0026, 0.0357, 0.1435]) == pytest.approx((0.0078, 0.0714, 0.1435))
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), -0.1, 1.1, "0.5"], ids=repr)
+def test_what_is_no_probability_is_named_by_its_position(value: Any) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        holm([0.5, value])
+    assert str(caught.value) == (
+        f"probabilities[1]={value!r} is no probability; leave a contrast without one out of the family."
+    )

@@ -1,0 +1,140 @@
+"""Power: every outcome that there can be, weighed by its probability, is the witness."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest, multinomial, norm
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.statistics import (
+    Split,
+    contrast_from_counts,
+    detectable_gain,
+    least_significant,
+    mcnemar,
+    mcnemar_power,
+    questions_needed,
+)
+
+
+@cache
+def p_value(wins: int, losses: int) -> float:
+    return float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+
+
+def enumerated(n: int, gain: float, discordant: float, alpha: float = 0.05) -> float:
+    """The probability of all outcomes of n questions on which the rule leads and the test rejects."""
+    rates = [(discordant + gain) / 2, (discordant - gain) / 2, 1 - discordant]
+    splits = [(wins, losses) for wins in range(n + 1) for losses in range(min(wins, n - wins + 1))]
+    seen = [(wins, losses, n - wins - losses) for wins, losses in splits if p_value(wins, losses) <= alpha]
+    return float(multinomial(n, rates).pmf(seen).sum()) if seen else 0.0
+
+
+@pytest.mark.parametrize("n", [1, 5, 6, 20, 60])
+@pytest.mark.parametrize(("gain", "discordant"), [(0.0, 0.3), (0.1, 0.3), (0.3, 0.3), (0.5, 0.9), (0.5, 1.0)])
+def test_power_is_the_sum_over_all_outcomes(n: int, gain: float, discordant: float) -> None:
+    assert mcnemar_power(n, gain, discordant) == pytest.approx(enumerated(n, gain, discordant), abs=1e-12)
+
+
+def test_a_level_that_a_split_has_to_the_digit_is_reached() -> None:
+    for alpha, least in ((0.0625, Split(5, 0)), (0.03125, None), (0.25, Split(5, 0)), (0.375, Split(4, 1))):
+        assert least_significant(5, alpha=alpha) == least
+        assert mcnemar_power(9, 0.5, 0.9, alpha=alpha) == pytest.approx(enumerated(9, 0.5, 0.9, alpha), abs=1e-12)
+
+
+@given(st.integers(0, 400), st.sampled_from([1e-9, 0.01, 0.0125, 0.05, 0.3, 0.99]))
+def test_the_least_significant_split_is_the_narrowest_lead_that_the_test_rejects(discordant: int, alpha: float) -> None:
+    leads = (Split(discordant - losses, losses) for losses in reversed(range((discordant + 1) // 2)))
+    expected = next((one for one in leads if p_value(*one) <= alpha), None)
+    assert least_significant(discordant, alpha=alpha) == expected
+
+
+def test_the_least_significant_split_of_ten_million() -> None:
+    split = least_significant(10**7)
+    assert split is not None
+    assert mcnemar(*split) <= 0.05 < mcnemar(split.wins - 1, split.losses + 1)
+
+
+def test_many_questions_are_summed_over_as_exactly_as_few() -> None:
+    n, gain, discordant = 20_000, 0.003, 0.04
+    counts = range(500, 1_200)
+    splits = [least_significant(one) for one in counts]
+    powers = [binom.cdf(split.losses, one, 0.4625) for one, split in zip(counts, splits, strict=True) if split]
+    expected = float((binom.pmf(counts, n, discordant) * powers).sum())
+    assert mcnemar_power(n, gain, discordant) == pytest.approx(expected, abs=1e-10)
+
+
+def test_a_million_questions_have_the_power_of_the_normal_approximation() -> None:
+    n, gain, discordant = 10**6, 0.0007, 0.06
+    z = gain * (n / (discordant - gain**2)) ** 0.5
+    assert mcnemar_power(n, gain, discordant) == pytest.approx(norm.sf(norm.ppf(0.975) - z), abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("gain", "discordant", "power", "alpha"),
+    [(0.02, 0.06, 0.8, 0.05), (0.1, 0.3, 0.9, 0.0125), (0.05, 0.05, 0.5, 0.05), (0.2, 1.0, 0.8, 0.05)],
+)
+def test_with_one_question_less_the_power_is_too_small(
+    gain: float, discordant: float, power: float, alpha: float
+) -> None:
+    n = questions_needed(gain, discordant, power=power, alpha=alpha)
+    less = mcnemar_power(n - 1, gain, discordant, alpha=alpha)
+    assert less < power <= mcnemar_power(n, gain, discordant, alpha=alpha)
+
+
+def test_where_few_are_discordant_no_smaller_number_will_do() -> None:
+    n = questions_needed(0.1, 0.2)
+    assert n == 168
+    assert [one for one in range(1, n + 1) if mcnemar_power(one, 0.1, 0.2) >= 0.8] == [n]
+    assert mcnemar_power(n, 0.1, 0.2) == pytest.approx(0.8, abs=0.01)
+
+
+@pytest.mark.parametrize(("n", "wins", "losses"), [(500, 17, 3), (500, 20, 8), (300, 7, 1), (300, 6, 0), (30, 4, 0)])
+def test_a_finished_run_could_have_seen_a_gain_of_so_much_and_none_smaller(n: int, wins: int, losses: int) -> None:
+    discordant = (wins + losses) / n
+    gain = detectable_gain(n, discordant)
+    if gain is None:
+        assert mcnemar_power(n, discordant, discordant) < 0.8
+    else:
+        assert mcnemar_power(n, gain - 1e-6, discordant) < 0.8 <= mcnemar_power(n, gain, discordant)
+
+
+def test_too_few_discordant_questions_show_no_gain_at_all() -> None:  # hazard 103
+    assert least_significant(0) is least_significant(5) is None
+    assert detectable_gain(300, 5 / 300) is detectable_gain(300, 0.0) is detectable_gain(1, 1.0) is None
+    assert contrast_from_counts(300, 5, 0).notes
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: questions_needed(0.0, 0.06), "gain=0.0 is no gain, which no number of questions can show; give one"),
+        (
+            lambda: questions_needed(0.08, 0.06),
+            "gain=0.08 must lie from 0 to discordant=0.06: wins minus losses are no",
+        ),
+        (lambda: questions_needed(-0.1, 0.06), "gain=-0.1 must lie from 0 to discordant=0.06"),
+        (lambda: questions_needed(float("nan"), 0.06), "gain=nan must lie from 0 to discordant=0.06"),
+        (lambda: questions_needed(1e-5, 0.06), "gain=1e-05 with discordant=0.06 needs more than 10,000,000 questions;"),
+        (lambda: questions_needed(0.02, 0.06, power=1.0), "power=1.0 must lie strictly between 0 and 1; give 0.8 for"),
+        (lambda: mcnemar_power(0, 0.02, 0.06), "n=0 must be 1 or more; give a whole number, 1 or more."),
+        (
+            lambda: mcnemar_power(9, 0.0, 0.0),
+            "discordant=0.0 must be above 0 and at most 1; give the share of questions",
+        ),
+        (
+            lambda: mcnemar_power(10**8, 0.0, 0.1),
+            "n=100000000 is more than 10,000,000 questions; give at most so many.",
+        ),
+        (lambda: mcnemar_power(9, 0.0, 0.1, alpha=0), "alpha=0 must lie strictly between 0 and 1; give 0.05 for a 5%"),
+        (lambda: detectable_gain(9, 2.0), "discordant=2.0 must be above 0 and at most 1"),
+        (lambda: least_significant(-1), "discordant=-1 must be 0 or more; give a whole number, 0 or more."),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(call: Any, message: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        call()
+    assert str(caught.value).startswith(message)

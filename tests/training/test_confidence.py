@@ -1,0 +1,190 @@
+"""Token confidence is that of a direct forward pass, for any adapter, and belongs to steps without a second look."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.channels.undefined import Undefined
+from eldgr_dspy.training import TokenConfidence, token_logps
+from eldgr_dspy.training.confidence import spelled, token_confidence
+from tests.tiny_policy import tiny_policy, tiny_tokenizer
+from tests.training.training_on import policy, trainer, trains
+
+
+def directly(model: Any, prompt: list[int], completion: list[int], temperature: float = 1.0) -> list[float]:
+    """The log p of each token by one unpadded forward pass of one sequence in evaluation mode."""
+    model.eval()
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([[*prompt, *completion]])).logits[0].double() / temperature
+    found = logits.log_softmax(-1)
+    return [float(found[len(prompt) - 1 + at, token]) for at, token in enumerate(completion)]
+
+
+PROMPTS = [[5, 6, 7, 8], [9], [4, 5, 4, 5, 4, 5, 4]]
+COMPLETIONS = [[6, 7, 2], [8, 8, 8, 8, 8, 8], [2]]
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+@pytest.mark.parametrize("batch_size", [1, 2, 8])
+def test_the_log_probabilities_are_those_of_each_sequence_alone(temperature: float, batch_size: int) -> None:
+    model = tiny_policy(tiny_tokenizer(["a b c d e f"]))
+    found = token_logps(model, PROMPTS, COMPLETIONS, temperature=temperature, batch_size=batch_size)
+    for row, prompt, completion in zip(found, PROMPTS, COMPLETIONS, strict=True):
+        assert row == pytest.approx(directly(model, prompt, completion, temperature), abs=1e-5)
+
+
+def test_an_empty_completion_has_no_log_probabilities() -> None:
+    model = tiny_policy(tiny_tokenizer(["a b c"]))
+    assert token_logps(model, [[4, 5], [4]], [[], [5]])[0] == []
+
+
+def test_every_module_is_left_in_the_mode_that_it_was_in() -> None:
+    """A module may be frozen in evaluation inside a model that trains."""
+    model = tiny_policy(tiny_tokenizer(["a b c"]))
+    model.train()
+    model.model.layers[0].eval()
+    modes = [module.training for module in model.modules()]
+    token_logps(model, PROMPTS[:1], COMPLETIONS[:1])
+    assert [module.training for module in model.modules()] == modes and any(modes) and not all(modes)
+
+
+class Probe:
+    """A reward that compares what it was passed with direct forward passes of the model that is being trained."""
+
+    __name__ = "probe"
+
+    def __init__(self) -> None:
+        self.trainer: Any = None
+        self.passed: list[Any] = []
+        self.worst = 0.0
+
+    def __call__(self, prompts: list[Any], completion_ids: list[Any], **columns: Any) -> list[float]:
+        self.trainer = columns["log_metric"].__self__
+        model, tokenizer = self.trainer.model, self.trainer.processing_class
+        before = model.training
+        passed = self.found(prompts, completion_ids, columns)
+        for prompt, ids, found in zip(prompts, completion_ids, passed, strict=True):
+            asked = tokenizer.apply_chat_template(prompt, add_generation_prompt=True, tokenize=True, return_dict=True)
+            kept = [token not in tokenizer.all_special_ids for token in ids]
+            exact = [logp for logp, one in zip(directly(model, asked["input_ids"], ids), kept, strict=True) if one]
+            self.worst = max([self.worst, *(abs(one - other) for one, other in zip(found.logps, exact, strict=True))])
+            self.passed.append(found)
+        model.train(before)
+        return [float(at % 2) for at in range(len(prompts))]
+
+    def found(self, prompts: list[Any], ids: list[Any], columns: dict[str, Any]) -> list[TokenConfidence]:
+        """By the trainer subclass: what it passed."""
+        found: list[TokenConfidence] = columns["token_confidence"]
+        return found
+
+
+class Plain(Probe):
+    """The same in TRL's own trainer, as `trl grpo` makes it, where the reward asks the policy by itself."""
+
+    def found(self, prompts: list[Any], ids: list[Any], columns: dict[str, Any]) -> list[TokenConfidence]:
+        from eldgr_dspy.training.policy import confidence_behind
+
+        assert "token_confidence" not in columns
+        return confidence_behind(self.trainer, prompts, ids) or []
+
+
+@trains
+@pytest.mark.slow
+@pytest.mark.parametrize("lora", [False, True], ids=["whole model", "lora with dropout"])
+@pytest.mark.parametrize("probe", [Probe, Plain])
+def test_in_training_it_equals_a_direct_forward_pass(probe: type[Probe], lora: bool, tmp_path: Path) -> None:
+    """Sampled at another temperature, with gradient checkpointing (TRL's default), over three updates of the policy."""
+    from peft import LoraConfig
+    from trl.trainer.grpo_trainer import GRPOTrainer
+
+    adapter = LoraConfig(r=4, lora_alpha=8, lora_dropout=0.3, target_modules=["q_proj", "v_proj"])
+    reward = probe()
+    trainer(
+        [reward],
+        tmp_path,
+        of=GRPOTrainer if probe is Plain else None,
+        peft_config=adapter if lora else None,
+        temperature=0.7,
+        learning_rate=0.03,
+    ).train()
+    assert len(reward.passed) == 24 and any(found.logps for found in reward.passed)
+    assert reward.worst < 1e-5
+
+
+# --- tokens and steps -------------------------------------------------------------------------------------------------
+
+
+def test_a_step_is_as_sure_as_the_geometric_mean_of_its_tokens_and_a_token_belongs_where_it_ends() -> None:
+    logps = tuple(map(math.log, (0.5, 0.5, 0.8, 0.2)))
+    tokens = TokenConfidence("One two.\nSix.", (3, 8, 12, 13), logps)
+    first, second = tokens.of_steps("One two.\nSix.", [(0, 9), (9, 13)])
+    assert first == pytest.approx(0.5) and second == pytest.approx((0.8 * 0.2) ** 0.5)
+
+
+def test_a_certain_token_is_not_surer_than_certain() -> None:
+    """Single precision leaves a log-probability a little above 0."""
+    assert TokenConfidence("ab", (1, 2), (1e-7, 0.0)).of_steps("ab", [(0, 2)]) == [1.0]
+    assert TokenConfidence("ab", (1, 2), (-math.inf, 0.0)).of_steps("ab", [(0, 2)]) == [0.0]
+
+
+def test_a_text_that_stands_within_what_was_sampled_is_found_there() -> None:
+    """A chat template may take the thinking away from the completion that rewards are shown."""
+    tokens = TokenConfidence("hm\n\nSix.", (2, 4, 7, 8), (-9.0, -9.0, -1.0, -1.0))
+    assert tokens.of_steps("Six.", [(0, 4)]) == [math.exp(-1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "spans", "reason"),
+    [
+        ("Seven.", [(0, 6)], "the sampled tokens do not spell the text once"),
+        ("i", [(0, 1)], "the sampled tokens do not spell the text once"),
+        ("Six is", [(0, 1)], "no token ends in the step"),
+        ("Six is", [(3, 6)], "the policy gave no number for a token of the step"),
+    ],
+)
+def test_what_cannot_be_said_is_undefined_with_the_reason(text: str, spans: Any, reason: str) -> None:
+    assert TokenConfidence("Six is", (3, 6), (-1.0, math.nan)).of_steps(text, spans) == [Undefined(reason)]
+
+
+def test_special_tokens_belong_to_no_step() -> None:
+    _, tokenizer = policy()
+    ids = tokenizer("The host was Qatar.<|im_end|>").input_ids
+    found = token_confidence(tokenizer, ids, [-0.5] * (len(ids) - 1) + [-50.0])
+    assert (found.text, found.ends) == ("The host was Qatar.", (3, 8, 12, 18, 19)) and set(found.logps) == {-0.5}
+
+
+class Bytes:
+    """A tokenizer of bytes, several of which are one character."""
+
+    @staticmethod
+    def decode(ids: list[int]) -> str:
+        return bytes(ids).decode("utf-8", "replace")
+
+
+@given(st.text(max_size=20))
+@example("é\ufffd😀x")
+@example("\ufffd")
+def test_the_tokens_of_a_text_spell_it_and_a_character_in_parts_ends_with_its_last(text: str) -> None:
+    text = text.encode("utf-8", "replace").decode()
+    ids = list(text.encode())
+    pieces = spelled(Bytes.decode, ids)
+    assert len(pieces) == len(ids) and "".join(pieces) == text == Bytes.decode(ids)
+    if "\ufffd" not in text:
+        assert [piece for piece in pieces if piece] == list(text)
+
+
+def test_the_time_it_takes_grows_with_the_number_of_tokens_alone() -> None:
+    decoded = 0
+
+    def decode(ids: list[int]) -> str:
+        nonlocal decoded
+        decoded += len(ids)
+        return Bytes.decode(ids)
+
+    spelled(decode, [97] * 1_000)
+    assert decoded < 5_000

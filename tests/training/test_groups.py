@@ -1,0 +1,238 @@
+"""The group rank as a reward: strata first, ties share a place, and a group may stand in several processes."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.ranking import rank
+from eldgr_dspy.training import GroupReward, StepReward, eldgr_rank
+from eldgr_dspy.training.groups import Key, midranks
+from tests.training.calling import Broken, Fixed, Log, rows
+from tests.training.training_on import EVIDENCE, ROWS, completions
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def places(*answers: str, **settings: Any) -> list[float]:
+    """The places of answers to one question, of which the evidence says Qatar."""
+    texts = [f"A: {answer}" if answer else "" for answer in answers]
+    columns = settings.pop("columns", {})
+    return GroupReward(group_size=len(answers), **settings)(["?"] * len(texts), texts, **rows(len(texts), **columns))
+
+
+def test_a_certified_answer_stands_before_a_majority_that_is_not() -> None:
+    assert places("Qatar", "Chile", "Chile", "Chile") == [1, *[1 / 3] * 3]
+
+
+def test_among_supported_answers_consensus_stands_first() -> None:
+    both = {"evidence": [["Qatar and Chile were the hosts."]] * 4}
+    assert places("Qatar", "Chile", "Chile", "Peru", columns=both) == [
+        pytest.approx(1 / 3),
+        *[pytest.approx(5 / 6)] * 2,
+        0,
+    ]
+
+
+def test_where_nothing_tells_completions_apart_each_is_in_the_middle() -> None:
+    assert places("Qatar", "Qatar", "Qatar") == [0.5] * 3
+    assert places("Chile", "Peru") == [0.5] * 2, "among the unsupported, votes do not count"
+    assert places("Qatar") == [0.5]
+
+
+def test_an_answer_to_which_a_certificate_is_inapplicable_stands_with_the_certified() -> None:
+    assert places("yes", "Chile") == [1, 0]
+
+
+def test_a_completion_without_an_answer_is_last() -> None:
+    assert places("Qatar", "", "yes") == [0.75, 0, 0.75]
+
+
+def test_in_arithmetic_the_auxiliary_score_alone_ranks() -> None:
+    columns = {"task": ["arithmetic"] * 3}
+    assert places("7", "7", "8", columns=columns) == [0.5] * 3
+    auxiliary = StepReward(ByLength(), confidence=False)
+    texts = ["One step.\n#### 7", "Two longer steps.\n#### 7", "The longest of all steps.\n#### 8"]
+    assert GroupReward(auxiliary=auxiliary, group_size=3)(["?"] * 3, texts, **rows(3, **columns)) == [0, 0.5, 1]
+
+
+class ByLength(Fixed):
+    """A scorer that likes long texts."""
+
+    def _table(self, text: str) -> Any:
+        self.logic = self.fact = min(1.0, len(text) / 100)
+        return super()._table(text)
+
+
+def test_the_auxiliary_score_moves_nothing_across_strata_and_is_logged() -> None:
+    log = Log()
+    texts = ["A: Qatar", "So much is said of it that it is long. A: Chile", "It is said of it.\nA: Qatar"]
+    reward = GroupReward(auxiliary=StepReward(ByLength(), confidence=False), group_size=3)
+    assert reward(["?"] * 3, texts, **rows(3), **log.arguments) == [0.5, 0, 1]
+    assert log.metrics["eldgr_rank/supported"] == pytest.approx(2 / 3) and 0 < log.metrics["eldgr_rank/auxiliary"] < 1
+    assert log.columns["eldgr_rank_supported"] == [True, False, True]
+
+
+keys = st.tuples(st.booleans(), st.booleans(), st.none() | st.sampled_from([0.0, 0.5, 1.0]))
+
+
+@given(st.lists(keys, min_size=1, max_size=6))
+def test_places_are_in_the_order_of_the_rank_of_a_pool_and_ties_share_theirs(drawn: list[Any]) -> None:
+    """`eldgr_dspy.ranking` breaks by position what is a tie here."""
+    found: list[Key] = [(one, one and two, score is not None, score or 0.0) for one, two, score in drawn]
+    supported, consensus, scores = zip(*drawn, strict=True)
+    order = rank(supported, consensus, scores)
+    assert [midranks(found)[at] for at in order] == sorted(midranks(found), reverse=True)
+    assert sum(midranks(found)) == pytest.approx(len(found) / 2)
+    assert all((found[a] == found[b]) == (midranks(found)[a] == midranks(found)[b]) for a in order for b in order)
+
+
+@given(st.lists(st.sampled_from(["Qatar", "qatar", "Chile", "yes", ""]), min_size=1, max_size=5), st.randoms())
+def test_the_position_in_the_group_decides_nothing(answers: list[str], shuffled: Any) -> None:
+    """Nor does it decide a tie of votes, as it has to where one answer ships."""
+    order = shuffled.sample(range(len(answers)), len(answers))
+    found = places(*answers)
+    assert places(*(answers[at] for at in order)) == [found[at] for at in order]
+
+
+# --- whose group it is ------------------------------------------------------------------------------------------------
+
+
+def test_groups_are_places_in_the_order_of_the_trainer_and_not_equal_prompts() -> None:
+    texts = ["A: Qatar", "A: Chile", "A: Qatar", "A: Chile"]
+    evidence = [["It was Qatar."], ["It was Qatar."], ["It was Chile."], ["It was Chile."]]
+    assert GroupReward(group_size=2)(["?"] * 4, texts, **rows(4, evidence=evidence)) == [1, 0, 0, 1]
+
+
+class Model(NamedTuple):
+    training: bool
+
+
+class Trainer(NamedTuple):
+    """As much of a trainer as is asked."""
+
+    model: Model
+    num_generations: int = 2
+    num_generations_eval: int = 4
+
+    def log(self, name: str, value: float) -> None:
+        """What a reward finds the trainer by."""
+
+
+@pytest.mark.parametrize(("training", "expected"), [(True, [1, 0, 0.5, 0.5]), (False, [1, 1 / 3, 1 / 3, 1 / 3])])
+def test_the_trainer_says_how_many_completions_a_prompt_has(training: bool, expected: list[float]) -> None:
+    log = Trainer(Model(training)).log
+    texts = ["A: Qatar", "A: Chile", "A: Peru", "A: Chile"]
+    assert eldgr_rank(["?"] * 4, texts, **rows(4), log_metric=log) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "size", "wrong"),
+    [(["a"] * 3, 2, "group 1 has 1 completions of 1"), (["a", "a", "b"], 3, "group 0 has 3 completions of 2")],
+    ids=["a rest", "two prompts"],
+)
+def test_completions_that_are_not_whole_groups_are_refused(prompts: list[str], size: int, wrong: str) -> None:
+    sentence = f"3 completions are not groups of {size} of one prompt each: {wrong} prompts; give the num_generations"
+    with pytest.raises(ArgumentError, match=sentence):
+        GroupReward(group_size=size)(prompts, ["A: Qatar"] * 3, **rows(3))
+
+
+def test_who_cannot_know_the_size_of_a_group_says_so() -> None:
+    with pytest.raises(ArgumentError, match="does not know how many completions a prompt has; give group_size"):
+        eldgr_rank(["?"], ["A: Qatar"], **rows(1))
+    with pytest.raises(ArgumentError, match="group_size=0 is no number of completions"):
+        GroupReward(group_size=0)
+
+
+def test_what_its_parts_need_it_needs_and_what_they_raise_it_raises() -> None:
+    reward = GroupReward(auxiliary=StepReward(Broken(), confidence=False), group_size=1)
+    assert reward.needs == ("question", "evidence", "task")
+    with pytest.raises(Exception, match="out of memory"):
+        reward(["?"], ["A: Qatar"], **rows(1))
+
+
+# --- two processes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shared_training(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a training of two processes that has ended well."""
+    folder = tmp_path_factory.mktemp("shared")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    of_both = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
+    of_both |= {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "tests.training.two_processes", str(folder)]
+    started = [
+        subprocess.Popen(
+            command, cwd=ROOT, env={**of_both, "RANK": rank, "LOCAL_RANK": rank}, stdout=-1, stderr=-2, text=True
+        )
+        for rank in ("0", "1")
+    ]
+    said = [process.communicate(timeout=120)[0] for process in started]
+    assert [process.returncode for process in started] == [0, 0], "\n".join(said)
+    return folder
+
+
+def seen(folder: Path, what: str) -> list[Any]:
+    """What both processes saw."""
+    return [json.loads((folder / f"seen-{rank}.json").read_text())[what] for rank in (0, 1)]
+
+
+@pytest.mark.slow
+def test_a_group_that_straddles_two_processes_is_ranked_as_one(shared_training: Path) -> None:
+    assert seen(shared_training, "processes") == [2, 2]
+    first, second = seen(shared_training, "places")
+    assert [*first, *second] == pytest.approx(
+        [1, *[1 / 3] * 3, *[5 / 6, 1 / 6, 1 / 6, 5 / 6], *[5 / 6, 1 / 6, 1 / 6, 5 / 6]]
+    )
+
+
+@pytest.mark.slow
+def test_where_one_process_fails_the_other_is_told_and_does_not_wait(shared_training: Path) -> None:
+    told, failed = seen(shared_training, "one fails")
+    assert failed.startswith("ArgumentError: evidence[0] cannot be used")
+    assert told.startswith("ScoringError: Process 1 of 2 could not rank its completions: ArgumentError: evidence[0]")
+    assert seen(shared_training, "again") == seen(shared_training, "places")
+
+
+@pytest.mark.slow
+def test_both_processes_refuse_what_are_no_whole_groups(shared_training: Path) -> None:
+    first, second = seen(shared_training, "groups of five")
+    assert first == second and "12 completions are not groups of 5 of one prompt each" in first
+
+
+@pytest.mark.slow
+def test_in_a_real_training_each_group_of_the_log_has_the_places_of_its_answers(shared_training: Path) -> None:
+    """The trainer writes the completions of both processes in one order, four of a prompt together."""
+    written = completions(shared_training)
+    evidence = {row["question"]: EVIDENCE[row["question"]] for row in ROWS}
+    assert len(written) == 36 and len({row["eldgr_rank"] for row in written}) > 2
+    for at in range(0, len(written), 4):
+        group = written[at : at + 4]
+        question = {row["prompt"][0]["content"] for row in group}
+        assert len(question) == 1
+        passages = evidence.get(question.pop(), EVIDENCE[ROWS[0]["question"]])
+        by_hand = naive_places([row["completion"][0]["content"] for row in group], [one["text"] for one in passages])
+        assert [row["eldgr_rank"] for row in group] == pytest.approx(by_hand)
+
+
+def naive_places(texts: list[str], passages: list[str]) -> list[float]:
+    """The places of completions, written for this test alone: an answer is a word of a passage, or it is not."""
+    stated = [re.findall(r"^A: ?(.*\S)", text, re.MULTILINE) or [text.strip()] for text in texts]
+    answers = [found[-1].lower().strip(" .") for found in stated]
+    held = [any(re.search(rf"(?<!\w){re.escape(answer)}(?!\w)", one.lower()) for one in passages) for answer in answers]
+    held = [one and bool(answer) for one, answer in zip(held, answers, strict=True)]
+    most = max(map(answers.count, answers))
+    value = [(one, one and answers.count(answer) == most) for one, answer in zip(held, answers, strict=True)]
+    return [(sum(b < a for b in value) + (sum(b == a for b in value) - 1) / 2) / 3 for a in value]

@@ -1,0 +1,186 @@
+"""A real training by TRL: what is logged is what its completions come to by hand, and rewards change nothing else."""
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.training import GroupReward, StepReward, format, orm, process_reward, weights_of
+from tests.scoring.readers import Reader
+from tests.training.calling import by_heart
+from tests.training.test_randomness import Drawing
+from tests.training.training_on import GOLD, completions, trainer, trains
+
+pytestmark = [trains, pytest.mark.slow]
+
+WEIGHTS = {"orm": 3.0, "format": 0.5, "ra_msd": 1.0, "prm": 1.0, "eldgr_rank": 1.0}
+CHANNELS = {"logic": 0.2, "fact": 0.2, "epist": 0.1, "info": 0.15, "triang": 0.1, "adv": 0.15, "min": 0.1}
+
+
+class Run(NamedTuple):
+    """What a training left: its log, and the completions of each step."""
+
+    log: list[dict[str, Any]]
+    steps: list[list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Three steps with all rewards, LoRA with dropout, and an NLI model that reads at once."""
+    from peft import LoraConfig
+
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("run")
+    reader = Reader(by_heart)
+    rewards = [
+        orm,
+        format,
+        StepReward(NLIScorer(reader)),
+        process_reward(reader),
+        GroupReward(auxiliary=process_reward(reader)),
+    ]
+    adapter = LoraConfig(r=4, lora_alpha=8, lora_dropout=0.3, target_modules=["q_proj", "v_proj"])
+    made = trainer(rewards, folder, peft_config=adapter, reward_weights=weights_of(rewards), log_completions=True)
+    made.train()
+    written = completions(folder)
+    log = [entry for entry in made.state.log_history if "reward" in entry]
+    return Run(log, [[row for row in written if row["step"] == entry["step"]] for entry in log])
+
+
+def text_of(row: dict[str, Any]) -> str:
+    text: str = row["completion"][0]["content"]
+    return text
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def test_three_steps_of_eight_completions_differ_among_each_other(run: Run) -> None:
+    assert [len(step) for step in run.steps] == [8, 8, 8]
+    assert len({text_of(row) for step in run.steps for row in step}) > 8
+    assert {row["orm"] for step in run.steps for row in step} == {0.0, 1.0}
+
+
+def test_exact_match_and_format_are_those_of_the_texts(run: Run) -> None:
+    for entry, step in zip(run.log, run.steps, strict=True):
+        stated = [re.findall(r"^A: *(.*\S)", text_of(row), re.MULTILINE) for row in step]
+        answers = [found[-1] if found else text_of(row) for found, row in zip(stated, step, strict=True)]
+        gold = [GOLD[row["prompt"][0]["content"]] for row in step]
+        right = [float(plain(answer) == plain(one)) for answer, one in zip(answers, gold, strict=True)]
+        assert [row["orm"] for row in step] == right
+        assert entry["rewards/orm/mean"] == entry["orm/exact_match"] == mean(right)
+        assert entry["rewards/format/mean"] == mean([float(bool(found)) for found in stated])
+
+
+def plain(answer: str) -> str:
+    """HotpotQA's normalisation, as far as these texts need it."""
+    return " ".join(word for word in re.sub(r"[^\w\s]", "", answer.lower()).split() if word not in {"a", "an", "the"})
+
+
+def step_reward(channels: dict[str, float | None]) -> float | None:
+    """R_step (Eq. 2) of one step, written out."""
+    known = {name: score for name, score in channels.items() if score is not None}
+    gate = [known[name] for name in ("logic", "fact") if name in known]
+    if gate and min(gate) < 0.5:
+        return min(gate)
+    total = sum(CHANNELS[name] for name in known)
+    return sum(CHANNELS[name] * score for name, score in known.items()) / total if known else None
+
+
+def test_the_reward_of_the_steps_is_that_of_the_shown_channels(run: Run) -> None:
+    for entry, step in zip(run.log, run.steps, strict=True):
+        tables = [[one["channels"] for one in json.loads(row["ra_msd_steps"])["steps"]] for row in step]
+        for row, table in zip(step, tables, strict=True):
+            rewards = [reward for reward in map(step_reward, table) if reward is not None]
+            assert row["ra_msd"] == pytest.approx(mean(rewards) if rewards else 0.0, abs=1e-6)
+            assert (row["ra_msd_note"] is None) == bool(rewards)
+        for name in CHANNELS:
+            means = [[one[name] for one in table if one[name] is not None] for table in tables]
+            assert entry[f"ra_msd/{name}"] == pytest.approx(mean([mean(one) for one in means if one]), abs=1e-6), name
+        assert entry["rewards/ra_msd/mean"] == pytest.approx(mean([row["ra_msd"] for row in step]), abs=1e-6)
+        assert entry["ra_msd/steps"] == mean([len(table) for table in tables])
+        assert entry["ra_msd/undefined"] == mean([float(row["ra_msd_note"] is not None) for row in step])
+
+
+def test_fact_and_logic_are_what_the_nli_model_was_told_to_read(run: Run) -> None:
+    """By heart: Dubai and bricks contradict everything, and a sentence of the evidence is entailed by it."""
+    read = [one for step in run.steps for row in step for one in json.loads(row["ra_msd_steps"])["steps"]]
+    named = [one for one in read if re.search("Dubai|bricks", one["text"]) and len(one["text"].split()) > 1]
+    found = [one["channels"]["fact"] for one in named if one["document"] is not None]
+    assert found and set(found) == {0} and {one["channels"]["logic"] for one in named} == {0}
+    assert {one["channels"]["fact"] for one in read if one["text"].strip() == "The host was Qatar."} == {1}
+
+
+def test_epist_comes_from_token_confidence(run: Run) -> None:
+    known = [
+        (one["channels"]["epist"], one["channels"]["fact"])
+        for step in run.steps
+        for row in step
+        for one in json.loads(row["ra_msd_steps"])["steps"]
+        if one["channels"]["fact"] is not None
+    ]
+    assert known and all(epist is not None and 0 < epist < 1 for epist, _ in known)
+    assert len({round(epist, 6) for epist, _ in known}) > 4
+
+
+def test_the_process_reward_is_the_mean_of_logic(run: Run) -> None:
+    for entry, step in zip(run.log, run.steps, strict=True):
+        for row in step:
+            logic = [one["channels"]["logic"] for one in json.loads(row["prm_steps"])["steps"]]
+            known = [score for score in logic if score is not None]
+            assert row["prm"] == pytest.approx(mean(known) if known else 0.0, abs=1e-6)
+        assert entry["rewards/prm/mean"] == pytest.approx(mean([row["prm"] for row in step]), abs=1e-6)
+
+
+def test_the_total_is_the_weighted_sum_and_all_that_is_logged_is_finite(run: Run) -> None:
+    for entry, step in zip(run.log, run.steps, strict=True):
+        total = [sum(weight * row[name] for name, weight in WEIGHTS.items()) for row in step]
+        assert entry["reward"] == pytest.approx(mean(total), abs=1e-5)
+        assert all(math.isfinite(value) for value in entry.values() if value is not None)
+        assert None not in [entry[name] for name in entry if name.partition("/")[0] in WEIGHTS]
+    assert all(sum(row["eldgr_rank"] for row in step) == pytest.approx(4) for step in run.steps)
+
+
+# --- recipes differ in the reward alone -------------------------------------------------------------------------------
+
+
+def trajectory(rewards: list[Any], folder: Path, weights: list[float]) -> tuple[list[str], list[Any]]:
+    """What a training sampled, and the weights that it ended with."""
+    made = trainer(rewards, folder, reward_weights=weights, log_completions=True)
+    made.train()
+    return [text_of(row) for row in completions(folder)], [one.tolist() for one in made.model.parameters()]
+
+
+def test_a_reward_that_draws_random_numbers_changes_neither_what_is_sampled_nor_what_is_learnt(tmp_path: Path) -> None:
+    plain_run = trajectory([orm, format], tmp_path / "plain", [3.0, 0.5])
+    drawing = StepReward(Drawing(), name="drawing")
+    assert trajectory([orm, format, drawing], tmp_path / "drawing", [3.0, 0.5, 0.0]) == plain_run
+
+
+def unkept(prompts: list[Any], **columns: Any) -> list[float]:
+    """A reward that nobody keeps from drawing."""
+    torch.rand(3)
+    return [0.0] * len(prompts)
+
+
+def test_without_that_care_the_same_draws_would_change_what_is_sampled(tmp_path: Path) -> None:
+    texts, _ = trajectory([orm], tmp_path / "plain", [1.0])
+    other, _ = trajectory([orm, unkept], tmp_path / "unkept", [1.0, 0.0])
+    assert texts[:8] == other[:8] and texts != other
+
+
+def test_an_evaluation_is_rewarded_as_the_training_is(tmp_path: Path) -> None:
+    from datasets import Dataset
+
+    from tests.training.training_on import ROWS
+
+    made = trainer([orm, GroupReward()], tmp_path, num_generations_eval=2, per_device_eval_batch_size=4)
+    found = made.evaluate(Dataset.from_list(ROWS))
+    assert found["eval_rewards/eldgr_rank/mean"] == 0.5 and 0 <= found["eval_orm/exact_match"] <= 1

@@ -1,0 +1,175 @@
+"""The outcome and format rewards, called as TRL calls a reward function: by keyword, one entry a completion."""
+
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.training import FormatReward, OutcomeReward, format, orm, weights_of
+from tests.training.calling import Log, said
+
+
+def outcome(completion: Any, gold: Any, task: str = "arithmetic") -> float:
+    """The outcome reward of one completion."""
+    (reward,) = orm(prompts=["?"], completions=[completion], gold=[gold], task=[task], completion_ids=[[1]])
+    return reward
+
+
+def marked(completion: Any, task: str = "arithmetic") -> float:
+    """The format reward of one completion."""
+    (reward,) = format(prompts=["?"], completions=[completion], task=[task], gold=["7"], trainer_state=None)
+    return reward
+
+
+def test_a_right_answer_earns_one_and_a_wrong_one_nothing() -> None:
+    assert outcome("3 + 4 = 7\n#### 7", "7") == 1.0
+    assert outcome("3 + 4 = 8\n#### 8", "7") == 0.0
+
+
+def test_the_weights_are_the_papers_and_stand_beside_the_rewards() -> None:
+    assert weights_of([orm, format]) == [OUTCOME_WEIGHT, FORMAT_WEIGHT] == [3.0, 0.5]
+
+
+def test_two_rewards_of_one_name_are_refused_for_a_trainer_would_log_them_as_one() -> None:
+    assert weights_of([orm, OutcomeReward(name="numeric")]) == [3.0, 3.0]
+    with pytest.raises(ArgumentError, match=r"2 rewards are named 'orm'.*give each a name of its own"):
+        weights_of([orm, OutcomeReward(task="retrieval")])
+
+
+def test_numbers_are_compared_by_value() -> None:
+    assert outcome("#### 1,000.0", "1000") == 1.0
+    assert outcome("#### 1000", "-1000") == 0.0
+
+
+def test_a_retrieval_answer_may_match_any_accepted_spelling() -> None:
+    assert outcome("A: the Eiffel Tower", ["La tour Eiffel", "Eiffel Tower"], "retrieval") == 1.0
+    assert outcome("A: the Louvre", ["La tour Eiffel", "Eiffel Tower"], "retrieval") == 0.0
+
+
+@pytest.mark.parametrize("gold", [None, [], ()])
+def test_a_row_without_gold_is_undefined_and_earns_nothing_whatever_is_written(gold: Any) -> None:
+    """As all completions of the row do, so that none of them gains by it."""
+    log = Log()
+    columns: dict[str, Any] = {"gold": [gold, "8", "8"], "task": ["arithmetic"] * 3}
+    found = orm(["?"] * 3, ["#### 7", "#### 8", "#### 7"], **columns, **log.arguments)
+    assert found == [0.0, 1.0, 0.0]
+    assert log.metrics["orm/undefined"] == pytest.approx(1 / 3) and log.metrics["orm/exact_match"] == 0.5
+    assert log.columns["orm_note"] == ["the row has no gold answer; give one in the column gold", None, None]
+
+
+def test_a_batch_without_any_gold_logs_no_exact_match() -> None:
+    log = Log()
+    assert orm(["?"], ["#### 7"], gold=[None], task=["arithmetic"], **log.arguments) == [0.0]
+    assert log.metrics["orm/undefined"] == 1 and "orm/exact_match" not in log.metrics
+
+
+@pytest.mark.parametrize("text", ["", "I do not know."])
+def test_a_completion_without_an_answer_is_wrong_and_the_log_says_what_to_do(text: str) -> None:
+    log = Log()
+    assert orm(["?"], [text], gold=["7"], task=["arithmetic"], **log.arguments) == [0.0]
+    assert log.metrics["orm/answered"] == 0 and log.columns["orm_answer"] == [None]
+    note = "the completion has no answer; ask for one in the prompt, as '#### x' in arithmetic or 'A: x'"
+    assert log.columns["orm_note"] == [note]
+
+
+def test_an_unmarked_last_number_counts_for_the_outcome_and_not_for_the_format() -> None:
+    assert outcome("so we get 7", "7") == 1.0
+    assert marked("so we get 7") == 0.0
+
+
+@pytest.mark.parametrize("text", ["#### 7", "A: 7", r"\boxed{7}", "The answer is 7."])
+def test_a_marked_final_answer_earns_the_format_reward_right_or_wrong(text: str) -> None:
+    assert marked(text) == 1.0
+    assert marked(text.replace("7", "8")) == 1.0
+
+
+def test_only_what_the_assistant_wrote_is_read() -> None:
+    """With tools, a completion also holds the messages of the tools; an answer in one of these was not given."""
+    called: list[dict[str, object]] = [
+        {"role": "assistant", "content": None, "tool_calls": []},
+        {"role": "tool", "content": "#### 7"},
+        {"role": "assistant", "content": "#### 8"},
+    ]
+    assert outcome(called, "7") == 0.0
+    assert outcome(called[:2], "7") == 0.0
+    assert marked(called[:2]) == 0.0
+
+
+def test_a_conversation_earns_what_its_text_earns() -> None:
+    assert outcome(said("#### 7"), "7") == outcome("#### 7", "7") == 1.0
+    assert marked(said("#### 7")) == marked("#### 7") == 1.0
+
+
+def test_each_row_is_read_by_its_own_task_or_all_by_one() -> None:
+    """'1.0' and '1' are one number; as words they differ."""
+    columns: dict[str, Any] = {"prompts": ["?", "?"], "completions": ["A: 1.0", "A: 1.0"], "gold": ["1", "1"]}
+    assert orm(**columns, task=["arithmetic", "retrieval"]) == [1.0, 0.0]
+    assert OutcomeReward(task="arithmetic")(**columns) == [1.0, 1.0]
+    assert FormatReward(task="retrieval")(["?"], ["so we get 7"]) == [0.0]
+
+
+def test_what_is_logged_beside_the_rewards() -> None:
+    log = Log()
+    columns: dict[str, Any] = {"gold": ["7", "7"], "task": ["arithmetic"] * 2}
+    assert format(["?"] * 2, ["#### 7", "so 7"], **columns, **log.arguments) == [1.0, 0.0]
+    orm(["?"] * 2, ["#### 7", "so 8"], **columns, **log.arguments)
+    seconds = {log.metrics.pop("orm/seconds"), log.metrics.pop("format/seconds")}
+    assert min(seconds) >= 0
+    assert log.metrics == {"format/undefined": 0, "orm/undefined": 0, "orm/exact_match": 0.5, "orm/answered": 1}
+    assert log.columns == {"format_form": ["hashes", "last_number"], "orm_answer": ["7", "8"], "orm_note": [None, None]}
+
+
+def refused(**columns: Any) -> str:
+    """The sentence with which a call is refused."""
+    with pytest.raises(ArgumentError) as caught:
+        orm(prompts=["?"], completions=["#### 7"], **{"gold": ["7"], "task": ["arithmetic"], **columns})
+    return str(caught.value)
+
+
+def test_a_missing_column_is_named_with_what_it_holds_and_what_may_have_dropped_it() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        orm(prompts=["?"], completions=["#### 7"], task=["arithmetic"])
+    assert str(caught.value) == (
+        "The reward 'orm' needs the column 'gold' (the right answer, a list of accepted ones, or null), and it was not "
+        "passed; add it to the dataset, and leave remove_unused_columns at False."
+    )
+
+
+def test_an_unknown_task_is_named() -> None:
+    assert refused(task=["maths"]) == (
+        "task[0]='maths' is not a task; give 'retrieval' or 'arithmetic' in the dataset's column task."
+    )
+    assert refused(task=[None]) == (
+        "task[0] is None, but the reward 'orm' expects 'retrieval' or 'arithmetic'; mend the row of the dataset."
+    )
+
+
+@pytest.mark.parametrize("gold", [7, [7], {"text": "7"}, [None]], ids=str)
+def test_gold_that_is_no_text_is_named(gold: Any) -> None:
+    assert refused(gold=[gold]) == (
+        f"gold[0] is {gold!r}, but the reward 'orm' expects the right answer, a list of accepted ones, or null, as "
+        "strings; mend the row of the dataset."
+    )
+
+
+def test_content_in_parts_is_refused() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        marked(said([{"type": "text", "text": "#### 7"}]))
+    assert str(caught.value) == (
+        "completions: a message's content is [{'type': 'text', 'text': '#### 7'}], but text was expected; "
+        "join the text parts of the message before it is rewarded."
+    )
+
+
+@pytest.mark.parametrize(("gold", "shown"), [([], "0 entries"), ("7", "1 entries"), (7, "7")], ids=str)
+def test_a_column_of_another_length_is_refused(gold: Any, shown: str) -> None:
+    assert refused(gold=gold) == (
+        f"The column 'gold' came to the reward 'orm' as {shown} for 1 completions; give one entry for each."
+    )
+
+
+def test_a_call_without_completions_returns_none_and_logs_no_mean() -> None:
+    log = Log()
+    assert orm([], [], gold=[], task=[], **log.arguments) == []
+    assert set(log.metrics) == {"orm/seconds"}

@@ -1,0 +1,82 @@
+"""The rewards that a command names: found by a dotted name, with names of their own, light to pickle and to import."""
+
+import pickle
+import subprocess
+import sys
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from eldgr_dspy import training
+from eldgr_dspy.channels import CHANNELS
+from eldgr_dspy.errors import ArgumentError, ScoringError
+from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT
+from eldgr_dspy.training import NamedNLI, Reward, format, orm, prm, ra_msd, weights_of
+from eldgr_dspy.training.ready import NLI_VARIABLE
+from tests.training.calling import rows
+
+NAMES = ("orm", "format", "prm", "ra_msd", "eldgr_rank", *(f"ra_msd_without_{name}" for name in CHANNELS))
+
+
+def named(dotted: str) -> Any:
+    """What TRL's command makes of a dotted name."""
+    module, name = dotted.rsplit(".", 1)
+    return getattr(import_module(module), name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_ready_reward_is_found_by_its_name_and_logged_under_it(name: str) -> None:
+    reward = named(f"eldgr_dspy.training.{name}")
+    assert isinstance(reward, Reward) and reward.__name__ == name
+    assert named(f"eldgr_dspy.training.{name}") is reward
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_ready_reward_is_pickled_without_its_model(name: str) -> None:
+    reward = named(f"eldgr_dspy.training.{name}")
+    data = pickle.dumps(reward)
+    same = pickle.loads(data)  # noqa: S301 - our own bytes, made in the line before
+    assert len(data) < 2_000 and (same.__name__, same.weight, same.needs) == (name, reward.weight, reward.needs)
+
+
+def test_the_recipes_of_the_paper_have_the_weights_of_the_paper() -> None:
+    assert weights_of([orm, format, ra_msd]) == weights_of([orm, format, prm]) == [3.0, 0.5, 1.0]
+
+
+def test_an_ablation_drops_its_channel_and_asks_for_nothing_that_it_does_not_need() -> None:
+    without: Any = named("eldgr_dspy.training.ra_msd_without_epist")
+    assert without.scorer.weighting.weights["epist"] == 0 and not without.confidence
+    assert "evidence" in ra_msd.needs and "evidence" not in prm.needs
+
+
+@pytest.mark.parametrize("name", ["rm", "ra_msd_without_facts"])
+def test_a_name_that_is_none_is_an_attribute_error_as_the_command_expects(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"has no attribute '{name}'; it has orm, format"):
+        named(f"eldgr_dspy.training.{name}")
+
+
+def test_every_public_name_is_there() -> None:
+    assert {name for name in training.__all__ if getattr(training, name, None) is None} == set()
+    assert set(training.__all__) <= set(dir(training))
+
+
+def test_finding_the_rewards_starts_neither_torch_nor_trl() -> None:
+    script = (
+        "import sys; from eldgr_dspy.training import orm, format, prm, ra_msd, eldgr_rank; "
+        "print(*{'torch', 'trl', 'transformers', 'datasets'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_the_environment_names_the_nli_model_and_one_that_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """It is looked at when a step is first scored, so that a YAML file may set it."""
+    monkeypatch.setenv(NLI_VARIABLE, str(tmp_path))
+    with pytest.raises(ScoringError, match=r"'prm' failed on 1 completions .*has no config.json.*give a folder"):
+        prm(["?"], ["The host was Qatar."], **rows(1))
+    with pytest.raises(ArgumentError, match=r"has no config.json"):
+        NamedNLI(str(tmp_path)).probabilities([("a", "b")])
+    assert DEFAULT == "cross-encoder/nli-deberta-v3-small"

@@ -1,0 +1,427 @@
+"""A pool sampled from checkpoints: which candidates, from which numbers, by which prompts; and what is refused."""
+
+import json
+import random
+import shutil
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from filelock import FileLock
+
+from eldgr_dspy.errors import ArgumentError, EldgrError, JournalError, PoolError, RunChangedError, RunLockedError
+from eldgr_dspy.extraction import extract_answer
+from eldgr_dspy.journal import TornLineWarning
+from eldgr_dspy.pools import Pool, open_pool
+from eldgr_dspy.training.checkpoints import Checkpoint, rendered
+from eldgr_dspy.training.generation import Sampling, complete, numbers
+from eldgr_dspy.training.policy import token_logps
+from eldgr_dspy.training.sampling import sample_pool
+from tests.tiny_policy import tiny_tokenizer
+from tests.training.saved import saved_adapter, saved_policy
+from tests.training.training_on import ROWS
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")  # PEFT asks the old name
+
+QUESTIONS: list[dict[str, Any]] = [{**row, "id": f"q{number}"} for number, row in enumerate(ROWS, start=1)]
+SAMPLING = Sampling(seed=2029, samples=3, max_new_tokens=20)
+
+
+def sampled(path: Path, questions: list[dict[str, Any]] | None = None, **changed: Any) -> Pool:
+    """The pool of two checkpoints, three candidates of each a question, but for what is changed."""
+    arguments: dict[str, Any] = {"checkpoints": checkpoints(), "sampling": SAMPLING, **changed}
+    return sample_pool(path, QUESTIONS if questions is None else questions, **arguments)
+
+
+def checkpoints() -> dict[str, Path]:
+    return {"whole": saved_policy(), "adapted": saved_adapter()}
+
+
+def texts(pool: Pool) -> dict[tuple[str, str | None], str]:
+    """The completions by question and source."""
+    return {(row.id, one.source): one.text for row in pool.rows() for one in row.candidates}
+
+
+def copied(folder: Path, to: Path, **files: Mapping[str, Any] | None) -> Path:
+    """A copy of a checkpoint in which entries of JSON files are changed; a file given None is left out."""
+    shutil.copytree(folder, to)
+    for name, entries in files.items():
+        path = next(to.glob(f"{name}.*"))
+        if entries is None:
+            path.unlink()
+        else:
+            path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **entries}), "utf-8")
+    return to
+
+
+# --- the pool ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Pool:
+    return sampled(tmp_path_factory.mktemp("pool") / "pool.jsonl")
+
+
+def test_each_question_has_the_samples_of_each_checkpoint_in_order(pool: Pool) -> None:
+    sources = [[one.source for one in row.candidates] for row in pool.rows()]
+    assert sources == [[f"{name}/{number}" for name in ("whole", "adapted") for number in (1, 2, 3)]] * 2
+
+
+def test_a_row_is_the_question_with_its_task_gold_and_evidence(pool: Pool) -> None:
+    first = next(pool.rows())
+    assert (first.id, first.question, first.task, first.gold) == ("q1", ROWS[0]["question"], "retrieval", ["Doha"])
+    assert [one.model_dump() for one in first.evidence] == ROWS[0]["evidence"]
+
+
+def test_the_answer_is_what_is_found_in_the_text_and_the_form_says_how(pool: Pool) -> None:
+    for row in pool.rows():
+        for one, shown in zip(row.candidates, row.meta["samples"], strict=True):
+            found = extract_answer(one.text, row.task)
+            assert (one.answer, shown["form"]) == ((found.answer, found.form) if found else (None, None))
+    assert {"Doha", "Dubai"} & {one.answer for one in next(pool.rows()).candidates}
+
+
+def test_what_is_written_is_what_is_opened_in_any_format(pool: Pool, tmp_path: Path) -> None:
+    assert open_pool(pool.path).sha256 == pool.sha256
+    assert sampled(tmp_path / "pool.parquet").sha256 == pool.sha256
+
+
+def test_a_candidate_that_was_cut_off_is_known_by_it(pool: Pool, tmp_path: Path) -> None:
+    short = sampled(tmp_path / "pool.jsonl", sampling=Sampling(seed=2029, samples=3, max_new_tokens=5))
+    shown = [one for row in short.rows() for one in row.meta["samples"]]
+    assert {one["ended"] for one in shown} >= {False}
+    assert all(len(one["ends"]) == 5 for one in shown if not one["ended"])
+    assert all(len(one["ends"]) <= 20 for row in pool.rows() for one in row.meta["samples"])
+    for key, text in texts(short).items():
+        assert texts(pool)[key].startswith(text.rstrip("\N{REPLACEMENT CHARACTER}"))
+
+
+def test_log_probabilities_are_those_of_the_model_itself_for_the_very_tokens(pool: Pool) -> None:
+    """That is: at temperature 1 and over the whole vocabulary, though sampled at 0.7 with a cut."""
+    checkpoint = Checkpoint.found("whole", saved_policy())
+    tokenizer = checkpoint.tokenizer()
+    model = checkpoint.policy(tokenizer, device="cpu")
+    for row, asked in zip(pool.rows(), QUESTIONS, strict=True):
+        prompt = rendered(tokenizer, "whole", row.id, asked["prompt"])
+        (one,) = complete(
+            model, tokenizer, [prompt], [numbers(20, 2029, row.id, "whole", 1)], temperature=0.7, top_p=0.9
+        )
+        assert one.tokens.text == row.candidates[0].text
+        tokens = tokenizer(one.tokens.text).input_ids
+        (expected,) = token_logps(model, [prompt], [tokens])
+        assert row.meta["samples"][0]["logps"] == pytest.approx(expected, abs=1e-3)
+        assert row.meta["samples"][0]["ends"][-1] == len(one.tokens.text)
+
+
+# --- what candidates depend on ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch_size", [1, 5])
+def test_neither_order_nor_batch_changes_a_candidate(pool: Pool, tmp_path: Path, batch_size: int) -> None:
+    turned = dict(reversed(checkpoints().items()))
+    other = sampled(tmp_path / "pool.jsonl", QUESTIONS[::-1], checkpoints=turned, batch_size=batch_size)
+    assert texts(other) == texts(pool)
+
+
+def test_further_questions_checkpoints_and_samples_change_no_candidate(pool: Pool, tmp_path: Path) -> None:
+    few = sampled(
+        tmp_path / "pool.jsonl",
+        QUESTIONS[1:],
+        checkpoints={"whole": saved_policy()},
+        sampling=Sampling(seed=2029, max_new_tokens=20),
+    )
+    assert texts(few).items() <= texts(pool).items()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"questions": [{**QUESTIONS[0], "id": "other"}]},
+        {"checkpoints": {"again": saved_policy}},
+        {"sampling": Sampling(7, 3, max_new_tokens=20)},
+    ],
+    ids=["id", "name", "seed"],
+)
+def test_another_seed_id_or_name_draws_other_numbers(changed: dict[str, Any], pool: Pool, tmp_path: Path) -> None:
+    named = {name: folder() for name, folder in changed.pop("checkpoints", {"whole": saved_policy}).items()}
+    changed = {"questions": QUESTIONS[:1], **changed}
+    other = sampled(tmp_path / "pool.jsonl", checkpoints=named, **changed)
+    assert list(texts(other).values()) != [texts(pool)["q1", f"whole/{number}"] for number in (1, 2, 3)]
+
+
+def test_the_global_random_streams_are_left_alone(tmp_path: Path) -> None:
+    before = random.getstate(), torch.random.get_rng_state().tolist()
+    sampled(tmp_path / "pool.jsonl", checkpoints={"whole": saved_policy()})
+    assert (random.getstate(), torch.random.get_rng_state().tolist()) == before
+
+
+def test_the_numbers_of_a_stream_are_the_same_for_ever() -> None:
+    assert numbers(3, 2029, "q1", "grpo", 1) == PINNED
+    assert numbers(2, 2029, "q1", "grpo", 1) == PINNED[:2]
+    assert all(0 <= number < 1 for number in numbers(1000, 0))
+
+
+PINNED = [0.5666376027691582, 0.3959846924555742, 0.23276226881678352]
+
+
+def test_tokens_are_drawn_as_often_as_they_are_probable_and_none_outside_the_cut() -> None:
+    checkpoint = Checkpoint.found("whole", saved_policy())
+    tokenizer = checkpoint.tokenizer()
+    model = checkpoint.policy(tokenizer, device="cpu")
+    prompt, n = rendered(tokenizer, "whole", "q", ROWS[0]["prompt"])[:-3], 2000
+    drawn = [numbers(1, 0, at) for at in range(n)]
+    written = complete(model, tokenizer, [prompt] * n, drawn, temperature=0.7, top_p=0.8)
+    counts = Counter(round(logp, 5) for one in written for logp in one.tokens.logps)  # a token is known by its own
+    with torch.no_grad():
+        logits = model(torch.tensor([prompt])).logits[0, -1]
+    ranked = (logits.double() / 0.7).softmax(-1).sort(descending=True)
+    kept = int((ranked.values.cumsum(-1) < 0.8).sum()) + 1
+    assert kept > 3
+    shares = ranked.values[:kept] / ranked.values[:kept].sum()
+    for logp, share in zip(logits.log_softmax(-1)[ranked.indices[:kept]].tolist(), shares.tolist(), strict=True):
+        assert abs(counts.pop(round(logp, 5), 0) - n * share) < 5 * (n * share) ** 0.5 + 1
+    assert not counts
+
+
+def test_settings_that_a_model_brings_do_not_apply(pool: Pool, tmp_path: Path) -> None:
+    penalised = copied(saved_policy(), tmp_path / "model", generation_config={"repetition_penalty": 9.0, "top_k": 1})
+    other = sampled(tmp_path / "pool.jsonl", checkpoints={"whole": penalised})
+    assert texts(other).items() <= texts(pool).items()
+
+
+# --- checkpoints ------------------------------------------------------------------------------------------------------
+
+
+def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(pool: Pool, tmp_path: Path) -> None:
+    named = json.loads((saved_adapter() / "adapter_config.json").read_text("utf-8"))["base_model_name_or_path"]
+    assert Path(named) == saved_policy()
+    lost = copied(saved_adapter(), tmp_path / "adapter", adapter_config={"base_model_name_or_path": "/nowhere/base"})
+    other = sampled(tmp_path / "pool.jsonl", checkpoints={"adapted": lost}, base=saved_policy())
+    assert texts(other).items() <= texts(pool).items()
+    assert texts(pool)["q1", "adapted/1"] != texts(pool)["q1", "whole/1"]
+    with pytest.raises(ArgumentError, match="needs '/nowhere/base', which is no folder on this disk"):
+        sampled(tmp_path / "lost.jsonl", checkpoints={"adapted": lost})
+
+
+def test_a_model_without_a_chat_template_is_asked_in_text(tmp_path: Path) -> None:
+    bare = copied(saved_policy(), tmp_path / "model", chat_template=None)
+    asked = [{**row, "prompt": f"Question: {row['question']}\nAnswer:"} for row in QUESTIONS]
+    assert sampled(tmp_path / "pool.jsonl", asked, checkpoints={"bare": bare}).n == 2
+
+
+@pytest.mark.parametrize(
+    ("prompt", "files", "said"),
+    [
+        (None, {"chat_template": None}, "'tried' has no chat template to render the prompt of the question 'q1'"),
+        ("Who?", {}, "has a chat template, and the prompt of the question 'q1' is text, which would go past it"),
+        ([], {}, r"The prompt of the question 'q1' is \[\]; expected messages with a role and a text"),
+        (
+            [{"role": "assistant", "content": "I"}],
+            {},
+            "expected messages with a role and a text, the last one the user's",
+        ),
+        ([{"role": "user", "content": None}], {}, "expected messages with a role and a text"),
+        (
+            [{"role": "user", "content": "Who? " * 200}],
+            {},
+            r"has \d+ tokens, and with 20 to come that is more than the 256",
+        ),
+    ],
+    ids=["no-template", "text", "empty", "assistant", "no-content", "long"],
+)
+def test_a_prompt_that_the_model_would_not_be_asked_in_is_refused(
+    prompt: Any, files: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    tried = copied(saved_policy(), tmp_path / "model", **files)
+    asked = QUESTIONS if prompt is None else [{**QUESTIONS[0], "prompt": prompt}]
+    with pytest.raises(ArgumentError, match=said):
+        sampled(tmp_path / "pool.jsonl", asked, checkpoints={"whole": saved_policy(), "tried": tried})
+    assert not list(tmp_path.glob("pool*"))
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("Hello, assistant:", "leaves out the last message of the prompt of the question 'q1'"),
+        (
+            "{{ raise_exception('no system here') }}",
+            r"cannot render the prompt of the question 'q1' \(no system here\)",
+        ),
+    ],
+    ids=["deaf", "raising"],
+)
+def test_a_template_that_does_not_ask_the_question_is_refused(template: str, said: str, tmp_path: Path) -> None:
+    tried = copied(saved_policy(), tmp_path / "model")
+    (tried / "chat_template.jinja").write_text(template, "utf-8")
+    with pytest.raises(ArgumentError, match=said):
+        sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tried})
+
+
+def test_a_tokenizer_that_was_loaded_as_another_kind_is_refused(tmp_path: Path) -> None:
+    """One of words, in the folder of a Qwen2: it loads as Qwen2's, which knows none of them and drops all."""
+    tried = copied(saved_policy(), tmp_path / "model")
+    tiny_tokenizer([row["question"] for row in QUESTIONS]).save_pretrained(tried)
+    with pytest.raises(
+        ArgumentError, match="The tokenizer of the checkpoint 'tried' spells less than half of the prompt"
+    ):
+        sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tried})
+
+
+@pytest.mark.parametrize(
+    ("folder", "said"),
+    [
+        ("/nowhere/runs/grpo", "'tried' needs '/nowhere/runs/grpo', which is no folder on this disk"),
+        ("empty", "none are there as safetensors"),
+        ("broken", "The tokenizer of the checkpoint 'tried' cannot be loaded from"),
+    ],
+    ids=["absent", "empty", "broken"],
+)
+def test_a_checkpoint_that_cannot_be_loaded_is_named(folder: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    broken = copied(saved_policy(), tmp_path / "broken")
+    (broken / "config.json").write_text("{", "utf-8")
+    with pytest.raises(ArgumentError, match=said):
+        sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tmp_path / folder})
+
+
+# --- going on ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_was_broken_off_goes_on_where_it_was(pool: Pool, tmp_path: Path) -> None:  # hazard 88
+    path, beside = tmp_path / "pool.jsonl", tmp_path / "pool.samples.jsonl"
+    whole = pool.path.with_name(beside.name).read_bytes().splitlines(keepends=True)
+    beside.write_bytes(b"".join(whole[:7]) + whole[7][:50])
+    with pytest.warns(TornLineWarning, match="line 8: torn after 50 bytes"):
+        again = sampled(path)
+    assert again.sha256 == pool.sha256
+    assert beside.read_bytes().splitlines(keepends=True)[:7] == whole[:7]
+    assert len(beside.read_bytes().splitlines()) == len(whole)
+
+
+def test_a_finished_call_samples_nothing_and_writes_the_same_pool(tmp_path: Path) -> None:
+    path, beside = tmp_path / "pool.jsonl", tmp_path / "pool.samples.jsonl"
+    sampled(path, checkpoints={"whole": saved_policy()})
+    before = path.read_bytes(), beside.read_bytes()
+    sampled(path, checkpoints={"whole": saved_policy()})
+    assert (path.read_bytes(), beside.read_bytes()) == before
+
+
+def test_more_questions_checkpoints_and_samples_are_added_to_what_is_there(pool: Pool, tmp_path: Path) -> None:
+    path, beside = tmp_path / "pool.jsonl", tmp_path / "pool.samples.jsonl"
+    sampled(path, QUESTIONS[:1], checkpoints={"whole": saved_policy()}, sampling=Sampling(2029, 2, max_new_tokens=20))
+    begun = beside.read_bytes()
+    assert sampled(path).sha256 == pool.sha256
+    assert beside.read_bytes().startswith(begun)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"sampling": Sampling(7, 3, max_new_tokens=20)}, "another settings 'sampling':\n  seed: 2029 -> 7\n"),
+        ({"sampling": Sampling(2029, 3, max_new_tokens=21)}, "max_new_tokens: 20 -> 21"),
+        ({"dtype": "bfloat16"}, 'dtype: "auto" -> "bfloat16"'),
+        ({"checkpoints": {"whole": "other"}}, "another checkpoint 'whole':\n  weights"),
+        (
+            {"questions": [{**QUESTIONS[0], "prompt": QUESTIONS[1]["prompt"]}]},
+            "'q1' was sampled from 'whole' with another",
+        ),
+    ],
+    ids=["seed", "length", "precision", "weights", "prompt"],
+)
+def test_what_contradicts_the_samples_is_refused(
+    changed: dict[str, Any], said: str, pool: Pool, tmp_path: Path
+) -> None:
+    copied(saved_policy(), tmp_path / "other", config={"rope_theta": 10.0})
+    shutil.copy(pool.path.with_name("pool.samples.jsonl"), tmp_path)
+    if "checkpoints" in changed:
+        changed = {"checkpoints": {"whole": tmp_path / "other"}}
+    with pytest.raises(RunChangedError) as caught:
+        sampled(tmp_path / "pool.jsonl", **changed)
+    assert said in str(caught.value)
+
+
+def test_two_processes_do_not_sample_into_one_file(tmp_path: Path) -> None:  # hazard 90
+    with (
+        FileLock(tmp_path / ".pool.samples.jsonl.lock"),
+        pytest.raises(RunLockedError, match="another process is sampling"),
+    ):
+        sampled(tmp_path / "pool.jsonl")
+
+
+def test_a_pool_that_was_not_sampled_is_not_written_over(tmp_path: Path) -> None:
+    (tmp_path / "pool.jsonl").write_text("precious", "utf-8")
+    with pytest.raises(ArgumentError, match=r"exists and has no pool.samples.jsonl beside it; give a path that is not"):
+        sampled(tmp_path / "pool.jsonl")
+
+
+@pytest.mark.parametrize("line", [b"{}\n", b"[]\n", b"nothing\n", b'{"kind": "sample", "id": "q1"}\n'])
+def test_a_file_that_holds_anything_else_is_refused(line: bytes, tmp_path: Path) -> None:
+    (tmp_path / "pool.samples.jsonl").write_bytes(line)
+    with pytest.raises(JournalError, match=r"pool.samples.jsonl, line 1: not a sample"):
+        sampled(tmp_path / "pool.jsonl")
+
+
+# --- what is given ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "said"),
+    [
+        ({"id": None}, ArgumentError, r"questions\[0\] has no 'id'"),
+        ({"prompt": None}, ArgumentError, r"questions\[0\] has no 'prompt'"),
+        ({"id": "q2"}, PoolError, "rows 1 and 2 have the same id"),
+        ({"task": "arithmetic"}, PoolError, "one task a pool"),
+        ({"gold": [3]}, PoolError, r"questions\[0\], id 'q1': gold\[0\] is 3"),
+        ({"evidence": [3]}, ArgumentError, r"questions\[0\]: evidence\[0\]"),
+    ],
+    ids=["id", "prompt", "twins", "tasks", "gold", "evidence"],
+)
+def test_questions_that_are_no_pool_are_refused_before_anything_is_sampled(
+    changed: dict[str, Any], kind: type[EldgrError], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(kind, match=said):
+        sampled(tmp_path / "pool.jsonl", [{**QUESTIONS[0], **changed}, QUESTIONS[1]])
+    assert not list(tmp_path.iterdir())
+
+
+def test_gold_may_be_a_text_a_list_or_nothing(tmp_path: Path) -> None:
+    asked = [{**QUESTIONS[0], "gold": "Doha", "id": "a"}, {**QUESTIONS[0], "gold": None, "id": "b"}]
+    pool = sampled(tmp_path / "pool.jsonl", asked, checkpoints={"whole": saved_policy()})
+    assert [row.gold for row in pool.rows()] == [["Doha"], []]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"checkpoints": {}}, "checkpoints is empty"),
+        ({"batch_size": 0}, "batch_size=0 is no number of completions"),
+        ({"dtype": "int8"}, "dtype='int8' is not known; use one of 'auto', 'float32', 'bfloat16', 'float16'"),
+    ],
+    ids=["checkpoints", "batch", "precision"],
+)
+def test_arguments_outside_their_range_are_refused(changed: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        sampled(tmp_path / "pool.jsonl", **changed)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"seed": 1.5},
+        {"seed": True},
+        {"samples": 0},
+        {"temperature": 0},
+        {"temperature": float("nan")},
+        {"top_p": 0},
+        {"top_p": 1.1},
+        {"max_new_tokens": 0},
+    ],
+    ids=str,
+)
+def test_a_sampling_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
+    (name,) = values
+    with pytest.raises(ArgumentError, match=f"{name}=.* cannot be sampled with; give"):
+        Sampling(**{"seed": 1, **values})

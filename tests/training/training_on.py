@@ -1,0 +1,102 @@
+"""One small world to train in: two questions, what may be said of them, and the trainer's settings."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.training import ConfidenceGRPOTrainer
+from tests.tiny_policy import tiny_policy, tiny_tokenizer, warmed
+
+# TRL and PEFT use names of transformers that it is about to drop.
+trains = pytest.mark.filterwarnings("ignore:.* is deprecated and will be removed in v6:FutureWarning")
+
+HOST, BREAD = "Which is the capital of the host?", "What is bread made of?"
+GOLD = {HOST: "Doha", BREAD: "flour"}
+EVIDENCE: dict[str, list[dict[str, str]]] = {
+    HOST: [{"title": "Cup", "text": "The host was Qatar."}, {"title": "Doha", "text": "The capital of Qatar is Doha."}],
+    BREAD: [{"title": "Bread", "text": "Bread is made of flour."}],
+}
+REPLIES = {
+    HOST: [
+        "The host was Qatar.\nThe capital of Qatar is Doha.\nA: Doha",
+        "The host was Qatar.\nThe capital of Qatar is Dubai.\nA: Dubai",
+        "The host was Qatar.\nSo Doha.",
+    ],
+    BREAD: [
+        "Bread is made of flour.\nSo flour it is.\nA: flour",
+        "Bread is made of bricks.\nSo bricks it is.\nA: bricks",
+        "Bread is made of flour.",
+    ],
+}
+ROWS: list[dict[str, Any]] = [
+    {
+        "prompt": [{"role": "user", "content": question}],
+        "question": question,
+        "task": "retrieval",
+        "gold": [gold],
+        "evidence": EVIDENCE[question],
+    }
+    for question, gold in GOLD.items()
+]
+
+
+def policy(seed: int = 0) -> tuple[Any, Any]:
+    """A model that has seen the replies for a moment, with its tokenizer."""
+    exchanges = [(question, reply) for question, replies in REPLIES.items() for reply in replies]
+    tokenizer = tiny_tokenizer([text for exchange in exchanges for text in exchange])
+    return warmed(tiny_policy(tokenizer, seed=seed), tokenizer, exchanges), tokenizer
+
+
+def trainer(
+    rewards: Sequence[Any],
+    folder: Path,
+    *,
+    of: Any = None,
+    rows: Sequence[Any] = ROWS,
+    peft_config: Any = None,
+    columns: Any = None,
+    tokenizer: Any = None,
+    **settings: Any,
+) -> Any:
+    """A trainer on a warm policy: each optimizer step samples both questions, four completions each."""
+    from datasets import Dataset
+    from transformers import PrinterCallback
+    from trl.trainer.grpo_config import GRPOConfig
+
+    model, own = policy()
+    arguments = {
+        "per_device_train_batch_size": 8,
+        "num_generations": 4,
+        "max_completion_length": 18,
+        "max_steps": 3,
+        "learning_rate": 3e-3,
+        "lr_scheduler_type": "constant",
+        "logging_steps": 1,
+        "save_strategy": "no",
+        "report_to": [],
+        "use_cpu": True,
+        "bf16": False,
+        "disable_tqdm": True,
+        "seed": 1,
+    }
+    made = (of or ConfidenceGRPOTrainer)(
+        model=model,
+        reward_funcs=list(rewards),
+        args=GRPOConfig(str(folder), **{**arguments, **settings}),
+        train_dataset=Dataset.from_list(list(rows)),
+        processing_class=tokenizer or own,
+        peft_config=peft_config,
+    )
+    made.remove_callback(PrinterCallback)
+    return made
+
+
+def completions(folder: Path) -> list[dict[str, Any]]:
+    """The tables of completions that a trainer wrote, a row a completion, in order."""
+    import pyarrow.parquet as pq
+
+    return [
+        row for path in sorted((folder / "completions").glob("*.parquet")) for row in pq.read_table(path).to_pylist()
+    ]

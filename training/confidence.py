@@ -1,0 +1,94 @@
+"""How sure the policy was of each step: c_t, from the log-probabilities of the very tokens that it sampled.
+
+One definition. c_t = exp(mean of log p(token | everything before it)) over the tokens of a step, the geometric mean of
+their probabilities, which does not fall with the length of the step (ours; the paper says "token confidence"). p is the
+policy's own distribution at temperature 1, over the whole vocabulary, without dropout, whatever the temperature or the
+cut-off that the tokens were sampled with.
+
+Nothing is tokenised a second time, which could give other tokens: it is asked what the sampled tokens spell. A token
+belongs to the step in which it ends; one that spells nothing, as the end of a sequence, to none.
+"""
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from eldgr_dspy.channels.undefined import Score, Undefined
+
+ELSEWHERE = Undefined("the sampled tokens do not spell the text once")
+NO_TOKEN = Undefined("no token ends in the step")
+NO_NUMBER = Undefined("the policy gave no number for a token of the step")
+
+_PARTIAL = "\N{REPLACEMENT CHARACTER}"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenConfidence:
+    """The tokens of one completion and how likely each was.
+
+    Attributes:
+        text: What they spell.
+        ends: Where in the text each token ends, in order.
+        logps: log p of each, at temperature 1; at most 0.
+    """
+
+    text: str
+    ends: tuple[int, ...]
+    logps: tuple[float, ...]
+
+    def of_steps(self, text: str, spans: Sequence[tuple[int, int]]) -> list[Score]:
+        """Return c_t in [0, 1] for each span of a text that the tokens spell, alone or within something longer.
+
+        Args:
+            text: The text that was split into steps.
+            spans: Start and end of each step, as `split_steps(text).spans`.
+
+        Returns:
+            One score a span; undefined where the tokens do not spell the text exactly once, where no token ends in the
+            span, and where one of its tokens has no number.
+        """
+        if self.text.count(text) != 1:
+            return [ELSEWHERE] * len(spans)
+        at = self.text.index(text)
+        return [self._of(at + start, at + end) for start, end in spans]
+
+    def _of(self, start: int, end: int) -> Score:
+        logps = self.logps[bisect_right(self.ends, start) : bisect_right(self.ends, end)]
+        if not logps:
+            return NO_TOKEN
+        mean = math.fsum(logps) / len(logps) if not any(map(math.isnan, logps)) else math.nan
+        return NO_NUMBER if math.isnan(mean) else min(1.0, math.exp(min(mean, 0.0)))
+
+
+def token_confidence(tokenizer: Any, ids: Sequence[int], logps: Sequence[float]) -> TokenConfidence:
+    """Return what sampled tokens spell, with their log-probabilities; special tokens are left out.
+
+    Args:
+        tokenizer: Of transformers.
+        ids: The tokens of one completion.
+        logps: log p of each.
+    """
+    special = set(tokenizer.all_special_ids)
+    kept = [(token, logp) for token, logp in zip(ids, logps, strict=True) if token not in special]
+    pieces = spelled(tokenizer.decode, [token for token, _ in kept])
+    return TokenConfidence("".join(pieces), tuple(accumulate(map(len, pieces))), tuple(logp for _, logp in kept))
+
+
+def spelled(decode: Callable[[list[int]], str], ids: list[int]) -> list[str]:
+    """Return what each token adds to the text that all of them spell.
+
+    Of tokens that spell a character only together, the first is given it and the others nothing. Decoding goes on from
+    a few tokens before, so that the time it takes grows with the number of tokens alone.
+    """
+    pieces = list[str]()
+    before = read = 0  # decoding starts at `before`; what the tokens in front of `read` add is known
+    for at in range(1, len(ids) + 1):
+        known, longer = decode(ids[before:read]), decode(ids[before:at])
+        whole = len(longer) > len(known) and not longer.endswith(_PARTIAL)
+        if whole or at == len(ids):
+            pieces += [longer[len(known) :], *[""] * (at - read - 1)]
+            before, read = read, at
+    return pieces

@@ -1,0 +1,139 @@
+"""Completions sampled in batches, each from a random stream of its own.
+
+A trainer's sampler takes all its numbers from one stream, so that what a question is answered depends on which
+questions stand before it. Here each completion has its own numbers, one a token: a token is the one at which the sum of
+the probabilities, in the order of the vocabulary, first exceeds the number. Neither order nor batch then changes what
+is drawn. What is left is rounding: sequences that are read together are padded, which moves logits in their last
+digits, and a number that falls just there takes another token. With a batch of one there is nothing left.
+
+The global random streams are neither read nor moved.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.training.confidence import TokenConfidence, token_confidence
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How completions are sampled.
+
+    Attributes:
+        seed: What the random numbers are made from, with the question's id, the checkpoint's name and the number of
+            the sample.
+        samples: How many completions each checkpoint writes for a question.
+        temperature: What logits are divided by; the paper's is 0.7.
+        top_p: The smallest set of tokens whose probabilities add up to it is sampled from; the paper's is 0.9.
+        max_new_tokens: Where a completion is cut off; the paper's is 128.
+
+    Raises:
+        ArgumentError: A value is outside its range.
+    """
+
+    seed: int
+    samples: int = 1
+    temperature: float = 0.7
+    top_p: float = 0.9
+    max_new_tokens: int = 128
+
+    def __post_init__(self) -> None:
+        _require("seed", self.seed, type(self.seed) is int, "a whole number")
+        for name, value in (("samples", self.samples), ("max_new_tokens", self.max_new_tokens)):
+            _require(name, value, type(value) is int and value >= 1, "a whole number, at least 1")
+        _require("temperature", self.temperature, 0 < self.temperature < float("inf"), "a number greater than 0")
+        _require("top_p", self.top_p, 0 < self.top_p <= 1, "a number greater than 0 and at most 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What was sampled.
+
+    Attributes:
+        tokens: The text with its tokens, and log p of each under the model itself, at temperature 1 and over the whole
+            vocabulary, whatever it was sampled with.
+        ended: Whether the model ended it; otherwise it was cut off.
+    """
+
+    tokens: TokenConfidence
+    ended: bool
+
+
+def numbers(n: int, *named: object) -> list[float]:
+    """Return n random numbers in [0, 1) of the stream with that name; the same on every machine."""
+    stream = random.Random("\x00".join(map(str, named)))  # a text seeds it by its SHA-512, in every release of Python
+    return [stream.random() for _ in range(n)]
+
+
+def complete(
+    model: Any,
+    tokenizer: Any,
+    prompts: Sequence[Sequence[int]],
+    drawn: Sequence[Sequence[float]],
+    *,
+    temperature: float,
+    top_p: float,
+) -> list[Completion]:
+    """Return a completion of each prompt, all sampled in one batch.
+
+    Args:
+        model: A causal language model of transformers, adapters included, in evaluation mode. Its `generation_config`
+            says what ends a completion and nothing else; see `eldgr_dspy.training.checkpoints`.
+        tokenizer: Its tokenizer.
+        prompts: The tokens of each prompt.
+        drawn: For each prompt its random numbers, as many as a completion may have tokens.
+        temperature: See `Sampling`.
+        top_p: See `Sampling`.
+    """
+    import torch
+
+    longest = max(map(len, prompts))
+    ids = torch.tensor([[tokenizer.pad_token_id] * (longest - len(prompt)) + list(prompt) for prompt in prompts])
+    mask = torch.tensor([[0] * (longest - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+    draw = _Draw(torch.tensor(drawn, dtype=torch.float64), temperature, top_p)
+    written = model.generate(
+        input_ids=ids.to(model.device),
+        attention_mask=mask.to(model.device),
+        logits_processor=[draw],
+        do_sample=False,  # the processor leaves one token
+        max_new_tokens=len(drawn[0]),
+    )
+    rows = zip(written[:, longest:].tolist(), zip(*draw.logps, strict=True), strict=True)
+    return [_completion(model, tokenizer, tokens, logps) for tokens, logps in rows]
+
+
+class _Draw:
+    """Leaves of each row's logits the token that its next number falls on, and remembers log p of it."""
+
+    def __init__(self, drawn: Any, temperature: float, top_p: float) -> None:
+        from transformers import TemperatureLogitsWarper, TopPLogitsWarper
+
+        self._drawn, self._at = drawn, 0
+        self._warpers: tuple[Any, Any] = (TemperatureLogitsWarper(float(temperature)), TopPLogitsWarper(float(top_p)))
+        self.logps: list[list[float]] = []
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        warped = scores.float()
+        for warper in self._warpers:
+            warped = warper(input_ids, warped)
+        sums = warped.double().softmax(dim=-1).cumsum(dim=-1)
+        chosen = (sums > self._drawn[:, self._at, None].to(sums.device) * sums[:, -1:]).int().argmax(-1, keepdim=True)
+        self.logps.append(scores.float().log_softmax(dim=-1).gather(1, chosen)[:, 0].tolist())
+        self._at += 1
+        return scores.new_full(scores.shape, -float("inf")).scatter(1, chosen, 0.0)
+
+
+def _completion(model: Any, tokenizer: Any, tokens: list[int], logps: Sequence[float]) -> Completion:
+    """Cut off what generation wrote behind the end of a row while others of its batch went on."""
+    ends = model.generation_config.eos_token_id
+    end = next((at for at, token in enumerate(tokens) if token in ends), None)
+    kept = tokens[:end]
+    return Completion(token_confidence(tokenizer, kept, logps[: len(kept)]), end is not None)
+
+
+def _require(name: str, value: object, holds: bool, expected: str) -> None:
+    if not holds:
+        raise ArgumentError(f"{name}={value!r:.80} cannot be sampled with; give {expected}.")

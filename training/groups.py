@@ -1,0 +1,226 @@
+"""The group rank of EL-DGR as a reward: what counts is a completion's place among those of its own question.
+
+A trainer deals completions over processes in one order, process by process, in which those of a prompt stand together;
+where a process ends says nothing of where a group does. So answers and auxiliary scores of all processes are brought
+together, and each process ranks the groups that its own completions are in. That is a collective: every process of a
+run has to call the reward, as a trainer does, and where one fails all raise.
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, NamedTuple
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.channels.undefined import Scores, Undefined
+from eldgr_dspy.errors import ArgumentError, ScoringError
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.training.calls import Call
+from eldgr_dspy.training.rewards import Measured, Reward
+from eldgr_dspy.words import Policy, Task
+
+Key = tuple[bool, bool, bool, float]
+"""Supported, supported and in consensus, scored, score: a later entry only breaks ties of the earlier ones."""
+
+NO_SCORE: Final = Undefined("there is no auxiliary score")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What the other processes have to know of a completion.
+
+    Attributes:
+        prompt: The prompt, as text.
+        answer: Its final answer; None where it has none.
+        score: Its auxiliary score; None where there is none.
+    """
+
+    prompt: str
+    answer: str | None
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one process tells the others: its completions in order and how many a prompt has, or why it has failed."""
+
+    samples: tuple[Sample, ...]
+    size: int
+    failure: str | None = None
+
+
+class GroupReward(Reward):
+    """The place of a completion in the group rank: 1 for the best of its group, 0 for the worst, ties share theirs.
+
+    Certified answers (and those to which a certificate is inapplicable) stand before uncertified ones; among them
+    consensus breaks the first tie, then the auxiliary score. No score moves a completion across that line. Where all
+    are equal each earns 0.5, from which a group learns nothing. In arithmetic it is a derivation that certifies, and
+    nobody is asked for one here, so there the auxiliary score alone ranks.
+
+    A place says nothing of how good the group is. Logged beside it: `supported`, the share of completions before the
+    line, and `auxiliary`, the mean of those scores. Shown: `supported`.
+
+    Source: the lexicographic group rank after Eq. 4 of the paper. That the position in the group decides nothing is
+    ours: ties share a place, and all answers with the most votes are consensus. So is the scale.
+    """
+
+    weight: ClassVar[float] = 1.0
+
+    def __init__(
+        self,
+        *,
+        auxiliary: Reward | None = None,
+        certificate: Policy = "folded",
+        task: Task | None = None,
+        group_size: int | None = None,
+        name: str = "eldgr_rank",
+    ) -> None:
+        """Make the reward.
+
+        Args:
+            auxiliary: Whose rewards rank inside a stratum, as `StepReward`; an undefined one ranks last there.
+            certificate: What counts as occurring in the evidence.
+            task: Of all rows; None reads the column `task`.
+            group_size: How many completions a prompt has, where no trainer stands behind the call who knows it.
+            name: Under which it is logged.
+
+        Raises:
+            ArgumentError: `certificate` is no policy, or `group_size` no whole number from 1.
+        """
+        if group_size is not None and (type(group_size) is not int or group_size < 1):
+            raise ArgumentError(f"group_size={group_size!r:.80} is no number of completions; give 1 or more.")
+        columns = ["question", "evidence", *([] if task else ["task"]), *(auxiliary.needs if auxiliary else ())]
+        super().__init__(name, list(dict.fromkeys(columns)))
+        self.task: Task | None = task
+        self.auxiliary, self.group_size = auxiliary, group_size
+        self.settings = Settings(certificate=certificate)
+
+    def measure(self, call: Call) -> Measured:
+        """Return the place of each completion; see `Reward.measure`.
+
+        Raises:
+            ArgumentError: The completions are not whole groups of one prompt each, or their size is not known.
+            ScoringError: Another process of the run failed.
+        """
+        rows, error = list[Question](), None
+        try:
+            rows = self._questions(call)
+            own = self._share(call)
+        except Exception as raised:  # noqa: BLE001 - raised again, once the others need not wait for this process
+            own, error = Share((), 0, f"{type(raised).__name__}: {raised}"), raised
+        shares, rank = everyone(own)
+        _require_success(shares, error)
+        groups = whole_groups(shares)
+        first = sum(len(share.samples) for share in shares[:rank])
+        places = [divmod(first + at, own.size) for at in range(len(rows))]
+        ranked = dict[int, list[Place]]()
+        for (group, _), row in zip(places, rows, strict=True):
+            if group not in ranked:
+                ranked[group] = self._rank(row, groups[group])
+        return _measured(own, [ranked[group][at] for group, at in places])
+
+    def _questions(self, call: Call) -> list[Question]:
+        """The question of each row with its evidence, and no candidates yet."""
+        rows = zip(call.strings("question"), call.tasks(self.task), call.passages(), strict=True)
+        return [Question(question, task, (), passages=passages or ()) for question, task, passages in rows]
+
+    def _share(self, call: Call) -> Share:
+        prompts = [json.dumps(prompt, sort_keys=True, default=str) for prompt in call.prompts]
+        answers = [found.answer if found else None for found in call.answers(self.task)]
+        scores: list[float | None] = [None] * len(answers)
+        if self.auxiliary is not None:
+            scored = self.auxiliary.measure(replace(call, reward=self.auxiliary.__name__)).scores
+            scores = [None if isinstance(score, Undefined) else score for score in scored]
+        return Share(tuple(map(Sample, prompts, answers, scores)), self._size(call))
+
+    def _size(self, call: Call) -> int:
+        """How many completions a prompt has: as the trainer samples now, which is otherwise in evaluation."""
+        trainer = call.trainer
+        number = "num_generations" if trainer is None or trainer.model.training else "num_generations_eval"
+        size: Any = getattr(trainer, number, self.group_size)
+        if size is None:
+            raise ArgumentError(
+                f"The reward {self.__name__!r} does not know how many completions a prompt has; give group_size, or "
+                "call it from a trainer of TRL with num_generations."
+            )
+        return int(size)
+
+    def _rank(self, row: Question, group: Sequence[Sample]) -> list["Place"]:
+        case = Case(replace(row, answers=tuple(sample.answer for sample in group)), self.settings)
+        votes = Counter(key for key in case.vote.classes if key is not None)
+        consensus = {key for key, n in votes.items() if n == max(votes.values())}
+        keys = [_key(case, sample, key, key in consensus) for sample, key in zip(group, case.vote.classes, strict=True)]
+        return list(map(Place, midranks(keys), (key[0] for key in keys)))
+
+
+class Place(NamedTuple):
+    """Where a completion stands in its group, and whether its answer is supported."""
+
+    place: float
+    supported: bool
+
+
+def midranks(keys: Sequence[Key]) -> list[float]:
+    """Return the place of each key among all, from 0 for the least to 1 for the greatest; equal ones share the mean.
+
+    Where all are equal, or there is one, each is at 0.5.
+    """
+    beaten = [sum(other < key for other in keys) + (sum(other == key for other in keys) - 1) / 2 for key in keys]
+    return [count / (len(keys) - 1) if len(keys) > 1 else 0.5 for count in beaten]
+
+
+def whole_groups(shares: Sequence[Share]) -> list[list[Sample]]:
+    """Return the completions of all processes in groups, in the order in which a trainer deals them.
+
+    A group is a place in that order. Equal prompts alone make none: two rows of a dataset may have the same.
+
+    Raises:
+        ArgumentError: They are not whole groups, or a group has completions of different prompts.
+    """
+    samples, size = [sample for share in shares for sample in share.samples], shares[0].size
+    groups = [samples[at : at + size] for at in range(0, len(samples), size)]
+    for number, group in enumerate(groups):
+        if len(group) != size or len({sample.prompt for sample in group}) > 1:
+            raise ArgumentError(
+                f"{len(samples)} completions are not groups of {size} of one prompt each: group {number} has "
+                f"{len(group)} completions of {len({sample.prompt for sample in group})} prompts; give the "
+                "num_generations of the trainer as group_size, and completions in the order in which it deals them."
+            )
+    return groups
+
+
+def everyone(own: Share) -> tuple[list[Share], int]:
+    """Return what all processes of the run tell, in order, and which of them this is; one alone has only its own."""
+    torch: Any = sys.modules.get("torch")
+    distributed = torch.distributed if torch is not None and torch.distributed.is_available() else None
+    if distributed is None or not distributed.is_initialized():
+        return [own], 0
+    shares: list[Any] = [None] * distributed.get_world_size()
+    distributed.all_gather_object(shares, own)
+    return shares, distributed.get_rank()
+
+
+def _require_success(shares: Sequence[Share], error: Exception | None) -> None:
+    if error is not None:
+        raise error
+    for rank, share in enumerate(shares):
+        if share.failure is not None:
+            raise ScoringError(f"Process {rank} of {len(shares)} could not rank its completions: {share.failure}")
+
+
+def _key(case: Case, sample: Sample, key: str | None, in_consensus: bool) -> Key:
+    supported = key is not None and case.certified(sample.answer) is not False
+    score = sample.score
+    return supported, supported and in_consensus, score is not None, score or 0.0
+
+
+def _measured(own: Share, places: Sequence[Place]) -> Measured:
+    scores = [NO_SCORE if sample.score is None else sample.score for sample in own.samples]
+    parts = {"supported": Scores.of([float(one.supported) for one in places]), "auxiliary": Scores.of(scores)}
+    shown = {"supported": [one.supported for one in places]}
+    return Measured(Scores.of([one.place for one in places], "place", 0, 1), parts, shown)
+
+
+eldgr_rank = GroupReward()

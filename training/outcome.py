@@ -1,0 +1,100 @@
+"""The two rewards of the paper that read nothing but a completion: outcome (R_ORM) and format (R_format)."""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from eldgr_dspy.answers import score
+from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
+from eldgr_dspy.channels.undefined import Score, Scores, Undefined
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.extraction import Extraction
+from eldgr_dspy.training.calls import COLUMNS, Call, is_marked
+from eldgr_dspy.training.rewards import Measured, Reward, reasons
+from eldgr_dspy.words import Task
+
+NO_GOLD = Undefined("the row has no gold answer; give one in the column gold")
+NO_ANSWER = "the completion has no answer; ask for one in the prompt, as '#### x' in arithmetic or 'A: x'"
+
+
+class OutcomeReward(Reward):
+    """1 for a right final answer, 0 for a wrong or missing one; a row without gold is undefined.
+
+    Right is an exact match in retrieval and numeric equality in arithmetic. Undefined earns 0 as every completion of
+    the same row does, so that within a group nothing is gained or lost by it. Logged beside it: `exact_match`, the mean
+    over the rows with gold, and `answered`, the share of completions that state or end in an answer.
+
+    Shown: `answer`, and `note`, why there is none or why it is undefined.
+
+    Source: R_ORM of the paper's completion reward, where it counts 3.0.
+    """
+
+    weight: ClassVar[float] = OUTCOME_WEIGHT
+
+    def __init__(self, *, task: Task | None = None, name: str = "orm") -> None:
+        """Make the reward.
+
+        Args:
+            task: Of all rows; None reads the column `task`.
+            name: Under which it is logged.
+        """
+        super().__init__(name, ["gold"] if task else ["gold", "task"])
+        self.task: Task | None = task
+
+    def measure(self, call: Call) -> Measured:
+        """Return whether each completion is right; see `Reward.measure`."""
+        tasks, found = call.tasks(self.task), call.answers(self.task)
+        golds = [_accepted(call, at, gold) for at, gold in enumerate(call.column("gold"))]
+        scores = Scores.of(_right(*row) for row in zip(found, golds, tasks, strict=True))
+        answers = [one.answer if one else None for one in found]
+        parts = {"exact_match": scores, "answered": _flags(one is not None for one in found)}
+        notes = [why if one else NO_ANSWER for why, one in zip(reasons(scores), found, strict=True)]
+        return Measured(scores, parts, {"answer": answers, "note": notes})
+
+
+class FormatReward(Reward):
+    """1 for a completion that marks its final answer (`#### x`, `A: x`, boxed, a phrase), right or wrong; otherwise 0.
+
+    Shown: `form`, in which the answer is stated.
+
+    Source: R_format of the paper's completion reward, where it counts 0.5; what counts as the format is ours, and is
+    what `eldgr_dspy.extraction` knows.
+    """
+
+    weight: ClassVar[float] = FORMAT_WEIGHT
+
+    def __init__(self, *, task: Task | None = None, name: str = "format") -> None:
+        """Make the reward; the arguments are those of `OutcomeReward`."""
+        super().__init__(name, [] if task else ["task"])
+        self.task: Task | None = task
+
+    def measure(self, call: Call) -> Measured:
+        """Return whether each completion marks its answer; see `Reward.measure`."""
+        found = call.answers(self.task)
+        return Measured(
+            _flags(is_marked(one) for one in found), shown={"form": [one.form if one else None for one in found]}
+        )
+
+
+def _accepted(call: Call, at: int, gold: object) -> tuple[str, ...]:
+    """The answers that a row accepts; none where it has no gold."""
+    accepted = (gold,) if isinstance(gold, str) else tuple(gold) if isinstance(gold, list | tuple) else gold
+    if accepted is None:
+        return ()
+    if not isinstance(accepted, tuple) or not all(isinstance(one, str) for one in accepted):
+        raise ArgumentError(
+            f"gold[{at}] is {gold!r:.80}, but the reward {call.reward!r} expects {COLUMNS['gold']}, as strings; mend "
+            "the row of the dataset."
+        )
+    return accepted
+
+
+def _right(found: Extraction | None, accepted: tuple[str, ...], task: Task) -> Score:
+    return float(score(found.answer if found else None, accepted, task).em) if accepted else NO_GOLD
+
+
+def _flags(values: Iterable[bool]) -> Scores:
+    return Scores.of(list(map(float, values)))
+
+
+orm = OutcomeReward()
+format = FormatReward()

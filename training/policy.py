@@ -1,0 +1,111 @@
+"""The log-probabilities of sampled tokens by the policy itself, with or without adapters.
+
+Samplers do not report them in one way: generation of transformers reports none, and vLLM those after temperature and
+cut-off. So the policy reads each sequence once more, in evaluation mode and without gradients, which is the cost of
+`epist`: one forward pass over prompts and completions.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from eldgr_dspy.training.confidence import TokenConfidence, token_confidence
+
+TEMPERATURE: Final = 1.0
+"""The logits are divided by it; 1 is the model's own distribution."""
+
+BATCH: Final = 8
+"""Sequences that are read at once, where no trainer says how many."""
+
+
+def token_logps(
+    model: Any,
+    prompt_ids: Sequence[Sequence[int]],
+    completion_ids: Sequence[Sequence[int]],
+    *,
+    temperature: float = TEMPERATURE,
+    batch_size: int = BATCH,
+) -> list[list[float]]:
+    """Return log p(token | prompt and earlier tokens) for each token of each completion, in nats.
+
+    Sequences are padded on the right, where a causal model does not look, so that positions are those of a sequence
+    alone. Dropout is off, and each module is in the mode again that it was in.
+
+    Args:
+        model: A causal language model of transformers, adapters included; where it lies is where it reads.
+        prompt_ids: The tokens of each prompt; at least one.
+        completion_ids: The tokens of each completion.
+        temperature: What the logits are divided by.
+        batch_size: Sequences at once.
+    """
+    import torch
+
+    rows = [(list(prompt), list(completion)) for prompt, completion in zip(prompt_ids, completion_ids, strict=True)]
+    with _evaluating(model), torch.no_grad():
+        batches = (rows[at : at + batch_size] for at in range(0, len(rows), batch_size))
+        return [logps for batch in batches for logps in _read(model, batch, temperature)]
+
+
+def policy_confidence(
+    trainer: Any, prompt_ids: Sequence[Sequence[int]], completion_ids: Sequence[Sequence[int]]
+) -> list[TokenConfidence]:
+    """Return the token confidence of each completion under the policy of a trainer of TRL, at temperature 1.
+
+    Where the model is sharded over processes, each of them has to come here with as many completions.
+
+    Args:
+        trainer: With `model`, `args` and `processing_class`.
+        prompt_ids: The tokens of each prompt.
+        completion_ids: The tokens of each completion.
+    """
+    batch_size = trainer.args.per_device_train_batch_size
+    tokenizer = getattr(trainer.processing_class, "tokenizer", trainer.processing_class)
+    found = token_logps(trainer.model, prompt_ids, completion_ids, batch_size=batch_size)
+    return [token_confidence(tokenizer, ids, logps) for ids, logps in zip(completion_ids, found, strict=True)]
+
+
+def confidence_behind(
+    trainer: Any, prompts: Sequence[object], completion_ids: Sequence[Sequence[int]]
+) -> list[TokenConfidence] | None:
+    """Return what `policy_confidence` says, for prompts as a reward function is given them.
+
+    Returns:
+        None where the trainer is not one of TRL that tokenises its prompts in one place, or the prompts have images.
+    """
+    tokenize = getattr(trainer, "_tokenize_prompts", None)
+    if tokenize is None:
+        return None
+    prompt_ids, images, _ = tokenize(list(prompts))
+    return None if images else policy_confidence(trainer, prompt_ids, completion_ids)
+
+
+@contextmanager
+def _evaluating(model: Any) -> Iterator[None]:
+    modes = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def _read(model: Any, batch: list[tuple[list[int], list[int]]], temperature: float) -> Iterator[list[float]]:
+    import torch
+
+    longest = max(len(prompt) + len(completion) for prompt, completion in batch)
+    ids = torch.zeros((len(batch), longest), dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for at, (prompt, completion) in enumerate(batch):
+        ids[at, : len(prompt) + len(completion)] = torch.tensor(prompt + completion)
+        mask[at, : len(prompt) + len(completion)] = 1
+    first = min(len(prompt) for prompt, _ in batch) - 1  # what stands before says nothing of a completion
+    device = model.device
+    read = model(
+        input_ids=ids.to(device), attention_mask=mask.to(device), use_cache=False, logits_to_keep=longest - first
+    )
+    for at, (prompt, completion) in enumerate(batch):
+        start = len(prompt) - 1 - first
+        logits = read.logits[at, start : start + len(completion)].float() / temperature
+        chosen = torch.tensor(completion, dtype=torch.long, device=logits.device)
+        yield logits.log_softmax(dim=-1).gather(1, chosen[:, None])[:, 0].tolist()

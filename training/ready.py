@@ -1,0 +1,88 @@
+"""Rewards that are ready to be named: `trl grpo --reward_funcs eldgr_dspy.training.orm eldgr_dspy.training.ra_msd`.
+
+That command can pass no arguments, so these take theirs from the dataset's columns and from one environment variable,
+`ELDGR_NLI`: the NLI model, by its name or folder. It is loaded when a step is first scored, once a process, and shared
+by all of them. They hold no model and pickle in a few hundred bytes.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from eldgr_dspy.channels.protocols import NLI
+from eldgr_dspy.channels.rewards import PAPER, Weighting
+from eldgr_dspy.channels.undefined import Floats
+from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
+from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.training.steps_reward import StepReward
+from eldgr_dspy.words import CHANNELS
+
+NLI_VARIABLE: Final = "ELDGR_NLI"
+
+LOGIC_ALONE: Final[Weighting] = PAPER.without(*(name for name in CHANNELS if name != "logic"))
+"""The weighting of `prm`: the mean of `logic` over the steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedNLI:
+    """An NLI model that is loaded when it is first asked, once a process; it pickles as its name.
+
+    Attributes:
+        model: A name on the Hugging Face Hub or a folder; None takes that of `ELDGR_NLI` when it is asked, and without
+            it the paper's.
+    """
+
+    model: str | None = None
+
+    @property
+    def name(self) -> str:
+        """That of the loaded model."""
+        return self._loaded().name
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
+        """Return what the model reads in (premise, hypothesis) pairs; see `NLI`.
+
+        Raises:
+            ArgumentError: The model cannot be loaded.
+        """
+        return self._loaded().probabilities(pairs)
+
+    def _loaded(self) -> NLI:
+        return _load(self.model or os.environ.get(NLI_VARIABLE) or DEFAULT)
+
+
+@cache
+def _load(model: str) -> CrossEncoderNLI:
+    return CrossEncoderNLI(model)
+
+
+def process_reward(nli: NLI, name: str = "prm") -> StepReward:
+    """Return the process reward: mean_t of `logic`, for which no passage is read and no token probability is needed.
+
+    Args:
+        nli: Who reads pairs.
+        name: Under which it is logged.
+    """
+    return StepReward(NLIScorer(nli, weighting=LOGIC_ALONE), name=name, evidence=False, confidence=False)
+
+
+prm = process_reward(NamedNLI())
+ra_msd = StepReward(NLIScorer(NamedNLI()))
+
+WITHOUT: Final = {f"ra_msd_without_{name}": name for name in CHANNELS}
+"""The ablations, by name: all channels but one."""
+
+
+@cache
+def _ablation(name: str) -> StepReward:
+    dropped = WITHOUT[name]
+    scorer = NLIScorer(NamedNLI(), weighting=PAPER.without(dropped))
+    return StepReward(scorer, name=name, confidence=dropped != "epist")
+
+
+def __getattr__(name: str) -> Any:
+    if name in WITHOUT:
+        return _ablation(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,160 @@
+"""The file of sampled completions beside a pool: one line each, only ever appended, so that sampling can go on.
+
+Before them stand the settings and what each checkpoint is. A completion that is in the file is not sampled again; what
+contradicts the file is refused, and what it lacks is added: further questions, checkpoints or samples.
+"""
+
+import json
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from eldgr_dspy.errors import JournalError, RunChangedError, RunLockedError
+from eldgr_dspy.files import sync_folder
+from eldgr_dspy.journal import TornLineWarning
+from eldgr_dspy.programs.run.fingerprints import differences
+
+Key = tuple[str, str, int]
+"""Which completion: the question's id, the checkpoint's name, the number of the sample from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A completion as it is filed.
+
+    Attributes:
+        id: The question's.
+        checkpoint: The name of the checkpoint.
+        number: Of the sample, from 1.
+        prompt: A hash of the tokens that it answers.
+        text: The completion.
+        ended: Whether the model ended it; otherwise it was cut off.
+        ends: Where in the text each of its tokens ends.
+        logps: log p of each token under the model itself, rounded to four places.
+    """
+
+    id: str
+    checkpoint: str
+    number: int
+    prompt: str
+    text: str
+    ended: bool
+    ends: list[int]
+    logps: list[float]
+
+    @property
+    def key(self) -> Key:
+        """Which completion it is."""
+        return self.id, self.checkpoint, self.number
+
+
+class SamplesFile:
+    """The file, open for appending and locked while it is; what it holds is in memory."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the file, and drop a torn last line with a `TornLineWarning`; `opened` also locks it.
+
+        Raises:
+            JournalError: A line other than the last cannot be read.
+        """
+        self.path = path
+        self.samples: dict[Key, Sample] = {}
+        self._heads: dict[tuple[str, str], Mapping[str, Any]] = {}
+        created = not path.exists()
+        with path.open("a+b") as file:
+            if created:
+                sync_folder(path.parent)
+            file.seek(0)
+            for number, line in enumerate(file, start=1):
+                if not line.endswith(b"\n"):
+                    self._drop(file, number, len(line))
+                    break
+                self._take(number, line)
+
+    @classmethod
+    @contextmanager
+    def opened(cls, path: Path) -> Iterator["SamplesFile"]:
+        """Open the file and keep other processes from it. Raises `RunLockedError` where one is writing to it."""
+        lock = FileLock(path.with_name(f".{path.name}.lock"))
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise RunLockedError(
+                f"{path}: another process is sampling into it; wait for it, or give another path."
+            ) from None
+        try:
+            yield cls(path)
+        finally:
+            lock.release()
+
+    def state(self, kind: str, name: str, details: Mapping[str, Any]) -> None:
+        """State what samples are made with; what was stated before has to be the same.
+
+        Args:
+            kind: `settings` or `checkpoint`.
+            name: Of the checkpoint.
+            details: Plain values.
+
+        Raises:
+            RunChangedError: It was something else, saying what.
+        """
+        stated = self._heads.get((kind, name))
+        if stated is None:
+            self._heads[kind, name] = details
+            self._append([{"kind": kind, "name": name, "details": details}])
+        elif changed := differences(stated, details):
+            listed = "\n".join(f"  {line}" for line in changed)
+            raise RunChangedError(
+                f"{self.path}: it was begun with another {kind} {name!r}:\n{listed}\n"
+                "Undo the change, or give another path for the pool."
+            )
+
+    def require_prompt(self, key: Key, prompt: str) -> None:
+        """Raise a `RunChangedError` where the file has that completion, of another prompt."""
+        found = self.samples.get(key)
+        if found is not None and found.prompt != prompt:
+            raise RunChangedError(
+                f"{self.path}: the question {key[0]!r:.80} was sampled from {key[1]!r} with another prompt or another "
+                "chat template; undo the change, give the question another id, or give another path for the pool."
+            )
+
+    def add(self, samples: Sequence[Sample]) -> None:
+        """Append completions; they are on the disk on return."""
+        self._append([{"kind": "sample", **asdict(sample)} for sample in samples])
+        self.samples.update((sample.key, sample) for sample in samples)
+
+    def _append(self, records: Sequence[Mapping[str, Any]]) -> None:
+        lines = b"".join(json.dumps(record, allow_nan=False).encode("ascii") + b"\n" for record in records)
+        with self.path.open("ab") as file:
+            file.write(lines)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _drop(self, file: Any, number: int, size: int) -> None:
+        file.truncate(self.path.stat().st_size - size)
+        warnings.warn(
+            f"{self.path}, line {number}: torn after {size} bytes and dropped; it will be sampled again.",
+            TornLineWarning,
+            stacklevel=4,
+        )
+
+    def _take(self, number: int, line: bytes) -> None:
+        try:
+            record = json.loads(line)
+            kind = record.pop("kind")
+            if kind == "sample":
+                sample = Sample(**record)
+                self.samples[sample.key] = sample
+            else:
+                self._heads[kind, record["name"]] = record["details"]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise JournalError(
+                f"{self.path}, line {number}: not a sample ({error!s:.100}); restore the file from a copy, or delete "
+                "it to sample anew."
+            ) from error

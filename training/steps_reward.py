@@ -1,0 +1,159 @@
+"""The reward of the steps: mean_t R_step over the seven channels, for all completions of a batch in one call.
+
+`ra_msd` is all seven and `prm` is `logic` alone; they differ in the weights of the scorer. An undefined channel is
+dropped and the others renormalised, inside a step. A completion without a measurable step is undefined, earns 0 and is
+logged as such, so that nobody gains by not being measurable.
+"""
+
+import json
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, get_args
+
+from eldgr_dspy.channels.protocols import Reasoning, Scorer
+from eldgr_dspy.channels.steps import split_steps
+from eldgr_dspy.channels.table import StepTable
+from eldgr_dspy.channels.undefined import Score, Scores, Undefined
+from eldgr_dspy.errors import ArgumentError, ScoringError
+from eldgr_dspy.questions import require_one_of
+from eldgr_dspy.training.calls import Call, is_marked
+from eldgr_dspy.training.confidence import TokenConfidence
+from eldgr_dspy.training.policy import confidence_behind
+from eldgr_dspy.training.rewards import Measured, Reward, reasons
+from eldgr_dspy.words import CHANNELS, Task
+
+OnError = Literal["raise", "undefined"]
+ON_ERROR: tuple[OnError, ...] = get_args(OnError)
+
+TOKEN_CONFIDENCE = "token_confidence"
+"""Under which a trainer passes a `TokenConfidence` a completion."""
+
+Confidences = Sequence[Score] | None
+
+
+class StepReward(Reward):
+    """mean_t R_step of each completion, in [0, 1].
+
+    Logged beside it: the mean of each channel, over the completions where it is defined; `steps`, how many a completion
+    has; `conflated`, the share of them that is conflated in the paper's form; `failed`, whether the scorer did. Shown:
+    `steps`, the table of the completion as JSON, and `note`, why it is undefined.
+
+    Source: mean_t R_step of the paper's completion reward, where it counts 1.
+    """
+
+    weight: ClassVar[float] = 1.0
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        *,
+        name: str = "ra_msd",
+        task: Task | None = None,
+        evidence: bool = True,
+        confidence: bool = True,
+        on_error: OnError = "raise",
+    ) -> None:
+        """Make the reward.
+
+        Args:
+            scorer: Who scores the channels, and by which weights: `NLIScorer`, or any other. It is pickled with the
+                reward, where a trainer does that.
+            name: Under which it is logged; two such rewards in one run need two.
+            task: Of all rows; None reads the column `task`.
+            evidence: Whether each row brings its passages in the column `evidence`; False where the scorer has a corpus
+                of its own, or no passage is wanted.
+            confidence: Whether the policy is asked how likely its tokens were, on which `epist` depends.
+            on_error: What becomes of a batch that the scorer fails on: `raise` ends the training with a `ScoringError`;
+                `undefined` warns, and all completions of the batch are undefined and earn 0.
+
+        Raises:
+            ArgumentError: `on_error` is none of the two, or `scorer` cannot score.
+        """
+        require_one_of("on_error", on_error, ON_ERROR)
+        if not callable(getattr(scorer, "score", None)):
+            raise ArgumentError(
+                f"scorer={scorer!r:.80} is not a scorer; give an object with score(reasonings), as NLIScorer."
+            )
+        columns = {"question": True, "evidence": evidence, "task": task is None}
+        super().__init__(name, [column for column, wanted in columns.items() if wanted])
+        self.task: Task | None = task
+        self.scorer, self.evidence, self.confidence = scorer, evidence, confidence
+        self.on_error: OnError = on_error
+
+    def measure(self, call: Call) -> Measured:
+        """Return the steps' rewards and channels of each completion; see `Reward.measure`."""
+        tables = self._tables(self._reasonings(call))
+        if isinstance(tables, Undefined):
+            n = len(call.texts)
+            failed = {"failed": Scores.of([1.0] * n)}
+            return Measured(Scores.of([tables] * n), failed, {"steps": [None] * n, "note": [tables.reason] * n})
+        parts: dict[str, Scores] = {
+            name: Scores.of([table.mean(name) for table in tables], name, 0, 1) for name in CHANNELS
+        }
+        parts["steps"] = Scores.of([float(len(table.scores)) for table in tables])
+        parts["conflated"] = Scores.of(map(_conflated, tables))
+        parts["failed"] = Scores.of([0.0] * len(tables))
+        scores = Scores.of([table.reward for table in tables], "reward", 0, 1)
+        steps = [json.dumps(table.to_json(), ensure_ascii=False, allow_nan=False) for table in tables]
+        return Measured(scores, parts, {"steps": steps, "note": reasons(scores)})
+
+    def _reasonings(self, call: Call) -> list[Reasoning]:
+        questions = call.strings("question")
+        answers = [one.answer if one and is_marked(one) else "" for one in call.answers(self.task)]
+        passages = call.passages() if self.evidence else [None] * len(call.texts)
+        confidences = self._confidences(call) if self.confidence else [None] * len(call.texts)
+        return list(map(Reasoning, call.texts, questions, passages, answers, confidences))
+
+    def _confidences(self, call: Call) -> list[Confidences]:
+        """c_t of the steps of each completion; None for all where nobody knows how likely the tokens were."""
+        found = _token_confidence(call)
+        if found is None:
+            warnings.warn(
+                f"The reward {self.__name__!r} knows of no token probabilities, so epist is undefined and left out; "
+                "train with TRL's GRPOTrainer or RLOOTrainer on text, or make the reward with confidence=False.",
+                stacklevel=4,
+            )
+            return [None] * len(call.texts)
+        rows = zip(call.texts, found, strict=True)
+        return [tokens.of_steps(text, split_steps(text).spans) for text, tokens in rows]
+
+    def _tables(self, reasonings: list[Reasoning]) -> list[StepTable] | Undefined:
+        """The table of each completion; why there is none where the scorer failed and that is survived."""
+        try:
+            return _checked(self.scorer.score(reasonings), len(reasonings))
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}".partition("\n")[0]
+            failed = f"The scorer of the reward {self.__name__!r} failed on {len(reasonings)} completions ({said:.300})"
+            if self.on_error == "raise":
+                raise ScoringError(
+                    f"{failed}; mend it, or make the reward with on_error='undefined', by which they would earn 0."
+                ) from error
+            warnings.warn(f"{failed}; they earn 0, and the log calls them undefined.", stacklevel=4)
+            return Undefined(f"the scorer failed: {said:.300}")
+
+
+def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
+    """What the trainer passed, or what the policy of the trainer who calls says; None without either."""
+    passed: Any = call.columns.get(TOKEN_CONFIDENCE)
+    if passed is not None:
+        return list(passed)
+    ids: Any = call.columns.get("completion_ids")
+    return None if call.trainer is None or ids is None else confidence_behind(call.trainer, call.prompts, ids)
+
+
+def _checked(tables: object, n: int) -> list[StepTable]:
+    if not isinstance(tables, list | tuple) or not all(isinstance(one, StepTable) for one in tables):
+        raise ArgumentError(f"it returned {tables!r:.80}; expected a list of StepTable, one for each text")
+    if len(tables) != n:
+        raise ArgumentError(f"it returned {len(tables)} tables for {n} texts; expected one for each")
+    for table in tables:
+        Scores.of([table.reward], "reward", 0, 1)
+        for name in CHANNELS:
+            Scores.of([table.mean(name)], name, 0, 1)
+    return list(tables)
+
+
+def _conflated(table: StepTable) -> Score:
+    """The share of a completion's steps that is conflated, of those where that can be told."""
+    told = [step.conflated for step in table.scores]
+    return Scores.of([one if isinstance(one, Undefined) else float(one) for one in told], "conflated").mean()

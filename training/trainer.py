@@ -1,0 +1,69 @@
+"""TRL's GRPO trainer, with the token confidence of the policy passed to every reward.
+
+Without it each reward that wants the confidence asks the policy by itself, which is what happens under `trl grpo`. The
+numbers are the same; with it they are computed once, for all rewards, and what a run lacks is said before it starts.
+"""
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.training.policy import policy_confidence
+from eldgr_dspy.training.requirements import require_inputs
+from eldgr_dspy.training.rewards import Reward
+from eldgr_dspy.training.steps_reward import TOKEN_CONFIDENCE
+
+if TYPE_CHECKING:
+    from trl.trainer.grpo_trainer import GRPOTrainer
+
+
+# Of what TRL's `_generate` returns.
+_PROMPT_IDS, _COMPLETION_IDS, _EXTRA, _IMAGES = 0, 1, 5, 6
+
+
+class PolicyConfidence:
+    """What `ConfidenceGRPOTrainer` adds to TRL's trainer; put it before `GRPOTrainer` among the bases of your own."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Make the trainer, with TRL's arguments.
+
+        Raises:
+            ArgumentError: The dataset lacks a column that a reward reads, or the tokenizer a chat template.
+        """
+        super().__init__(*args, **kwargs)
+        trainer: Any = self
+        rewards = [one for one in trainer.reward_funcs if isinstance(one, Reward)]
+        require_inputs(trainer.train_dataset, rewards, trainer.processing_class, trainer.args)
+
+    def _generate(self, prompts: list[Any]) -> Any:
+        above: Any = super()
+        made = above._generate(prompts)
+        if not (isinstance(made, tuple) and len(made) > _IMAGES and isinstance(made[_EXTRA], dict)):
+            raise ArgumentError(
+                "TRL's GRPOTrainer generates in another form than that of trl 1.16, on which ConfidenceGRPOTrainer "
+                "stands; use its GRPOTrainer, where each reward asks the policy by itself."
+            )
+        if not made[_IMAGES]:
+            made[_EXTRA][TOKEN_CONFIDENCE] = policy_confidence(self, made[_PROMPT_IDS], made[_COMPLETION_IDS])
+        return made
+
+
+if TYPE_CHECKING:
+
+    class ConfidenceGRPOTrainer(PolicyConfidence, GRPOTrainer):
+        """TRL's trainer, with the token confidence of the policy passed to every reward."""
+
+
+@cache
+def confidence_trainer() -> "type[GRPOTrainer]":
+    """Return `ConfidenceGRPOTrainer`, which is made when it is first asked for: TRL takes seconds to import."""
+    from trl.trainer.grpo_trainer import GRPOTrainer
+
+    bases = (PolicyConfidence, GRPOTrainer)
+    return type("ConfidenceGRPOTrainer", bases, {"__doc__": PolicyConfidence.__doc__, "__module__": __name__})
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ConfidenceGRPOTrainer":
+        return confidence_trainer()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
