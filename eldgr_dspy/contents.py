@@ -108,7 +108,7 @@ class _Range:
 
 def _digest(question: str) -> int:
     """The first eight bytes of a hash; that two of a million questions share them by chance has odds of one in 10^7."""
-    digest = hashlib.sha256(folded_question(question).encode("utf-8", "surrogatepass")).digest()
+    digest = hashlib.sha256(folded_question(question).encode("utf-8")).digest()
     return int.from_bytes(digest[:8], signed=True)
 
 

@@ -33,7 +33,7 @@ def lm_named(name: str, api_base: str | None = None, *, num_ctx: int | None = No
     if is_of_ollama(name):
         from eldgr_dspy.programs.engines.ollama import ollama
 
-        own = {} if num_ctx is None else {"num_ctx": num_ctx}
+        own: dict[str, Any] = {} if num_ctx is None else {"num_ctx": num_ctx}
         return ollama(model, host=api_base, **own, **options)
     require_ollama(num_ctx, [name])
     return dspy.LM(name.strip(), **({} if api_base is None else {"api_base": api_base}), **options)

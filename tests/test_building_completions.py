@@ -97,5 +97,7 @@ def test_what_is_no_pair_is_refused_by_its_number(example: dspy.Example, predict
 
 
 def test_what_is_no_row_is_refused_by_its_number() -> None:
+    with pytest.raises(PoolError, match=r"question 1, id 'q-.*': question is .* half of a surrogate pair"):  # hazard 92
+        only(asked(question="\ud800"), completions("x"))
     with pytest.raises(PoolError, match=r"question 1, id '.*': gold\[0\] is 5 \(int\); expected text"):
         only(asked(gold=[5]), completions("x"))

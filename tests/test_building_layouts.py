@@ -213,8 +213,9 @@ def test_a_task_that_generates_no_text_is_refused(tmp_path: Path, resps: Any) ->
         only(path)
 
 
-def test_a_document_without_a_question_has_none(tmp_path: Path) -> None:
-    assert only(write(tmp_path / "samples.jsonl", harness(doc={"problem": QUESTION}))).question is None
+@pytest.mark.parametrize("doc", [{"problem": QUESTION}, {"question": {"text": QUESTION}}, QUESTION, None])
+def test_a_document_without_the_text_of_a_question_has_none(tmp_path: Path, doc: Any) -> None:
+    assert only(write(tmp_path / "samples.jsonl", harness(doc=doc))).question is None
 
 
 # --- inspect ----------------------------------------------------------------------------------------------------------

@@ -368,6 +368,10 @@ def command_page(reader: Reader) -> str:
         "eldgr inspect --help",
         "eldgr plan --help",
         "eldgr bound --help",
+        "eldgr pool --help",
+        "eldgr pool build --help",
+        "eldgr pool check --help",
+        "eldgr pool split --help",
     ):
         block = re.compile(rf"^```console\n\$ {line}\n.*?^```$", re.DOTALL | re.MULTILINE)
         assert block.search(text)

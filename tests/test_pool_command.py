@@ -39,7 +39,7 @@ def test_build_writes_a_pool_and_says_what_it_holds(tmp_path: Path, capsys: pyte
     assert "Candidates a question: 2." in out
     assert err.splitlines() == [
         "Left out of q.jsonl, since no file has a prediction: 1.",
-        "2 of 4 answers are the whole text, where no mark says which.",
+        "Answers that are the whole text, since no mark says which: 2 of 4.",
         "Written to pool.jsonl, joined by id.",
     ]
     assert open_pool("pool.jsonl").n == 2

@@ -19,7 +19,7 @@ from eldgr_dspy.training.rewards import Measured, Reward, weights_of
 class TotalReward(Reward):
     """3.0 R_ORM + 0.5 R_format + mean_t R_step as one reward; each of its terms is logged under it, as `total/orm`.
 
-    A term that is undefined adds 0; the sum itself is always defined.
+    A term that is undefined adds 0, and is logged as `total/orm/undefined`; the sum itself is always defined.
     """
 
     weight: ClassVar[float] = 1.0
@@ -43,7 +43,8 @@ class TotalReward(Reward):
             raise ArgumentError(
                 f"{len(self.weights)} weights were given for {len(self.rewards)} rewards; give as many."
             )
-        super().__init__(name, list(dict.fromkeys(column for reward in rewards for column in reward.needs)))
+        needs = dict.fromkeys(column for reward in rewards for column in reward.needs)
+        super().__init__(name, list(needs), confidence=any(reward.confidence for reward in rewards))
 
     def measure(self, call: Call) -> Measured:
         """Return the weighted sum of each completion with its terms; see `Reward.measure`."""
@@ -53,9 +54,10 @@ class TotalReward(Reward):
             for row in zip(*(one.rewards() for one in found.values()), strict=True)
         ]
         terms = {name: one.scores for name, one in found.items()}
+        flags = {f"{name}/undefined": Scores.of((~scores.defined).astype(float)) for name, scores in terms.items()}
         parts = {f"{name}/{part}": scores for name, one in found.items() for part, scores in one.parts.items()}
         shown = {f"{name}_{column}": rows for name, one in found.items() for column, rows in one.shown.items()}
-        return Measured(Scores.of(sums), {**terms, **parts}, shown)
+        return Measured(Scores.of(sums), {**terms, **flags, **parts}, shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +123,13 @@ class VerlReward:
     ) -> dict[str, float]:
         """Return the score of one completion; raises what `score_completions` raises."""
         (scored,) = score_completions(self.rewards, [solution_str], [{**(extra_info or {}), "gold": ground_truth}])
-        terms = {name: scored.parts.get(name) for name in (reward.__name__ for reward in self.rewards)}
-        flags = {f"{name}/undefined": float(value is None) for name, value in terms.items()}
-        return {"score": scored.score, **{name: value or 0.0 for name, value in terms.items()}, **flags}
+        names = [reward.__name__ for reward in self.rewards]
+        terms = {name: scored.parts.get(name, 0.0) for name in names}
+        return {
+            "score": scored.score,
+            **terms,
+            **{flag: scored.parts[flag] for flag in map("{}/undefined".format, names)},
+        }
 
 
 class OpenRLHFReward:

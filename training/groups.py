@@ -92,7 +92,7 @@ class GroupReward(Reward):
         if group_size is not None and (type(group_size) is not int or group_size < 1):
             raise ArgumentError(f"group_size={group_size!r:.80} is no number of completions; give 1 or more.")
         columns = ["question", "evidence", *([] if task else ["task"]), *(auxiliary.needs if auxiliary else ())]
-        super().__init__(name, list(dict.fromkeys(columns)))
+        super().__init__(name, list(dict.fromkeys(columns)), confidence=auxiliary is not None and auxiliary.confidence)
         self.task: Task | None = task
         self.auxiliary, self.group_size = auxiliary, group_size
         self.settings = Settings(certificate=certificate)

@@ -29,7 +29,7 @@ def token_logps(
     """Return log p(token | prompt and earlier tokens) for each token of each completion, in nats.
 
     Sequences are padded on the right, where a causal model does not look, so that positions are those of a sequence
-    alone. Dropout is off, and each module is in the mode again that it was in.
+    alone, and prompts of like length are read together. Dropout is off; each module is left in the mode it was in.
 
     Args:
         model: A causal language model of transformers, adapters included; where it lies is where it reads.
@@ -41,9 +41,14 @@ def token_logps(
     import torch
 
     rows = [(list(prompt), list(completion)) for prompt, completion in zip(prompt_ids, completion_ids, strict=True)]
+    order = sorted(range(len(rows)), key=lambda at: len(rows[at][0]))
+    found: list[list[float]] = [[] for _ in rows]
     with _evaluating(model), torch.no_grad():
-        batches = (rows[at : at + batch_size] for at in range(0, len(rows), batch_size))
-        return [logps for batch in batches for logps in _read(model, batch, temperature)]
+        for first in range(0, len(rows), batch_size):
+            places = order[first : first + batch_size]
+            for at, logps in zip(places, _read(model, [rows[at] for at in places], temperature), strict=True):
+                found[at] = logps
+    return found
 
 
 def policy_confidence(

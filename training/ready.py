@@ -6,7 +6,7 @@ by all of them. They hold no model and pickle in a few hundred bytes.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
@@ -17,11 +17,13 @@ from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training.steps_reward import StepReward
-from eldgr_dspy.words import CHANNELS
+from eldgr_dspy.words import CHANNELS, Channel
 
 NLI_VARIABLE: Final = "ELDGR_NLI"
 
-LOGIC_ALONE: Final[Weighting] = PAPER.without(*(name for name in CHANNELS if name != "logic"))
+_OTHERS: tuple[Channel, ...] = tuple(name for name in CHANNELS if name != "logic")
+
+LOGIC_ALONE: Final[Weighting] = PAPER.without(*_OTHERS)
 """The weighting of `prm`: the mean of `logic` over the steps."""
 
 
@@ -71,7 +73,7 @@ def process_reward(nli: NLI, name: str = "prm") -> StepReward:
 prm = process_reward(NamedNLI())
 ra_msd = StepReward(NLIScorer(NamedNLI()))
 
-WITHOUT: Final = {f"ra_msd_without_{name}": name for name in CHANNELS}
+WITHOUT: Final[Mapping[str, Channel]] = {f"ra_msd_without_{name}": name for name in CHANNELS}
 """The ablations, by name: all channels but one."""
 
 

@@ -27,7 +27,7 @@ def require_inputs(dataset: Any, rewards: Sequence[Reward], tokenizer: Any, sett
         )
     first: Mapping[str, Any] = next(iter(dataset), {})
     if not first:
-        raise ArgumentError("The dataset has no row to train on; give one with a column 'prompt'.")
+        raise ArgumentError("The dataset has no row; give one with a column 'prompt'.")
     if "prompt" not in first:
         raise ArgumentError(
             f"The dataset has no column 'prompt', but {', '.join(map(repr, first))}; add one that holds text, or "

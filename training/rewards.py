@@ -9,7 +9,7 @@ and so does NaN; infinity takes its whole group out of training without a word.)
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -17,9 +17,6 @@ from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training.calls import Call, Completion
 from eldgr_dspy.training.randomness import kept_random_state
-
-LogMetric = Callable[[str, float], None]
-LogExtra = Callable[[str, list[object]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +45,15 @@ class Reward(ABC):
         __name__: Under which a trainer logs it; two of one run need two names.
         weight: What it counts in the paper's completion reward; see `weights_of`.
         needs: The columns of the dataset that it reads, of `COLUMNS`.
+        confidence: Whether it reads token confidence, which costs a forward pass of the policy.
     """
 
     weight: ClassVar[float]
 
-    def __init__(self, name: str, needs: Sequence[str]) -> None:
+    def __init__(self, name: str, needs: Sequence[str], *, confidence: bool = False) -> None:
         self.__name__ = name
         self.needs = tuple(needs)
+        self.confidence = confidence
 
     @abstractmethod
     def measure(self, call: Call) -> Measured:

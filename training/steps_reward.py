@@ -75,9 +75,9 @@ class StepReward(Reward):
                 f"scorer={scorer!r:.80} is not a scorer; give an object with score(reasonings), as NLIScorer."
             )
         columns = {"question": True, "evidence": evidence, "task": task is None}
-        super().__init__(name, [column for column, wanted in columns.items() if wanted])
+        super().__init__(name, [column for column, wanted in columns.items() if wanted], confidence=confidence)
         self.task: Task | None = task
-        self.scorer, self.evidence, self.confidence = scorer, evidence, confidence
+        self.scorer, self.evidence = scorer, evidence
         self.on_error: OnError = on_error
 
     def measure(self, call: Call) -> Measured:

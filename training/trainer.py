@@ -28,12 +28,15 @@ class PolicyConfidence:
         """Make the trainer, with TRL's arguments.
 
         Raises:
-            ArgumentError: The dataset lacks a column that a reward reads, or the tokenizer a chat template.
+            ArgumentError: A dataset lacks a column that a reward reads, or the tokenizer a chat template.
         """
         super().__init__(*args, **kwargs)
         trainer: Any = self
         rewards = [one for one in trainer.reward_funcs if isinstance(one, Reward)]
-        require_inputs(trainer.train_dataset, rewards, trainer.processing_class, trainer.args)
+        held_out = trainer.eval_dataset
+        for dataset in (trainer.train_dataset, *(held_out.values() if isinstance(held_out, dict) else [held_out])):
+            if dataset is not None:
+                require_inputs(dataset, rewards, trainer.processing_class, trainer.args)
 
     def _generate(self, prompts: list[Any]) -> Any:
         above: Any = super()
@@ -43,9 +46,14 @@ class PolicyConfidence:
                 "TRL's GRPOTrainer generates in another form than that of trl 1.16, on which ConfidenceGRPOTrainer "
                 "stands; use its GRPOTrainer, where each reward asks the policy by itself."
             )
-        if not made[_IMAGES]:
+        if not made[_IMAGES] and self._wants_confidence():
             made[_EXTRA][TOKEN_CONFIDENCE] = policy_confidence(self, made[_PROMPT_IDS], made[_COMPLETION_IDS])
         return made
+
+    def _wants_confidence(self) -> bool:
+        """Whether any reward reads it; one that is not of this package may."""
+        trainer: Any = self
+        return any(not isinstance(one, Reward) or one.confidence for one in trainer.reward_funcs)
 
 
 if TYPE_CHECKING:

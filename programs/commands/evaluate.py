@@ -224,7 +224,7 @@ def lms_of(models: dict[Role, str | None], api_base: str | None, num_ctx: int | 
     """The LM of each role that a model was given for. The journal is the run's cache, so DSPy's own is off."""
     from eldgr_dspy.programs.models import is_of_ollama, lm_named, require_ollama
 
-    named = {role: model for role, model in models.items() if model is not None}
+    named: dict[Role, str] = {role: model for role, model in models.items() if model is not None}
     require_ollama(num_ctx, [*dict.fromkeys(named.values())])
     sizes = {model: num_ctx if is_of_ollama(model) else None for model in named.values()}
     return {

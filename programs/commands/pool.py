@@ -84,7 +84,8 @@ def build(
     guessed = built.forms["last_number"] + built.forms["whole"]
     if guessed:
         said = "the last number" if task == "arithmetic" else "the whole text"
-        click.echo(f"{guessed:,} of {built.forms.total():,} answers are {said}, where no mark says which.", err=True)
+        counts = f"{guessed:,} of {built.forms.total():,}"
+        click.echo(f"Answers that are {said}, since no mark says which: {counts}.", err=True)
     click.echo(f"Written to {out}, joined by {built.by}.", err=True)
 
 

@@ -121,7 +121,7 @@ def _passage(value: Any, field: str, where: str) -> Passage:
 
 def id_of_question(question: str) -> str:
     """Return an id for a question without one, from its folded text alone, so that no order of a file changes it."""
-    return f"q-{hashlib.sha256(folded_question(question).encode('utf-8')).hexdigest()[:16]}"
+    return f"q-{hashlib.sha256(folded_question(question).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 
 def _shown(value: object) -> str:

@@ -18,7 +18,6 @@ from eldgr_dspy.programs.pools.entries import (
     final_answers,
     id_at,
     object_at,
-    question_at,
     text_at,
 )
 
@@ -34,14 +33,15 @@ def harness_entry(row: Mapping[str, Any], where: str) -> Entry:
     Raises:
         PoolError: the row is none, or its task compares likelihoods and generates no text.
     """
+    samples = tuple(_responses(row.get("resps"), where))
     doc = row.get("doc")
-    gold = final_answers(_unquoted(row.get("target")), "target", where)
+    question = doc.get("question") if isinstance(doc, Mapping) else None
     return Entry(
         where,
         id_at(row, "doc_id", where),
-        question_at(doc, where) if isinstance(doc, Mapping) else None,
-        tuple(_responses(row.get("resps"), where)),
-        gold,
+        text_at(question, "doc.question", where) if isinstance(question, str) else None,
+        samples,
+        final_answers(_unquoted(row.get("target")), "target", where),
         may_repeat=True,
     )
 

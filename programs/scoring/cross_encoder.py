@@ -26,6 +26,8 @@ MAX_LENGTH = 512
 """Tokens of a pair, as the paper's model was trained."""
 TRUNCATION = "only_first"
 
+_LEAST = 8
+
 
 class CrossEncoderNLI:
     """Reads pairs with a three-way NLI cross-encoder; in float32, readings do not depend on what else is asked.
@@ -63,7 +65,7 @@ class CrossEncoderNLI:
             ArgumentError: The model is absent and cannot be fetched, cannot be loaded, has no trained head, or lacks
                 one of the three labels.
         """
-        _refuse(dtype, max_length, batch_size)
+        _refuse(dtype, batch_size)
         self.folder = located(model, revision, local_files_only=local_files_only)
         self.encoder = _loaded(str(model), self.folder, device, dtype)
         transformer: Any = self.encoder.model
@@ -105,17 +107,22 @@ class CrossEncoderNLI:
 
 
 def window(tokenizer: Any, config: Any, max_length: int) -> int:
-    """Return how many tokens of a pair are read: `max_length`, or fewer where the model takes fewer."""
+    """Return how many tokens of a pair are read: `max_length`, or fewer where the model takes fewer.
+
+    Raises:
+        ArgumentError: `max_length` leaves no room for two texts.
+    """
+    if max_length < _LEAST:
+        raise ArgumentError(f"max_length is {max_length}, but at least {_LEAST} tokens were expected.")
     positions = getattr(config, "max_position_embeddings", None) or max_length
     return int(min(max_length, tokenizer.model_max_length, positions))
 
 
-def _refuse(dtype: str, max_length: int, batch_size: int) -> None:
+def _refuse(dtype: str, batch_size: int) -> None:
     if dtype not in get_args(Precision):
         raise ArgumentError(f"dtype={dtype!r} is no precision; give one of {', '.join(get_args(Precision))}.")
-    for name, value in (("max_length", max_length), ("batch_size", batch_size)):
-        if value < 1:
-            raise ArgumentError(f"{name} is {value}, but at least 1 was expected.")
+    if batch_size < 1:
+        raise ArgumentError(f"batch_size is {batch_size}, but at least 1 was expected.")
 
 
 def _loaded(model: str, folder: Path, device: str | None, dtype: Precision) -> "CrossEncoder":

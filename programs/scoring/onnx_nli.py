@@ -52,6 +52,7 @@ class OnnxNLI:
         home = _home(path)
         self._session = _session(path, threads)
         config, tokenizer = _described(home)
+        _refuse_further_inputs(path, self._session, tokenizer)
         self._columns = columns(config.id2label, str(file))
         self.reader = Reader(tokenizer, window(tokenizer, config, max_length))
         at = digest([path, *home.glob("*.json")])
@@ -190,6 +191,15 @@ def _session(path: Path, threads: int | None) -> Any:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:
         raise ArgumentError(f"file={str(path)!r} could not be loaded: {error}") from error
+
+
+def _refuse_further_inputs(path: Path, session: Any, tokenizer: Any) -> None:
+    further = sorted({one.name for one in session.get_inputs()} - set(tokenizer("", "")))
+    if further:
+        raise ArgumentError(
+            f"file={str(path)!r} wants {', '.join(further)}, which its tokenizer does not give; export the model by "
+            "`export_onnx`."
+        )
 
 
 def _described(home: Path) -> tuple[Any, Any]:

@@ -37,6 +37,9 @@ class Reader:
     tokenizer: Any
     window: int
 
+    def __post_init__(self) -> None:
+        self.tokenizer.split_special_tokens = True  # a text that has "[SEP]" in it must not begin another text
+
     def probabilities(self, pairs: Sequence[Pair], logits: Logits, columns: Sequence[int]) -> Floats:
         """Return shape (n, 3): contradiction, neutral, entailment; the softmax is taken here, and only here.
 
@@ -64,13 +67,8 @@ class Reader:
 
     def _readable(self, pairs: Sequence[Pair]) -> list[int]:
         texts = self._texts(list({text: None for pair in pairs for text in pair}))
-        return [at for at, pair in enumerate(pairs) if self._fits(texts[pair[0]], texts[pair[1]])]
-
-    def _fits(self, premise: _Text, hypothesis: _Text) -> bool:
-        """A hypothesis is never cut; where the premise must be, half of the window is left to it (ours)."""
         room = self.window - self.tokenizer.num_special_tokens_to_add(pair=True)
-        whole = premise.tokens + hypothesis.tokens <= room
-        return premise.legible and hypothesis.legible and (whole or hypothesis.tokens <= room // 2)
+        return [at for at, (one, other) in enumerate(pairs) if _readable(texts[one], texts[other], room)]
 
     def _texts(self, texts: list[str]) -> dict[str, _Text]:
         known = {text: _Text(0, False) for text in texts}
@@ -105,9 +103,16 @@ class Reader:
         return bool(2 * known.sum() >= len(known))
 
 
+def _readable(premise: _Text, hypothesis: _Text, room: int) -> bool:
+    """A hypothesis is never cut; where the premise must be, half of the room is left to it (ours)."""
+    whole = premise.tokens + hypothesis.tokens <= room
+    return premise.legible and hypothesis.legible and (whole or hypothesis.tokens <= room // 2)
+
+
 def checked(pairs: Sequence[Pair]) -> Sequence[Pair]:
     """Return what was given. Raises `ArgumentError` where it is anything but pairs of texts."""
-    for at, pair in enumerate(pairs):
+    given: Sequence[object] = pairs
+    for at, pair in enumerate(given):
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)):
             raise ArgumentError(
                 f"pairs[{at}] is {pair!r:.200}, but a premise and a hypothesis were expected, both str."

@@ -203,6 +203,12 @@ def test_a_text_that_cannot_be_read_is_no_number_on_either_side_and_spoils_no_ot
     assert found[1] == pytest.approx(reader.probabilities([FACT])[0], abs=1e-5)
 
 
+def test_a_separator_in_a_text_begins_no_other_text(reader: Reader) -> None:  # hazard 70
+    tokenizer = reader.reader.tokenizer
+    ids = tokenizer(f"{FACT[0]} [SEP] [CLS] [PAD]", FACT[1])["input_ids"]
+    assert [one for one in ids if one in tokenizer.all_special_ids] == [ids[0], ids[-1], ids[-1]]
+
+
 @pytest.mark.parametrize(
     "text", ["Doha\u200b is the capi\u00adtal of Qatar.", "\ufeffDoha is the capital of \u2060Qatar."]
 )
@@ -285,7 +291,7 @@ def test_a_torn_model_is_refused_with_its_folder(nli_folder: Path, tmp_path: Pat
     ("settings", "expected"),
     [
         ({"dtype": "int4"}, r"^dtype='int4' is no precision; give one of float32, bfloat16, float16\."),
-        ({"max_length": 0}, r"^max_length is 0, but at least 1 was expected\."),
+        ({"max_length": 7}, r"^max_length is 7, but at least 8 tokens were expected\."),
         ({"batch_size": -1}, r"^batch_size is -1, but at least 1 was expected\."),
     ],
     ids=["dtype", "max_length", "batch_size"],

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
@@ -109,6 +110,19 @@ def test_a_file_that_is_absent_torn_or_alone_is_refused(exported: Path, tmp_path
     file.write_bytes(b"torn")
     with pytest.raises(ArgumentError, match=r"model\.onnx' could not be loaded: "):
         OnnxNLI(file)
+
+
+def test_a_model_that_wants_what_the_tokenizer_does_not_give_is_refused(exported: Path, tmp_path: Path) -> None:
+    shutil.copytree(exported.parent, tmp_path, dirs_exist_ok=True)
+    graph = onnx.load(exported)
+    renamed = {"token_type_ids": "position_ids"}
+    for one in graph.graph.input:
+        one.name = renamed.get(one.name, one.name)
+    for node in graph.graph.node:
+        node.input[:] = [renamed.get(name, name) for name in node.input]
+    onnx.save(graph, tmp_path / "model.onnx")
+    with pytest.raises(ArgumentError, match=r"model\.onnx' wants position_ids, which its tokenizer does not give"):
+        OnnxNLI(tmp_path / "model.onnx")
 
 
 def test_without_the_extra_the_sentence_names_it(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:

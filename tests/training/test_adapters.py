@@ -41,7 +41,7 @@ def test_the_total_is_the_papers_sum_and_logs_its_terms() -> None:
     total = TotalReward(terms())
     assert total(["?"] * 3, TEXTS, **rows(3), **log.arguments) == pytest.approx(by_hand())
     assert log.metrics["total/orm"] == log.metrics["total/orm/exact_match"] == pytest.approx(1 / 3)
-    assert {"total/format", "total/ra_msd", "total/ra_msd/fact", "total/undefined"} <= set(log.metrics)
+    assert {"total/format", "total/ra_msd", "total/ra_msd/fact", "total/ra_msd/undefined"} <= set(log.metrics)
     assert log.columns["total_orm_answer"] == ["Qatar", "Dubai", "So Qatar."]
     assert total.needs == ("gold", "task", "question", "evidence")
 
@@ -58,7 +58,7 @@ def test_a_term_that_is_undefined_adds_nothing_to_a_sum_that_is_defined() -> Non
     silent = StepReward(Fixed(logic=UNMEASURED, fact=UNMEASURED), confidence=False)
     (scored,) = score_completions([orm, silent], TEXTS[:1], [ROW])
     assert scored.score == 3.0
-    assert "ra_msd" not in scored.parts and scored.parts["orm"] == 1
+    assert "ra_msd" not in scored.parts and scored.parts["orm"] == scored.parts["ra_msd/undefined"] == 1
 
 
 def test_each_completion_has_a_score_and_its_defined_parts() -> None:

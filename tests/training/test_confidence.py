@@ -10,9 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.training import TokenConfidence, token_logps
+from eldgr_dspy.training import FormatReward, GroupReward, StepReward, TokenConfidence, TotalReward, orm, token_logps
+from eldgr_dspy.training.calls import Call
 from eldgr_dspy.training.confidence import spelled, token_confidence
+from eldgr_dspy.training.rewards import Measured
 from tests.tiny_policy import tiny_policy, tiny_tokenizer
+from tests.training.calling import Fixed
 from tests.training.training_on import policy, trainer, trains
 
 
@@ -114,6 +117,29 @@ def test_in_training_it_equals_a_direct_forward_pass(probe: type[Probe], lora: b
     ).train()
     assert len(reward.passed) == 24 and any(found.logps for found in reward.passed)
     assert reward.worst < 1e-5
+
+
+class Seeing(FormatReward):
+    """A reward that keeps the names of the columns that it was passed."""
+
+    def measure(self, call: Call) -> Measured:
+        self.seen = set(call.columns)
+        return super().measure(call)
+
+
+@trains
+@pytest.mark.slow
+def test_the_policy_is_not_asked_where_no_reward_wants_it(tmp_path: Path) -> None:
+    without, beside = Seeing(), Seeing()
+    trainer([without], tmp_path, max_steps=1).train()
+    trainer([beside, Probe()], tmp_path, max_steps=1).train()
+    assert "token_confidence" not in without.seen and "token_confidence" in beside.seen
+
+
+@pytest.mark.parametrize("wants", [True, False])
+def test_a_reward_of_rewards_wants_it_where_one_of_them_does(wants: bool) -> None:
+    steps = StepReward(Fixed(), confidence=wants)
+    assert TotalReward([orm, steps]).confidence == GroupReward(auxiliary=steps).confidence == steps.confidence == wants
 
 
 # --- tokens and steps -------------------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ def test_a_dataset_without_prompts_or_rows_is_named() -> None:
         "The dataset has no column 'prompt', but 'question', 'gold'; add one that holds text, or messages with role "
         "and content."
     )
-    assert refused([]) == "The dataset has no row to train on; give one with a column 'prompt'."
+    assert refused([]) == "The dataset has no row; give one with a column 'prompt'."
 
 
 def test_messages_need_a_tokenizer_with_a_chat_template() -> None:
@@ -61,6 +61,8 @@ def test_the_trainer_says_it_before_it_starts(tmp_path: Path) -> None:
     bare = [{"prompt": row["prompt"], "task": row["task"]} for row in ROWS]
     with pytest.raises(ArgumentError, match="The reward 'orm' needs the column 'gold'"):
         trainer([orm], tmp_path, rows=bare)
+    with pytest.raises(ArgumentError, match="The reward 'orm' needs the column 'gold'"):
+        trainer([orm], tmp_path, held_out=bare)
     _, tokenizer = policy()
     tokenizer.chat_template = None
     with pytest.raises(ArgumentError, match=r"'prompt' holds messages, and the tokenizer .* has no chat template"):

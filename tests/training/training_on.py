@@ -55,6 +55,7 @@ def trainer(
     *,
     of: Any = None,
     rows: Sequence[Any] = ROWS,
+    held_out: Sequence[Any] | None = None,
     peft_config: Any = None,
     columns: Any = None,
     tokenizer: Any = None,
@@ -86,6 +87,7 @@ def trainer(
         reward_funcs=list(rewards),
         args=GRPOConfig(str(folder), **{**arguments, **settings}),
         train_dataset=Dataset.from_list(list(rows)),
+        eval_dataset=None if held_out is None else Dataset.from_list(list(held_out)),
         processing_class=tokenizer or own,
         peft_config=peft_config,
     )

@@ -1,0 +1,86 @@
+"""A run is gone on with as what it was begun: its recipe is written down, and another one is refused on resume."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.files import replacing
+from eldgr_dspy.programs.run.fingerprints import differences
+
+FILE: Final = "recipe.json"
+"""What the record is called in the folder of a run."""
+
+# Fields that shape no number of a run: what is shown, kept and served, and where. The data are known by their content.
+_FREE: Final = (
+    *("output_dir", "run_name", "project", "report_to", "disable_tqdm", "debug", "resume_from_checkpoint"),
+    *("log", "save_", "eval", "per_device_eval", "hub_", "push_", "trackio_", "dataloader_", "do_", "dataset", "ddp_"),
+    *("vllm_server", "vllm_group_port", "vllm_gpu", "num_completions_to_print", "skip_memory", "local_rank"),
+    *("torch_empty_cache", "restore_callback", "load_best", "metric_for", "greater_is", "include_", "prediction_"),
+)
+
+
+def recipe_of(groups: Iterable[Any], rows: Iterable[Mapping[str, Any]], processes: int) -> dict[str, Any]:
+    """Return the fields that shape a run, by name, with a hash of its data.
+
+    Args:
+        groups: Dataclasses of fields.
+        rows: The data.
+        processes: How many train together.
+    """
+    named = {one.name: getattr(group, one.name) for group in groups for one in fields(group)}
+    kept = {name: value for name, value in named.items() if not name.startswith(_FREE)}
+    data = sha256()
+    for row in rows:
+        data.update(json.dumps(row, sort_keys=True, default=str).encode())
+    plain: dict[str, Any] = json.loads(json.dumps(kept, default=str))
+    return {**plain, "processes": processes, "data": data.hexdigest()[:16]}
+
+
+def require_same_recipe(folder: Path, recipe: Mapping[str, Any]) -> None:
+    """Raise unless a run that is resumed has the recipe that it was begun with.
+
+    A field that only one of the two knows is passed over: TRL gets new ones with its releases.
+
+    Raises:
+        RunChangedError: Saying which fields differ, and how.
+        ArgumentError: No run was begun in the folder.
+    """
+    try:
+        begun = json.loads((folder / FILE).read_text("utf-8"))
+    except FileNotFoundError:
+        raise ArgumentError(
+            f"resume_from_checkpoint is set, and no run was begun in output_dir={str(folder)!r}: it has no {FILE}; "
+            "leave the field out to begin one, or give the folder of the run."
+        ) from None
+    both = begun.keys() & recipe.keys()
+    changed = differences({name: begun[name] for name in both}, {name: recipe[name] for name in both})
+    if changed:
+        listed = "\n".join(f"  {line}" for line in changed)
+        raise RunChangedError(
+            f"{folder}: the run that is to be resumed was begun with another recipe:\n{listed}\n"
+            "Give each of these fields the value that it had, or another output_dir for a run of its own."
+        )
+
+
+def require_unused(folder: Path) -> None:
+    """Raise where a run that begins would stand among the checkpoints of another one.
+
+    Raises:
+        ArgumentError: The folder has checkpoints.
+    """
+    if any(folder.glob("checkpoint-*")):
+        raise ArgumentError(
+            f"output_dir={str(folder)!r} has checkpoints of a run; set resume_from_checkpoint: true to go on with it, "
+            "or give another output_dir."
+        )
+
+
+def write_recipe(folder: Path, recipe: Mapping[str, Any]) -> None:
+    """Write down the recipe that a run begins with."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / FILE) as out:
+        out.write(json.dumps(recipe, indent=1).encode("ascii") + b"\n")

@@ -1,0 +1,224 @@
+"""Learning curves: the exact match of what was sampled, step by step, with the channels beside it.
+
+A reward can rise while answers get worse: a policy that repeats a passage is grounded in it and answers nothing. So a
+point of the curve has the exact match and every channel, each of its own, and never their sum alone.
+
+A step in which nothing was sampled, as where completions are used twice, has null, and not the value of the step
+before.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.files import replacing
+from eldgr_dspy.words import CHANNELS
+
+if TYPE_CHECKING:
+    from transformers import TrainerCallback
+
+WINDOW: Final = 10
+"""Steps that the rolling mean goes back over, as in the paper."""
+
+FILE: Final = "learning_curve.jsonl"
+"""What the file is called in the folder of a run."""
+
+EXACT_MATCH: Final = "orm/exact_match"
+"""Under which the outcome reward logs it: over the completions of rows with gold."""
+
+_COLUMNS = 3
+_WHOLE: Final = {"exact_match": "exact match", "reward": "reward"}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A step of training.
+
+    Attributes:
+        step: Its number, from 1.
+        exact_match: Of the completions sampled in it, in [0, 1]; None where none was sampled or scored.
+        rolling: The mean of `exact_match` over this step and the nine before, as far as they have one; None where none
+            has.
+        reward: The mean weighted reward; None where nothing was sampled.
+        rewards: The mean of each reward, unweighted, by name.
+        channels: The mean of each channel, by reward and channel, as `ra_msd/fact`; one that is nowhere defined is
+            left out.
+    """
+
+    step: int
+    exact_match: float | None
+    rolling: float | None
+    reward: float | None
+    rewards: Mapping[str, float | None]
+    channels: Mapping[str, float | None]
+
+
+class CurveRecorder:
+    """What `LearningCurve` does: it appends a line a step to a file, from what the trainer logs.
+
+    A run that is resumed keeps the lines up to the step that it goes on from; one that begins keeps none.
+    """
+
+    def __init__(self, path: str | Path | None = None, *, exact_match: str = EXACT_MATCH) -> None:
+        """Make the callback.
+
+        Args:
+            path: The file; None takes `learning_curve.jsonl` in the output folder of the run.
+            exact_match: Under which name exact match is logged, where the outcome reward has another.
+        """
+        self._path = None if path is None else Path(path)
+        self._key = exact_match
+        self._matches: list[float | None] = []
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Open the curve.
+
+        Raises:
+            ArgumentError: The trainer does not log every step.
+        """
+        if getattr(args.logging_strategy, "value", args.logging_strategy) != "steps" or args.logging_steps != 1:
+            raise ArgumentError(
+                f"logging_steps={args.logging_steps!r} with logging_strategy={str(args.logging_strategy)!r} does not "
+                "log every step, and a curve has a point a step; set logging_steps=1 (GRPOConfig's default is 10)."
+            )
+        if not state.is_world_process_zero:
+            return
+        path = self._file(args)
+        kept = [point for point in read_curve(path) if point.step <= state.global_step] if path.exists() else []
+        self._matches = [point.exact_match for point in kept]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as out:
+            out.writelines(map(_line, kept))
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
+        """Append a point, where it is a step of training that is logged and no evaluation or summary."""
+        if not state.is_world_process_zero or logs is None or "loss" not in logs:
+            return
+        self._matches.append(_number(logs.get(self._key)))
+        rewards = {key.split("/")[1]: _number(logs[key]) for key in logs if _is_reward(key)}
+        channels = {key: _number(logs[key]) for key in logs if key.rpartition("/")[2] in CHANNELS and "/" in key}
+        rolling = rolling_mean(self._matches)[-1]
+        reward = _number(logs.get("reward"))
+        point = Point(state.global_step, self._matches[-1], rolling, reward, rewards, channels)
+        with self._file(args).open("ab") as file:
+            file.write(_line(point))
+
+    def _file(self, args: Any) -> Path:
+        return self._path or Path(args.output_dir) / FILE
+
+
+def rolling_mean(values: Sequence[float | None], window: int = WINDOW) -> list[float | None]:
+    """Return for each value the mean of it and those before it within the window; None where there are only Nones."""
+    windows = (values[max(0, at + 1 - window) : at + 1] for at in range(len(values)))
+    found = ([value for value in one if value is not None] for one in windows)
+    return [math.fsum(one) / len(one) if one else None for one in found]
+
+
+def read_curve(path: str | Path) -> list[Point]:
+    """Return the points of a curve in order; a last line that a kill has torn is passed over.
+
+    Raises:
+        ArgumentError: There is no such file, or a line is no point.
+    """
+    path = Path(path)
+    try:
+        *whole, _ = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise ArgumentError(f"{path}: cannot be read ({error.strerror}); give the file of a learning curve.") from error
+    return [_point(path, number, line) for number, line in enumerate(whole, start=1)]
+
+
+def draw_curves(curves: Mapping[str, str | Path], to: str | Path) -> None:
+    """Draw curves of several runs into one picture: exact match, reward, and each channel that a run has.
+
+    Lines are rolling means, dots the steps. A step without a value is a gap.
+
+    Args:
+        curves: The file of each run, by the name that it shall have in the picture.
+        to: The picture; its ending says the format, as .png, .svg or .pdf.
+
+    Raises:
+        ArgumentError: A file is no learning curve, or matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ArgumentError("Drawing needs matplotlib; run: pip install matplotlib") from error
+    found = {name: read_curve(path) for name, path in curves.items()}
+    channels = {key for points in found.values() for point in points for key in point.channels}
+    panels = [*_WHOLE, *sorted(channels, key=_order)]
+    rows = math.ceil(len(panels) / _COLUMNS)
+    figure = Figure(figsize=(4 * _COLUMNS, 2.6 * rows), layout="constrained")
+    axes = figure.subplots(rows, _COLUMNS, sharex=True, squeeze=False)
+    for panel, ax in zip(panels, axes.flat, strict=False):
+        for at, (name, points) in enumerate(found.items()):
+            _draw(ax, name, f"C{at}", points, panel)
+        ax.set_title(_WHOLE.get(panel, panel))
+        ax.set_xlabel("step")
+        if panel != "reward":
+            ax.set_ylim(-0.03, 1.03)
+    for ax in axes.flat[len(panels) :]:
+        ax.set_axis_off()
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=max(1, len(found)))
+    figure.savefig(to)
+
+
+def _draw(ax: Any, name: str, colour: str, points: Sequence[Point], panel: str) -> None:
+    values = [getattr(point, panel) if "/" not in panel else point.channels.get(panel) for point in points]
+    steps = [point.step for point in points]
+    for style, shown in (
+        ({"linestyle": "", "marker": ".", "alpha": 0.3}, values),
+        ({"label": name}, rolling_mean(values)),
+    ):
+        drawn: dict[str, Any] = {"color": colour, **style}
+        ax.plot(steps, [math.nan if value is None else value for value in shown], **drawn)
+
+
+def _order(key: str) -> tuple[str, int]:
+    reward, _, channel = key.rpartition("/")
+    return reward, [*CHANNELS].index(channel)  # type: ignore[arg-type]  # a key of a channel ends in one
+
+
+def _is_reward(key: str) -> bool:
+    return key.startswith("rewards/") and key.endswith("/mean")
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+
+
+def _line(point: Point) -> bytes:
+    return json.dumps(asdict(point), allow_nan=False).encode("ascii") + b"\n"
+
+
+def _point(path: Path, number: int, line: bytes) -> Point:
+    try:
+        return Point(**json.loads(line))
+    except (ValueError, TypeError) as error:
+        raise ArgumentError(f"{path}, line {number}: not a point of a learning curve; give another file.") from error
+
+
+if TYPE_CHECKING:
+
+    class LearningCurve(CurveRecorder, TrainerCallback):
+        """A callback for trainers of transformers and TRL, `GRPOTrainer(callbacks=[LearningCurve()])`."""
+
+
+@cache
+def learning_curve() -> "type[TrainerCallback]":
+    """Return `LearningCurve`, which is made when it is first asked for: transformers takes seconds to import."""
+    from transformers import TrainerCallback
+
+    bases = (CurveRecorder, TrainerCallback)
+    return type("LearningCurve", bases, {"__doc__": CurveRecorder.__doc__, "__module__": __name__})
+
+
+def __getattr__(name: str) -> Any:
+    if name == "LearningCurve":
+        return learning_curve()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,151 @@
+"""A training run from a recipe: `python -m eldgr_dspy.training.grpo --config ra_msd --dataset_name data`.
+
+It is TRL's GRPO with our rewards, the policy's token confidence, the learning curve, and a record by which a run can
+only be resumed as what it was. Every flag and field of `GRPOConfig` and `ModelConfig` is TRL's own; under `accelerate
+launch -m` it runs on many processes.
+"""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from eldgr_dspy.errors import ArgumentError, EldgrError
+from eldgr_dspy.training.begun import recipe_of, require_same_recipe, require_unused, write_recipe
+from eldgr_dspy.training.curves import learning_curve
+from eldgr_dspy.training.recipe import RewardArguments, recipe_path, rewards_of
+from eldgr_dspy.training.rewards import Reward, weights_of
+from eldgr_dspy.training.trainer import confidence_trainer
+
+
+class Recipe(NamedTuple):
+    """A recipe as it was parsed: our fields, and those of TRL."""
+
+    rewards: RewardArguments
+    script: Any
+    training: Any
+    model: Any
+    datasets: Any
+
+
+def parsed(arguments: Sequence[str]) -> Recipe:
+    """Return the recipe that `--config` names, with the flags beside it in place of its values.
+
+    Args:
+        arguments: As on the command line.
+
+    Raises:
+        ArgumentError: There is no such recipe, or a field is not known or has a value that it may not have.
+    """
+    from trl import DatasetMixtureConfig, GRPOConfig, ModelConfig, ScriptArguments, TrlParser
+
+    given = list(arguments)
+    for at, argument in enumerate(given[:-1]):
+        if argument == "--config":
+            given[at + 1] = str(recipe_path(given[at + 1]))
+    parser = TrlParser((RewardArguments, ScriptArguments, GRPOConfig, ModelConfig, DatasetMixtureConfig))
+    try:
+        return Recipe(*parser.parse_args_and_config(given))
+    except (ValueError, TypeError) as error:
+        raise ArgumentError(
+            f"The recipe cannot be read ({error!s:.300}); its fields are those of RewardArguments here, and of TRL's "
+            "GRPOConfig, ModelConfig and ScriptArguments."
+        ) from error
+
+
+def train(recipe: Recipe) -> Any:
+    """Train as a recipe says, save the model into its output folder, and return the trainer.
+
+    Raises:
+        ArgumentError: The data lack a column, the tokenizer a chat template, or the folder has another run.
+        RunChangedError: The run to be resumed was begun with another recipe.
+    """
+    folder, resume = Path(recipe.training.output_dir), _resumed(recipe.training.resume_from_checkpoint)
+    trainer = made(recipe)
+    begun = recipe_of(
+        (recipe.rewards, recipe.training, recipe.model), trainer.train_dataset, trainer.accelerator.num_processes
+    )
+    if resume:
+        require_same_recipe(folder, begun)
+    else:
+        require_unused(folder)
+        if trainer.is_world_process_zero():
+            write_recipe(folder, begun)
+    trainer.accelerator.print(trainable(trainer.model))
+    trainer.train(resume_from_checkpoint=resume)
+    trainer.save_model(str(folder))
+    trainer.accelerator.print(f"The model is in {folder}.")
+    return trainer
+
+
+def made(recipe: Recipe) -> Any:
+    """Return the trainer of a recipe.
+
+    Raises:
+        ArgumentError: What is missing, as in `train`.
+    """
+    from trl import get_peft_config, get_quantization_config
+
+    rewards, settings = rewards_of(recipe.rewards), recipe.training
+    if settings.reward_weights is None and all(isinstance(one, Reward) for one in rewards):
+        settings.reward_weights = weights_of(rewards)
+    settings.model_init_kwargs = {
+        "revision": recipe.model.model_revision,
+        "attn_implementation": recipe.model.attn_implementation,
+        "dtype": recipe.model.dtype,
+        **(settings.model_init_kwargs or {}),
+    }
+    splits = _data(recipe)
+    return confidence_trainer()(
+        model=recipe.model.model_name_or_path,
+        reward_funcs=rewards,
+        args=settings,
+        train_dataset=splits[recipe.script.dataset_train_split],
+        eval_dataset=splits[recipe.script.dataset_test_split] if settings.eval_strategy != "no" else None,
+        quantization_config=get_quantization_config(recipe.model),
+        peft_config=get_peft_config(recipe.model),
+        callbacks=[learning_curve()()],
+    )
+
+
+def trainable(model: Any) -> str:
+    """Return a sentence with how many parameters of a model are trained; those that ZeRO-3 has apart are counted."""
+    sizes = [(getattr(one, "ds_numel", None) or one.numel(), one.requires_grad) for one in model.parameters()]
+    trained, whole = sum(size for size, wanted in sizes if wanted), sum(size for size, _ in sizes)
+    return f"Trainable parameters: {trained:,} of {whole:,} ({trained / whole:.3%})."
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; an error that is raised on purpose is one sentence, and ends with exit code 1."""
+    try:
+        train(parsed(sys.argv[1:] if arguments is None else arguments))
+    except EldgrError as error:
+        sys.exit(str(error))
+
+
+def _data(recipe: Recipe) -> Any:
+    from datasets import load_dataset
+    from trl import get_dataset
+
+    if recipe.datasets.datasets:
+        return get_dataset(recipe.datasets)
+    script = recipe.script
+    if script.dataset_name is None:
+        raise ArgumentError("The recipe names no data; give dataset_name, a folder with train.jsonl, or datasets.")
+    try:
+        return load_dataset(script.dataset_name, name=script.dataset_config, streaming=script.dataset_streaming)
+    except (OSError, ValueError) as error:
+        raise ArgumentError(
+            f"dataset_name={script.dataset_name!r} cannot be loaded ({error!s:.200}); give a folder with train.jsonl, "
+            "or a name on the Hugging Face Hub."
+        ) from error
+
+
+def _resumed(given: Any) -> Any:
+    """Whether, or from which checkpoint, a run is resumed: on the command line every value is a text."""
+    words = {"true": True, "false": False}
+    return words.get(str(given).lower(), given)
+
+
+if __name__ == "__main__":
+    main()

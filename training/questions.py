@@ -1,0 +1,49 @@
+"""Questions as training and sampling want them: GSM8K, HotpotQA or rows of one's own, each with its prompt.
+
+The same rows go to the trainer and to `sample_pool`, so that a policy is asked as it was trained.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from eldgr_dspy.programs.pools.questions import Evidence, read_questions
+from eldgr_dspy.questions import require_one_of
+from eldgr_dspy.words import TASKS, Task
+
+ASKED: Final[dict[Task, str]] = {
+    "retrieval": "Reason in short sentences, one a line. Then write the answer, in a few words, on a line of its own: "
+    "A: answer",
+    "arithmetic": "Reason in short steps, one a line. Then write the answer, a number, on a line of its own: #### number",
+}
+"""What is asked for below a question: the forms that `format` rewards. The paper prints no prompt; these are ours."""
+
+
+def prompt_of(question: str, task: Task) -> list[dict[str, str]]:
+    """Return the prompt of a question as messages: the question alone, without its evidence."""
+    return [{"role": "user", "content": f"{question}\n\n{ASKED[task]}"}]
+
+
+def training_rows(path: str | Path, task: Task, evidence: Evidence = "paragraphs") -> Iterator[dict[str, Any]]:
+    """Yield the questions of a file as rows with `id`, `prompt`, `question`, `task`, `gold` and `evidence`.
+
+    Args:
+        path: JSON lines or Parquet: rows of GSM8K or HotpotQA as `datasets` has them, or with `gold` and `evidence`.
+        task: Of all of them.
+        evidence: What the evidence of a row of HotpotQA is; see `read_questions`. GSM8K has none: `evidence` is null.
+
+    Raises:
+        ArgumentError: The task is none.
+        PoolError: The file cannot be read, naming line and field.
+    """
+    require_one_of("task", task, TASKS)
+    for number, entry in enumerate(read_questions(Path(path), evidence), start=1):
+        question = entry.question or ""
+        yield {
+            "id": entry.id or f"q{number}",
+            "prompt": prompt_of(question, task),
+            "question": question,
+            "task": task,
+            "gold": list(entry.gold),
+            "evidence": [{"title": one.title, "text": one.text} for one in entry.evidence] or None,
+        }
