@@ -80,7 +80,7 @@ def test_the_reference_lists_the_columns_in_groups() -> None:
     assert sorted(listed("command.md", "`eldgr export`")) == sorted(COLUMNS)
 
 
-def test_no_cell_begins_as_a_formula(run: Path) -> None:
+def test_no_cell_begins_as_a_formula(run: Path) -> None:  # hazard 99
     assert main(["export", str(run), "--to", "decisions.csv"]) == 0
     cells = [cell for row in rows_of(Path("decisions.csv")) for cell in row.values()]
     assert "'=1+1" in cells and f"'{HOSTILE}" in cells

@@ -1,0 +1,175 @@
+"""A run by `python -m eldgr_dspy.training.grpo`: what it leaves, and that it goes on as what it was begun."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.training.begun import recipe_of, require_same_recipe, require_unused, write_recipe
+from eldgr_dspy.training.curves import read_curve
+from eldgr_dspy.training.generation import Sampling
+from eldgr_dspy.training.grpo import main
+from eldgr_dspy.training.sampling import sample_pool
+from tests.training.saved import saved_policy
+from tests.training.training_on import ROWS, completions, trains
+
+pytestmark = trains
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+# --- the record of a run ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Settings:
+    """Fields of a recipe, two of which shape no number."""
+
+    learning_rate: float = 1e-5
+    drop: tuple[str, ...] = ()
+    output_dir: str = "runs/a"
+    logging_steps: int = 1
+
+
+def test_a_recipe_is_what_shapes_the_run_with_its_data() -> None:
+    recipe = recipe_of([Settings()], ROWS, 1)
+    assert recipe_of([Settings(output_dir="b", logging_steps=5)], ROWS, 1) == recipe
+    assert {*recipe} == {"learning_rate", "drop", "processes", "data"}
+    assert recipe_of([Settings()], ROWS[::-1], 1)["data"] != recipe["data"]
+
+
+def test_a_run_is_resumed_with_the_recipe_that_it_was_begun_with(tmp_path: Path) -> None:
+    recipe = recipe_of([Settings()], ROWS, 1)
+    write_recipe(tmp_path / "run", recipe)
+    require_same_recipe(tmp_path / "run", recipe)
+    require_same_recipe(tmp_path / "run", {**recipe, "a_field_of_a_later_release": 1})
+    with pytest.raises(RunChangedError) as caught:
+        require_same_recipe(tmp_path / "run", recipe_of([Settings(2e-5, ("fact",))], ROWS, 2))
+    assert str(caught.value) == (
+        f"{tmp_path / 'run'}: the run that is to be resumed was begun with another recipe:\n"
+        '  drop[0]: (absent) -> "fact"\n'
+        "  learning_rate: 1e-05 -> 2e-05\n"
+        "  processes: 1 -> 2\n"
+        "Give each of these fields the value that it had, or another output_dir for a run of its own."
+    )
+
+
+def test_where_no_run_was_begun_none_is_resumed(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"resume_from_checkpoint is set, and no run was begun in output_dir"):
+        require_same_recipe(tmp_path, {})
+
+
+def test_no_run_begins_among_the_checkpoints_of_another(tmp_path: Path) -> None:
+    require_unused(tmp_path)
+    (tmp_path / "checkpoint-2").mkdir()
+    with pytest.raises(ArgumentError, match=r"has checkpoints of a run; set resume_from_checkpoint: true"):
+        require_unused(tmp_path)
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run in miniature on the tiny policy, with an NLI model that reads at once."""
+    folder = tmp_path_factory.mktemp("grpo")
+    (folder / "data").mkdir()
+    (folder / "data" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS * 4), "utf-8")
+    environment = {**os.environ, "HF_DATASETS_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "eldgr_dspy.training.grpo", *flags(folder / "run")]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (folder / "printed").write_text(done.stdout, "utf-8")
+    return folder / "run"
+
+
+def flags(run: Path) -> list[str]:
+    """The recipe in miniature, with what a test has in the place of models and data."""
+    rewards = ["orm", "format", "tests.training.by_name.ra_msd"]
+    return [
+        *("--config", "miniature/ra_msd", "--output_dir", str(run), "--model_name_or_path", str(saved_policy())),
+        *("--dataset_name", str(run.parent / "data"), "--rewards", *rewards, "--disable_tqdm", "true"),
+    ]
+
+
+@pytest.mark.slow
+def test_a_run_prints_what_is_trained_and_leaves_model_curve_and_recipe(run: Path) -> None:
+    printed = (run.parent / "printed").read_text("utf-8")
+    assert "Trainable parameters: 1,792 of " in printed and f"The model is in {run}." in printed
+    assert (run / "adapter_model.safetensors").is_file() and (run / "tokenizer.json").is_file()
+    recipe = json.loads((run / "recipe.json").read_text("utf-8"))
+    assert (recipe["lora_r"], recipe["tau"], recipe["learning_rate"]) == (4, 0.5, 2e-5)
+
+
+@pytest.mark.slow
+def test_its_curve_has_exact_match_and_all_channels_at_every_step(run: Path) -> None:
+    points = read_curve(run / "learning_curve.jsonl")
+    assert [point.step for point in points] == [1, 2, 3, 4]
+    rows = completions(run)
+    for point in points:
+        own = [row["orm"] for row in rows if row["step"] == point.step]
+        assert point.exact_match == pytest.approx(sum(own) / len(own))
+        assert {"ra_msd/logic", "ra_msd/fact", "ra_msd/epist"} <= set(point.channels)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
+def test_a_run_that_was_broken_off_goes_on_as_if_it_had_not_been(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    again = shutil.copytree(run, tmp_path / "run")
+    shutil.copytree(run.parent / "data", tmp_path / "data")
+    shutil.rmtree(again / "checkpoint-4")
+    before = read_curve(again / "learning_curve.jsonl")
+    main([*flags(again), "--resume_from_checkpoint", "true"])
+    after = read_curve(again / "learning_curve.jsonl")
+    assert [point.step for point in after] == [1, 2, 3, 4]
+    assert [(one.exact_match, one.reward) for one in after] == [
+        (pytest.approx(one.exact_match), pytest.approx(one.reward, abs=1e-4)) for one in before
+    ]
+    assert "Trainable parameters" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
+def test_another_recipe_or_a_second_beginning_is_a_sentence_and_not_a_traceback(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(SystemExit) as caught:
+        main([*flags(run), "--resume_from_checkpoint", "true", "--tau", "0.6"])
+    assert "begun with another recipe:\n  tau: 0.5 -> 0.6\nGive each of these fields" in str(caught.value.code)
+    with pytest.raises(SystemExit) as caught:
+        main(flags(run))
+    assert "has checkpoints of a run; set resume_from_checkpoint: true to go on with it" in str(caught.value.code)
+
+
+@pytest.mark.slow
+def test_a_pool_is_sampled_from_what_a_run_leaves(run: Path, tmp_path: Path) -> None:
+    asked = [{**row, "id": f"q{number}"} for number, row in enumerate(ROWS)]
+    steps = {"early": run / "checkpoint-2", "late": run}
+    pool = sample_pool(tmp_path / "pool.jsonl", asked, steps, Sampling(seed=42, max_new_tokens=18))
+    assert open_pool(pool.path).sha256 == pool.sha256
+    assert [[one.source for one in row.candidates] for row in pool.rows()] == [["early/1", "late/1"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--config", "ramsd"], "--config 'ramsd' is no file and no recipe"),
+        (["--config", "miniature/orm", "--dataset_name", "/nowhere"], "dataset_name='/nowhere' cannot be loaded"),
+        (["--use_cpu", "true", "--output_dir", "out"], "The recipe names no data; give dataset_name"),
+    ],
+    ids=["recipe", "data", "no-data"],
+)
+def test_what_is_missing_is_one_sentence(arguments: list[str], said: str) -> None:
+    with pytest.raises(SystemExit, match=said):
+        main(arguments)

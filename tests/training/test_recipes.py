@@ -1,0 +1,302 @@
+"""Recipes say what the paper says, differ in the reward alone, and name what they lack."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from eldgr_dspy.channels.rewards import PAPER
+from eldgr_dspy.errors import ArgumentError, EldgrError, PoolError
+from eldgr_dspy.training import format, orm
+from eldgr_dspy.training.grpo import parsed, trainable
+from eldgr_dspy.training.questions import prompt_of, training_rows
+from eldgr_dspy.training.ready import LOGIC_ALONE, NamedNLI
+from eldgr_dspy.training.recipe import NAMES, RECIPES, RewardArguments, recipe_path, rewards_of
+from eldgr_dspy.words import CHANNELS
+from tests.training.by_name import ra_msd as fake
+from tests.training.training_on import trains
+
+pytestmark = trains
+
+POLICIES = ("orm", "grpo", "prm", "ra_msd")
+DROPS = {f"ra_msd_without_{name}": name for name in CHANNELS}
+OURS = {*RewardArguments.__dataclass_fields__, "reward_weights", "output_dir"}
+
+
+def fields(name: str) -> dict[str, Any]:
+    """What the file of a recipe says."""
+    found: dict[str, Any] = yaml.safe_load((RECIPES / f"{name}.yaml").read_text("utf-8"))
+    return found
+
+
+def beside_rewards(name: str) -> dict[str, Any]:
+    return {field: value for field, value in fields(name).items() if field not in OURS}
+
+
+def test_there_is_a_recipe_a_policy_and_a_drop_and_one_in_miniature_a_policy() -> None:
+    found = {path.relative_to(RECIPES).with_suffix("").as_posix() for path in RECIPES.rglob("*.yaml")}
+    assert found == {*POLICIES, *DROPS, *(f"miniature/{name}" for name in POLICIES)}
+
+
+@pytest.mark.parametrize("name", [*POLICIES, *DROPS, *(f"miniature/{name}" for name in POLICIES)])
+def test_every_recipe_is_one_that_trl_reads_and_every_field_is_known(name: str) -> None:
+    recipe = parsed(["--config", name, "--use_cpu", "true"])
+    assert recipe.training.output_dir == f"runs/{name.replace('/', '-')}"
+    assert len(rewards_of_named(recipe.rewards)) == len(recipe.training.reward_weights)
+    assert recipe.training.logging_steps == 1
+
+
+def rewards_of_named(arguments: RewardArguments) -> list[Any]:
+    """The rewards, where the corpus is not on this disk."""
+    arguments.corpus = None
+    return rewards_of(arguments)
+
+
+@pytest.mark.parametrize("name", [*POLICIES, *DROPS])
+def test_a_recipe_at_the_scale_of_the_paper_says_what_the_paper_says(name: str) -> None:
+    said = {
+        "model_name_or_path": "Qwen/Qwen2.5-3B-Instruct",
+        "lora_r": 16,
+        "lora_alpha": 32,
+        "lora_target_modules": ["q_proj", "k_proj", "v_proj", "o_proj"],
+        "learning_rate": 2e-5,
+        "seed": 42,
+        "max_completion_length": 128,
+        "num_generations": 2 if name in POLICIES else 4,
+    }
+    assert {field: fields(name)[field] for field in said} == said
+    assert fields(name).get("max_steps") == (None if name in POLICIES else 30)
+
+
+@pytest.mark.parametrize("names", [POLICIES, tuple(DROPS), tuple(f"miniature/{name}" for name in POLICIES)], ids=str)
+def test_recipes_that_are_compared_differ_in_the_reward_alone(names: tuple[str, ...]) -> None:
+    first, *others = (beside_rewards(name) for name in names)
+    assert all(other == first for other in others)
+
+
+def test_drops_differ_from_each_other_in_the_dropped_channel_alone() -> None:
+    for name, channel in DROPS.items():
+        own, other = fields(name), fields("ra_msd")
+        assert own.pop("drop") == [channel]
+        assert {one: own[one] for one in own if one in OURS - {"output_dir"}} == {
+            one: other[one] for one in other if one in OURS - {"output_dir"}
+        }
+
+
+def test_defaults_that_bite_are_set_in_every_recipe() -> None:
+    """Those of TRL 1.16 and PEFT that are not the paper's, or that have changed from release to release."""
+    bite = {
+        *(
+            "learning_rate",
+            "lr_scheduler_type",
+            "warmup_steps",
+            "max_completion_length",
+            "num_generations",
+            "temperature",
+        ),
+        *("top_p", "top_k", "beta", "loss_type", "scale_rewards", "multi_objective_aggregation", "num_iterations"),
+        *("steps_per_generation", "gradient_accumulation_steps", "per_device_train_batch_size", "bf16", "dtype"),
+        *("gradient_checkpointing", "lora_r", "lora_alpha", "lora_dropout", "lora_target_modules", "use_peft", "seed"),
+        *(
+            "data_seed",
+            "logging_steps",
+            "remove_unused_columns",
+            "mask_truncated_completions",
+            "reward_weights",
+            "optim",
+        ),
+        *("weight_decay", "max_grad_norm", "shuffle_dataset", "report_to"),
+    }
+    for path in RECIPES.rglob("*.yaml"):
+        assert bite <= set(yaml.safe_load(path.read_text("utf-8"))), path.name
+
+
+# --- what is rewarded -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "rewards"),
+    [
+        ("orm", {"orm": 3.0}),
+        ("grpo", {"orm": 3.0, "format": 0.5}),
+        ("prm", {"orm": 3.0, "format": 0.5, "prm": 1.0}),
+        ("ra_msd", {"orm": 3.0, "format": 0.5, "ra_msd": 1.0}),
+    ],
+)
+def test_a_policy_is_rewarded_as_its_definition_has_it(name: str, rewards: dict[str, float]) -> None:
+    recipe = parsed(["--config", name, "--use_cpu", "true"])
+    found = rewards_of_named(recipe.rewards)
+    assert dict(zip((one.__name__ for one in found), recipe.training.reward_weights, strict=True)) == rewards
+    for one in found:
+        if one.__name__ in ("prm", "ra_msd"):
+            assert one.scorer.weighting == (LOGIC_ALONE if one.__name__ == "prm" else PAPER)
+            assert one.scorer.nli == NamedNLI("cross-encoder/nli-deberta-v3-small")
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_a_drop_has_the_weights_and_the_gate_of_the_paper_without_the_channel(channel: Any) -> None:
+    recipe = parsed(["--config", f"ra_msd_without_{channel}", "--use_cpu", "true"])
+    assert recipe.rewards.weighting() == PAPER.without(channel)
+    assert [one.__name__ for one in rewards_of_named(recipe.rewards)] == ["orm", "format", "ra_msd"]
+
+
+def test_weights_gate_and_threshold_are_those_of_the_recipe_or_the_flags() -> None:
+    weights = {"logic": 0.5, "fact": 0.5}
+    flags = ["--channel_weights", json.dumps(weights), "--gate", "fact", "--tau", "0.25", "--documents", "3"]
+    arguments = parsed(["--config", "miniature/ra_msd", *flags, "--nli", "folder", "--reading", "settled"]).rewards
+    weighting = arguments.weighting()
+    assert (weighting.weights, weighting.gated, weighting.tau) == (
+        {**weights, **dict.fromkeys(CHANNELS[2:], 0.0)},
+        {"fact"},
+        0.25,
+    )
+    scorer = rewards_of(arguments)[2].scorer
+    assert (scorer.k, scorer.reading, scorer.nli) == (3, "settled", NamedNLI("folder"))
+
+
+def test_a_corpus_stands_for_the_evidence_of_all_rows(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    corpus.write_text('{"title": "Cup", "text": "The host was Qatar."}\n{"text": "Doha is a city."}\n', "utf-8")
+    (reward,) = rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(corpus)))
+    assert reward.needs == ("question", "task")
+    assert [(one.title, one.text) for one in reward.scorer.retriever.passages] == [
+        ("Cup", "The host was Qatar."),
+        ("", "Doha is a city."),
+    ]
+
+
+def test_a_reward_of_ones_own_is_named_with_dots() -> None:
+    assert rewards_of(RewardArguments(rewards=["orm", "tests.training.by_name.ra_msd", "format"])) == [
+        orm,
+        fake,
+        format,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "said"),
+    [
+        ({"rewards": ["orn"]}, ArgumentError, f"rewards has 'orn', which is none of {', '.join(NAMES)}"),
+        ({"rewards": ["os.nothing"]}, ArgumentError, "cannot be imported"),
+        ({"drop": ["facts"]}, ArgumentError, "'facts' is not a channel"),
+        ({"gate": ["facts"]}, ArgumentError, "'facts' is not a channel"),
+        ({"tau": 2.0}, ArgumentError, "tau=2.0 is not a threshold"),
+        ({"channel_weights": {"fact": 0.5}}, ArgumentError, "do not sum to 1"),
+        ({"channel_weights": "fact: 1"}, ArgumentError, "channel_weights='fact: 1' is not JSON"),
+        ({"documents": 0}, ArgumentError, "k=0 is no number of documents"),
+        ({"reading": "labels"}, ArgumentError, "reading='labels' is not known"),
+        ({"corpus": "absent.jsonl"}, PoolError, "absent.jsonl: no such file"),
+    ],
+    ids=["name", "dotted", "drop", "gate", "tau", "sum", "json", "documents", "reading", "corpus"],
+)
+def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], kind: type[EldgrError], said: str) -> None:
+    with pytest.raises(kind) as caught:
+        rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changed}))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("passages", ['{"title": "Cup"}', '"The host"\n3'], ids=["no-text", "no-passage"])
+def test_a_corpus_with_anything_else_in_it_is_refused_with_the_line(passages: str, tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text(passages, "utf-8")
+    with pytest.raises(ArgumentError, match=r"corpus.jsonl, line [12]: evidence\[0\]"):
+        rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(tmp_path / "corpus.jsonl")))
+
+
+def test_a_recipe_is_found_by_its_name_or_its_path(tmp_path: Path) -> None:
+    assert recipe_path("ra_msd") == RECIPES / "ra_msd.yaml"
+    (tmp_path / "mine.yaml").write_text("output_dir: mine\n", "utf-8")
+    assert parsed(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"]).training.output_dir == "mine"
+    with pytest.raises(
+        ArgumentError, match=r"--config 'ramsd' is no file and no recipe; give a file, or one of grpo, miniat"
+    ):
+        parsed(["--config", "ramsd"])
+
+
+def test_a_field_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("learning_rat: 1.0e-5\n", "utf-8")
+    with pytest.raises(ArgumentError, match=r"The recipe cannot be read \(.*learning_rat.*; its fields are those of"):
+        parsed(["--config", str(tmp_path / "mine.yaml"), "--output_dir", "out"])
+
+
+def test_fields_of_trl_pass_through() -> None:
+    flags = ["--vllm_mode", "server", "--loss_type", "dr_grpo", "--beta", "0.04", "--load_in_4bit", "true"]
+    recipe = parsed(["--config", "miniature/ra_msd", *flags])
+    assert (recipe.training.vllm_mode, recipe.training.loss_type, recipe.training.beta) == ("server", "dr_grpo", 0.04)
+    assert recipe.model.load_in_4bit
+
+
+# --- how much is trained ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("modules", "trained"),
+    [(None, "7,372,800"), (["q_proj", "o_proj"], "4,718,592")],
+    ids=["recipe", "q-and-o"],
+)
+def test_the_adapter_has_the_parameters_that_the_recipe_says(modules: list[str] | None, trained: str) -> None:
+    """On the meta device: shapes without weights. The paper's 4.7M is the count of q_proj and o_proj alone."""
+    from peft import get_peft_model
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+    from trl import get_peft_config
+
+    recipe = parsed(["--config", "ra_msd", "--use_cpu", "true"])
+    recipe.model.lora_target_modules = modules or recipe.model.lora_target_modules
+    config = Qwen2Config(  # of Qwen2.5-3B-Instruct
+        vocab_size=151_936,
+        hidden_size=2048,
+        intermediate_size=11_008,
+        num_hidden_layers=36,
+        num_attention_heads=16,
+        num_key_value_heads=2,
+        tie_word_embeddings=True,
+    )
+    with torch.device("meta"):
+        model = get_peft_model(Qwen2ForCausalLM(config), get_peft_config(recipe.model))
+    assert trainable(model).startswith(f"Trainable parameters: {trained} of 3,0")
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on(tmp_path: Path) -> None:
+    path = tmp_path / "gsm8k.jsonl"
+    path.write_text(json.dumps({"question": "What is 2+2?", "answer": "2+2=<<2+2=4>>4\n#### 4"}) + "\n", "utf-8")
+    (row,) = training_rows(path, "arithmetic")
+    assert row == {
+        "id": "q1",
+        "prompt": prompt_of("What is 2+2?", "arithmetic"),
+        "question": "What is 2+2?",
+        "task": "arithmetic",
+        "gold": ["4"],
+        "evidence": None,
+    }
+    context = {"title": ["Cup"], "sentences": [["The host was Qatar.", " It was hot."]]}
+    facts = {"title": ["Cup"], "sent_id": [0]}
+    asked = {
+        "id": "h",
+        "question": "Who was the host?",
+        "answer": "Qatar",
+        "context": context,
+        "supporting_facts": facts,
+    }
+    path.write_text(json.dumps(asked) + "\n", "utf-8")
+    (row,) = training_rows(path, "retrieval", "facts")
+    assert (row["id"], row["gold"], row["evidence"]) == (
+        "h",
+        ["Qatar"],
+        [{"title": "Cup", "text": "The host was Qatar."}],
+    )
+    with pytest.raises(ArgumentError, match="task='qa' is not known"):
+        list(training_rows(path, "qa"))  # type: ignore[arg-type]  # what is tested
+
+
+@pytest.mark.parametrize("task", ["retrieval", "arithmetic"])
+def test_a_prompt_asks_for_a_form_that_is_rewarded(task: Any) -> None:
+    (message,) = prompt_of("What is 2+2?", task)
+    asked = message["content"].rpartition(": ")[2] if task == "arithmetic" else message["content"][-len("A: answer") :]
+    assert message["content"].startswith("What is 2+2?\n\n")
+    assert format(prompts=[""], completions=[f"So it is.\n{asked.replace('number', '4')}"], task=[task]) == [1.0]
