@@ -36,6 +36,7 @@ _MARK = re.escape(string.punctuation)
 # Fractions, superscripts, Roman and circled numerals are word characters to `re`, and no letters. A mark beside one of
 # them means what it means beside a digit. One of them stands for all while the marks are looked at.
 _NUMERAL = "½"
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
 _DIGIT = f"[0-9{_NUMERAL}]"
 _LETTER_OR_DIGIT = r"[^\W_]"
 _LETTER = rf"[^\W\d_{_NUMERAL}]"
@@ -213,11 +214,11 @@ def _text_class(answer: str) -> AnswerClass:
     seen = drop_invisible(answer)
     folded, notes = fold_marks(unicodedata.normalize("NFC", seen.strip().lower()))
     notes += (INVISIBLE_DROPPED,) * (seen != answer)
-    alike = folded if folded.isascii() else "".join(_NUMERAL if _is_numeral(one) else one for one in folded)
+    alike = _FOREIGN.sub(lambda match: _NUMERAL if _is_numeral(match[0]) else match[0], folded)
     if _GUARD_NEEDED.search(alike):
         guarded, found = _guarded(alike)
         numerals = filter(_is_numeral, folded)
-        key = "".join(next(numerals) if one == _NUMERAL else one for one in guarded) if _NUMERAL in guarded else guarded
+        key = re.sub(_NUMERAL, lambda _: next(numerals), guarded)
         notes += found
     else:
         key = normalise(folded)

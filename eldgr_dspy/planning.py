@@ -3,68 +3,11 @@
 The figures are those of `eldgr_dspy.statistics.power`: the exact power of the exact test. What is undefined is None.
 """
 
-from pathlib import Path
-from typing import Any, Self
-
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError, model_validator
+from collections.abc import Mapping
+from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.statistics import detectable_gain, least_significant, mcnemar_power, questions_needed
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
-
-
-class Lead(_Frozen):
-    """A contrast of a finished run, as far as it is needed here."""
-
-    rule: str
-    against: str
-    wins: NonNegativeInt
-    losses: NonNegativeInt
-    delta: float
-    p: float
-
-
-class FinishedPool(_Frozen):
-    """A pool of a finished run: how many questions were scored, and its contrasts."""
-
-    n_scored: NonNegativeInt
-    contrasts: list[Lead]
-
-    @model_validator(mode="after")
-    def _add_up(self) -> Self:
-        most = max((one.wins + one.losses for one in self.contrasts), default=0)
-        if self.contrasts and self.n_scored < max(1, most):
-            raise ValueError(f"{most} discordant questions of {self.n_scored} in a contrast")
-        return self
-
-
-class Finished(_Frozen):
-    """What is read of a `summary.json`."""
-
-    pools: dict[str, FinishedPool]
-
-
-def read_finished(run: Path) -> Finished:
-    """Return the contrasts of a finished run from its directory.
-
-    Raises:
-        ArgumentError: there is no summary in it, or it is none.
-    """
-    path = run / "summary.json"
-    try:
-        return Finished.model_validate_json(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise ArgumentError(f"{run} holds no summary.json; give the directory of a finished run.") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "its content"
-        raise ArgumentError(
-            f"{path} is no summary of a run: {where}: {first['msg']}. Give the directory of a run that this version "
-            "has finished; the same evaluation makes its summary again."
-        ) from error
 
 
 def plan_ahead(gain: float, discordant: float, *, power: float, alpha: float) -> dict[str, Any]:
@@ -88,7 +31,7 @@ def plan_ahead(gain: float, discordant: float, *, power: float, alpha: float) ->
             "losses together. Give both in percent of all questions."
         )
     shares = gain / 100.0, discordant / 100.0
-    n = questions_needed(*shares, power=power, alpha=alpha)
+    n = _needed(gain, discordant, power, alpha)
     return {
         "gain": gain,
         "discordant": discordant,
@@ -106,7 +49,15 @@ def _require_percentage(name: str, value: float) -> None:
         raise ArgumentError(f"{name}={value!r} must be above 0 and at most 100, in percent of the questions.")
 
 
-def what_it_saw(run: Finished, *, power: float, alpha: float, gain: float | None = None) -> dict[str, Any]:
+def _needed(gain: float, discordant: float, power: float, alpha: float) -> int:
+    try:
+        return questions_needed(gain / 100.0, discordant / 100.0, power=power, alpha=alpha)
+    except ArgumentError as error:  # which speaks of shares
+        said = str(error).replace(repr(gain / 100.0), f"{gain:g}").replace(repr(discordant / 100.0), f"{discordant:g}")
+        raise ArgumentError(said) from error
+
+
+def what_it_saw(summary: Mapping[str, Any], *, power: float, alpha: float, gain: float | None = None) -> dict[str, Any]:
     """Return what gain each contrast of a finished run could have seen.
 
     Args:

@@ -186,6 +186,22 @@ def _nli(request: pytest.FixtureRequest, tmp_path: Path) -> None:
         (tmp_path / "models" / "nli").symlink_to(trained_nli())
 
 
+@pytest.fixture(autouse=True)
+def _runs(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """For the pages on training, what runs left in the folders that the pages name."""
+    if "sample-a-pool" in request.node.name:
+        from tests.training.saved import saved_policy
+
+        (tmp_path / "runs").mkdir()
+        (tmp_path / "runs" / "grpo").symlink_to(saved_policy())
+    if "train-a-policy" in request.node.name:
+        from eldgr_dspy.training.curves import CurveRecorder
+        from tests.training.test_curves import matched, told
+
+        for name in ("orm", "ra_msd"):
+            told(CurveRecorder(), tmp_path / "runs" / name, matched(0.0, None, 1.0))
+
+
 def test_the_figures_on_real_pools_are_those_that_the_command_prints(
     pools_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

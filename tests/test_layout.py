@@ -20,7 +20,7 @@ EXTRAS = {
     "nli": {"torch", "transformers", "sentence-transformers"},
     "onnx": {"onnx", "onnxruntime"},
     "bm25s": {"bm25s"},
-    "train": {"trl", "peft", "datasets", "accelerate"},
+    "train": {"trl", "peft", "datasets", "accelerate", "matplotlib"},
     "parquet": {"pyarrow"},
     "mlflow": {"mlflow"},
     "testing": {"hypothesis"},
@@ -42,6 +42,7 @@ EXTRAS = {
         "peft",
         "datasets",
         "accelerate",
+        "matplotlib",
     },
     "dev": {
         "ruff",
@@ -115,6 +116,7 @@ def test_the_wheel_is_complete_and_its_top_level_is_exactly_eldgr_dspy(tmp_path:
     modules = {str(path.relative_to(ROOT)) for path, _ in sources()}
     expected = {path if path.startswith("eldgr_dspy/") else f"eldgr_dspy/{path}" for path in modules}
     templates = {f"eldgr_dspy/{path.name}" for path in (ROOT / "eldgr_dspy").glob("*.jinja")}
+    templates |= {f"eldgr_dspy/{path.relative_to(ROOT)}" for path in (ROOT / "training" / "recipes").rglob("*.yaml")}
     assert names - {name for name in names if ".dist-info/" in name} == expected | templates | {"eldgr_dspy/py.typed"}
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
 

@@ -106,6 +106,12 @@ def test_several_scorers_are_told_apart_by_name_and_the_first_ranks() -> None:
     assert list(Selector(scorers=[one])(**SETTLED).scores) == ["nli"]
 
 
+@pytest.mark.parametrize("names", [("nli 2", "nli", "nli"), ("nli", "nli", "nli 2"), ("nli", "nli 2", "nli")])
+def test_no_name_takes_the_place_of_another_s(names: tuple[str, ...]) -> None:
+    pred = Selector(scorers=[Rewards([0.5] * 3, name) for name in names])(**SETTLED)
+    assert len(pred.scores) == 3 and set(names) <= set(pred.scores)
+
+
 def test_a_scorer_without_a_name_is_called_as_its_class() -> None:
     class Plain:
         def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
@@ -230,7 +236,14 @@ def test_on_error_raise_raises_what_a_scorer_raised(call: Callable[..., Any], ou
 
 
 @pytest.mark.parametrize(
-    ("given", "named"), [(7, "scorers=7"), ("nli", "scorers[0]='n'"), ([Rewards([]), None], "scorers[1]=None")]
+    ("given", "named"),
+    [
+        (7, "scorers=7"),
+        ("nli", "scorers[0]='n'"),
+        ([Rewards([]), None], "scorers[1]=None"),
+        (Rewards, f"scorers={Rewards!r:.80}"),
+    ],
+    ids=["number", "text", "none", "class"],
 )
 def test_what_is_no_scorer_is_refused_by_the_constructor(given: Any, named: str) -> None:
     expected = f"{named} is not a scorer; give an object with score(reasonings), or a list of such."

@@ -40,14 +40,16 @@ class Checkpoint:
         """Return the checkpoint in a folder: an adapter where it says so, on `base` or else on the base that it names.
 
         Raises:
-            ArgumentError: A folder is absent, or holds no weights as safetensors.
+            ArgumentError: A folder is absent, or holds no weights as safetensors; or no base is named.
         """
         own = Path(model).expanduser() / _ADAPTER
         if not own.is_file():
             checkpoint = cls(name, str(Path(model).expanduser()), None)
         else:
-            named = json.loads(own.read_text("utf-8"))["base_model_name_or_path"]
-            checkpoint = cls(name, str(own.parent), str(named if base is None else base))
+            named = base or json.loads(own.read_text("utf-8")).get("base_model_name_or_path")
+            if not named:
+                raise ArgumentError(f"The adapter of the checkpoint {name!r} names no base; give it as base=.")
+            checkpoint = cls(name, str(own.parent), str(named))
         for place in checkpoint._parts():
             _require_weights(name, place)
         return checkpoint
@@ -98,11 +100,12 @@ class Checkpoint:
         from transformers import AutoModelForCausalLM, GenerationConfig
 
         causal: Any = AutoModelForCausalLM
+        plain: Any = GenerationConfig
         place = self.base or self.model
         model = self._loaded("model", place, lambda: causal.from_pretrained(place, dtype=dtype, use_safetensors=True))
         own = model.generation_config.eos_token_id
         ends = {*(own if isinstance(own, list) else [own]), tokenizer.eos_token_id} - {None}
-        model.generation_config = GenerationConfig(eos_token_id=sorted(ends), pad_token_id=tokenizer.pad_token_id)
+        model.generation_config = plain(eos_token_id=sorted(ends), pad_token_id=tokenizer.pad_token_id)
         if self.base is not None:
             model = self._loaded("adapter", self.model, lambda: _adapted(model, self.model))
         return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()

@@ -10,6 +10,7 @@ The global random streams are neither read nor moved.
 """
 
 import random
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,8 +45,9 @@ class Sampling:
         _require("seed", self.seed, type(self.seed) is int, "a whole number")
         for name, value in (("samples", self.samples), ("max_new_tokens", self.max_new_tokens)):
             _require(name, value, type(value) is int and value >= 1, "a whole number, at least 1")
-        _require("temperature", self.temperature, 0 < self.temperature < float("inf"), "a number greater than 0")
-        _require("top_p", self.top_p, 0 < self.top_p <= 1, "a number greater than 0 and at most 1")
+        for name, value, most in (("temperature", self.temperature, sys.float_info.max), ("top_p", self.top_p, 1)):
+            holds = type(value) in (int, float) and 0 < value <= most
+            _require(name, value, holds, f"a number greater than 0{' and at most 1' if most == 1 else ''}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,16 +61,16 @@ def train(recipe: Recipe) -> Any:
         RunChangedError: The run to be resumed was begun with another recipe.
     """
     folder, resume = Path(recipe.training.output_dir), _resumed(recipe.training.resume_from_checkpoint)
+    if not resume:
+        require_unused(folder)
     trainer = made(recipe)
     begun = recipe_of(
         (recipe.rewards, recipe.training, recipe.model), trainer.train_dataset, trainer.accelerator.num_processes
     )
     if resume:
         require_same_recipe(folder, begun)
-    else:
-        require_unused(folder)
-        if trainer.is_world_process_zero():
-            write_recipe(folder, begun)
+    elif trainer.is_world_process_zero():
+        write_recipe(folder, begun)
     trainer.accelerator.print(trainable(trainer.model))
     trainer.train(resume_from_checkpoint=resume)
     trainer.save_model(str(folder))
@@ -95,13 +95,13 @@ def made(recipe: Recipe) -> Any:
         "dtype": recipe.model.dtype,
         **(settings.model_init_kwargs or {}),
     }
-    splits = _data(recipe)
+    script, splits = recipe.script, _data(recipe)
     return confidence_trainer()(
         model=recipe.model.model_name_or_path,
         reward_funcs=rewards,
         args=settings,
-        train_dataset=splits[recipe.script.dataset_train_split],
-        eval_dataset=splits[recipe.script.dataset_test_split] if settings.eval_strategy != "no" else None,
+        train_dataset=_split(splits, script.dataset_train_split),
+        eval_dataset=_split(splits, script.dataset_test_split) if settings.eval_strategy != "no" else None,
         quantization_config=get_quantization_config(recipe.model),
         peft_config=get_peft_config(recipe.model),
         callbacks=[learning_curve()()],
@@ -125,6 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _data(recipe: Recipe) -> Any:
     from datasets import load_dataset
+    from datasets.exceptions import DatasetsError
     from trl import get_dataset
 
     if recipe.datasets.datasets:
@@ -134,11 +135,19 @@ def _data(recipe: Recipe) -> Any:
         raise ArgumentError("The recipe names no data; give dataset_name, a folder with train.jsonl, or datasets.")
     try:
         return load_dataset(script.dataset_name, name=script.dataset_config, streaming=script.dataset_streaming)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, DatasetsError) as error:
         raise ArgumentError(
             f"dataset_name={script.dataset_name!r} cannot be loaded ({error!s:.200}); give a folder with train.jsonl, "
             "or a name on the Hugging Face Hub."
         ) from error
+
+
+def _split(splits: Any, name: str) -> Any:
+    if name not in splits:
+        raise ArgumentError(
+            f"The data have no split {name!r}, but {', '.join(splits)}; give one as dataset_train_split."
+        )
+    return splits[name]
 
 
 def _resumed(given: Any) -> Any:

@@ -14,7 +14,8 @@ from eldgr_dspy.words import TASKS, Task
 ASKED: Final[dict[Task, str]] = {
     "retrieval": "Reason in short sentences, one a line. Then write the answer, in a few words, on a line of its own: "
     "A: answer",
-    "arithmetic": "Reason in short steps, one a line. Then write the answer, a number, on a line of its own: #### number",
+    "arithmetic": "Reason in short steps, one a line. Then write the answer, a number, on a line of its own: "
+    "#### number",
 }
 """What is asked for below a question: the forms that `format` rewards. The paper prints no prompt; these are ours."""
 

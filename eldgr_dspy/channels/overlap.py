@@ -2,11 +2,11 @@
 
 Novelty, progress, near-duplicates and what is new among claims. The formulas are ours; the paper leaves them open. No
 meaning is read: a paraphrase counts as new, and a negation as nearly the same. Texts in scripts without spaces are
-compared by pairs of characters. Each function is linear in the length of its texts.
+compared by pairs of characters. Of steps and claims only those that share words are compared with one another.
 """
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -149,15 +149,19 @@ def new_unsupported(
         raise ArgumentError(
             f"Claims of {len(claims)} steps were given with {len(best)} columns of scores; give one a step."
         )
-    made: list[frozenset[object]] = []
+    made: _Made = defaultdict(set)
     counts: list[float | Undefined] = []
     for own, support in zip(claims, best, strict=True):
         counts.append(_count_new(own, support, made, threshold, near))
     return Scores.of(counts, "unsupported", 0)
 
 
+_Made = defaultdict[object, set[frozenset[object]]]
+"""The claims that were made, by each run of words that is in them."""
+
+
 def _count_new(
-    own: Sequence[str] | Undefined, support: Scores, made: list[frozenset[object]], threshold: float, near: float
+    own: Sequence[str] | Undefined, support: Scores, made: _Made, threshold: float, near: float
 ) -> float | Undefined:
     """Count one step's claims, and note them as made."""
     if isinstance(own, Undefined):
@@ -168,8 +172,10 @@ def _count_new(
         return Undefined("the step makes no claim")
     new = []
     for claim in map(_shingles, own):
-        new.append(not any(_jaccard(claim, earlier) >= near for earlier in made))
-        made.append(claim)
+        alike = {earlier for run in claim for earlier in made[run]}
+        new.append(not any(_jaccard(claim, earlier) >= near for earlier in alike))
+        for run in claim:
+            made[run].add(claim)
     if support.reasons:
         return Undefined(support.reasons[min(support.reasons)])
     return float(sum(is_new and f < threshold for is_new, f in zip(new, support.numbers, strict=True)))

@@ -5,10 +5,10 @@ What a scorer says of candidates ranks them inside a stratum (`eldgr_dspy.rankin
 
 import asyncio
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 import dspy
@@ -111,7 +111,7 @@ class Scorers(list["Scorer"]):
         self.several = isinstance(given, Sequence)
         super().__init__(() if given is None else given if isinstance(given, Sequence) else (given,))
         for at, one in enumerate(self):
-            if not callable(getattr(one, "score", None)):
+            if isinstance(one, type) or not callable(getattr(one, "score", None)):
                 name = f"scorers[{at}]" if self.several else "scorers"
                 raise ArgumentError(
                     f"{name}={one!r:.80} is not a scorer; give an object with score(reasonings), or a list of such."
@@ -125,12 +125,13 @@ class Scorers(list["Scorer"]):
 
     def _names(self) -> Iterator[str]:
         """The names in order; where one occurs again it is numbered."""
-        seen = Counter[str]()
+        seen = set[str]()
         for one in self:
             own = getattr(one, "name", None)
             name = own if isinstance(own, str) else type(one).__name__
-            seen[name] += 1
-            yield name if seen[name] == 1 else f"{name} {seen[name]}"
+            numbered = (f"{name} {number}" for number in count(2))
+            yield (free := next(one for one in chain([name], numbered) if one not in seen))
+            seen.add(free)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Scorers":
         copied = [deepcopy(one, memo) if isinstance(one, dspy.Module) else one for one in self]

@@ -153,9 +153,14 @@ class ChannelScorer(dspy.Module):
         return dspy.Prediction(**table.to_json())
 
     def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-        """Return the table of each text, in order, asking one after the other; raises what `forward` raises."""
+        """Return the table of each text, in order, asking one after the other; about texts that are shown alike, once.
+
+        Raises:
+            ArgumentError, dspy.LMError: As `forward`.
+        """
         plans = [_plan(one, self.together) for one in reasonings]
-        return _tables(plans, [ask(getattr(self, role), plan.inputs) for plan in plans for role in plan.roles])
+        requests = _distinct(plans)
+        return _tables(plans, requests, [ask(getattr(self, one.role), one.inputs) for one in requests])
 
     async def ascore(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
         """Return what `score` returns; a bounded number of calls, of all texts and channels, run at once."""
@@ -165,8 +170,8 @@ class ChannelScorer(dspy.Module):
             return await awaitable(getattr(self, role))(**inputs)
 
         each: Any = asked
-        said = await aask_all(each, [{"role": role, **plan.inputs} for plan in plans for role in plan.roles])
-        return _tables(plans, said)
+        requests = _distinct(plans)
+        return _tables(plans, requests, await aask_all(each, [{"role": one.role, **one.inputs} for one in requests]))
 
 
 def _plain(prediction: dspy.Prediction) -> dspy.Prediction:
@@ -193,6 +198,21 @@ def _reasoning(text: Any, question: Any, evidence: Any, confidences: Sequence[Sc
 
 
 @dataclass(frozen=True, slots=True)
+class _Request:
+    """What one role is asked."""
+
+    role: _Role
+    question: str
+    evidence: tuple[str, ...]
+    steps: tuple[str, ...]
+
+    @property
+    def inputs(self) -> dict[str, object]:
+        """What the role is given."""
+        return {"question": self.question, "evidence": list(self.evidence), "steps": list(self.steps)}
+
+
+@dataclass(frozen=True, slots=True)
 class _Plan:
     """What is asked of one text.
 
@@ -211,13 +231,11 @@ class _Plan:
     roles: tuple[_Role, ...]
 
     @property
-    def inputs(self) -> dict[str, object]:
-        """What each role is given; of a step that is too long to be scored, the beginning, as context."""
-        return {
-            "question": self.reasoning.question,
-            "evidence": [show_passage(one.title, one.text) for one in self.reasoning.passages or ()],
-            "steps": [step.content[:LONGEST] for step in self.steps.steps],
-        }
+    def requests(self) -> list[_Request]:
+        """One a role; of a step that is too long to be scored, the beginning is shown, as context."""
+        evidence = tuple(show_passage(one.title, one.text) for one in self.reasoning.passages or ())
+        steps = tuple(step.content[:LONGEST] for step in self.steps.steps)
+        return [_Request(role, self.reasoning.question, evidence, steps) for role in self.roles]
 
     def table(self, said: Sequence[Said]) -> StepTable:
         """The table, by what each role said."""
@@ -281,6 +299,10 @@ def _columns(role: _Role, content: Mapping[str, Any], n: int) -> Mapping[Channel
     return read_numbered(content, f"{role}_scores", n, {role: "score"})
 
 
-def _tables(plans: Sequence[_Plan], said: Sequence[Said]) -> list[StepTable]:
-    rest = iter(said)
-    return [plan.table([next(rest) for _ in plan.roles]) for plan in plans]
+def _distinct(plans: Sequence[_Plan]) -> list[_Request]:
+    return list(dict.fromkeys(request for plan in plans for request in plan.requests))
+
+
+def _tables(plans: Sequence[_Plan], requests: Sequence[_Request], said: Sequence[Said]) -> list[StepTable]:
+    answered = dict(zip(requests, said, strict=True))
+    return [plan.table([answered[request] for request in plan.requests]) for plan in plans]

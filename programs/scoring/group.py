@@ -4,15 +4,16 @@ Documents are searched for once a step; its claims and its changed form are held
 calls an NLI model.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import TypeVar
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.claims import Claimed, Claims
-from eldgr_dspy.channels.counterfactuals import Changed, Counterfactuals
-from eldgr_dspy.channels.protocols import Reasoning, Retriever
+from eldgr_dspy.channels.counterfactuals import Changed, Counterfactual, Counterfactuals
+from eldgr_dspy.channels.protocols import Hit, Reasoning, Retriever
 from eldgr_dspy.channels.steps import StepInContext, Steps, split_steps, unmeasurable
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.consultations import show_passage
@@ -118,7 +119,7 @@ def gather(
 
     Raises:
         ArgumentError: A text has confidences of another number than steps, or one that is not in [0, 1]; or whoever was
-            asked about n things did not give n answers.
+            asked about n things did not give n answers, or one that its protocol does not allow.
     """
     texts = tuple(split_steps(reasoning.text) for reasoning in reasonings)
     confidences = [_confidences(at, *pair) for at, pair in enumerate(zip(reasonings, texts, strict=True))]
@@ -177,14 +178,15 @@ def _held(steps: Sequence[StepInContext], corpora: Sequence[Retriever | None], k
 
 def _found(corpus: Retriever, queries: list[str], k: int) -> dict[str, dict[int, Passage]]:
     """Query -> the documents found for it, by their numbers."""
-    hits = _answers("search", corpus, queries, corpus.search(queries, k))
-    return {query: {hit.document: corpus.documents[hit.document] for hit in own} for query, own in hits.items()}
+    hits = _answers("search", corpus, queries, corpus.search(queries, k), partial(_are_hits, corpus))
+    return {query: {hit.document: corpus.documents[hit.document] for hit in own[:k]} for query, own in hits.items()}
 
 
 def _compared(held: Sequence[Held], claims: Claims, counterfactuals: Counterfactuals) -> Iterator[Compared]:
     steps = list(dict.fromkeys(one.step for one in held if one.ungrounded is None))
-    claimed = _answers("find", claims, steps, claims.find(steps) if steps else [])
-    changed = _answers("change", counterfactuals, steps, counterfactuals.change(steps) if steps else [])
+    claimed = _answers("find", claims, steps, claims.find(steps) if steps else [], _are_claims)
+    answers = counterfactuals.change(steps) if steps else []
+    changed = _answers("change", counterfactuals, steps, answers, _is_changed)
     for one in held:
         before = one.silent if one.silent is not None else _before(one.step)
         if one.ungrounded is not None:
@@ -221,10 +223,45 @@ def _claim_rows(claims: Claimed, documents: tuple[str, ...]) -> tuple[Row, ...] 
     return claims if isinstance(claims, Undefined) else tuple(Row(claim, documents) for claim in claims)
 
 
-def _answers(method: str, whom: object, asked: Sequence[_Asked], replies: Sequence[_Reply]) -> dict[_Asked, _Reply]:
+# --- what was answered ------------------------------------------------------------------------------------------------
+
+_EXPECTED = {
+    "search": "a list of Hit, each with the number of one of its documents",
+    "find": "a tuple of texts, or Undefined",
+    "change": "a Counterfactual, None or Undefined",
+}
+
+
+def _answers(
+    method: str,
+    whom: object,
+    asked: Sequence[_Asked],
+    replies: Sequence[_Reply],
+    allowed: Callable[[object], bool],
+) -> dict[_Asked, _Reply]:
     """Return what was answered to each."""
     if len(replies) != len(asked):
         raise ArgumentError(
             f"{type(whom).__name__}.{method} returned {len(replies)} answers for {len(asked)}; expected one for each."
         )
+    for reply in replies:
+        if not allowed(reply):
+            raise ArgumentError(
+                f"{type(whom).__name__}.{method} returned {reply!r:.200}; expected for each {_EXPECTED[method]}."
+            )
     return dict(zip(asked, replies, strict=True))
+
+
+def _are_hits(corpus: Retriever, reply: object) -> bool:
+    known = range(len(corpus.documents))
+    return isinstance(reply, list | tuple) and all(isinstance(one, Hit) and one.document in known for one in reply)
+
+
+def _are_claims(reply: object) -> bool:
+    return isinstance(reply, Undefined) or (
+        isinstance(reply, list | tuple) and all(isinstance(claim, str) for claim in reply)
+    )
+
+
+def _is_changed(reply: object) -> bool:
+    return reply is None or isinstance(reply, Undefined | Counterfactual)

@@ -74,6 +74,8 @@ class DSPyRetriever:
     def _find(self, query: str, k: int) -> list[Hit]:
         found = self._search(query)
         try:
+            if found is None:
+                raise ArgumentError("it is None; return an empty list where nothing was found.")
             passages = to_passages(found)
             scores = _scores(found, len(passages))
         except ArgumentError as error:

@@ -119,6 +119,20 @@ def test_new_claims_that_no_document_entails_are_counted() -> None:
     assert list(new_unsupported(claims, best)) == [1, 1, Undefined("the step makes no claim")]
 
 
+@given(st.lists(texts, max_size=4))
+@example([["Qatar hosted the cup", "Qatar hosted the cup"], ["cup the hosted Qatar", "Qatar hosted the cup"]])
+@example([["", ""], [""]])
+def test_a_claim_is_new_unless_it_is_like_any_that_was_made_before(claims: list[list[str]]) -> None:
+    counts = new_unsupported(claims, [Scores.of([0] * len(own)) for own in claims])
+    made: list[str] = []
+    for own, count in zip(claims, counts, strict=True):
+        new = 0
+        for claim in own:
+            new += all(similarity(claim, earlier) < 0.8 for earlier in made)
+            made.append(claim)
+        assert count == new if own else isinstance(count, Undefined)
+
+
 def test_a_step_whose_claims_or_support_are_undefined_has_no_count_but_its_claims_were_made() -> None:
     no_corpus = Undefined("there is no corpus")
     claims: list[Sequence[str] | Undefined] = [

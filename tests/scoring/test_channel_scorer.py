@@ -87,14 +87,27 @@ def test_a_prediction_is_the_json_of_its_table() -> None:
 def test_a_scorer_scores_many_texts_in_order_and_the_same_at_once(together: bool) -> None:
     scorer: Scorer = ChannelScorer(together=together)
     assert isinstance(scorer, ChannelScorer)
-    texts = [Reasoning(f"{TEXT} {number} times over.", QUESTION, DOCUMENTS) for number in range(9)]
+    texts = [Reasoning(f"Over {number} times. {TEXT}", QUESTION, DOCUMENTS) for number in range(9)]
     lm = obliging(lambda step: 0.5 + step / 10)
     with dspy.context(lm=lm):
         tables = scorer.score(texts)
         before = list(lm.requests)
+        assert len(before) == 9 * (1 if together else 7)
         assert asyncio.run(scorer.ascore(texts)) == tables
     assert [table.text for table in tables] == [one.text for one in texts]
     assert before == lm.requests[len(before) :]
+
+
+@each_way
+def test_texts_that_are_shown_alike_are_asked_about_once(together: bool) -> None:
+    scorer, lm = ChannelScorer(together=together), obliging(lambda step: 0.5 + step / 10)
+    texts = [Reasoning(f"{TEXT}{end}", QUESTION, DOCUMENTS) for end in ("", "", " 2", "\n")]
+    with dspy.context(lm=lm):
+        tables = scorer.score(texts)
+        assert len(lm.requests) == (1 if together else 7)
+        assert asyncio.run(scorer.ascore(texts)) == tables
+    assert [table.text for table in tables] == [one.text for one in texts]
+    assert len({table.reward for table in tables}) == 1
 
 
 def test_no_text_is_no_call() -> None:

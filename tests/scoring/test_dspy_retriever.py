@@ -85,21 +85,20 @@ def test_scores_that_are_not_one_number_a_document_best_first_are_refused(scores
 @pytest.mark.parametrize(
     ("found", "said"),
     [
+        (None, "it is None"),
         (3, "evidence=3 is not evidence"),
         ([3], r"evidence\[0\] is 3 \(int\)"),
         ({"passages": CORPUS}, "is not evidence"),
         (dspy.Prediction(documents=CORPUS), "a prediction without passages"),
     ],
-    ids=["number", "numbers", "mapping", "no-passages"],
+    ids=["none", "number", "numbers", "mapping", "no-passages"],
 )
 def test_what_is_not_documents_is_refused_with_the_query_that_it_was_returned_for(found: Any, said: str) -> None:
     with pytest.raises(ArgumentError, match=f"What the retriever returned for 'capital' cannot be used: .*{said}"):
         searching(found).search(["capital"])
 
 
-@pytest.mark.parametrize(
-    "found", [None, [], dspy.Prediction(passages=[]), ["", " "]], ids=["none", "list", "prediction", "blank"]
-)
+@pytest.mark.parametrize("found", [[], dspy.Prediction(passages=[]), ["", " "]], ids=["list", "prediction", "blank"])
 def test_a_retriever_that_finds_nothing_finds_nothing(found: Any) -> None:
     index = searching(found)
     assert index.search(["capital"]) == [[]] and list(index.documents) == []

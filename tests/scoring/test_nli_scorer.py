@@ -415,6 +415,44 @@ def test_whoever_does_not_answer_to_everything_is_named(setting: str, method: st
         scorer.score([Reasoning(TEXT, QUESTION)])
 
 
+@pytest.mark.parametrize("number", [-1, 1, 99])
+def test_a_document_that_is_not_in_the_corpus_is_refused_and_none_taken_in_its_place(number: int) -> None:
+    class Astray(Everything):
+        def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
+            return [[Hit(number, 1.0)] for _ in queries]
+
+    with pytest.raises(ArgumentError, match=rf"^Astray\.search returned \[Hit\(document={number}, .* of its documents"):
+        NLIScorer(Reader(), Astray(HOSTED)).score([Reasoning(FIRST, QUESTION)])
+
+
+def test_a_retriever_that_returns_more_than_k_documents_does_not_make_a_step_cost_more() -> None:
+    class Lavish(Everything):
+        def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
+            return super().search(queries, 99)
+
+    reader = Reader()
+    (step,) = scored(reader, Reasoning(FIRST), retriever=Lavish(BREAD, HOSTED, CAPITAL), k=1)
+    assert {premise for premise, _ in reader.pairs} == {f"{BREAD.title}\n{BREAD.text}"} and step.document == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "method", "said"),
+    [
+        ("claims", "find", "a text in the place of several"),
+        ("claims", "find", None),
+        ("claims", "find", (1,)),
+        ("counterfactuals", "change", "a text without its kind"),
+    ],
+    ids=["text", "none", "numbers", "change"],
+)
+def test_what_no_protocol_allows_is_refused_and_not_read_as_something_else(
+    setting: str, method: str, said: object
+) -> None:
+    wrong: Any = {setting: Stubborn(said)}
+    with pytest.raises(ArgumentError, match=rf"^Stubborn\.{method} returned .*; expected for each a .*\.$"):
+        one(FIRST, HOSTED, **wrong)
+
+
 @pytest.mark.parametrize("k", [0, -1, 2.0, True, "5"])
 def test_k_is_a_number_of_documents(k: Any) -> None:
     with pytest.raises(ArgumentError, match="is no number of documents; give a whole number, at least 1"):

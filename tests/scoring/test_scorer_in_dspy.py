@@ -80,7 +80,7 @@ def test_a_bounded_number_of_calls_run_at_once() -> None:
     scorer = ChannelScorer(together=False)
     for name in CHANNELS:
         setattr(scorer, name, Slow())
-    asyncio.run(scorer.ascore([Reasoning(TEXT, QUESTION, DOCUMENTS)] * 10))
+    asyncio.run(scorer.ascore([Reasoning(TEXT, f"{QUESTION} {at}", DOCUMENTS) for at in range(10)]))
     assert most == 16
 
 

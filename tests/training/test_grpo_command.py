@@ -132,9 +132,9 @@ def test_a_run_that_was_broken_off_goes_on_as_if_it_had_not_been(
     main([*flags(again), "--resume_from_checkpoint", "true"])
     after = read_curve(again / "learning_curve.jsonl")
     assert [point.step for point in after] == [1, 2, 3, 4]
-    assert [(one.exact_match, one.reward) for one in after] == [
-        (pytest.approx(one.exact_match), pytest.approx(one.reward, abs=1e-4)) for one in before
-    ]
+    for one, other in zip(after, before, strict=True):
+        assert one.exact_match == pytest.approx(other.exact_match)
+        assert one.reward == pytest.approx(other.reward, abs=1e-4)
     assert "Trainable parameters" in capsys.readouterr().out
 
 
@@ -173,3 +173,27 @@ def test_a_pool_is_sampled_from_what_a_run_leaves(run: Path, tmp_path: Path) -> 
 def test_what_is_missing_is_one_sentence(arguments: list[str], said: str) -> None:
     with pytest.raises(SystemExit, match=said):
         main(arguments)
+
+
+@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
+@pytest.mark.parametrize(
+    ("text", "more", "said"),
+    [
+        ("{", [], "cannot be loaded"),
+        (
+            '{"prompt": "Who?"}',
+            ["--dataset_train_split", "training"],
+            "The data have no split 'training', but train; give",
+        ),
+        ('{"prompt": "Who?"}', [], "The reward 'orm' needs the column 'gold'"),
+    ],
+    ids=["broken", "split", "column"],
+)
+def test_data_that_cannot_be_trained_on_are_one_sentence(
+    text: str, more: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "train.jsonl").write_text(text, "utf-8")
+    with pytest.raises(SystemExit, match=said):
+        main([*flags(tmp_path / "run"), *more])

@@ -202,6 +202,9 @@ def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(pool: Poo
     other = sampled(tmp_path / "pool.jsonl", checkpoints={"adapted": lost}, base=saved_policy())
     assert texts(other).items() <= texts(pool).items()
     assert texts(pool)["q1", "adapted/1"] != texts(pool)["q1", "whole/1"]
+    unnamed = copied(saved_adapter(), tmp_path / "unnamed", adapter_config={"base_model_name_or_path": None})
+    with pytest.raises(ArgumentError, match="The adapter of the checkpoint 'adapted' names no base; give it as base="):
+        sampled(tmp_path / "unnamed.jsonl", checkpoints={"adapted": unnamed})
     with pytest.raises(ArgumentError, match="needs '/nowhere/base', which is no folder on this disk"):
         sampled(tmp_path / "lost.jsonl", checkpoints={"adapted": lost})
 
@@ -415,6 +418,7 @@ def test_arguments_outside_their_range_are_refused(changed: dict[str, Any], said
         {"samples": 0},
         {"temperature": 0},
         {"temperature": float("nan")},
+        {"temperature": "0.7"},
         {"top_p": 0},
         {"top_p": 1.1},
         {"max_new_tokens": 0},
