@@ -3,6 +3,7 @@
 Bytes, lines and JSON; what an object means is for `eldgr_dspy.pools` and `eldgr_dspy.journal` to say.
 """
 
+import errno
 import gzip
 import json
 import os
@@ -51,9 +52,18 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
     A temporary file in the same folder is written, flushed to the disk and renamed over `path`. On any error the old
     file is left as it was and the temporary one is removed.
+
+    Raises:
+        OSError: it cannot be written, or `path` is there and no file: a rename would put one in the place of a device.
     """
+    if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+        raise FileExistsError(errno.EEXIST, "A link, a folder, a pipe or a device is there", str(path))
     temporary = path.parent / f".{secrets.token_hex(8)}.tmp"  # not made from the name, which may be as long as allowed
-    out = temporary.open("xb")
+    try:
+        out = temporary.open("xb")
+    except OSError as error:
+        error.filename = str(path)  # what was asked for; nobody knows the temporary one
+        raise
     try:
         with out:
             yield out

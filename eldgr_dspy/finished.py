@@ -174,7 +174,7 @@ def read_run(path: Path) -> RunRead:
     """Read a run directory: its journal once through.
 
     Raises:
-        ArgumentError: there is no such directory, or it is none of a run.
+        ArgumentError: there is no such directory, it is none of a run, or its journal cannot be read.
         JournalError: a line of the journal other than a torn last one cannot be read.
     """
     journal = path / "journal.jsonl"
@@ -182,8 +182,12 @@ def read_run(path: Path) -> RunRead:
         raise ArgumentError(f"{path}: no such directory; give the directory of a run, such as runs/NAME.")
     if not journal.is_file():
         raise ArgumentError(f"{path} holds no journal.jsonl; give the directory of a run, such as runs/NAME.")
-    torn, heads = _is_torn(journal), list[dict[str, Any]]()
-    run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads, torn)), torn)
+    heads = list[dict[str, Any]]()
+    try:
+        torn = _is_torn(journal)
+        run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads, torn)), torn)
+    except OSError as error:
+        raise ArgumentError(f"{journal} cannot be read ({error.strerror}); check the permissions.") from error
     if "rule" not in run.stated("settings"):
         raise ArgumentError(f"{journal} does not state what it is made with: a recording, or a run that never began.")
     for name, head in run.stated("pool").items():

@@ -31,7 +31,7 @@ def plan_ahead(gain: float, discordant: float, *, power: float, alpha: float) ->
             "losses together. Give both in percent of all questions."
         )
     shares = gain / 100.0, discordant / 100.0
-    n = _needed(gain, discordant, power, alpha)
+    n = questions_needed(*shares, power=power, alpha=alpha)
     return {
         "gain": gain,
         "discordant": discordant,
@@ -49,19 +49,11 @@ def _require_percentage(name: str, value: float) -> None:
         raise ArgumentError(f"{name}={value!r} must be above 0 and at most 100, in percent of the questions.")
 
 
-def _needed(gain: float, discordant: float, power: float, alpha: float) -> int:
-    try:
-        return questions_needed(gain / 100.0, discordant / 100.0, power=power, alpha=alpha)
-    except ArgumentError as error:  # which speaks of shares
-        said = str(error).replace(repr(gain / 100.0), f"{gain:g}").replace(repr(discordant / 100.0), f"{discordant:g}")
-        raise ArgumentError(said) from error
-
-
 def what_it_saw(summary: Mapping[str, Any], *, power: float, alpha: float, gain: float | None = None) -> dict[str, Any]:
     """Return what gain each contrast of a finished run could have seen.
 
     Args:
-        run: What was read of it. power, alpha: as in `plan_ahead`.
+        summary: The content of its `summary.json`. power, alpha: as in `plan_ahead`.
         gain: In percent of the questions; for it each contrast says how many questions another run would need.
 
     Returns:
@@ -73,20 +65,23 @@ def what_it_saw(summary: Mapping[str, Any], *, power: float, alpha: float, gain:
     if gain is not None:
         _require_percentage("gain", gain)
     pools = {
-        name: {"n": pool.n_scored, "contrasts": [_seen(pool, one, power, alpha, gain) for one in pool.contrasts]}
-        for name, pool in run.pools.items()
+        name: {
+            "n": pool["n_scored"],
+            "contrasts": [_seen(pool["n_scored"], one, power, alpha, gain) for one in pool["contrasts"]],
+        }
+        for name, pool in summary["pools"].items()
     }
     return {"alpha": alpha, "power": power, "gain": gain, "pools": pools}
 
 
-def _seen(pool: FinishedPool, one: Lead, power: float, alpha: float, gain: float | None) -> dict[str, Any]:
-    n, discordant = pool.n_scored, one.wins + one.losses
+def _seen(n: int, one: Mapping[str, Any], power: float, alpha: float, gain: float | None) -> dict[str, Any]:
+    discordant = one["wins"] + one["losses"]
     share = discordant / n
     split = least_significant(discordant, alpha=alpha)
     smallest = detectable_gain(n, share, power=power, alpha=alpha)
     reachable = gain is not None and gain / 100.0 <= share
     return {
-        **one.model_dump(),
+        **{name: one[name] for name in ("rule", "against", "wins", "losses", "delta", "p")},
         "discordant": 100.0 * share,
         "least_significant": split and list(split),
         "detectable_gain": None if smallest is None else 100.0 * smallest,

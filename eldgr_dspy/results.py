@@ -1,6 +1,8 @@
 """The shapes of a run's results as they are read back, so that a file of another version is told from one of this."""
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, model_validator
 
 from eldgr_dspy.words import Branch, Role, Task
 
@@ -45,6 +47,13 @@ class _Pool(Shape):
     bounds_any_span: dict[str, list[float] | None]
     audit: dict[str, int | None] | None
 
+    @model_validator(mode="after")
+    def _add_up(self) -> Self:
+        most = max((one.wins + one.losses for one in self.contrasts), default=0)
+        if self.contrasts and self.n_scored < max(1, most):
+            raise ValueError(f"{most} discordant questions of {self.n_scored} in a contrast")
+        return self
+
 
 class _Role(Shape):
     ok: NonNegativeInt
@@ -57,12 +66,18 @@ class _Role(Shape):
     cost: float | None
 
 
+class _Confirmation(Shape):
+    lock: str
+    seen_before: dict[str, NonNegativeInt]
+
+
 class Summary(Shape):
     """What is needed of `summary.json`."""
 
     pools: dict[str, _Pool]
     consultations: dict[Role, _Role]
     remarks: list[str]
+    confirmation: _Confirmation | None = None
 
 
 class _Share(Shape):

@@ -78,7 +78,8 @@ def paper_table(summary: Mapping[str, Any]) -> list[Table]:
     Raises:
         ArgumentError: the summary has no mapping of pools.
     """
-    return [_paper(name, pool) for name, pool in pools_of(summary).items()]
+    confirmation = summary.get("confirmation")
+    return [_paper(name, pool, confirmation) for name, pool in pools_of(summary).items()]
 
 
 def audit_table(summary: Mapping[str, Any]) -> list[Table]:
@@ -204,13 +205,22 @@ def scored(pool: Mapping[str, Any]) -> int:
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _paper(name: str, pool: Mapping[str, Any]) -> Table:
+def _paper(name: str, pool: Mapping[str, Any], confirmation: Mapping[str, Any] | None) -> Table:
     rules, withheld = pool["rules"], pool.get("withheld") or {}
     scores = ("EM %", "F1 %") if pool["task"] == "retrieval" else ("accuracy %",)
     headers = ("rule", *scores, "Δ [95% CI]", "exact p", "wins–losses", "LM calls / question")
     rows = [_paper_row(rule, pool) for rule in rules]
     rows += [(rule, *[UNDEFINED] * (len(headers) - 1)) for rule in withheld if rule not in rules]
-    return Table(f"{name}: {pool['task']}, {questions(pool['n'])}", headers, tuple(rows), tuple(_notes(pool)))
+    seen = (confirmation or {"seen_before": {}})["seen_before"].get(name)
+    notes = [*_notes(pool), *([_confirming(seen)] if seen is not None else [])]
+    return Table(f"{name}: {pool['task']}, {questions(pool['n'])}", headers, tuple(rows), tuple(notes))
+
+
+def _confirming(seen: int) -> str:
+    """Whether the figures confirm what was frozen, for a pool that was seen so often before."""
+    if not seen:
+        return "Under a lock, and seen for the first time."
+    return f"Under a lock, and seen {seen:,} time{'s' * (seen > 1)} before, so that this is no confirmation."
 
 
 def _paper_row(rule: str, pool: Mapping[str, Any]) -> tuple[str, ...]:

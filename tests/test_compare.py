@@ -92,6 +92,17 @@ def test_costs_stand_beside_each_other(runs: tuple[Path, Path], capsys: pytest.C
     assert "Another answer ships on 9 questions." in out
 
 
+def test_of_recordings_it_does_not_say_that_they_are_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked, _ = finished_run(tmp_path)
+    played, _ = finished_run(tmp_path, out=tmp_path / "played", replay=asked / "journal.jsonl")
+    said = "What was recorded is not compared: a recording does not say what made it."
+    for other, expected in ((asked, False), (played, True)):
+        assert main(["compare", str(asked), str(other)]) == 0
+        assert (said in capsys.readouterr().out) is expected
+
+
 def test_json_is_the_figures_and_nothing_else(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", *map(str, runs), "--json"]) == 0
     out, err = capsys.readouterr()

@@ -70,6 +70,26 @@ def test_a_reader_sees_the_old_file_until_the_new_one_is_whole(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("name", ["folder", "pipe", "link", "broken"])
+def test_what_is_no_file_is_never_replaced_by_one(tmp_path: Path, name: str) -> None:
+    """As `--out /dev/stdout` would have it, given by root."""
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "f").write_text("old")
+    (tmp_path / "link").symlink_to("f")
+    (tmp_path / "broken").symlink_to("nowhere")
+    there = sorted(tmp_path.iterdir())
+    with pytest.raises(FileExistsError, match=f"A link, a folder, a pipe or a device is there: .*{name}"):
+        write_atomically(tmp_path / name, ["new"])
+    assert (sorted(tmp_path.iterdir()), (tmp_path / "f").read_text()) == (there, "old")
+
+
+def test_a_file_that_cannot_be_written_is_called_by_its_own_name(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as caught:
+        write_atomically(tmp_path / "nowhere" / "f", ["new"])
+    assert caught.value.filename == str(tmp_path / "nowhere" / "f")
+
+
 def interrupted() -> Iterator[str]:
     yield "half"
     raise KeyboardInterrupt

@@ -1,6 +1,7 @@
 """A run directory read back is the run that was made, or a sentence says what keeps it from being one."""
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError, JournalError
 from eldgr_dspy.finished import read_run
+from eldgr_dspy.programs.commands import main
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.results import Decided
 from tests.finished_runs import finished_run
@@ -147,3 +149,25 @@ def test_settings_of_another_version_are_said(run: Path) -> None:
     (run / "journal.jsonl").write_text(journal.replace('"consult": "lazy"', '"consulting": "lazy"'))
     with pytest.raises(ArgumentError, match=r"are no settings that eldgr_dspy 0\.1\.0 knows"):
         _ = read_run(run).settings
+
+
+@pytest.mark.parametrize(("n_scored", "wins"), [(3, 4), (0, 0)])
+def test_figures_that_do_not_add_up_are_no_results(run: Path, n_scored: int, wins: int) -> None:
+    def changed(found: dict[str, Any]) -> None:
+        pool = found["pools"]["capitals"]
+        pool["n_scored"] = n_scored
+        for one in pool["contrasts"]:
+            one |= {"wins": wins, "losses": 0}
+
+    change(run / "summary.json", changed)
+    with pytest.raises(ArgumentError, match=rf"capitals: Value error, {wins} discordant questions of {n_scored}"):
+        read_run(run).summary()
+
+
+def test_a_journal_that_may_not_be_read_is_an_error_and_no_stop(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root reads everything")
+    (run / "journal.jsonl").chmod(0)
+    assert main(["report", str(run)]) == 1
+    said = f"Error: {run / 'journal.jsonl'} cannot be read (Permission denied); check the permissions.\n"
+    assert capsys.readouterr().err == said

@@ -1,7 +1,10 @@
 """A frozen rule is evaluated as it was frozen or not at all, and its ledger knows every pool that it was shown."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -175,6 +178,43 @@ def test_a_run_under_a_lock_is_the_run_that_was_frozen(pool: Path, capsys: pytes
     assert len(set(decided)) == 1
     summary = json.loads(Path("first/summary.json").read_text())
     assert list(summary["pools"]["capitals"]["rules"]) == ["majority", "eldgr"]
+
+
+def test_tables_and_page_say_whether_the_pool_had_been_seen(
+    lock: Path, pool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "Under a lock, and seen for the first time.", "Under a lock, and seen 1 time before, so that this is no conf"
+    for out, expected in zip(("first", "second"), said, strict=True):
+        main(["evaluate", str(pool), "--lock", str(lock), "--out", out, "--quiet"])
+        assert main(["report", out]) == 0
+        assert expected in capsys.readouterr().out
+        assert expected in Path(out, "report.html").read_text(encoding="utf-8")
+    main(["evaluate", str(pool), "--out", "free", "--quiet"])
+    assert "Under a lock" not in Path("free", "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
+def test_a_lock_that_cannot_be_told_of_is_frozen_all_the_same(tmp_path: Path) -> None:
+    code = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main(['freeze', '--out', sys.argv[1]]))"
+
+    def frozen(out: Any) -> tuple[int, bytes]:
+        command = [sys.executable, "-c", code, str(tmp_path / "lock")]
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
+        return done.returncode, done.stderr
+
+    with Path("/dev/full").open("wb") as full:
+        failed, said = frozen(full)
+    assert (failed, said.startswith(f"Error: {tmp_path / 'lock'} holds the lock; that could not".encode())) == (1, True)
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        assert frozen(closed) == (0, b"")
+
+
+def test_a_pipe_is_no_lock_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ArgumentError, match="pipe: is a pipe or a device; give a file"):
+        read_lock(tmp_path / "pipe")
 
 
 @pytest.mark.parametrize(

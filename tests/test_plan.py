@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.planning import plan_ahead, read_finished, what_it_saw
+from eldgr_dspy.finished import read_run
+from eldgr_dspy.planning import plan_ahead, what_it_saw
 from eldgr_dspy.programs.commands import main
+from tests.finished_runs import finished_run
 from tests.test_evaluation import row, write_pool
-from tests.test_planning import LEVEL, lead, run
+from tests.test_planning import LEVEL, lead
 
 PLAN = "from eldgr_dspy.programs.commands import main; code = main(['plan', '--gain', '2', '--discordant', '6'])"
 
@@ -40,14 +42,30 @@ def test_a_smaller_alpha_and_more_power_need_more(capsys: pytest.CaptureFixture[
 
 
 def test_it_says_what_a_finished_run_could_have_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run(tmp_path, 500, lead(20, 8, 500), lead(3, 0, 500, against="judge"))
-    out = printed(capsys, str(tmp_path), "--gain", "1.5")
-    assert "hotpot: what 500 questions could show with power 0.8 at alpha 0.05" in out
+    run, _ = finished_run(tmp_path)
+    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    leads = {"n_scored": 500, "contrasts": [lead(20, 8, 500, f1=None), lead(3, 0, 500, f1=None, against="judge")]}
+    summary["pools"] = {"capitals": summary["pools"]["capitals"] | leads}
+    (run / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    out = printed(capsys, str(run), "--gain", "1.5")
+    assert "capitals: what 500 questions could show with power 0.8 at alpha 0.05" in out
     assert "│ eldgr │ majority │        20–8 │         5.60 │             20–8 │           +3.07 │      2,054 │" in out
     assert "│ eldgr │    judge │         3–0 │         0.60 │                — │               — │          — │" in out
     assert "—: too few questions are discordant for it." in out
-    as_json = json.loads(printed(capsys, str(tmp_path), "--json"))
-    assert as_json == what_it_saw(read_finished(tmp_path), **LEVEL)
+    as_json = json.loads(printed(capsys, str(run), "--json"))
+    assert as_json == what_it_saw(read_run(run).summary(), **LEVEL)
+
+
+@pytest.mark.parametrize("torn", [True, False])
+def test_of_a_run_that_is_not_finished_it_says_no_more_than_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], torn: bool
+) -> None:
+    run, _ = finished_run(tmp_path)
+    journal = (run / "journal.jsonl").read_bytes()
+    (run / "journal.jsonl").write_bytes(journal[:-20] if torn else journal[: journal[:-1].rindex(b"\n") + 1])
+    for command in ("plan", "report"):
+        assert main([command, str(run)]) == 1
+        assert "the run is not finished: its journal is not what summary.json counts" in capsys.readouterr().err
 
 
 def test_it_reads_what_evaluate_writes(
@@ -77,8 +95,8 @@ def test_it_reads_what_evaluate_writes(
         (["--gain", "nan", "--discordant", "6"], 1, "gain=nan"),
         (["--gain", "2", "--discordant", "6", "--power", "80"], 2, "80.0 is not in the range 0<x<1."),
         (["--gain", "8", "--discordant", "6"], 1, "gain=8 is more than discordant=6: wins minus losses can't be more"),
-        (["--gain", "0.001", "--discordant", "6"], 1, "needs more than 10,000,000 questions; give a larger gain"),
-        (["nowhere"], 1, "nowhere holds no summary.json; give the directory of a finished run."),
+        (["--gain", "0.001", "--discordant", "6"], 1, "A gain of 0.001 % with 6 % discordant needs more"),
+        (["nowhere"], 1, "nowhere: no such directory; give the directory of a run, such as runs/NAME."),
     ],
 )
 def test_what_cannot_be_planned_is_said_in_a_sentence(

@@ -59,12 +59,30 @@ def test_all_candidates_are_scored_in_one_call_with_question_evidence_and_answer
     question = SETTLED["question"]
     assert scorer.seen == [
         [
-            Reasoning("It lies there.\nDoha", question, passages, "Doha"),
+            Reasoning("It lies there.", question, passages, "Doha"),
             Reasoning("Dubai", question, passages, "Dubai"),
             Reasoning("", question, passages, ""),
         ]
     ]
     assert [table["reward"] for table in pred.scores] == [0.5] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "shown"),
+    [
+        ("It lies there. So it is.", "Doha City Centre", "It lies there. So it is."),
+        ("It lies there.\nDoha \n", "Doha", "It lies there."),
+        ("The answer is Doha", "Doha", "The answer is Doha"),
+        ("", "Doha", "Doha"),
+        ("It lies there.", None, "It lies there."),
+    ],
+    ids=["appended", "said", "explained", "alone", "none"],
+)
+def test_an_answer_on_a_line_of_its_own_is_no_step(text: str, answer: str | None, shown: str) -> None:
+    scorer = Rewards([])
+    select = selector_of({"abstained": "silent"}, scorers=scorer)
+    select(**{**CONTESTED, "candidates": [{"reasoning": text, "answer": answer}, "Doha"]})
+    assert scorer.seen[0][0].text == shown
 
 
 @pytest.mark.parametrize(("evidence", "passages"), [(None, None), ([], ()), (dspy.Prediction(passages=[]), ())])

@@ -24,7 +24,7 @@ _FREE: Final = (
 
 
 def recipe_of(groups: Iterable[Any], rows: Iterable[Mapping[str, Any]], processes: int) -> dict[str, Any]:
-    """Return the fields that shape a run, by name, with a hash of its data.
+    """Return the fields that shape a run, by name, with a hash of its data and one of its corpus in place of the name.
 
     Args:
         groups: Dataclasses of fields.
@@ -37,6 +37,8 @@ def recipe_of(groups: Iterable[Any], rows: Iterable[Mapping[str, Any]], processe
     for row in rows:
         data.update(json.dumps(row, sort_keys=True, default=str).encode())
     plain: dict[str, Any] = json.loads(json.dumps(kept, default=str))
+    if plain.get("corpus"):
+        plain["corpus"] = sha256(Path(plain["corpus"]).read_bytes()).hexdigest()[:16]
     return {**plain, "processes": processes, "data": data.hexdigest()[:16]}
 
 

@@ -43,8 +43,8 @@ class Sampling:
 
     def __post_init__(self) -> None:
         _require("seed", self.seed, type(self.seed) is int, "a whole number")
-        for name, value in (("samples", self.samples), ("max_new_tokens", self.max_new_tokens)):
-            _require(name, value, type(value) is int and value >= 1, "a whole number, at least 1")
+        for name, count in (("samples", self.samples), ("max_new_tokens", self.max_new_tokens)):
+            _require(name, count, type(count) is int and count >= 1, "a whole number, at least 1")
         for name, value, most in (("temperature", self.temperature, sys.float_info.max), ("top_p", self.top_p, 1)):
             holds = type(value) in (int, float) and 0 < value <= most
             _require(name, value, holds, f"a number greater than 0{' and at most 1' if most == 1 else ''}")

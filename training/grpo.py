@@ -37,15 +37,14 @@ def parsed(arguments: Sequence[str]) -> Recipe:
     Raises:
         ArgumentError: There is no such recipe, or a field is not known or has a value that it may not have.
     """
-    from trl import DatasetMixtureConfig, GRPOConfig, ModelConfig, ScriptArguments, TrlParser
-
     given = list(arguments)
     for at, argument in enumerate(given[:-1]):
         if argument == "--config":
             given[at + 1] = str(recipe_path(given[at + 1]))
-    parser = TrlParser((RewardArguments, ScriptArguments, GRPOConfig, ModelConfig, DatasetMixtureConfig))
+    trl = _trl()
+    groups = (RewardArguments, trl.ScriptArguments, trl.GRPOConfig, trl.ModelConfig, trl.DatasetMixtureConfig)
     try:
-        return Recipe(*parser.parse_args_and_config(given))
+        return Recipe(*trl.TrlParser(groups).parse_args_and_config(given))
     except (ValueError, TypeError) as error:
         raise ArgumentError(
             f"The recipe cannot be read ({error!s:.300}); its fields are those of RewardArguments here, and of TRL's "
@@ -84,9 +83,7 @@ def made(recipe: Recipe) -> Any:
     Raises:
         ArgumentError: What is missing, as in `train`.
     """
-    from trl import get_peft_config, get_quantization_config
-
-    rewards, settings = rewards_of(recipe.rewards), recipe.training
+    trl, settings, rewards = _trl(), recipe.training, rewards_of(recipe.rewards)
     if settings.reward_weights is None and all(isinstance(one, Reward) for one in rewards):
         settings.reward_weights = weights_of(rewards)
     settings.model_init_kwargs = {
@@ -102,8 +99,8 @@ def made(recipe: Recipe) -> Any:
         args=settings,
         train_dataset=_split(splits, script.dataset_train_split),
         eval_dataset=_split(splits, script.dataset_test_split) if settings.eval_strategy != "no" else None,
-        quantization_config=get_quantization_config(recipe.model),
-        peft_config=get_peft_config(recipe.model),
+        quantization_config=trl.get_quantization_config(recipe.model),
+        peft_config=trl.get_peft_config(recipe.model),
         callbacks=[learning_curve()()],
     )
 
@@ -123,13 +120,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(str(error))
 
 
+def _trl() -> Any:
+    try:
+        import trl
+    except ImportError as error:
+        raise ArgumentError("Training needs TRL; run: pip install 'eldgr_dspy[train,nli]'") from error
+    return trl
+
+
 def _data(recipe: Recipe) -> Any:
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
-    from trl import get_dataset
 
     if recipe.datasets.datasets:
-        return get_dataset(recipe.datasets)
+        return _trl().get_dataset(recipe.datasets)
     script = recipe.script
     if script.dataset_name is None:
         raise ArgumentError("The recipe names no data; give dataset_name, a folder with train.jsonl, or datasets.")

@@ -5,8 +5,8 @@ arguments, so that vLLM, DeepSpeed, FSDP and whatever TRL comes to know need no 
 """
 
 import json
+import os
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,7 @@ from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.programs.scoring.retrieval import retriever
 from eldgr_dspy.training import eldgr_rank, format, orm
-from eldgr_dspy.training.ready import NamedNLI, process_reward
+from eldgr_dspy.training.ready import NLI_VARIABLE, NamedNLI, process_reward
 from eldgr_dspy.training.steps_reward import StepReward
 
 RECIPES: Final = Path(__file__).parent / "recipes"
@@ -59,6 +59,9 @@ class RewardArguments:
     tau: float = field(default=TAU, metadata={"help": "Threshold of the gate."})
     drop: list[str] = field(default_factory=list, metadata={"help": "Channels to drop."})
 
+    def __post_init__(self) -> None:
+        self.nli = self.nli or os.environ.get(NLI_VARIABLE)  # so that the record of a run has it
+
     def weighting(self) -> Weighting:
         """Return weights, gate and threshold.
 
@@ -76,7 +79,7 @@ class RewardArguments:
                 ) from error
         weights = dict(PAPER.weights) if given is None else dict(given)
         gated: frozenset[Any] = frozenset(self.gate)
-        dropped: Sequence[Any] = self.drop
+        dropped: list[Any] = [*self.drop]
         return Weighting(weights, gated, self.tau).without(*dropped)
 
 

@@ -87,8 +87,8 @@ def questions_needed(gain: float, discordant: float, *, power: float = POWER, al
         short, enough = enough, min(2 * enough, _MOST)
         if short == _MOST:
             raise ArgumentError(
-                f"gain={gain!r} with discordant={discordant!r} needs more than {_MOST:,} questions; "
-                "give a larger gain or less power."
+                f"A gain of {100.0 * gain:g} % with {100.0 * discordant:g} % discordant needs more than {_MOST:,} "
+                "questions; give a larger gain or less power."
             )
     while enough - short > 1:
         middle = (short + enough) // 2

@@ -96,4 +96,6 @@ def _made_with(found: Mapping[str, Any]) -> Any:
 
     rows = tuple((role, *(model or "not asked" for model in models)) for role, models in found["models"].items())
     notes = tuple(found["differences"]) or ("The same settings and the same roles.",)
+    if any(asked["recorded"] for asked in found["consultations"]):
+        notes += ("What was recorded is not compared: a recording does not say what made it.",)
     return Table("the model of each role, and what differs (RUN_A -> RUN_B)", ("role", *found["runs"]), rows, notes)

@@ -48,6 +48,7 @@ def freeze(
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
+    from eldgr_dspy.programs.commands.console import write_out
     from eldgr_dspy.programs.commands.evaluate import lms_of, selector_of
     from eldgr_dspy.programs.run import locks
 
@@ -55,4 +56,9 @@ def freeze(
     names = tuple(dict.fromkeys(name.strip() for name in rules.split(",") if name.strip()))
     selector = selector_of(lms_of(models, api_base, num_ctx), settings, (judge_style, orders))
     lock = locks.freeze(selector, names, out)
-    click.echo(f"{out}: {', '.join(lock.rules)} frozen as {lock.sha256[:16]}.")
+    try:
+        write_out(f"{out}: {', '.join(lock.rules)} frozen as {lock.sha256[:16]}.\n")
+    except BrokenPipeError:
+        return
+    except OSError as error:
+        raise click.ClickException(f"{out} holds the lock; that could not be printed: {error}.") from error

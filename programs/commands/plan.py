@@ -11,7 +11,7 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("run", required=False, type=click.Path(path_type=Path, file_okay=False))
+@click.argument("run", required=False, type=click.Path(path_type=Path))
 @click.option("--gain", type=_PERCENT, metavar="%", help="Wins minus losses, in percent of the questions.")
 @click.option("--discordant", type=_PERCENT, metavar="%", help="Wins plus losses, in percent of the questions.")
 @click.option("--power", type=_SHARE, metavar="P", default=0.8, help="Probability wanted of seeing the gain.")
@@ -42,13 +42,14 @@ def plan(
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.planning import plan_ahead, read_finished, what_it_saw
+    from eldgr_dspy.finished import read_run
+    from eldgr_dspy.planning import plan_ahead, what_it_saw
     from eldgr_dspy.programs.commands.console import print_tables
 
     if run is not None:
         if discordant is not None:
             raise click.UsageError("--discordant is for a plan without RUN; a run says itself what was discordant.")
-        found = what_it_saw(read_finished(run), power=power, alpha=alpha, gain=gain)
+        found = what_it_saw(read_run(run).summary(), power=power, alpha=alpha, gain=gain)
         tables = _seen(found)
     elif gain is None or discordant is None:
         raise click.UsageError("Give --gain and --discordant, or the directory RUN of a finished run.")
@@ -69,7 +70,7 @@ def _needed(found: Mapping[str, Any]) -> Any:
         figure(found["discordant"]),
         f"{found['questions']:,}",
         figure(found["power_there"], 4),
-        f"{found['wins']:.0f}–{found['losses']:.0f}",
+        f"{found['wins']:,.0f}–{found['losses']:,.0f}",
     )
     return Table(title, headers, (row,))
 

@@ -5,9 +5,7 @@ statistics, audit and report are then made from them, and can be made again with
 """
 
 import asyncio
-import json
 import math
-import os
 import re
 import signal
 import threading
@@ -17,16 +15,13 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from eldgr_dspy.answers import Score
-from eldgr_dspy.certificates import Witness
-from eldgr_dspy.decision import RULES, Decision
-from eldgr_dspy.effects import JudgeEffects
+from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.files import replacing, safe_name
 from eldgr_dspy.journal import Consultation, read_journal
-from eldgr_dspy.pools import Pool, Row, open_pools, pool_name
+from eldgr_dspy.pools import Pool, open_pools, pool_name
 from eldgr_dspy.programs.run.concurrency import amap_ordered, map_ordered
 from eldgr_dspy.programs.run.confirming import confirmation_of, state_lock
 from eldgr_dspy.programs.run.deadlines import reused_threads
@@ -35,15 +30,10 @@ from eldgr_dspy.programs.run.rolecalls import RoleCall, metered_settings, role_c
 from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, Statement
 from eldgr_dspy.programs.run.runner import Recordings, Runner, Settled
 from eldgr_dspy.programs.run.spending import Spending
-from eldgr_dspy.programs.selector import Selector, plain
-from eldgr_dspy.record import JournalTotals, judges_record
-from eldgr_dspy.report import render_report
+from eldgr_dspy.programs.run.writing import FILES, Results
+from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.rules import rule_named
-from eldgr_dspy.summary import Tally
 from eldgr_dspy.words import ROLES, Role
-
-_RESULTS = ("decisions.jsonl", "record.json", "report.html", "summary.json")
-_AROUND = 80  # characters on either side of a witness
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +115,7 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> 
             settle = partial(run.runner.settle, pool.name)
             with map_ordered(settle, pool.rows(plan.limit), plan.workers, plan.timeout, run.stop) as rows:
                 run.decide(pool, rows)
-        return run.finish()
+        return run.results.finish()
 
 
 async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> dict[str, Any]:
@@ -138,7 +128,7 @@ async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = No
             settle = partial(run.runner.asettle, pool.name)
             async with amap_ordered(settle, pool.rows(plan.limit), plan.workers, run.stop) as rows:
                 await run.adecide(pool, rows)
-        return await asyncio.to_thread(run.finish)
+        return await asyncio.to_thread(run.results.finish)
 
 
 def out_of(plan: Plan) -> Path:
@@ -187,10 +177,10 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"
             state.claim,
             watcher.on_consultation,
         )
-        files = {name: results.enter_context(replacing(out / name)) for name in reversed(_RESULTS)}
-        run = _Run(pools, runner, watcher, files)
+        files = {name: results.enter_context(replacing(out / name)) for name in reversed(FILES)}
+        run = _Run(pools, runner, watcher, Results(runner, files))
         if confirmation is not None:
-            run.confirmation = confirmation.begin()
+            run.results.confirmation = confirmation.begin()
         watcher.on_start(total)
         yield run
         with _signals_held():
@@ -242,18 +232,11 @@ def allowed_failures(allowed: int | str, total: int) -> int:
 
 
 class _Run:
-    """A run under way: takes settled rows in order, writes decisions, and finishes with the summary.
+    """A run under way: takes settled rows in order, pool by pool, and hands them to its results."""
 
-    Its files become the results when the run is left in order, the summary last. Each is the whole new file or the old
-    one; a kill or a full disk between two of them leaves new beside old, and the same plan makes all of them again.
-    """
-
-    def __init__(self, pools: Sequence[Pool], runner: Runner, watcher: Watcher, files: Mapping[str, IO[bytes]]) -> None:
-        self.pools, self.runner = pools, runner
-        self.confirmation: dict[str, Any] | None = None
-        self._watcher, self._files = watcher, files
-        self._tallies: dict[str, Tally] = {}
-        self._effects: dict[str, JudgeEffects] = {}
+    def __init__(self, pools: Sequence[Pool], runner: Runner, watcher: Watcher, results: Results) -> None:
+        self.pools, self.runner, self.results = pools, runner, results
+        self._watcher = watcher
 
     def stop(self, error: BaseException) -> None:
         """See to it that no call is begun any more."""
@@ -263,88 +246,16 @@ class _Run:
 
     def decide(self, pool: Pool, rows: Iterator[Settled]) -> None:
         """Take the rows of a pool as they come."""
-        tally = self._tally(pool)
+        self.results.begin(pool)
         for settled in rows:
-            self._take(pool, tally, settled)
+            self._take(pool, settled)
 
     async def adecide(self, pool: Pool, rows: AsyncIterator[Settled]) -> None:
         """Take the rows of a pool as they come."""
-        tally = self._tally(pool)
+        self.results.begin(pool)
         async for settled in rows:
-            self._take(pool, tally, settled)
+            self._take(pool, settled)
 
-    def _tally(self, pool: Pool) -> Tally:
-        return self._tallies.setdefault(pool.name, Tally(pool.task, self.runner.rules))
-
-    def _take(self, pool: Pool, tally: Tally, settled: Settled) -> None:
-        scores = tally.add(settled.case, settled.row.gold, settled.outcomes, settled.failed)
-        self._take_effects(pool, settled)
-        majority = scores.get("majority")
-        for rule, outcome in settled.outcomes.items():
-            if outcome.decision is not None:
-                line = _line(pool, settled.row, rule, outcome.decision, scores[rule], majority)
-                self._write("decisions.jsonl", json.dumps(line, ensure_ascii=False) + "\n")
+    def _take(self, pool: Pool, settled: Settled) -> None:
+        self.results.take(pool, settled)
         self._watcher.on_row()
-
-    def _take_effects(self, pool: Pool, settled: Settled) -> None:
-        effects, judged = self._effects.setdefault(pool.name, JudgeEffects()), settled.consultations.get("judge")
-        if judged is not None and judged.content is not None:
-            effects.take(settled.case.question, settled.case.vote.classes, judged.content)
-
-    def finish(self) -> dict[str, Any]:
-        """Write everything that is made from the consultations, and return the summary."""
-        totals = JournalTotals(read_journal(self.runner.journal.path))
-        pools = {name: tally.summary() for name, tally in self._tallies.items()}
-        confirmed = {"confirmation": self.confirmation}
-        summary = {"pools": pools, "consultations": totals.roles(), "remarks": totals.remarks(), **confirmed}
-        effects = {name: one.figures() for name, one in self._effects.items()}
-        record = judges_record(summary, self.runner.journal.heads, totals, effects)
-        self._write("record.json", _pretty(record | confirmed))
-        self._files["decisions.jsonl"].flush()
-        for chunk in render_report(summary, _read_decisions(Path(self._files["decisions.jsonl"].name)), effects):
-            self._write("report.html", chunk)
-        self._write("summary.json", _pretty(summary))
-        for file in self._files.values():  # all on the disk before the first is renamed: a full disk changes nothing
-            file.flush()
-            os.fsync(file.fileno())
-        return summary
-
-    def _write(self, name: str, text: str) -> None:
-        self._files[name].write(text.encode("utf-8"))
-
-
-def _line(
-    pool: Pool, row: Row, rule: str, decision: Decision, score: Score | None, majority: Score | None
-) -> dict[str, Any]:
-    fields = plain(decision)
-    if decision.witness is not None:
-        fields["witness"] |= _surroundings(row, decision.witness)
-    return {
-        "pool": pool.name,
-        "id": row.id,
-        "question": row.question,
-        "gold": row.gold,
-        "rule": rule,
-        **fields,
-        "em": score.em if score else None,
-        "f1": score.f1 if score else None,
-        "majority_em": majority.em if majority else None,
-    }
-
-
-def _surroundings(row: Row, witness: Witness) -> dict[str, str]:
-    """Where a witness stands: its passage's title and what is around it, for one who reads the decision alone."""
-    passage = row.evidence[witness.passage]
-    source = passage.title if witness.field == "title" else passage.text
-    before, after = source[max(0, witness.start - _AROUND) : witness.start], source[witness.end : witness.end + _AROUND]
-    return {"title": passage.title, "before": before, "after": after}
-
-
-def _read_decisions(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8", newline="\n") as file:
-        for line in file:
-            yield json.loads(line)
-
-
-def _pretty(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

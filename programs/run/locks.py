@@ -177,6 +177,8 @@ def _hash(content: Mapping[str, Any]) -> str:
 
 
 def _read(path: Path) -> dict[str, Any]:
+    if path.is_fifo() or path.is_char_device():
+        raise ArgumentError(f"{path}: is a pipe or a device; give a file.")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

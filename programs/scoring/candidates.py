@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 def reasonings_of(question: Question, *, corpus: bool) -> "list[Reasoning]":
     """Return the text of each candidate, in pool order, with question, answer and passages.
 
+    A text whose end is nothing but the answer, on a line of its own, is given without it: an answer is no step.
+
     Args:
         question: Whose candidates are meant.
         corpus: Whether the passages are what was found in a corpus, be it nothing; without one there are none.
@@ -34,7 +36,15 @@ def reasonings_of(question: Question, *, corpus: bool) -> "list[Reasoning]":
     texts = question.texts or tuple(answer or "" for answer in question.answers)
     passages = question.passages if corpus else None
     pairs = zip(texts, question.answers, strict=True)
-    return [Reasoning(text, question.text, passages, answer or "") for text, answer in pairs]
+    return [Reasoning(_before(answer or "", text), question.text, passages, answer or "") for text, answer in pairs]
+
+
+def _before(answer: str, text: str) -> str:
+    """What stands in a text before its answer; the whole where nothing does, or where it does not end with it."""
+    kept, line = text, f"\n{answer.strip()}"
+    while answer and kept.rstrip().endswith(line):  # once by the text itself, and once more where it was put behind it
+        kept = kept.rstrip().removesuffix(line)
+    return kept if kept.strip() else text
 
 
 @dataclass(frozen=True, slots=True)

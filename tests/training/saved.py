@@ -40,7 +40,7 @@ def saved_adapter() -> Path:
     causal: Any = AutoModelForCausalLM
     base = causal.from_pretrained(saved_policy())
     drawn = LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
-    get_peft_model(base, drawn).save_pretrained(folder)
+    get_peft_model(base, drawn).save_pretrained(str(folder))
     return folder
 
 

@@ -34,6 +34,7 @@ class Settings:
 
     learning_rate: float = 1e-5
     drop: tuple[str, ...] = ()
+    corpus: str | None = None
     output_dir: str = "runs/a"
     logging_steps: int = 1
 
@@ -41,8 +42,15 @@ class Settings:
 def test_a_recipe_is_what_shapes_the_run_with_its_data() -> None:
     recipe = recipe_of([Settings()], ROWS, 1)
     assert recipe_of([Settings(output_dir="b", logging_steps=5)], ROWS, 1) == recipe
-    assert {*recipe} == {"learning_rate", "drop", "processes", "data"}
+    assert {*recipe} == {"learning_rate", "drop", "corpus", "processes", "data"}
     assert recipe_of([Settings()], ROWS[::-1], 1)["data"] != recipe["data"]
+
+
+def test_a_corpus_counts_by_its_content(tmp_path: Path) -> None:
+    for name, text in (("a", "Doha"), ("b", "Doha"), ("c", "Dubai")):
+        (tmp_path / name).write_text(text, "utf-8")
+    first, same, other = (recipe_of([Settings(corpus=str(tmp_path / name))], ROWS, 1) for name in "abc")
+    assert first == same != other
 
 
 def test_a_run_is_resumed_with_the_recipe_that_it_was_begun_with(tmp_path: Path) -> None:

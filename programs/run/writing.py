@@ -1,0 +1,121 @@
+"""The results of a run, made from settled rows as they come: decisions first, then figures, record and report.
+
+They are written into files that become the results when the run is left in order, the summary last. Each is the whole
+new file or the old one; a kill or a full disk between two of them leaves new beside old, and the same plan makes all of
+them again.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from eldgr_dspy.answers import Score
+from eldgr_dspy.certificates import Witness
+from eldgr_dspy.decision import Decision
+from eldgr_dspy.effects import JudgeEffects
+from eldgr_dspy.journal import read_journal
+from eldgr_dspy.pools import Pool, Row
+from eldgr_dspy.programs.run.runner import Runner, Settled
+from eldgr_dspy.programs.selector import plain
+from eldgr_dspy.record import JournalTotals, judges_record
+from eldgr_dspy.report import render_report
+from eldgr_dspy.summary import Tally
+
+FILES = ("decisions.jsonl", "record.json", "report.html", "summary.json")
+"""The results by name, in the order in which they are put in place."""
+
+_AROUND = 80  # characters on either side of a witness
+
+
+class Results:
+    """What a run comes to.
+
+    Attributes:
+        confirmation: What the run's lock says of it, see `eldgr_dspy.programs.run.confirming`; None without one.
+    """
+
+    def __init__(self, runner: Runner, files: Mapping[str, IO[bytes]]) -> None:
+        self.confirmation: dict[str, Any] | None = None
+        self._runner, self._files = runner, files
+        self._tallies: dict[str, Tally] = {}
+        self._effects: dict[str, JudgeEffects] = {}
+
+    def begin(self, pool: Pool) -> None:
+        """Count a pool, also one of which no row is to come."""
+        self._tallies.setdefault(pool.name, Tally(pool.task, self._runner.rules))
+
+    def take(self, pool: Pool, settled: Settled) -> None:
+        """Score a row and write its decisions."""
+        tally = self._tallies[pool.name]
+        scores = tally.add(settled.case, settled.row.gold, settled.outcomes, settled.failed)
+        self._take_effects(pool, settled)
+        majority = scores.get("majority")
+        for rule, outcome in settled.outcomes.items():
+            if outcome.decision is not None:
+                line = _line(pool, settled.row, rule, outcome.decision, scores[rule], majority)
+                self._write("decisions.jsonl", json.dumps(line, ensure_ascii=False) + "\n")
+
+    def _take_effects(self, pool: Pool, settled: Settled) -> None:
+        effects, judged = self._effects.setdefault(pool.name, JudgeEffects()), settled.consultations.get("judge")
+        if judged is not None and judged.content is not None:
+            effects.take(settled.case.question, settled.case.vote.classes, judged.content)
+
+    def finish(self) -> dict[str, Any]:
+        """Write everything that is made from the consultations, and return the summary."""
+        totals = JournalTotals(read_journal(self._runner.journal.path))
+        pools = {name: tally.summary() for name, tally in self._tallies.items()}
+        confirmed = {"confirmation": self.confirmation}
+        summary = {"pools": pools, "consultations": totals.roles(), "remarks": totals.remarks(), **confirmed}
+        effects = {name: one.figures() for name, one in self._effects.items()}
+        record = judges_record(summary, self._runner.journal.heads, totals, effects)
+        self._write("record.json", _pretty(record | confirmed))
+        self._files["decisions.jsonl"].flush()
+        for chunk in render_report(summary, _read_decisions(Path(self._files["decisions.jsonl"].name)), effects):
+            self._write("report.html", chunk)
+        self._write("summary.json", _pretty(summary))
+        for file in self._files.values():  # all on the disk before the first is renamed: a full disk changes nothing
+            file.flush()
+            os.fsync(file.fileno())
+        return summary
+
+    def _write(self, name: str, text: str) -> None:
+        self._files[name].write(text.encode("utf-8"))
+
+
+def _line(
+    pool: Pool, row: Row, rule: str, decision: Decision, score: Score | None, majority: Score | None
+) -> dict[str, Any]:
+    fields = plain(decision)
+    if decision.witness is not None:
+        fields["witness"] |= _surroundings(row, decision.witness)
+    return {
+        "pool": pool.name,
+        "id": row.id,
+        "question": row.question,
+        "gold": row.gold,
+        "rule": rule,
+        **fields,
+        "em": score.em if score else None,
+        "f1": score.f1 if score else None,
+        "majority_em": majority.em if majority else None,
+    }
+
+
+def _surroundings(row: Row, witness: Witness) -> dict[str, str]:
+    """Where a witness stands: its passage's title and what is around it, for one who reads the decision alone."""
+    passage = row.evidence[witness.passage]
+    source = passage.title if witness.field == "title" else passage.text
+    before, after = source[max(0, witness.start - _AROUND) : witness.start], source[witness.end : witness.end + _AROUND]
+    return {"title": passage.title, "before": before, "after": after}
+
+
+def _read_decisions(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8", newline="\n") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def _pretty(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
