@@ -170,7 +170,19 @@ def test_each_extra_names_its_packages() -> None:
 
 def test_the_core_dependencies_are_light() -> None:
     core = {bare(one) for one in PROJECT["project"]["dependencies"]}
-    assert core == {"dspy", "pydantic", "numpy", "scipy", "click", "rich", "jinja2", "filelock", "ollama", "httpx", "rank-bm25"}
+    assert core == {
+        "dspy",
+        "pydantic",
+        "numpy",
+        "scipy",
+        "click",
+        "rich",
+        "jinja2",
+        "filelock",
+        "ollama",
+        "httpx",
+        "rank-bm25",
+    }
 
 
 def test_no_file_mentions_a_path_of_one_machine() -> None:

@@ -338,7 +338,7 @@ def test_no_key_and_no_password_reaches_the_journal(tmp_path: Path) -> None:  # 
 
 
 def test_nothing_asks_what_time_of_day_it_is() -> None:  # hazard 102
-    """Seconds are of a clock that cannot go back, and no result holds a date; a ledger alone says when, with its zone."""
+    """Seconds are of a clock that cannot go back, and no result holds a date; a ledger alone says when."""
     found = {name for path, name in sources() for _ in clocks(ast.parse(path.read_text(encoding="utf-8")))}
     assert found == {"eldgr_dspy.programs.run.confirming"}
 
