@@ -21,7 +21,7 @@ from eldgr_dspy.programs.scoring.texts import text_of_file, texts_of_pool
 from tests.ollama_server import Reply, ollama_server
 from tests.scorers import Rewards, trained_nli
 from tests.scoring.readers import Reader, Says
-from tests.test_command import COMMAND
+from tests.test_interrupt import COMMAND as HEARING
 
 QUESTION = "What is the capital of the country that hosted the 2022 FIFA World Cup?"
 HOSTED = {"title": "2022 FIFA World Cup", "text": "The tournament was hosted by Qatar."}
@@ -403,7 +403,7 @@ def test_ctrl_c_speaks_of_no_journal(capitals: Path, monkeypatch: pytest.MonkeyP
         return Reply(fault="hang")
 
     with ollama(monkeypatch, interrupt):
-        command = [*COMMAND, "inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b"]
+        command = [sys.executable, "-c", HEARING, "inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b"]
         begun.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
         _, err = begun[0].communicate()
     assert begun[0].returncode == 130

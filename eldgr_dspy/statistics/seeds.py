@@ -78,7 +78,8 @@ def _error(squares: list[float], degrees: tuple[int, int, int], size: int) -> tu
     total = sum(square for square, _ in terms)
     if total == 0.0:
         return 0.0, 1.0
-    return (total / size) ** 0.5, total**2 / sum(square**2 / freedom for square, freedom in terms)
+    # Shares of the total, because the square of a tiny variance is 0.
+    return (total / size) ** 0.5, 1.0 / sum((square / total) ** 2 / freedom for square, freedom in terms)
 
 
 def _terms(squares: list[float], degrees: tuple[int, int, int]) -> Iterator[tuple[float, int]]:

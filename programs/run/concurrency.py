@@ -74,7 +74,8 @@ class _UnderWay(Generic[R]):
 
     def __init__(self, callers: Callers) -> None:
         self._callers = callers
-        self._most = 2 * callers.workers  # one under way and one next: what is read long before is only in the way
+        # One under way and one next, as what is read long before is only in the way; a single worker takes row by row.
+        self._most = 2 * callers.workers if callers.workers > 1 else 1
         self._window = window_of(callers.workers)
         self._steps = dict[int, Steps[R]]()
         self._results = dict[int, R]()
