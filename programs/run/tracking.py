@@ -26,8 +26,8 @@ def log_to_mlflow(run: RunRead, summary: Mapping[str, Any]) -> str:
         ArgumentError: MLflow is not installed, or it could not log.
     """
     try:
-        import mlflow
-        from mlflow.exceptions import MlflowException
+        import mlflow  # pyright: ignore[reportMissingImports]
+        from mlflow.exceptions import MlflowException  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise ArgumentError("Logging to MLflow needs mlflow; run: pip install 'eldgr_dspy[mlflow]'") from error
 

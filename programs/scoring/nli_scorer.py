@@ -7,7 +7,7 @@ in one call, each pair once. A score is what a model said of pairs, and certifie
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, chain
 
@@ -22,10 +22,12 @@ from eldgr_dspy.channels.rewards import PAPER, Weighting
 from eldgr_dspy.channels.table import StepTable, score_steps
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.scoring.group import Group, gather
+from eldgr_dspy.programs.scoring.group import Compared, Group, gather
 from eldgr_dspy.programs.scoring.pairs import Asked, Readings, read
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.words import READINGS, Channel, Reading
+
+UNREAD = Undefined("the NLI model gave no number for the step under anything")
 
 _ReadRows = Callable[[Iterable[Asked]], Grounding]
 
@@ -71,10 +73,24 @@ class NLIScorer:
                 was asked returned what its protocol does not allow.
         """
         group = gather(reasonings, self.retriever, self.k, self.claims, self.counterfactuals)
-        columns, grounding = _measured(group, partial(_f, read(self.nli, group.rows()), self.reading))
+        readings = read(self.nli, group.rows())
+        group = _heard(group, readings)
+        columns, grounding = _measured(group, partial(_f, readings, self.reading))
         scores = score_steps(columns, grounding, self.weighting)
         own = zip(group.texts, group.slices(), strict=True)
         return [StepTable(text.text, text.spans, scores[steps]) for text, steps in own]
+
+
+def _heard(group: Group, readings: Readings) -> Group:
+    """The group, in which a step that the model could not read under anything can't be scored."""
+    unread = [readings.nothing_of(step.before, step.documents) for step in group.compared]
+    steps = [
+        replace(step, silent=UNREAD, ungrounded=UNREAD) if lost else step
+        for step, lost in zip(group.steps, unread, strict=True)
+    ]
+    nothing = Compared(UNREAD, UNREAD, UNREAD, UNREAD)
+    compared = [nothing if lost else step for step, lost in zip(group.compared, unread, strict=True)]
+    return replace(group, steps=tuple(steps), compared=tuple(compared))
 
 
 def _f(readings: Readings, reading: Reading, rows: Iterable[Asked]) -> Grounding:

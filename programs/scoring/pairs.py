@@ -53,6 +53,11 @@ class Readings:
         lost = int(np.isnan(found).any(axis=1).sum())
         return Undefined(f"the NLI model gave no number for {lost} of {len(found)} pairs") if lost else found
 
+    def nothing_of(self, *asked: Asked) -> bool:
+        """Whether there were pairs to read in these rows, and the model gave no number for any."""
+        places = [self.places[pair] for row in asked if isinstance(row, Row) for pair in row.pairs]
+        return bool(places) and bool(np.isnan(self.probabilities[places]).any(axis=1).all())
+
 
 def read(nli: NLI, asked: Iterable[Asked]) -> Readings:
     """Return what a model reads in the pairs of all rows: each pair once, in one call, and none where there is no pair.

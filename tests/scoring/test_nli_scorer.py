@@ -17,7 +17,7 @@ from eldgr_dspy.channels.table import StepScores, StepTable
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.group import EARLIER
-from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.programs.scoring.nli_scorer import UNREAD, NLIScorer
 from eldgr_dspy.words import Reading
 from tests.scoring.readers import Everything, Reader, Says
 
@@ -385,7 +385,24 @@ def test_what_is_no_reading_is_refused(returned: list[list[float]], said: str) -
 
 def test_a_row_of_which_one_number_is_missing_is_no_reading() -> None:
     (step,) = scored(Wrong([[math.nan, 0.5, 0.5]]), Reasoning(FIRST, QUESTION))
-    assert reasons(step)["logic"] == "the NLI model gave no number for 1 of 1 pairs"
+    assert reasons(step)["logic"] == UNREAD.reason
+
+
+@pytest.mark.parametrize("passages", [None, (), (HOSTED,)], ids=["no corpus", "nothing found", "a document"])
+def test_a_step_that_the_model_could_read_under_nothing_has_no_score(passages: tuple[Passage, ...] | None) -> None:
+    """Neither neutral because nothing in its script was found, nor good because its words are new."""
+    (table,) = NLIScorer(Silent()).score([Reasoning(FIRST, QUESTION, passages, confidences=[0.5])])
+    assert reasons(table.scores[0]) == dict.fromkeys(CHANNELS, UNREAD.reason)
+    assert isinstance(table.reward, Undefined)
+
+
+class Silent:
+    """Gives no number for anything."""
+
+    name = "silent"
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
+        return np.full((len(pairs), 3), np.nan)
 
 
 # --- mistakes of whoever calls ----------------------------------------------------------------------------------------
