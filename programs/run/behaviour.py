@@ -6,6 +6,7 @@ that nothing has changed on these, and no more; which version of the package it 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import sha256
 from itertools import pairwise, product
 from typing import Any
@@ -18,6 +19,7 @@ from eldgr_dspy.decision import Rule, drive
 from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.errors import EldgrError
 from eldgr_dspy.extraction import extract_answer
+from eldgr_dspy.programs.run.ways import Ask, every_way
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.words import TASKS, Role, Task
 
@@ -66,7 +68,8 @@ def rule_behaviour(name: str, settings: Settings) -> dict[str, Any]:
     for task in TASKS:
         orders: set[tuple[Role, ...]] = set()
         for case in _cases(task, settings):
-            for replies, shipped in _ways(case.rule(name), case, {}, _replies(len(case.question.answers))):
+            run = partial(_shipped, case.rule(name), case)
+            for replies, shipped in every_way(run, {}, _replies(len(case.question.answers))):
                 hashed.update(f"{task} {case.question.answers} {list(replies.items())} {shipped}\n".encode())
                 orders.add(tuple(replies))
                 ways += 1
@@ -104,26 +107,9 @@ def _replies(n: int) -> Mapping[Role, Sequence[Reply]]:
     }
 
 
-class _AskedError(Exception):
-    """A rule asks a role whose reply is open."""
-
-
-def _ways(
-    rule: Rule, case: Case, given: Mapping[Role, Reply], possible: Mapping[Role, Sequence[Reply]]
-) -> Iterator[tuple[Mapping[Role, Reply], object]]:
-    """Yield each way through a rule: what it was replied, in the order in which it asked, and what shipped."""
-    asked: list[Role] = []
-
-    def ask(role: Role) -> Reply:
-        asked.append(role)
-        if role not in given:
-            raise _AskedError
-        return given[role]
-
+def _shipped(rule: Rule, case: Case, ask: Ask) -> object:
+    """What a rule ships; of one of the user's that fails here, as it would on such a question, the error's name."""
     try:
-        yield given, tuple(drive(rule(case), ask))
-    except _AskedError:
-        for reply in possible[asked[-1]]:
-            yield from _ways(rule, case, {**given, asked[-1]: reply}, possible)
-    except EldgrError as error:  # a rule of the user's that fails here, as it would on such a question
-        yield given, type(error).__name__
+        return tuple(drive(rule(case), ask))
+    except EldgrError as error:
+        return type(error).__name__

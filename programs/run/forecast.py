@@ -6,6 +6,7 @@ journaled, or a recording holds, is taken as it is. Nobody is asked and nothing 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +22,12 @@ from eldgr_dspy.programs.run.evaluation import Plan, out_of, statements
 from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
 from eldgr_dspy.programs.run.rundir import require_same
 from eldgr_dspy.programs.run.runner import Recordings
+from eldgr_dspy.programs.run.ways import Ask, every_way
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.words import ROLES, Role
 
 _SILENT = Abstention("silent")
-
-
-class _AskedError(Exception):
-    """A rule asks a role whose reply is open."""
 
 
 def roles_asked(rule: Rule, case: Case, known: Mapping[Role, Reply]) -> frozenset[Role]:
@@ -40,32 +38,23 @@ def roles_asked(rule: Rule, case: Case, known: Mapping[Role, Reply]) -> frozense
     """
     possible = _possible(case)
     asked: set[Role] = set()
-    for path in _paths(rule, case, known, possible):
-        asked |= path
+    for _, roles in every_way(partial(_roles_on, rule, case), known, possible):
+        asked |= roles
         if asked >= possible.keys():
             break
     return frozenset(asked)
 
 
-def _paths(
-    rule: Rule, case: Case, given: Mapping[Role, Reply], possible: Mapping[Role, Sequence[Reply]]
-) -> Iterator[set[Role]]:
-    """Yield the roles that are asked on each way through a rule."""
-    asked: list[Role] = []
+def _roles_on(rule: Rule, case: Case, ask: Ask) -> set[Role]:
+    """The roles that a rule asks, given what they reply."""
+    asked: set[Role] = set()
 
-    def ask(role: Role) -> Reply:
-        asked.append(role)
-        if role not in given:
-            raise _AskedError
-        return given[role]
+    def noting(role: Role) -> Reply:
+        asked.add(role)
+        return ask(role)
 
-    try:
-        drive(rule(case), ask)
-    except _AskedError:
-        for reply in possible[asked[-1]]:
-            yield from _paths(rule, case, {**given, asked[-1]: reply}, possible)
-    else:
-        yield set(asked)
+    drive(rule(case), noting)
+    return asked
 
 
 def _possible(case: Case) -> dict[Role, Sequence[Reply]]:
