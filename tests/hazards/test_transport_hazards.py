@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from eldgr_dspy.errors import RunStoppedError
+from tests.asking.test_transport import FAULTS, WAYS, made, plan_of, selector_at, verdict
 from tests.lm_server import Answer, Asked, serving
-from tests.test_evaluation import row, write_pool
-from tests.test_transport import FAULTS, WAYS, made, plan_of, selector_at, verdict
+from tests.run.test_evaluation import row, write_pool
 
 NAMES = sorted(name for name, fault in FAULTS.items() if fault.outcome != "fatal")
 ROWS = 2 * len(NAMES)

@@ -1,6 +1,6 @@
 """The four selectors, the certificates and the derivations against the naive implementation, on every real pool.
 
-What these tests do not claim: anything about how often a selector is right (`tests/test_real_pools.py` has that).
+What these tests do not claim: anything about how often a selector is right (`tests/pools/test_real_pools.py` has that).
 """
 
 from collections.abc import Iterator, Sequence

@@ -37,7 +37,7 @@ from tests.selecting import (
     shipped_lawfully,
     verdict,
 )
-from tests.test_selector_in_dspy import compiled
+from tests.selector.test_selector_in_dspy import compiled
 
 QATAR = Question("Where?", "retrieval", ("Dubai", "Doha"), (), (Passage("", "Doha is the capital."),))
 OF_A_DECISION = [law for law in LAWS if law.number <= 8]

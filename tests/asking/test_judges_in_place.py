@@ -1,0 +1,189 @@
+"""Judges that ask several times stand in the judge's place: the laws hold, sync and async, saved, and in a run."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.embedded import LexicalJudge
+from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
+from eldgr_dspy.programs.judges.styles import judge_in_style
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm, text_of
+from eldgr_dspy.questions import Question
+from tests.selecting import CONTESTED, PENS, SCORES, SETTLED, awaiting, inputs_of, shipped_lawfully, verdict
+from tests.strategies import questions
+
+DEMO = Path(__file__).resolve().parents[2] / "artifacts" / "demo-retrieval.jsonl"
+
+each_call = pytest.mark.parametrize(
+    "call", [lambda judge: judge, lambda judge: awaiting(judge.acall)], ids=["sync", "async"]
+)
+
+FAIR: dict[str, Callable[[], Any]] = {
+    "swapped": lambda: SwapConsistent(Judge()),
+    "three orders": lambda: SwapConsistent(Judge(), 3, "average"),
+    "pairwise": PairwiseJudge,
+    "pairwise, both orders": lambda: PairwiseJudge(SwapConsistent(Comparer())),
+    "swapped pairwise": lambda: SwapConsistent(PairwiseJudge()),
+    "pointwise": PointwiseJudge,
+    "chain of swaps": lambda: SwapConsistent(SwapConsistent(LexicalJudge())),
+}
+each_fair = pytest.mark.parametrize("name", FAIR)
+
+
+def obliging(text: str) -> Any:
+    """An LM that prefers the candidate with this text, in whatever way it is asked, and finds no span."""
+
+    def reply(request: Any) -> dict[str, Any]:
+        asked = request.messages[-1].text or ""
+        properties = request.config.response_format["schema"]["properties"]
+        places = [asked.find(f"<candidate {number} ") for number in range(4) if f"<candidate {number} " in asked]
+        shown = [asked[start : asked.find("</candidate", start)] for start in places]
+        index = next((number for number, one in enumerate(shown) if text in one), 0)
+        if "better" in properties:
+            return {"comparison_rationale": "", "better": index}
+        if "assessment" in properties:
+            return {"candidate_rationale": "", "assessment": {**SCORES, "scalar": 0.9 if text in shown[0] else 0.1}}
+        return (
+            verdict(index, len(shown)) if "preferred" in properties else {"repair_passage": -1, "repaired_answer": ""}
+        )
+
+    return scripted_lm(reply)
+
+
+def fair_selector(name: str, **options: Any) -> Selector:
+    select = Selector(**options)
+    select.judge = FAIR[name]()
+    return select
+
+
+@each_fair
+@each_call
+def test_every_judge_stands_in_the_judge_s_place(call: Any, name: str) -> None:
+    with dspy.context(lm=obliging("Doha")):
+        pred = call(fair_selector(name))(**CONTESTED)
+    assert (pred.answer, pred.branch, pred.preference) == ("Doha", "judge", 2)
+
+
+@each_fair
+def test_no_judge_is_asked_where_it_cannot_matter(name: str) -> None:
+    lm = obliging("Doha")
+    with dspy.context(lm=lm):
+        fair_selector(name)(**SETTLED)
+        fair_selector(name)(**PENS, evidence=None)
+    assert all("derivation_steps" in one.config.response_format["schema"]["properties"] for one in lm.requests)
+
+
+@each_fair
+@settings(max_examples=25, deadline=None)
+@given(said=st.text(max_size=30) | st.sampled_from(['{"better": 1}', '{"preferred": true}', "[[[", "{}"]))
+def test_whatever_an_lm_says_to_a_fair_judge_consensus_stands(name: str, said: str) -> None:
+    """None of these texts is a whole reply to anything that is asked."""
+    with dspy.context(lm=scripted_lm(lambda _: said)):
+        pred = fair_selector(name)(**CONTESTED)
+    if name != "chain of swaps":  # which asks no LM
+        assert (pred.answer, pred.preference) == ("Dubai", None)
+        assert "judge" in pred.abstentions
+
+
+@each_fair
+def test_a_fair_judge_is_saved_loaded_and_copied(name: str, tmp_path: Any) -> None:
+    select = fair_selector(name)
+    for _, predictor in select.judge.named_predictors():
+        predictor.demos = [dspy.Example(question="shown before")]
+    select.save(tmp_path / "select.json")
+    loaded = fair_selector(name)
+    loaded.load(tmp_path / "select.json")
+    for twin in (loaded, select.deepcopy()):
+        demos = [[dict(demo) for demo in one.demos] for one in twin.judge.predictors()]
+        assert demos == [[{"question": "shown before"}] for _ in select.judge.predictors()]
+
+
+def capricious(seed: int, span: str) -> ScriptedLM:
+    """An LM that answers each request by a whim of its own: mostly as asked, always the same to the same request."""
+
+    def reply(request: Any) -> Any:
+        whim = int.from_bytes(hashlib.sha256(f"{seed}{text_of(request)}".encode(errors="replace")).digest()[:4])
+        shown = len(set(re.findall(r"<candidate (\d+) ", request.messages[-1].text or "")))
+        index, scalar = whim % max(shown, 1), whim % 11 / 10
+        if whim % 13 == 0:
+            return '{"preferred": true'
+        properties = request.config.response_format["schema"]["properties"]
+        if "better" in properties:
+            return {"comparison_rationale": "", "better": index}
+        if "assessment" in properties:
+            return {"candidate_rationale": "", "assessment": {**SCORES, "scalar": scalar}}
+        return verdict(index, shown) if "preferred" in properties else {"repair_passage": -1, "repaired_answer": span}
+
+    return scripted_lm(reply)
+
+
+@each_fair
+@settings(max_examples=25, deadline=None)
+@given(question=questions("retrieval"), seed=st.integers(0, 999), span=st.sampled_from(("", "Paris", "1976")))
+def test_the_laws_hold_with_every_judge_and_async_is_sync(name: str, question: Question, seed: int, span: str) -> None:
+    select = fair_selector(name, consult="always")
+    with dspy.context(lm=capricious(seed, span)):
+        pred = select(**inputs_of(question))
+        assert awaiting(select.acall)(**inputs_of(question)).toDict() == pred.toDict()
+    shipped_lawfully(pred, question, select.settings)
+
+
+# -- by the words of the command --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("style", "orders", "kinds"),
+    [
+        ("listwise", 1, ["Judge"]),
+        ("listwise", 3, ["SwapConsistent", "Judge"]),
+        ("pairwise", 1, ["PairwiseJudge", "Comparer"]),
+        ("pairwise", 2, ["PairwiseJudge", "SwapConsistent", "Comparer"]),
+        ("pointwise", 1, ["PointwiseJudge", "Assessor"]),
+    ],
+)
+def test_a_style_is_a_judge(style: Any, orders: int, kinds: list[str]) -> None:
+    parts = [type(part).__name__ for _, part in judge_in_style(Judge(), style, orders).named_sub_modules(dspy.Module)]
+    assert [kind for kind in parts if kind != "Predict"] == kinds
+
+
+@pytest.mark.parametrize(
+    ("judge", "style", "orders", "said"),
+    [
+        (
+            Judge,
+            "listwise?",
+            1,
+            "judge_style='listwise\\?' is not known; use one of 'listwise'",
+        ),
+        (Judge, "pointwise", 2, "orders=2 with judge_style='pointwise': one candidate a call has no order"),
+        (LexicalJudge, "pointwise", 1, "judge_style='pointwise' needs an LM, and the judge has none: give it a model"),
+        (Judge, "pairwise", 0, "orders=0 is not a number of orders; give 2 or more"),
+    ],
+)
+def test_a_style_that_does_not_suit_is_refused(judge: Any, style: Any, orders: int, said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        judge_in_style(judge(), style, orders)
+
+
+@pytest.mark.parametrize("options", [["--orders", "2"], ["--judge-style", "pairwise", "--orders", "2"]])
+def test_the_command_asks_the_judge_in_a_style_and_goes_on_only_in_the_same(
+    tmp_path: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["evaluate", str(DEMO), "--limit", "5", "--quiet", "--out", str(tmp_path / "run")]
+    assert main([*command, *options]) == 0
+    effects = json.loads((tmp_path / "run" / "record.json").read_text("utf-8"))["judge_effects"]["demo-retrieval"]
+    assert effects["position_flips"]["of"] > 0
+    assert main(command) == 1
+    assert "judge" in capsys.readouterr().err

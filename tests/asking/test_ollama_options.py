@@ -1,0 +1,249 @@
+"""Options of an LM on Ollama: in its cache, its copies, what is saved of it and the command; and which are refused."""
+
+import copy
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+import eldgr_dspy
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.engines.ollama import OllamaLM, address_of, ollama
+from tests.asking_ollama import each_way, lm_at, request, text_of, verdict_of
+from tests.ollama_server import Behaviour, Body, ollama_server
+from tests.run.test_evaluation import row, write_pool
+
+# --- options, copies, cache -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cached(tmp_path: Path) -> Iterator[None]:
+    everything: Any = dspy
+    before = everything.cache
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True, disk_cache_dir=str(tmp_path))
+    try:
+        yield
+    finally:
+        everything.cache = before
+
+
+def numbered() -> Behaviour:
+    """Say something else each time."""
+    count = iter(range(1000))
+    return lambda _: f'{{"preferred": {next(count)}}}'
+
+
+OTHERS: list[dict[str, Any]] = [
+    {"num_ctx": 4096},
+    {"think": True},
+    {"keep_alive": "1m"},
+    {"repeat_penalty": 1.5},
+    {"temperature": 0.7},
+    {"max_tokens": 7},
+    {"seed": 5},
+]
+
+
+@each_way
+@pytest.mark.parametrize("prompt", ["Which?", request()], ids=["text", "request"])
+@pytest.mark.parametrize("other", OTHERS[:4], ids=lambda other: next(iter(other)))
+def test_the_cache_keeps_answers_under_other_options_apart(
+    cached: None, ask: Callable[..., Any], prompt: Any, other: dict[str, Any]
+) -> None:
+    with ollama_server(numbered()) as server:
+        answers = [str(ask(lm_at(server, cache=True, **options), prompt)) for options in ({}, other, {}, other)]
+    assert answers[0] == answers[2] != answers[1] == answers[3]
+    assert len(server.log) == 2
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda other: next(iter(other)))
+def test_a_copy_and_a_call_take_the_same_options_as_a_new_lm(cached: None, other: dict[str, Any]) -> None:
+    with ollama_server(numbered()) as server:
+        lm = lm_at(server, cache=True)
+        first = text_of(lm("Which?"))
+        made = text_of(lm_at(server, cache=True, **other)("Which?"))
+        assert text_of(lm.copy(**other)("Which?")) == text_of(lm("Which?", **other)) == made != first
+        assert text_of(lm("Which?")) == first
+        sent, changed = server.bodies()
+    assert sent != changed
+
+
+def test_the_cache_keeps_two_servers_apart_and_does_not_mind_the_deadline(cached: None) -> None:
+    with ollama_server(lambda _: "here") as one, ollama_server(lambda _: "there") as other:
+        assert text_of(lm_at(one, cache=True)("Which?")) == "here"
+        assert text_of(lm_at(other, cache=True)("Which?")) == "there"
+        assert text_of(lm_at(one, cache=True, timeout=7)("Which?")) == "here"
+        assert len(one.log) == 1
+
+
+def test_a_predictor_passes_an_option_for_one_call() -> None:
+    with ollama_server() as server:
+        verdict_of(lm_at(server), config={"num_ctx": 16384})
+        assert server.bodies()[0]["options"]["num_ctx"] == 16384
+
+
+def pickled(lm: OllamaLM) -> Any:
+    return pickle.loads(pickle.dumps(lm))  # noqa: S301 -- our own
+
+
+def dumped(lm: OllamaLM) -> Any:
+    state = json.loads(json.dumps(lm.dump_state()))
+    return dspy.BaseLM.load_state(state, allow_custom_lm_class=True)
+
+
+@each_way
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickled, dumped, OllamaLM.copy])
+def test_a_copied_or_saved_lm_asks_as_before(again: Callable[[OllamaLM], Any], ask: Callable[..., Any]) -> None:
+    with ollama_server() as server:
+        lm = lm_at(server, num_ctx=2048, timeout=9, temperature=0.3, keep_alive="1m")
+        lm("Which?")
+        twin: Any = again(lm)
+        ask(twin, "Which?")
+        assert server.bodies()[0] == server.bodies()[1]
+    assert type(twin) is OllamaLM
+    assert getattr(twin.engine, "timeout", None) == 9
+
+
+def test_a_saved_program_asks_the_same_server_once_its_user_trusts_the_file(tmp_path: Path) -> None:
+    with ollama_server() as server:
+        select = eldgr_dspy.Selector()
+        select.judge.set_lm(lm_at(server, num_ctx=2048))
+        select.save(str(tmp_path / "select.json"))
+        loaded: Any = eldgr_dspy.Selector()
+        loaded.load(str(tmp_path / "select.json"), allow_unsafe_lm_state=True)
+        loaded.judge.predict.lm("Which?")
+        assert server.bodies()[0]["options"]["num_ctx"] == 2048
+
+
+def test_many_threads_share_one_lm() -> None:
+    def echo(body: Body) -> str:
+        return str(body["messages"][-1]["content"])
+
+    with ollama_server(echo) as server:
+        lm = lm_at(server)
+        parallel = dspy.Parallel(num_threads=8, disable_progress_bar=True)
+
+        class Ask(dspy.Module):
+            def forward(self, number: int) -> Any:
+                return dspy.Prediction(text=text_of(lm(f"number {number}")))
+
+        found = parallel([(Ask(), dspy.Example(number=n).with_inputs("number")) for n in range(24)])
+    assert [one.text for one in found] == [f"number {n}" for n in range(24)]
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:11434"),
+        ("gpu-box:8080", "http://gpu-box:8080"),
+        (":9000", "http://127.0.0.1:9000"),
+        ("http://gpu-box", "http://gpu-box:80"),
+        ("https://gpu-box", "https://gpu-box:443"),
+        ("http://localhost:11434/v1", "http://localhost:11434"),
+        ("http://localhost:11434/v1/", "http://localhost:11434"),
+        ("https://gpu-box/ollama/", "https://gpu-box:443/ollama"),
+        ("[::1]:7", "http://[::1]:7"),
+        (' "gpu-box:8080"\n', "http://gpu-box:8080"),
+    ],
+)
+def test_an_address_is_completed_as_the_client_completes_it(host: str, address: str) -> None:
+    assert address_of(host) == address == address_of(address)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["ftp://gpu-box", "http://", "http://gpu-box:port", "http://gpu-box:99999", "http://[", "http://gpu box", "::1"],
+)
+def test_what_is_no_address_is_refused(host: str) -> None:
+    with pytest.raises(ArgumentError, match="is no address"):
+        ollama("m", host=host)
+
+
+@pytest.mark.parametrize("host", ["http://me:s3cret@gpu-box:11434", "ftp://me:s3cret@gpu-box", "me:s3cret@gpu-box:x"])
+def test_a_password_in_an_address_is_refused_and_not_repeated(host: str) -> None:
+    with pytest.raises(ArgumentError, match="gpu-box") as raised:
+        ollama("m", host=host)
+    assert "s3cret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "way", [partial(ollama, "m"), lambda **all: ollama("m").copy(**all), partial(ollama("m"), "?")]
+)
+def test_where_options_travel_is_no_option(way: Callable[..., Any]) -> None:
+    """It would take the place of the others, the address among them."""
+    with pytest.raises(ArgumentError, match="metadata="):
+        way(metadata={"user": "me"})
+
+
+def test_the_address_is_that_of_the_environment_where_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "gpu-box:7000")
+    assert ollama("m").kwargs["metadata"]["host"] == "http://gpu-box:7000"
+    monkeypatch.delenv("OLLAMA_HOST")
+    assert ollama("m").kwargs["metadata"]["host"] == "http://127.0.0.1:11434"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"num_ctx": 0},
+        {"num_ctx": True},
+        {"num_ctx": 1.5},
+        {"think": "much"},
+        {"timeout": 0},
+        {"timeout": float("nan")},
+        {"timeout": float("inf")},
+        {"model": " "},
+    ],
+    ids=str,
+)
+def test_an_argument_that_makes_no_sense_is_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=f"{next(iter(arguments))}="):
+        ollama(**{"model": "m", **arguments})
+
+
+def test_the_package_offers_it() -> None:
+    assert eldgr_dspy.ollama is ollama
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def evaluating(tmp_path: Path) -> Callable[..., int]:
+    """The command on a pool of three questions, with options of a test's own."""
+    pool = write_pool(tmp_path / "capitals.jsonl", map(row, range(3)))
+    return lambda *more: main(["evaluate", str(pool), "--quiet", "--out", str(tmp_path / "run"), *more])
+
+
+def test_the_command_asks_for_the_context_that_it_is_given(
+    evaluating: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ollama_server() as server:
+        judged = ["--judge", "ollama/deepseek-r1:7b", "--api-base", server.address]
+        assert evaluating(*judged) == 0
+        assert [body["options"]["num_ctx"] for body in server.bodies()] == [8192] * 3
+        assert evaluating(*judged, "--num-ctx", "16384") == 1
+        assert "num_ctx: 8192 -> 16384" in capsys.readouterr().err
+        assert evaluating(*judged, "--num-ctx", "16384", "--fresh") == 0
+        assert [body["options"]["num_ctx"] for body in server.bodies()] == [8192] * 3 + [16384] * 3
+
+
+def test_a_context_is_for_the_models_of_ollama_alone(
+    evaluating: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    mixed = ["--judge", "ollama/m", "--repairer", "openai/m", "--api-base", "http://127.0.0.1:9"]
+    assert evaluating(*mixed, "--num-ctx", "16384", "--dry-run") == 0
+    capsys.readouterr()
+    assert evaluating("--judge", "openai/m", "--num-ctx", "16384") == 1
+    assert "num_ctx=16384 is the context of a model of Ollama, and openai/m is given" in capsys.readouterr().err
+    assert evaluating("--num-ctx", "16384") == 1
+    assert "and no model is given" in capsys.readouterr().err

@@ -1,0 +1,499 @@
+"""Each thing that may go wrong on the way to an LM is a verdict, an abstention or a failure, in every way of running.
+
+The server is real and on loopback, the client an unmodified `dspy.LM`; what is held against the journal is what the
+server received.
+"""
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.errors import RunStoppedError
+from eldgr_dspy.journal import Consultation, read_journal
+from eldgr_dspy.pools import open_pools
+from eldgr_dspy.programs.consulting import FAILURES
+from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.selector import Selector
+from tests.lm_server import Answer, Asked, LMServer, serving
+from tests.run.test_evaluation import row, write_pool
+
+ROOT = Path(__file__).resolve().parents[2]
+QUESTIONS = 3
+RULES = ("majority", "judge")
+
+
+@pytest.fixture(autouse=True)
+def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+def verdict(preferred: Any, **changes: Any) -> str:
+    return json.dumps({"judge_rationale": "seen", "assessments": [], "preferred": preferred, **changes})
+
+
+GOOD = Answer(verdict(2))
+DRAFT, FINAL = verdict(0), verdict(2)
+
+
+def choices(*texts: str | None) -> Mapping[str, Any]:
+    messages = [{"role": "assistant", "content": text} for text in texts]
+    return {"choices": [{"index": i, "finish_reason": "stop", "message": one} for i, one in enumerate(messages)]}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What a server does to each request until it is healed, and what that has to come to.
+
+    Attributes:
+        answer: What it does. outcome: `ok`, `abstained`, `failed`, or `fatal`, which stops the run at once.
+        sent: How many requests a question takes; an error that passes is repeated twice where the pause is nothing.
+        reason: How the reason in the journal begins.
+    """
+
+    answer: Answer
+    outcome: str
+    sent: int = 1
+    reason: str = ""
+
+    @property
+    def retries(self) -> int:
+        """How many retries the LM has; without a `Retry-After` they would only take time."""
+        return 2 if self.answer.status >= 400 else 0
+
+
+FAULTS: dict[str, Fault] = {
+    # errors that pass: asked again at once, failed in the end, asked again on resume
+    "429 with Retry-After": Fault(Answer(status=429), "failed", 3, "LMRateLimitError: "),  # hazard 79
+    "408": Fault(Answer(status=408), "failed", 3, "LMTimeoutError: "),
+    "500": Fault(Answer(status=500), "failed", 3, "LMServerError: "),  # hazard 79
+    "502": Fault(Answer(status=502), "failed", 3, "LMServerError: "),  # hazard 79
+    "503": Fault(Answer(status=503), "failed", 3, "LMServerError: "),  # hazard 79
+    "504": Fault(Answer(status=504), "failed", 3, "LMTimeoutError: "),
+    "reset before the answer": Fault(Answer(status=0), "failed", 1, "LMTransportError: "),  # hazard 79
+    "reset within the body": Fault(Answer(FINAL, cut=90), "failed", 1, "LMTransportError: "),  # hazard 79
+    "a truncated body": Fault(Answer(body=b'{"id": "x", "choices": [{"ind'), "failed", 1, "LMProviderError: "),
+    "a page in place of JSON": Fault(Answer(body=b"<html>Bad gateway"), "failed", 1, "LMProviderError: "),
+    "no body": Fault(Answer(body=b""), "failed", 1, "LMProviderError: "),
+    # refusals of this one request: not asked again before the run goes on
+    "400": Fault(Answer(status=400), "failed", 1, "LMInvalidRequestError: "),
+    "413": Fault(Answer(status=413), "failed", 1, "LMInvalidRequestError: "),
+    "422": Fault(Answer(status=422), "failed", 1, "LMInvalidRequestError: "),
+    "a body of another kind": Fault(Answer(body=b"[]"), "failed", 1, "LMUnexpectedError: "),
+    # errors that stay: they stop the run
+    "401": Fault(Answer(status=401), "fatal", 1, "LMAuthError: "),  # hazard 80
+    "402": Fault(Answer(status=402), "fatal", 1, "LMBillingError: "),  # hazard 80
+    "403": Fault(Answer(status=403), "fatal", 1, "LMAuthError: "),  # hazard 80
+    "404": Fault(Answer(status=404), "fatal", 1, "LMInvalidRequestError: "),  # hazard 80
+    "404 for the model": Fault(Answer(status=404, code="model_not_found"), "fatal", 1, "LMUnsupportedModelError: "),
+    "429 for want of money": Fault(Answer(status=429, code="insufficient_quota"), "fatal", 1, "LMBillingError: "),
+    # answers that say nothing
+    "400 for the length": Fault(  # hazard 82
+        Answer(status=400, code="context_length_exceeded"), "abstained", 1, "prompt too long: "
+    ),
+    "a reply cut by its limit": Fault(Answer(FINAL[:40], finish="length"), "abstained", 1, "cut off: "),
+    "a whole reply at its limit": Fault(Answer(FINAL, finish="length"), "abstained", 1, "cut off: "),
+    "a reply withheld": Fault(Answer("", finish="content_filter"), "abstained", 1, "withheld: "),
+    "no choice": Fault(Answer(changes={"choices": []}), "abstained", 1, "unparsable: "),  # hazard 79
+    "choices left out": Fault(Answer(changes={"choices": None}), "abstained", 1, "unparsable: "),
+    "a null for an answer": Fault(Answer(changes=choices(None)), "abstained", 1, "unparsable: "),
+    "two choices": Fault(Answer(changes=choices(DRAFT, FINAL)), "abstained", 1, "several answers: "),
+    "two verdicts": Fault(Answer(DRAFT + FINAL), "abstained", 1, "unparsable: "),
+    "a verdict twice": Fault(Answer(FINAL + FINAL), "abstained", 1, "unparsable: "),
+    "a draft never closed": Fault(Answer(f"<think>{DRAFT} {FINAL}"), "abstained", 1, "unparsable: "),
+    "a draft never opened": Fault(Answer(f"{DRAFT}</think>{FINAL}"), "abstained", 1, "unparsable: "),
+    "duplicate keys": Fault(Answer(FINAL[:-1] + ', "preferred": 0}'), "abstained", 1, "unparsable: "),
+    "truncated JSON": Fault(Answer(FINAL[:-1]), "abstained", 1, "unparsable: "),
+    "NaN": Fault(Answer(verdict(float("nan"))), "abstained", 1, "unparsable: "),
+    "True": Fault(Answer(verdict(True)), "abstained", 1, "unparsable: "),
+    "index -1": Fault(Answer(verdict(-1)), "abstained", 1, ""),
+    "index G": Fault(Answer(verdict(3)), "abstained", 1, "preferred=3 is not a whole number from 0 to 2"),
+    # verdicts
+    "a closed draft before the verdict": Fault(Answer(f"<think>{DRAFT}</think>{FINAL}"), "ok"),
+    "another model": Fault(Answer(FINAL, changes={"model": "llama-3"}), "ok"),  # hazard 83
+    "no usage": Fault(Answer(FINAL, changes={"usage": None}), "ok"),  # hazard 84
+    "a slow drip": Fault(Answer(FINAL, drip=0.002), "ok"),
+}
+
+
+def selector_at(server: LMServer, **options: Any) -> Selector:
+    """A selector whose roles ask a server by an unmodified `dspy.LM`."""
+    selector = Selector()
+    options = {"api_base": server.address, "api_key": "key", "cache": False, "num_retries": 0, **options}
+    selector.set_lm(dspy.LM("openai/gpt-4o-mini", **options))
+    return selector
+
+
+Run = Callable[[Selector, Plan], Any]
+
+
+def arun(selector: Selector, plan: Plan) -> Any:
+    return asyncio.run(aevaluate(selector, plan))
+
+
+class Silent(dspy.Module):
+    """A role that says nothing."""
+
+    def forward(self, **inputs: Any) -> Any:
+        return dspy.Prediction(abstained="silent")
+
+
+class Blocking(dspy.Module):
+    """A judge that knows no async, so that an async run has to ask it in a thread."""
+
+    def __init__(self, judge: dspy.Module) -> None:
+        super().__init__()
+        self.judge = judge
+
+    def forward(self, **inputs: Any) -> Any:
+        return self.judge(**inputs)
+
+
+def blocking(selector: Selector, plan: Plan) -> Any:
+    selector.judge = Blocking(selector.judge)
+    return arun(selector, plan)
+
+
+WAYS: dict[str, tuple[Run, int]] = {
+    "sync": (evaluate, 1),
+    "threads": (evaluate, 4),
+    "async": (arun, 4),
+    "async, in threads": (blocking, 4),
+}
+each_way = pytest.mark.parametrize("way", WAYS)
+
+
+def plan_of(folder: Path, workers: int = 4, questions: int = QUESTIONS, **options: Any) -> Plan:
+    pool = write_pool(folder / "p.jsonl", map(row, range(questions)))
+    options = {"max_failures": "100%", **options}
+    return Plan([pool], folder / "run", RULES, workers=workers, **options)
+
+
+def made(folder: Path) -> list[Consultation]:
+    """The consultations of a run."""
+    return list(read_journal(folder / "run" / "journal.jsonl"))
+
+
+@pytest.mark.parametrize("way", ["sync", "threads", "async"])
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_a_fault_comes_to(tmp_path: Path, name: str, way: str) -> None:
+    fault, (run, workers), healed = FAULTS[name], WAYS[way], list[bool]()
+    plan = plan_of(tmp_path, workers)
+    with serving(lambda asked: GOOD if healed else fault.answer) as server:
+        if fault.outcome == "fatal":
+            with pytest.raises(RunStoppedError, match="The call can only fail again"):
+                run(selector_at(server, num_retries=fault.retries), plan)
+            assert len(server.log) <= workers
+        else:
+            found = run(selector_at(server, num_retries=fault.retries), plan)["pools"]["p"]
+            assert len(server.log) == QUESTIONS * fault.sent
+            assert found["rules"]["judge"]["em"] == (100 if fault.outcome == "ok" else 0)
+            assert found["n_failed"] == (QUESTIONS if fault.outcome == "failed" else 0)
+        sent, journaled = len(server.log), made(tmp_path)
+        assert sum(one.calls for one in journaled) == sent
+        assert {one.outcome for one in journaled} == {"failed" if fault.outcome == "fatal" else fault.outcome}
+        assert all((one.reason or "").startswith(fault.reason) for one in journaled)
+        healed.append(True)
+        healthy = run(selector_at(server), plan)["pools"]["p"]
+        assert len(server.log) - sent == (QUESTIONS if fault.outcome in ("failed", "fatal") else 0)
+        assert healthy["rules"]["judge"]["em"] == (0 if fault.outcome == "abstained" else 100)
+
+
+def directly(select: Selector, folder: Path, *, awaited: bool) -> Any:
+    """What a direct call makes of the question that a run finds in the pool."""
+    [pool] = open_pools(plan_of(folder, questions=1).pools)
+    [case] = [row.to_question() for row in pool.rows(1)]
+    given = {"question": case.text, "candidates": list(case.answers), "evidence": [one.text for one in case.passages]}
+    return asyncio.run(select.acall(**given)) if awaited else select(**given)
+
+
+@pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_comes_to_the_same_in_a_direct_call(tmp_path: Path, name: str, awaited: bool) -> None:
+    fault = FAULTS[name]
+    with serving(lambda asked: fault.answer) as server:
+        select = selector_at(server)
+        select.repairer = Silent()
+        if fault.outcome in ("failed", "fatal"):
+            with pytest.raises(FAILURES):
+                directly(select, tmp_path, awaited=awaited)
+            return
+        said = directly(select, tmp_path, awaited=awaited)
+    if fault.outcome == "ok":
+        assert (said.branch, said.preference, said.abstentions) == ("judge", 2, {})
+    else:
+        assert (said.branch, said.preference) == ("consensus", None)
+        assert said.abstentions["judge"].startswith(fault.reason)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["two choices", "a whole reply at its limit", "a reply withheld"])
+def test_a_flaw_is_seen_through_litellm_too(tmp_path: Path, name: str) -> None:
+    with serving(lambda asked: replace(FAULTS[name].answer, closes=True)) as server:
+        select = selector_at(server, engine="litellm")
+        select.repairer = Silent()
+        said = directly(select, tmp_path, awaited=False)
+        evaluate(selector_at(server, engine="litellm"), plan_of(tmp_path, 1, 1))
+    assert said.abstentions["judge"].startswith(FAULTS[name].reason)
+    assert made(tmp_path)[0].reason == said.abstentions["judge"]
+
+
+@pytest.mark.slow
+def test_a_call_that_broke_off_is_repeated(tmp_path: Path) -> None:  # hazard 79
+    """All of them beside each other, since the pause is a second; a body of another kind is a fault of the client's."""
+    broken = [fault.answer for fault in FAULTS.values() if fault.outcome == "failed" and fault.answer.status < 300]
+
+    def behave(asked: Asked) -> Answer:
+        number = int(asked.question.split("number ")[1].split("?")[0])
+        return broken[number] if asked.times == 1 else GOOD
+
+    assert len(broken) == 6
+    with serving(behave) as server:
+        found = arun(selector_at(server, num_retries=1), plan_of(tmp_path, 8, 6))["pools"]["p"]
+        assert (found["n_failed"], len(server.log)) == (1, 11)
+    assert sorted((one.outcome, one.calls) for one in made(tmp_path)) == [("failed", 1), *[("ok", 2)] * 5]
+
+
+ENGINES = [
+    "lm15",
+    pytest.param("litellm", marks=pytest.mark.slow),  # takes seconds to import
+]
+
+
+@each_way
+@pytest.mark.parametrize("engine", ENGINES)
+def test_clients_repeat_nothing_of_their_own(tmp_path: Path, way: str, engine: str) -> None:  # hazard 87
+    """Retries of a client below ours would multiply: three times three requests a question."""
+    run, workers = WAYS[way]
+    with serving(lambda asked: Answer(status=503, closes=True)) as server:
+        run(selector_at(server, num_retries=2, engine=engine), plan_of(tmp_path, workers, 2))
+        assert len(server.log) == sum(one.calls for one in made(tmp_path)) == 2 * 3
+
+
+@each_way
+def test_nobody_listening_is_a_failure(tmp_path: Path, way: str) -> None:  # hazard 79
+    run, workers = WAYS[way]
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        selector = Selector()
+        address = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
+        selector.set_lm(dspy.LM("openai/m", api_base=address, api_key="k", cache=False, num_retries=0))
+        found = run(selector, plan_of(tmp_path, workers))["pools"]["p"]
+    assert found["n_failed"] == QUESTIONS
+    assert {(one.outcome, one.calls) for one in made(tmp_path)} == {("failed", 1)}
+
+
+def test_an_answer_that_is_delivered_twice_answers_one_question(tmp_path: Path) -> None:  # hazard 85
+    with serving(lambda asked: Answer(verdict(2, judge_rationale=asked.question), copies=2)) as server:
+        evaluate(selector_at(server, num_retries=2), plan_of(tmp_path, 1, 8))
+        assert len(server.log) == sum(one.calls for one in made(tmp_path))
+    assert said(tmp_path) == {f"q{number}": f"What is capital number {number}?" for number in range(8)}
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.005])
+@pytest.mark.parametrize("way", ["threads", "async", "async, in threads"])
+def test_of_several_at_once_none_gets_the_answer_to_another(tmp_path: Path, way: str, gap: float) -> None:  # hazard 85
+    """Clients may read the second copy as the answer to the next request, or wait for one that never comes."""
+    run, workers = WAYS[way]
+    with serving(lambda asked: Answer(verdict(2, judge_rationale=asked.question), copies=2, gap=gap)) as server:
+        run(selector_at(server, num_retries=0), plan_of(tmp_path, workers, 24))
+    assert said(tmp_path) == {f"q{number}": f"What is capital number {number}?" for number in range(24)}
+
+
+def said(folder: Path) -> dict[str, str]:
+    return {one.id: (one.content or {})["judge_rationale"] for one in made(folder) if one.settled}
+
+
+@pytest.mark.parametrize("way", ["sync", "async"])
+def test_a_late_copy_of_an_answer_is_known_by_its_number(tmp_path: Path, way: str) -> None:  # hazard 85
+    """The next request is under way when it comes, and would take it for its answer."""
+
+    def behave(asked: Asked) -> Answer:
+        again = "number 1?" in asked.question
+        return Answer(verdict(2, judge_rationale=asked.question), copies=1 + again, gap=0.3)
+
+    with serving(behave) as server:
+        WAYS[way][0](selector_at(server, num_retries=1), plan_of(tmp_path, 1, 4))
+        assert len(server.log) >= 4
+    assert said(tmp_path) == {f"q{number}": f"What is capital number {number}?" for number in range(4)}
+    assert sorted(one.calls for one in made(tmp_path)) == [1, 1, 1, 2]
+
+
+def test_a_server_that_numbers_all_its_answers_alike_is_believed(tmp_path: Path) -> None:
+    with serving(lambda asked: Answer(FINAL, changes={"id": "one for all"})) as server:
+        found = evaluate(selector_at(server, num_retries=3), plan_of(tmp_path, 1, 8))["pools"]["p"]
+        assert (found["n_failed"], found["rules"]["judge"]["em"]) == (0, 100)
+        assert len(server.log) <= 8 + 1  # asked again once, unless the second question had a connection of its own
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_server_may_ask_for_a_pause(tmp_path: Path, engine: str, status: int) -> None:  # hazard 79
+    """Its half second is kept where the first pause of our own is a second."""
+    answers = {1: Answer(status=status, retry_after="0.5", closes=True), 2: Answer(FINAL, closes=True)}
+    with serving(lambda asked: answers[asked.times]) as server:
+        run, began = selector_at(server, num_retries=1, engine=engine), time.monotonic()
+        assert evaluate(run, plan_of(tmp_path, 1, 1))["pools"]["p"]["n_failed"] == 0
+    assert time.monotonic() - began > 0.5
+    assert made(tmp_path)[0].calls == 2
+
+
+@each_way
+def test_a_run_that_stops_ends_the_pauses_of_others(tmp_path: Path, way: str) -> None:
+    """One question waits for the minute that the server asked for when another one's key is refused."""
+    run, workers = WAYS[way]
+
+    def behave(asked: Asked) -> Answer:
+        waits = "number 0?" in asked.question
+        return Answer(status=503, retry_after="60") if waits else Answer(status=401, delay=0.3)
+
+    with serving(behave) as server:
+        began = time.monotonic()
+        if workers == 1:  # nobody else is under way: the deadline of the question ends its pause
+            plan = plan_of(tmp_path, 1, 1, timeout=0.5)
+            assert run(selector_at(server, num_retries=3), plan)["pools"]["p"]["n_failed"] == 1
+        else:
+            with pytest.raises(RunStoppedError, match="LMAuthError"):
+                run(selector_at(server, num_retries=3), plan_of(tmp_path, workers, 2))
+        assert time.monotonic() - began < 30
+    assert [one.calls for one in made(tmp_path)] == [1] * (1 if workers == 1 else 2)
+
+
+# -- deadlines --
+
+
+@each_way
+@pytest.mark.parametrize("late", [Answer(FINAL, delay=30), Answer(FINAL, drip=0.5)], ids=["a hang", "a slow drip"])
+def test_a_call_that_takes_too_long_is_a_failure_and_the_run_goes_on(  # hazard 81
+    tmp_path: Path, way: str, late: Answer
+) -> None:
+    run, workers = WAYS[way]
+
+    def behave(asked: Asked) -> Answer:
+        return late if "number 1?" in asked.question and asked.times == 1 else GOOD
+
+    with serving(behave) as server:
+        plan, began = plan_of(tmp_path, workers, 3, timeout=0.4), time.monotonic()
+        found = run(selector_at(server, num_retries=2), plan)["pools"]["p"]
+        assert time.monotonic() - began < 20
+        assert (found["n_failed"], found["rules"]["judge"]["em"]) == (1, pytest.approx(200 / 3))
+        failed = next(one for one in made(tmp_path) if one.outcome == "failed")
+        assert failed.reason == "TimeoutError: nothing was said within 0.4 s; a longer --timeout waits longer"
+        assert (failed.id, failed.calls, failed.cost) == ("q1", 1, None)
+        assert run(selector_at(server), plan)["pools"]["p"]["rules"]["judge"]["em"] == 100
+        assert len(server.log) == sum(one.calls for one in made(tmp_path)) == 4
+
+
+class Sleeper(dspy.Module):
+    """A judge without an LM, which hangs."""
+
+    def forward(self, **inputs: Any) -> Any:
+        time.sleep(30)
+
+
+@each_way
+def test_a_role_that_calls_no_lm_has_the_deadline_too(tmp_path: Path, way: str) -> None:
+    run, workers = WAYS[way]
+    selector = Selector()
+    selector.judge = Sleeper()
+    assert run(selector, plan_of(tmp_path, workers, 2, timeout=0.2))["pools"]["p"]["n_failed"] == 2
+
+
+def test_what_was_given_up_sends_nothing_more(tmp_path: Path) -> None:
+    """The pause before the second request outlasts the deadline, and the first request's thread with it."""
+    with serving(lambda asked: Answer(status=503, retry_after="0.6")) as server:
+        evaluate(selector_at(server, num_retries=5), plan_of(tmp_path, 1, 1, timeout=0.3))
+        time.sleep(0.8)
+        assert len(server.log) == made(tmp_path)[0].calls == 1
+
+
+HANGING = """
+import sys, asyncio
+from tests.asking.test_transport import *
+plan = plan_of(Path(sys.argv[1]), 2, 2, timeout=0.3)
+with serving(lambda asked: Answer(FINAL, delay=120)) as server:
+    WAYS[sys.argv[2]][0](selector_at(server), plan)
+print("done")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["threads", "async, in threads"])
+def test_a_call_that_hangs_does_not_hold_up_the_end_of_the_process(tmp_path: Path, way: str) -> None:  # hazard 81
+    command = [sys.executable, "-c", HANGING, str(tmp_path), way]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+# -- servers that are away --
+
+
+def test_a_server_that_is_away_stops_the_run_whatever_may_fail(tmp_path: Path) -> None:
+    with serving(lambda asked: Answer(status=503)) as server:
+        with pytest.raises(
+            RunStoppedError, match=r"^16 calls in a row failed, so that the server seems to be away; the"
+        ):
+            evaluate(selector_at(server), plan_of(tmp_path, 1, 40))
+        assert len(server.log) == 16
+
+
+def test_failures_that_others_interrupt_do_not_stop_it(tmp_path: Path) -> None:
+    def behave(asked: Asked) -> Answer:
+        return GOOD if "5?" in asked.question else Answer(status=503)
+
+    with serving(behave) as server:
+        found = evaluate(selector_at(server), plan_of(tmp_path, 1, 40))["pools"]["p"]
+        assert (found["n"], found["n_failed"]) == (40, 36)
+
+
+def test_a_run_repeats_itself_a_hundred_times_and_then_once_for_each_reply(tmp_path: Path) -> None:
+    """A server that fails nine of ten requests would otherwise be asked ten times as much."""
+
+    def behave(asked: Asked) -> Answer:
+        return GOOD if asked.question.endswith("5?") else Answer(status=503)
+
+    with serving(behave) as server:
+        evaluate(selector_at(server, num_retries=9), plan_of(tmp_path, 1, 40))
+        assert len(server.log) == 40 + 100 + 4
+
+
+# -- remarks --
+
+
+def test_another_model_than_was_asked_is_remarked_on(tmp_path: Path) -> None:  # hazard 83
+    with serving(lambda asked: Answer(FINAL, changes={"model": "llama-3"})) as server:
+        summary = evaluate(selector_at(server), plan_of(tmp_path))
+    record = json.loads((tmp_path / "run" / "record.json").read_text())
+    remark = "The judge was asked of openai/gpt-4o-mini, and llama-3 answered (3 calls)."
+    assert summary["remarks"] == record["remarks"] == [remark]
+    assert [(one["served"], one["same"]) for one in record["models"]] == [("llama-3", False)]
+    assert remark in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_a_prompt_that_was_cut_in_silence_is_remarked_on(tmp_path: Path) -> None:  # hazard 82
+    few = {"prompt_tokens": 300, "completion_tokens": 9, "total_tokens": 309}
+    with serving(lambda asked: Answer(FINAL, changes={"usage": few})) as server:
+        summary = evaluate(selector_at(server), plan_of(tmp_path))
+    assert summary["remarks"] == [
+        "The judge's server counted far fewer tokens than 3 of its prompts have: it may have cut them."
+    ]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_a_server_does_not_report_is_unknown(tmp_path: Path, engine: str) -> None:  # hazard 84
+    """LiteLLM fills in zeros."""
+    with serving(lambda asked: Answer(FINAL, changes={"usage": None}, closes=True)) as server:
+        summary = evaluate(selector_at(server, engine=engine), plan_of(tmp_path))
+    found = summary["consultations"]["judge"]
+    assert (found["calls"], found["prompt_tokens"], found["completion_tokens"], found["cost"]) == (3, None, None, None)
+    assert summary["remarks"] == []
+    assert all((one.prompt_tokens, one.cost) == (None, None) for one in made(tmp_path))

@@ -1,0 +1,99 @@
+"""`eldgr bound`: a table a pool, or JSON, from the pool alone."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eldgr_dspy.authority import pool_authority
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.programs.commands import main
+from tests.results.test_authority import ARTIFACTS
+from tests.run.test_evaluation import row, write_pool
+
+RETRIEVAL, ARITHMETIC = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["bound", *arguments]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    return out
+
+
+def test_it_says_between_what_and_what_each_rule_lies(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(capsys, RETRIEVAL, ARITHMETIC)
+    assert "demo-retrieval: retrieval, 50 questions: authority bounds, %" in out
+    assert "│ eldgr    │ [48.00, 76.00] │      [46.00, 86.00] │            30.00 │               44.00 │" in out
+    assert "│ judge    │  [8.00, 86.00] │       [8.00, 86.00] │            86.00 │                0.00 │" in out
+    assert "│ eldgr    │ [50.00, 50.00] │              unbounded │             0.00 │              95.00 │" in out
+    assert "│ judge    │  [2.50, 92.50] │          [2.50, 92.50] │            92.50 │               0.00 │" in out
+    assert out.count("unbounded: what a deriver may derive is not in the pool.") == 1
+
+
+def test_json_has_the_figures_of_every_pool(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(printed(capsys, RETRIEVAL, ARITHMETIC, "--json"))
+    pools = {"demo-retrieval": RETRIEVAL, "demo-arithmetic": ARITHMETIC}
+    expected = {name: pool_authority((pool := open_pool(Path(path))).rows(), pool.task) for name, path in pools.items()}
+    assert found == {"pools": expected}
+
+
+def test_the_bounds_are_those_of_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for settings in (["--certificate", "substring"], ["--homogeneous", "skip"]):
+        assert main(["evaluate", RETRIEVAL, "--out", "run", "--fresh", "--quiet", *settings]) == 0
+        of_run = json.loads(Path("run/summary.json").read_text())["pools"]["demo-retrieval"]
+        found = json.loads(printed(capsys, RETRIEVAL, "--json", *settings))["pools"]["demo-retrieval"]
+        assert [found[key] for key in ("bounds", "bounds_any_span")] == [
+            of_run[key] for key in ("bounds", "bounds_any_span")
+        ]
+
+
+def test_without_gold_answers_it_says_what_can_be_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool = write_pool(tmp_path / "none.jsonl", (row(number, gold=[]) for number in range(4)))
+    out = printed(capsys, str(pool))
+    assert "│ eldgr    │         — │                   — │           100.00 │              100.00 │" in out
+    assert "—: no question has a gold answer. What a role can change needs none." in out
+    some = write_pool(tmp_path / "some.jsonl", (row(number, **({"gold": []} if number else {})) for number in range(4)))
+    assert "Bounds are over the 1 question that have a gold answer, of 4." in printed(capsys, str(some))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "Missing argument 'POOLS...'"),
+        (["nowhere.jsonl"], 1, "nowhere.jsonl: no such file"),
+        ([RETRIEVAL, RETRIEVAL], 1, "are both named 'demo-retrieval'; rename one of the files"),
+        ([RETRIEVAL, "--certificate", "fuzzy"], 2, "'fuzzy' is not one of 'substring', 'token', 'folded'"),
+    ],
+    ids=["none", "nowhere", "twice", "fuzzy"],
+)
+def test_a_pool_that_cannot_be_read_is_said_in_a_sentence(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    assert main(["bound", *arguments]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+def test_the_reference_values(pools_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(capsys, str(pools_dir / "hotpotqa-reflexion12.jsonl.gz"))
+    assert "│ majority │ [58.00, 58.00] │      [58.00, 58.00] │             0.00 │                0.00 │" in out
+    assert "│ judge    │ [14.00, 78.00] │      [14.00, 78.00] │            86.00 │                0.00 │" in out
+    assert "│ eldgr    │ [58.00, 69.00] │      [58.00, 81.00] │            20.00 │               23.00 │" in out
+
+
+def test_bounds_need_no_dspy() -> None:
+    code = (
+        "import sys; from eldgr_dspy.programs.commands import main; code = main(sys.argv[1:]); "
+        "assert 'dspy' not in sys.modules; sys.exit(code)"
+    )
+    command = [sys.executable, "-c", code, "bound", RETRIEVAL]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -1,0 +1,237 @@
+"""The command: data on standard output, everything else on standard error, and an exit code that says how it went."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.journal import Consultation
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.commands.console import progress_bar
+from tests.run.test_evaluation import row, write_pool
+
+COMMAND = [sys.executable, "-c", "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main())"]
+NOBODY = ["--judge", "openai/none", "--api-base", "http://127.0.0.1:9/v1", "--limit", "1", "--rules", "eldgr"]
+"""A judge at port 9 of this machine, which answers nobody."""
+
+
+@pytest.fixture
+def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return write_pool(tmp_path / "capitals.jsonl", map(row, range(8)))
+
+
+def test_tables_go_to_standard_output_and_files_to_the_run_directory(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", str(pool)]) == 0
+    out, err = capsys.readouterr()
+    assert "capitals: retrieval, 8 questions" in out
+    assert re.search(r"│ majority +│ +0\.00 │", out)
+    assert "Written to runs/capitals" in err
+    names = {path.name for path in (tmp_path / "runs" / "capitals").iterdir()}
+    assert names - {".lock"} == {"journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html"}
+
+
+def test_json_is_the_summary_and_nothing_else(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(pool), "--json", "--out", "run"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == json.loads(Path("run/summary.json").read_text())
+    assert err == ""
+
+
+def test_quiet_prints_nothing(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(pool), "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["evaluate"], 2, "Missing argument 'POOLS...'"),
+        (["evaluate", "{pool}", "--certificate", "fuzzy"], 2, "'fuzzy' is not one of 'substring', 'token', 'folded'"),
+        (["evaluate", "{pool}", "--rules", "best"], 1, "rules='best' is not known; use one of 'first', 'majority'"),
+        (["evaluate", "{pool}", "--max-failures", "many"], 1, "max_failures='many' is not known; give a count such as"),
+        (["evaluate", "{pool}", "--limit", "0"], 2, "0 is not in the range x>=1"),
+        (["evaluate", "nowhere.jsonl"], 1, "nowhere.jsonl: no such file"),
+        (["evaluate", "{pool}", "{pool}"], 1, "are both named 'capitals'; rename one of the files"),
+        (["evaluate", "{pool}", "--replay", "nowhere"], 2, "File 'nowhere' does not exist"),
+        (["judge"], 2, "No such command 'judge'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence_before_any_call(
+    pool: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    assert main([argument.format(pool=pool) for argument in arguments]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in " ".join(err.split())
+    assert "Traceback" not in err
+    assert not Path("runs").exists()
+
+
+def test_a_changed_run_is_refused_with_exit_code_1(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(pool), "--quiet"]) == 0
+    assert main(["evaluate", str(pool), "--quiet", "--certificate", "token"]) == 1
+    assert 'certificate: "folded" -> "token"' in capsys.readouterr().err
+    assert main(["evaluate", str(pool), "--quiet", "--certificate", "token", "--fresh"]) == 0
+
+
+def test_a_model_that_cannot_be_reached_stops_the_run_with_exit_code_3(
+    pool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The LM is an unmodified `dspy.LM`."""
+    code = main(["evaluate", str(pool), "--quiet", *NOBODY])
+    err = capsys.readouterr().err
+    assert (code, "the same command goes on" in err, "Traceback" in err) == (3, True, False)
+    journal = [json.loads(line) for line in Path("runs/capitals/journal.jsonl").read_text().splitlines()]
+    assert [one["outcome"] for one in journal if one["kind"] == "consultation"] == ["failed"]
+
+
+def test_an_option_can_be_set_by_the_environment(
+    pool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ELDGR_EVALUATE_LIMIT", "3")
+    assert main(["evaluate", str(pool), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pools"]["capitals"]["n"] == 3
+
+
+def test_json_can_be_asked_for_by_the_environment(
+    pool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ELDGR_EVALUATE_JSON", "1")
+    assert main(["evaluate", str(pool)]) == 0
+    assert json.loads(capsys.readouterr().out)["pools"]["capitals"]["n"] == 8
+
+
+def test_a_stopped_run_that_was_begun_anew_goes_on_without_fresh(
+    pool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same command would set its journal aside, and pay for everything again."""
+    assert main(["evaluate", str(pool), "--quiet", "--fresh", *NOBODY]) == 3
+    assert capsys.readouterr().err.endswith("in the journal; the same command without --fresh goes on.\n")
+    monkeypatch.setenv("ELDGR_EVALUATE_FRESH", "1")
+    assert main(["evaluate", str(pool), "--quiet", *NOBODY]) == 3
+    assert capsys.readouterr().err.endswith("without --fresh goes on (unset ELDGR_EVALUATE_FRESH).\n")
+
+
+def test_where_no_run_was_opened_no_journal_is_said_to_go_on(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("run/journal.jsonl").mkdir(parents=True)
+    for out in ("run", str(pool / "run")):
+        assert main(["evaluate", str(pool), "--quiet", "--out", out]) in (1, 3)
+        err = capsys.readouterr().err
+        assert re.match("(Stopped|Error): ", err)
+        assert out in err
+        assert "goes on" not in err
+
+
+def piped(pool: Path, *more: str, encoding: str = "utf-8", **options: Any) -> Any:
+    """The command as a process of its own, whose streams have an encoding."""
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    command = [*COMMAND, "evaluate", str(pool), "--out", "run", *more]
+    return subprocess.run(command, env=environment, stderr=subprocess.PIPE, check=False, **options)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_results_are_printed_in_whatever_encoding_standard_output_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pool = write_pool(tmp_path / "\u6771\u4eac.jsonl", map(row, range(8)))
+    tables = piped(pool, encoding=encoding, stdout=subprocess.PIPE)
+    assert (tables.returncode, b"Traceback" in tables.stderr) == (0, False)
+    assert b"??: retrieval, 8 questions" in tables.stdout
+    whole = piped(pool, "--json", encoding=encoding, stdout=subprocess.PIPE)
+    assert (whole.returncode, whole.stderr) == (0, b"")
+    assert json.loads(whole.stdout) == json.loads(Path("run/summary.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+@pytest.mark.skipif(os.name == "nt", reason="the pipes of POSIX")
+def test_a_reader_that_closes_the_pipe_is_no_error(pool: Path, more: tuple[str, ...]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        run = piped(pool, *more, stdout=closed)
+    assert run.returncode == 0
+    assert re.fullmatch(rb"(Written to run: [^\n]*\n)?", run.stderr)
+    assert Path("run/summary.json").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
+def test_results_that_cannot_be_printed_are_said_to_be_written(pool: Path, more: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        run = piped(pool, *more, stdout=full)
+    assert run.returncode == 1
+    expected = rb"The results are in run; they could not be printed: \[Errno 28\] [^\n]*\.\n"
+    assert re.fullmatch(expected, run.stderr)
+    assert Path("run/summary.json").exists()
+
+
+def test_a_torn_line_is_noted_unless_quiet(pool: Path) -> None:
+    notes = {}
+    for more in ("--json", "--quiet"):
+        assert main(["evaluate", str(pool), "--out", "run", "--quiet"]) == 0
+        with Path("run/journal.jsonl").open("ab") as journal:
+            journal.write(b'{"kind": "consult')
+        notes[more] = piped(pool, more, stdout=subprocess.DEVNULL).stderr.decode()
+    assert re.fullmatch(r"Note: run/journal\.jsonl, line \d+: torn after 17 bytes and dropped; .*\n", notes["--json"])
+    assert notes["--quiet"] == ""
+
+
+def test_warnings_are_shown_as_before_once_the_command_has_returned(pool: Path) -> None:
+    shown, filters = warnings.showwarning, list(warnings.filters)
+    assert main(["evaluate", str(pool), "--quiet"]) == 0
+    assert warnings.showwarning is shown
+    assert warnings.filters == filters
+
+
+def test_the_bar_of_a_run_that_goes_on_calls_its_sums_those_of_the_run(
+    pool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    for _ in range(2):
+        assert main(["evaluate", str(pool)]) == 0
+        assert "run so far: judge 8" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("recorded", "shown"), [(False, "judge 1, 12 tokens, $0.5000"), (True, "judge 1")])
+def test_the_bar_counts_nothing_as_spent_that_was_recorded(
+    recorded: bool, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("COLUMNS", "200")
+    calls = 0 if recorded else 1
+    one = Consultation(
+        "p", "q", "judge", "ok", calls=calls, prompt_tokens=9, completion_tokens=3, cost=0.5, recorded=recorded
+    )
+    with progress_bar(lambda: None, quiet=False) as watcher:
+        watcher.on_start(1)
+        watcher.on_consultation(one)
+        watcher.on_row()
+    err = capsys.readouterr().err
+    assert f"run so far: {shown}" in err
+    assert ("tokens" in err) is not recorded
+
+
+def test_the_command_is_named_eldgr_however_it_was_started(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: eldgr [OPTIONS]")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["evaluate", "--help"], ["--version"]])
+def test_help_needs_no_dspy(arguments: list[str]) -> None:
+    code = (
+        "import sys; from eldgr_dspy.programs.commands import main; code = main(sys.argv[1:]); "
+        "assert 'dspy' not in sys.modules; sys.exit(code)"
+    )
+    run: Any = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")

@@ -1,0 +1,178 @@
+"""`eldgr compare` pairs two runs by question, and refuses what is no pair with the first difference."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.finished import read_run
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.run.comparing import compare_runs
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import role_of, scripted_lm
+from eldgr_dspy.statistics import contrast_from_counts
+from tests.finished_runs import finished_run, numbered
+from tests.run.test_evaluation import NO_SPAN, row
+
+
+def judging(preferred: int) -> Selector:
+    """Roles of a scripted LM whose judge always prefers one candidate."""
+    verdict = {"assessments": [], "preferred": preferred, "judge_rationale": "seen"}
+    selector = Selector()
+    selector.set_lm(scripted_lm(lambda request: verdict if role_of(request) == "judge" else NO_SPAN))
+    return selector
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> tuple[Path, Path]:
+    """A run whose judge finds Paris on all nine questions, right on six; and one whose judge keeps Nice."""
+    first, _ = finished_run(tmp_path, n=9, out=tmp_path / "finds", selector=judging(2))
+    second, _ = finished_run(tmp_path, n=9, out=tmp_path / "keeps", selector=judging(0))
+    return first, second
+
+
+def compared(one: Path, other: Path, rule: str = "eldgr") -> dict[str, Any]:
+    return compare_runs(read_run(one), read_run(other), rule)
+
+
+def test_wins_and_losses_are_by_question(runs: tuple[Path, Path]) -> None:
+    found = compared(*runs)
+    (pool,) = found["pools"].values()
+    expected = contrast_from_counts(9, 6, 3, unit=100)
+    assert (pool["n"], pool["n_scored"], pool["differ"]) == (9, 9, 9)
+    assert (pool["contrast"]["wins"], pool["contrast"]["losses"]) == (6, 3)
+    assert pool["contrast"]["delta"] == pytest.approx(expected.delta)
+    assert pool["contrast"]["ci"] == pytest.approx(list(expected.interval))
+    assert pool["contrast"]["p"] == expected.p
+    assert [one["em"] for one in pool["figures"]] == pytest.approx([100 * 6 / 9, 100 * 3 / 9])
+    assert pool["contrast"]["f1"]["delta"] == pytest.approx(expected.delta)
+
+
+def test_the_other_way_round_all_signs_change(runs: tuple[Path, Path]) -> None:
+    there, back = (compared(*pair)["pools"]["capitals"]["contrast"] for pair in (runs, (runs[1], runs[0])))
+    assert (there["wins"], there["losses"], there["p"]) == (back["losses"], back["wins"], back["p"])
+    assert there["delta"] == -back["delta"]
+    assert there["ci"] == pytest.approx([-end for end in back["ci"][::-1]])
+
+
+def test_a_run_against_itself_differs_in_nothing(runs: tuple[Path, Path]) -> None:
+    found = compared(runs[0], runs[0])
+    assert found["differences"] == []
+    assert found["pools"]["capitals"]["differ"] == found["pools"]["capitals"]["contrast"]["wins"] == 0
+
+
+def test_the_rule_may_be_any_that_both_have(runs: tuple[Path, Path]) -> None:
+    assert compared(*runs, rule="majority")["pools"]["capitals"]["contrast"]["delta"] == 0
+
+
+def test_different_settings_and_models_are_shown_as_what_they_are(tmp_path: Path) -> None:
+    one, _ = finished_run(tmp_path, out=tmp_path / "a", selector=judging(2))
+    other, _ = finished_run(tmp_path, out=tmp_path / "b", selector=embedded_selector(preference="stratum"))
+    found = compared(one, other)
+    assert 'rule: preference: "global" -> "stratum"' in found["differences"]
+    roles = '"eldgr_dspy.programs.roles.Judge" -> "eldgr_dspy.programs.embedded.LexicalJudge"'
+    assert f"judge: module: {roles}" in found["differences"]
+    assert found["models"] == {"judge": ["scripted/lm", "none"], "deriver": [None, None], "repairer": [None, None]}
+
+
+def test_a_role_that_one_run_alone_asked_is_named(runs: tuple[Path, Path]) -> None:
+    found = compared(*runs)  # after a judge that keeps consensus, the repairer is asked
+    assert f"repairer: asked by {runs[1]} alone" in found["differences"]
+    assert found["models"]["repairer"] == [None, "scripted/lm"]
+
+
+def test_costs_stand_beside_each_other(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert [one["calls"] for one in compared(*runs)["consultations"]] == [9, 18]
+    assert main(["compare", *map(str, runs)]) == 0
+    out, _ = capsys.readouterr()
+    assert "what each run asked, in all" in out
+    assert "Another answer ships on 9 questions." in out
+
+
+def test_of_recordings_it_does_not_say_that_they_are_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked, _ = finished_run(tmp_path)
+    played, _ = finished_run(tmp_path, out=tmp_path / "played", replay=asked / "journal.jsonl")
+    said = "What was recorded is not compared: a recording does not say what made it."
+    for other, expected in ((asked, False), (played, True)):
+        assert main(["compare", str(asked), str(other)]) == 0
+        assert (said in capsys.readouterr().out) is expected
+
+
+def test_json_is_the_figures_and_nothing_else(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", *map(str, runs), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out) == compared(*runs)
+    assert err == ""
+
+
+def test_without_gold_answers_it_is_said_how_often_another_answer_ships(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row(number, gold=[]) for number in range(4)]
+    one, _ = finished_run(tmp_path, rows=rows, out=tmp_path / "a", selector=judging(2))
+    other, _ = finished_run(tmp_path, rows=rows, out=tmp_path / "b", selector=judging(0))
+    assert main(["compare", str(one), str(other)]) == 0
+    out, _ = capsys.readouterr()
+    assert "—: no question has a gold answer, so nothing is scored." in out
+    assert "Another answer ships on 4 questions." in out
+    assert compared(one, other)["pools"]["capitals"]["contrast"] is None
+
+
+def test_answers_of_one_class_are_no_difference(tmp_path: Path) -> None:
+    rows = [row(0, answers=("Paris", "paris", "Lyon"))]
+    one, other = (finished_run(tmp_path, rows=rows, out=tmp_path / name)[0] for name in "ab")
+    decisions = other / "decisions.jsonl"
+    decisions.write_text(decisions.read_text().replace('"answer": "Paris"', '"answer": "PARIS"'))
+    assert compared(one, other)["pools"]["capitals"]["differ"] == 0
+
+
+def test_another_content_is_refused_by_its_hash(tmp_path: Path) -> None:
+    one, _ = finished_run(tmp_path, n=4, out=tmp_path / "a")
+    other, _ = finished_run(tmp_path, n=5, out=tmp_path / "b")
+    with pytest.raises(
+        ArgumentError, match=r"Pool 'capitals' is another in .*a \(sha256 \w{16}\.\.\.\) than in .*b \("
+    ):
+        compared(one, other)
+
+
+def test_another_pool_is_refused_by_its_name(tmp_path: Path) -> None:
+    one, _ = finished_run(tmp_path, n=4, out=tmp_path / "a")
+    (tmp_path / "other").mkdir()
+    _, pool = finished_run(tmp_path / "other", n=4)
+    other = tmp_path / "b"
+    assert main(["evaluate", str(pool.rename(tmp_path / "towns.jsonl")), "--out", str(other), "--quiet"]) == 0
+    with pytest.raises(
+        ArgumentError, match=r"a is on pool 'capitals' and .*b is not; give two runs on the same pools\."
+    ):
+        compared(one, other)
+
+
+def test_other_questions_are_refused_by_the_first_of_them(tmp_path: Path) -> None:
+    rows = list(numbered(6))
+    one, _ = finished_run(tmp_path, rows=rows, out=tmp_path / "a")
+    other, _ = finished_run(tmp_path, rows=rows, out=tmp_path / "b", limit=4)
+    with pytest.raises(
+        ArgumentError, match=r"differ first at number 5: .*a has 'q4' and .*b has no more; give two runs"
+    ):
+        compared(one, other)
+
+
+def test_a_rule_without_a_result_is_refused(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    few, _ = finished_run(tmp_path, n=9, out=tmp_path / "few", rules=("first", "majority"))
+    with pytest.raises(
+        ArgumentError, match=r"few has no result of rule 'eldgr' .* not among the rules; give --rule one"
+    ):
+        compared(runs[0], few)
+
+
+def test_an_unfinished_run_is_refused(runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    (runs[1] / "summary.json").unlink()
+    assert main(["compare", *map(str, runs)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "keeps has no summary.json: the run is not finished" in err

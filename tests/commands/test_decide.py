@@ -1,0 +1,358 @@
+"""`eldgr decide` evaluates rules on what a run has asked, as the run itself would; what was never asked is withheld."""
+
+import json
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.errors import ArgumentError, RunChangedError, RunStoppedError
+from eldgr_dspy.finished import read_run
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.commands.continuing import command_that_asks
+from eldgr_dspy.programs.commands.evaluate import lms_of, selector_of
+from eldgr_dspy.programs.run.deciding import decide_again
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
+from eldgr_dspy.words import ROLES, Role
+from tests.finished_runs import finished_run, numbered
+from tests.run.test_evaluation import Flaky, obliging, row, selector_with, untimed, write_pool
+
+ROOT = Path(__file__).resolve().parents[2]
+PAPER = ("first", "majority", "judge", "eldgr")
+
+CAUTIOUS = '''
+from eldgr_dspy.decision import Choice
+
+def cautious(case):
+    """The judge's preference where it is certified, whatever consensus is."""
+    preference = case.preferred((yield "judge"))
+    certified = case.certified(preference) is True
+    return Choice("judge", preference) if certified else Choice("consensus", case.consensus)
+'''
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def decided(run: Path, *rules: str, files: tuple[Path, ...] = ()) -> dict[str, Any]:
+    found = decide_again(read_run(run), rules, files)
+    pool: dict[str, Any] = found.summary["pools"]["capitals"]
+    return pool
+
+
+def summary_of(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"]
+    return found
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: int = 0) -> tuple[str, str]:
+    capsys.readouterr()
+    assert main([*map(str, arguments)]) == code
+    return capsys.readouterr()
+
+
+# -- as the run itself would ------------------------------------------------------------------------------------------
+
+
+def flaky(number: int) -> bool:
+    return number % 3 == 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "plan"),
+    [
+        pytest.param(obliging, {}, id="whole"),
+        pytest.param(obliging, {"limit": 5}, id="limited"),
+        pytest.param(Flaky(flaky), {"max_failures": "100%"}, id="with failures"),
+        pytest.param(lambda request: "no JSON", {}, id="of abstentions"),
+        pytest.param(obliging, {"rules": ("majority", "eldgr")}, id="of two rules"),
+    ],
+)
+def test_the_rules_of_a_run_come_to_the_figures_that_it_had(
+    tmp_path: Path, reply: Callable[[Any], Any], plan: dict[str, Any]
+) -> None:
+    run, _ = finished_run(tmp_path, n=9, selector=selector_with(reply)[0], **plan)
+    assert decided(run, "majority") == summary_of(run)["capitals"]
+
+
+def test_the_demo_comes_to_the_same_figures_on_both_pools(tmp_path: Path) -> None:
+    pools = [ROOT / "artifacts" / f"demo-{task}.jsonl" for task in ("retrieval", "arithmetic")]
+    replay = ROOT / "artifacts" / "demo-replay.jsonl"
+    arguments = [*map(str, pools), "--replay", str(replay), "--out", "demo", "--quiet"]
+    assert main(["evaluate", *arguments]) == 0
+    found = decide_again(read_run(Path("demo")), ["eldgr"]).summary["pools"]
+    assert untimed(found) == untimed(summary_of(Path("demo")))
+
+
+def test_no_call_is_made_and_nothing_is_written(tmp_path: Path) -> None:
+    selector, lm = selector_with(obliging)
+    run, _ = finished_run(tmp_path, selector=selector)
+    before, asked = {path: path.read_bytes() for path in run.iterdir()}, len(lm.requests)
+    decided(run, *PAPER)
+    assert {path: path.read_bytes() for path in run.iterdir()} == before
+    assert len(lm.requests) == asked
+
+
+def test_a_rule_added_later_is_evaluated_on_old_consultations(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "cautious_rules.py").write_text(CAUTIOUS, encoding="utf-8")
+    run, _ = finished_run(tmp_path, n=9, selector=selector_with(obliging)[0])
+    pool = decided(run, "cautious_rules:cautious")
+    assert list(pool["rules"]) == [*PAPER, "cautious_rules:cautious"]
+    assert pool["rules"]["cautious_rules:cautious"]["em"] == pytest.approx(100 * 6 / 9)
+    assert pool["withheld"] == {}
+    assert ("eldgr", "cautious_rules:cautious") in [(one["rule"], one["against"]) for one in pool["contrasts"]]
+    out, err = said(capsys, "decide", run, "--rule", "cautious_rules:cautious")
+    assert re.search(r"│ cautious_rules:cautious │ +66\.67 │", out)
+    assert err == ""
+
+
+def test_a_long_name_cuts_no_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "rules_of_a_very_careful_person_who_writes_long_names_for_what_is_short"
+    (tmp_path / f"{name}.py").write_text(CAUTIOUS, encoding="utf-8")
+    run, _ = finished_run(tmp_path, selector=selector_with(obliging)[0])
+    out, _ = said(capsys, "decide", run, "--rule", f"{name}:cautious")
+    assert f"{name}:cautious" in out
+    assert "…" not in out
+
+
+def test_a_rule_of_ones_own_is_evaluated_by_a_run_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "other_rules.py").write_text(CAUTIOUS, encoding="utf-8")
+    pool = write_pool(tmp_path / "capitals.jsonl", numbered(6))
+    said(capsys, "evaluate", pool, "--rules", "majority,other_rules:cautious", "--out", "run")
+    figures = summary_of(Path("run"))["capitals"]
+    assert (
+        decided(Path("run"), "other_rules:cautious")["rules"]["other_rules:cautious"]
+        == (figures["rules"]["other_rules:cautious"])
+    )
+
+
+# -- withheld ---------------------------------------------------------------------------------------------------------
+
+
+def command_in(text: str) -> list[str]:
+    found = re.search(r"to have it asked: (eldgr .*)", text)
+    assert found
+    return shlex.split(found[1])[1:]
+
+
+@pytest.mark.parametrize("settings", [{}, {"certificate": "token", "consult": "always", "homogeneous": "skip"}])
+@pytest.mark.parametrize("limit", [None, 4])
+def test_the_command_that_is_shown_asks_what_was_lacking(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: Mapping[str, str], limit: int | None
+) -> None:
+    pool = write_pool(tmp_path / "my capitals.jsonl", numbered(6))
+    options = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    options += ["--limit", str(limit)] if limit else []
+    said(capsys, "evaluate", pool, "--rules", "majority", "--out", "a run", *options)
+    out, _ = said(capsys, "decide", "a run", "--rule", "judge")
+    assert f"judge: withheld, since the judge was never asked on {limit or 6} questions where this rule needs it" in out
+    said(capsys, *command_in(out))
+    out, err = said(capsys, "decide", "a run", "--rule", "judge")
+    assert "withheld" not in out
+    assert err == ""
+    assert summary_of(Path("a run"))["my capitals"]["n"] == (limit or 6)
+
+
+def test_json_has_the_counts_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, pool = finished_run(tmp_path, rules=("majority",))
+    out, _ = said(capsys, "decide", run, "--rule", "judge", "--json")
+    found = json.loads(out)
+    assert found["pools"]["capitals"]["withheld"] == {"judge": {"judge": 6}}
+    assert shlex.split(found["asks"])[:5] == ["eldgr", "evaluate", str(pool), "--out", str(run)]
+
+
+OLLAMA = {"judge": "ollama/qwen3:8b", "deriver": None, "repairer": "ollama/qwen3:8b"}
+OPENAI = {"judge": "openai/a", "deriver": None, "repairer": "openai/b"}
+ONE = {"judge": "openai/a", "deriver": None, "repairer": None}
+
+
+@pytest.mark.parametrize(
+    ("models", "api_base", "num_ctx", "style", "expected"),
+    [
+        (OPENAI, None, None, ("listwise", 1), "--judge openai/a --deriver MODEL --repairer openai/b"),
+        (ONE, "http://h/v1", None, ("pairwise", 2), "--judge openai/a --deriver openai/a --api-base http://h/v1"),
+        (OLLAMA, "http://h:1", 4096, ("pointwise", 1), "--judge ollama/qwen3:8b --deriver ollama/qwen3:8b"),
+        (OLLAMA, None, None, ("listwise", 3), "--orders 3"),
+        (dict.fromkeys(ROLES), None, None, ("pairwise", 1), "--judge-style pairwise"),
+    ],
+    ids=["two models", "pairs", "ollama", "orders", "embedded"],
+)
+def test_the_command_names_the_models_and_the_style_of_the_run(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    models: dict[Role, str | None],
+    api_base: str | None,
+    num_ctx: int | None,
+    style: Any,
+    expected: str,
+) -> None:
+    monkeypatch.delenv("OLLAMA_HOST", raising=False)
+    run, _ = finished_run(tmp_path, rules=("majority",))
+    selector = selector_of(lms_of(models, api_base, num_ctx), {}, style)
+    with metered_settings(), (run / "journal.jsonl").open("a", encoding="utf-8") as journal:
+        for role in ("judge", "repairer"):
+            details = role_call(getattr(selector, role))[1]
+            journal.write(json.dumps({"kind": "role", "name": role, "details": details}) + "\n")
+    read = read_run(run)
+    command = command_that_asks(read, decide_again(read, ["judge"]), {"judge", "deriver"})
+    assert command is not None
+    assert expected in command
+    assert ("--num-ctx 4096" in command) == (num_ctx is not None)
+
+
+@pytest.mark.parametrize(
+    "lm", [{"first": {"model": "a"}, "second": {"model": "b"}}, {"model": "nameless", "settings": {}}, "some"]
+)
+def test_an_lm_that_no_option_makes_has_no_command(tmp_path: Path, lm: Any) -> None:
+    run, _ = finished_run(tmp_path, rules=("majority",))
+    with (run / "journal.jsonl").open("a", encoding="utf-8") as journal:
+        journal.write(json.dumps({"kind": "role", "name": "judge", "details": {"lm": lm}}) + "\n")
+    read = read_run(run)
+    assert command_that_asks(read, decide_again(read, ["judge"]), {"judge"}) is None
+
+
+def test_a_run_under_a_lock_takes_no_further_rule(tmp_path: Path) -> None:
+    run, _ = finished_run(tmp_path, rules=("majority",))
+    with (run / "journal.jsonl").open("a", encoding="utf-8") as journal:
+        journal.write(json.dumps({"kind": "settings", "name": "lock", "details": {"sha256": "0" * 64}}) + "\n")
+    read = read_run(run)
+    assert command_that_asks(read, decide_again(read, ["judge"]), {"judge"}) is None
+
+
+def test_a_role_that_a_program_made_has_no_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, _ = finished_run(tmp_path, selector=selector_with(obliging)[0])
+    (tmp_path / "deriving_rules.py").write_text(CAUTIOUS.replace('yield "judge"', 'yield "deriver"'), encoding="utf-8")
+    out, _ = said(capsys, "decide", run, "--rule", "deriving_rules:cautious")
+    assert (
+        "since the deriver was never asked on 6 questions where this rule needs it; no command asks: a program or"
+        in out
+    )
+
+
+# -- unfinished, moved, changed ---------------------------------------------------------------------------------------
+
+
+def stopped_run(folder: Path) -> Path:
+    """A run that stopped at its fifth question."""
+    pool = write_pool(folder / "capitals.jsonl", map(row, range(9)))
+    with pytest.raises(RunStoppedError):
+        evaluate(selector_with(Flaky(lambda number: number == 4))[0], Plan([pool], folder / "run"))
+    return folder / "run"
+
+
+def test_an_unfinished_run_is_decided_as_far_as_it_went(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, "decide", stopped_run(tmp_path), "--rule", "eldgr", "--rule", "majority")
+    assert "the judge was never asked on 4 questions" in out
+    assert "the repairer was never asked on 1 question" in out  # whose judge failed, as a silent one
+    assert re.search(r"│ majority │ +0\.00 │", out)
+    assert "the run is not finished; all questions of its pools are taken." in err
+
+
+def test_a_torn_last_line_is_passed_over_with_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = stopped_run(tmp_path)
+    journal = run / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-5])
+    out, err = said(capsys, "decide", run, "--rule", "judge")
+    assert "never asked on 5 questions" in out
+    assert "the last line of the journal is torn and passed over." in err
+
+
+def test_a_run_of_another_version_is_decided_with_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, _ = finished_run(tmp_path)
+    journal = run / "journal.jsonl"
+    journal.write_text(journal.read_text().replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
+    _, err = said(capsys, "decide", run, "--rule", "eldgr")
+    assert "was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise." in err
+
+
+def test_a_pool_that_was_moved_is_given(tmp_path: Path) -> None:
+    run, pool = finished_run(tmp_path)
+    (tmp_path / "there").mkdir()
+    moved = Path(shutil.move(pool, tmp_path / "there"))
+    with pytest.raises(
+        ArgumentError, match=r"was made on a pool 'capitals', which was '.*' and is not there; give its"
+    ):
+        decided(run, "eldgr")
+    assert decided(run, "eldgr", files=(moved,)) == summary_of(run)["capitals"]
+
+
+def test_a_run_goes_on_with_a_pool_that_was_moved(tmp_path: Path) -> None:
+    run, pool = finished_run(tmp_path, limit=2, rules=("majority",))
+    (tmp_path / "there").mkdir()
+    moved = shutil.move(pool, tmp_path / "there")
+    assert main(["evaluate", str(moved), "--out", str(run), "--quiet"]) == 0
+    assert read_run(run).stated("pool")["capitals"]["path"] == str(pool)  # what was stated first
+
+
+def test_a_run_that_does_not_say_where_its_pool_was_asks_for_it(tmp_path: Path) -> None:
+    run, pool = finished_run(tmp_path)
+    lines = [json.loads(line) for line in (run / "journal.jsonl").read_text().splitlines()]
+    told = "".join(json.dumps({k: v for k, v in line.items() if k != "path"}) + "\n" for line in lines)
+    (run / "journal.jsonl").write_text(told)
+    with pytest.raises(
+        ArgumentError, match=r"and does not say where it was; give its file: eldgr decide RUN FILE --rule"
+    ):
+        decided(run, "eldgr")
+    assert decided(run, "eldgr", files=(pool,)) == summary_of(run)["capitals"]
+
+
+def test_another_content_under_the_name_is_refused(tmp_path: Path) -> None:
+    run, pool = finished_run(tmp_path)
+    write_pool(pool, map(row, range(3)))
+    with pytest.raises(
+        RunChangedError, match=r"run was made on another pool 'capitals' \(sha256 '\w+'\) than this one"
+    ):
+        decided(run, "eldgr")
+
+
+def test_a_pool_that_the_run_was_not_made_on_is_refused(tmp_path: Path) -> None:
+    run, _ = finished_run(tmp_path)
+    other = write_pool(tmp_path / "towns.jsonl", map(row, range(3)))
+    with pytest.raises(ArgumentError, match=r"run was not made on a pool 'towns'; it was made on 'capitals'\."):
+        decided(run, "eldgr", files=(other,))
+
+
+def test_a_pool_without_gold_answers_is_decided_and_not_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, _ = finished_run(tmp_path, rows=[row(number, gold=[]) for number in range(3)])
+    out, _ = said(capsys, "decide", run, "--rule", "eldgr")
+    assert "—: no question has a gold answer, so nothing is scored." in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["run"], 2, "Missing option '--rule'"),
+        (["nowhere", "--rule", "eldgr"], 1, "nowhere: no such directory"),
+        (["run", "--rule", "best"], 1, "rule='best' is not known; use one of 'first', 'majority', 'judge', 'eldgr'."),
+        (["run", "--rule", "nowhere_rules:f"], 1, "the module 'nowhere_rules' cannot be imported (ModuleNotFoundError"),
+        (["run", "gone.jsonl", "--rule", "eldgr"], 1, "was not made on a pool 'gone'"),
+    ],
+)
+def test_what_cannot_be_decided_is_said_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    finished_run(tmp_path)
+    out, err = said(capsys, "decide", *arguments, code=code)
+    assert out == ""
+    assert message in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+def test_a_call_that_never_came_through_decides_as_a_silent_role(tmp_path: Path) -> None:
+    failing = selector_with(lambda request: dspy.LMServerError("the server is away"))[0]
+    run, _ = finished_run(tmp_path, n=3, selector=failing, max_failures="100%")
+    pool = decided(run, "judge")
+    assert (pool["n_failed"], pool["withheld"]) == (3, {})
+    assert pool["rules"]["judge"]["em"] == pool["rules"]["majority"]["em"]

@@ -1,0 +1,411 @@
+"""`eldgr inspect` prints what the channels say of each step, or why they say nothing; its JSON is JSON and no more."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.channels.protocols import Scorer
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.commands.inspect import print_scores
+from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.programs.scoring.texts import text_of_file, texts_of_pool
+from tests.ollama_server import Reply, ollama_server
+from tests.run.test_interrupt import COMMAND as HEARING
+from tests.scorers import Rewards, trained_nli
+from tests.scoring.readers import Reader, Says
+
+QUESTION = "What is the capital of the country that hosted the 2022 FIFA World Cup?"
+HOSTED = {"title": "2022 FIFA World Cup", "text": "The tournament was hosted by Qatar."}
+CAPITAL = {"title": "Doha", "text": "Doha is the capital of Qatar."}
+FIRST, SECOND = "The host was Qatar.", "The capital of Qatar is Dubai."
+TEXT = f"{FIRST}\n{SECOND}\nThe answer is Dubai."
+
+
+def qatar(premise: str, hypothesis: str) -> Says:
+    """Everything follows from what stands before it; of the documents one supports the host, one denies Dubai."""
+    if premise.startswith(QUESTION) or (hypothesis == FIRST and "hosted by Qatar" in premise):
+        return "entailment"
+    return "contradiction" if "Dubai" in hypothesis and premise.startswith("Doha") else "neutral"
+
+
+SCORER = NLIScorer(Reader(qatar))
+
+
+def pool(path: Path, *texts: str, **changes: Any) -> Path:
+    candidates = [{"text": text, "answer": "Dubai", "source": "sample"} for text in texts]
+    row = {"id": "r01", "question": QUESTION, "task": "retrieval", "candidates": candidates}
+    path.write_text(json.dumps({**row, "evidence": [HOSTED, CAPITAL], **changes}) + "\n", encoding="utf-8")
+    return path
+
+
+def printed(path: Path, *, scorer: Scorer = SCORER, as_json: bool = False) -> None:
+    print_scores(path, texts_of_pool(path), {"nli reader": scorer}, as_json=as_json)
+
+
+@pytest.fixture
+def capitals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return pool(tmp_path / "capitals.jsonl", TEXT, "Dubai")
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+SHOWN = """\
+r01: What is the capital of the country that hosted the 2022 FIFA World Cup?
+
+candidate 0, Dubai, nli reader: reward 0.65
+#  step                           logic  fact  epist  info  triang   adv   min  gate  reward     doc
+────────────────────────────────────────────────────────────────────────────────────────────────────
+1  The host was Qatar.             1.00  1.00      —  0.50    0.33  0.62  1.00  1.00    0.78       0
+2  The capital of Qatar is Duba…   1.00  0.50      —  0.50    0.00  0.50  0.90  0.50    0.60  !    0
+3  The answer is Dubai.            1.00  0.50      —  0.38    0.00  0.50  0.90  0.50    0.58  —    —
+— epist: there are no token probabilities
+— conflated: no document was retrieved (step 3)
+! conflated: it scores high, and every document that is not neutral contradicts it (step 2 by doc 1)
+doc 0: 2022 FIFA World Cup
+doc 1: Doha
+
+candidate 1, Dubai, nli reader: reward —
+#  step                             logic  fact  epist  info  triang  adv  min  gate  reward     doc
+────────────────────────────────────────────────────────────────────────────────────────────────────
+1  Dubai                                —     —      —     —       —    —    —     —       —  —    —
+— logic, fact, epist, info, triang, adv, min, conflated: the step has one word
+— gate: no channel of the gate was measured
+— reward: no channel that has a weight was measured
+
+"""
+
+
+def test_a_step_has_a_row_with_its_scores_and_what_is_undefined_says_why_below(
+    capitals: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed(capitals)
+    assert capsys.readouterr() == (SHOWN, "")
+
+
+def test_a_step_that_every_document_contradicts_is_marked_twice(
+    capitals: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed(pool(capitals, SECOND, evidence=[CAPITAL]))
+    out = capsys.readouterr().out
+    assert re.search(r"^1  The capital .* 0\.00    0\.00  !!    0$", out, re.MULTILINE)
+    assert "!! conflated: it scores high, and every document contradicts it (step 1 by doc 0)\n" in out
+
+
+def test_without_evidence_there_is_no_corpus(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed(pool(capitals, TEXT, evidence=[]))
+    assert "— fact, triang, adv, min, conflated: there is no corpus\n" in capsys.readouterr().out
+
+
+def test_a_reason_names_the_steps_that_it_is_about(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed(pool(capitals, f"{FIRST}\n{SECOND}\nOne", question="", evidence=[]))
+    reasons = [line for line in capsys.readouterr().out.splitlines() if line.startswith("— ")]
+    assert reasons[0] == "— logic, conflated: nothing stands before the step (step 1)"
+    assert "— fact, triang, adv, min: there is no corpus (steps 1, 2)" in reasons
+    assert "— conflated: there is no corpus (step 2)" in reasons
+
+
+def test_a_text_without_a_step_says_so(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed(pool(capitals, "#### Dubai"))
+    assert "There is no step to score.\n" in capsys.readouterr().out
+
+
+def test_scores_are_coloured_at_a_terminal_and_nowhere_else(
+    capitals: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed(capitals)
+    assert "\x1b" not in capsys.readouterr().out
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    printed(capitals)
+    second = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("2  The capital"))
+    codes = {"green": 32, "yellow": 33, "red": 31, "dim": 2, "bold red": "1;31"}
+    expected = {" 1.00": "green", "0.50": "yellow", "  0.00": "red", "    —": "dim", "!": "bold red"}
+    for text, colour in expected.items():
+        assert f"\x1b[{codes[colour]}m{text}\x1b[0m" in second
+    monkeypatch.setenv("NO_COLOR", "1")
+    printed(capitals)
+    assert not re.search(r"\x1b\[3\dm", capsys.readouterr().out)
+
+
+def test_no_text_steers_the_terminal(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor is it read as markup."""
+    evil = "\x1b[2J\x07[red]The host\u202e was Qatar.[/red]\u2028"
+    printed(pool(capitals, f"{evil}\n\n{SECOND}", id=evil, question=evil, evidence=[{"title": evil, "text": SECOND}]))
+    out = capsys.readouterr().out
+    assert all(sign.isprintable() or sign == "\n" for sign in out)
+    assert out.count("[2J [red]The host was") == 4
+
+
+def test_several_scorers_have_a_table_each(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    texts = [[*questions][:1] for questions in texts_of_pool(capitals)]
+    print_scores(capitals, texts, {"nli a": SCORER, "lm b": Rewards([0.25])}, as_json=False)
+    out = capsys.readouterr().out
+    assert re.findall(r"^candidate 0, .*", out, re.MULTILINE) == [
+        "candidate 0, Dubai, nli a: reward 0.65",
+        "candidate 0, Dubai, lm b: reward 0.25",
+    ]
+
+
+# -- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def test_json_is_an_object_a_text_and_nothing_else(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed(capitals, as_json=True)
+    out, err = capsys.readouterr()
+    (first, second), (question,) = map(json.loads, out.splitlines()), texts_of_pool(capitals)
+    tables = SCORER.score([one.reasoning for one in question])
+    assert first == {
+        "source": str(capitals),
+        "id": "r01",
+        "candidate": 0,
+        "question": QUESTION,
+        "answer": "Dubai",
+        "scores": {"nli": json.loads(json.dumps(tables[0].to_json()))},
+    }
+    assert (second["candidate"], second["scores"]["nli"]["undefined"]) == (1, "no step was measured")
+    assert out.isascii() and err == ""
+
+
+def piped(path: Path, *, as_json: bool, encoding: str = "utf-8", **options: Any) -> Any:
+    """What is printed by a process of its own."""
+    code = (
+        "import sys; from pathlib import Path; from tests.commands.test_inspect import printed; "
+        f"printed(Path(sys.argv[1]), as_json={as_json})"
+    )
+    root = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "PYTHONPATH": str(root)}
+    command = [sys.executable, "-c", code, str(path)]
+    return subprocess.run(command, env=environment, stderr=subprocess.PIPE, check=False, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the pipes of POSIX")
+def test_a_reader_that_closes_the_pipe_is_no_error(capitals: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        run = piped(capitals, as_json=True, stdout=closed)
+    assert (run.returncode, run.stderr) == (0, b"")
+
+
+@pytest.mark.slow
+def test_what_the_output_s_encoding_lacks_becomes_a_question_mark(capitals: Path) -> None:
+    run = piped(capitals, as_json=False, encoding="ascii", stdout=subprocess.PIPE)
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert b"? epist: there are no token probabilities" in run.stdout
+
+
+# -- a text in a file -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reasoning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("reasoning.txt").write_bytes(f"\ufeff{FIRST}\r\n{SECOND}\r\n#### Dubai\r\n".encode())
+    Path("evidence.txt").write_text(f"{HOSTED['text']}\n  \n\n{CAPITAL['text']}\n", encoding="utf-8")
+    Path("evidence.jsonl").write_text(f"{json.dumps(HOSTED)}\n\n{json.dumps(CAPITAL)}\n", encoding="utf-8")
+    return Path("reasoning.txt")
+
+
+def test_a_text_in_a_file_has_its_question_its_answer_and_its_passages(reasoning: Path) -> None:
+    bare = text_of_file(reasoning).reasoning
+    assert (bare.text, bare.question, bare.passages) == (f"{FIRST}\r\n{SECOND}\r\n#### Dubai\r\n", "", None)
+    assert bare.answer == "Dubai"
+    for name, titles in (("evidence.txt", ["", ""]), ("evidence.jsonl", ["2022 FIFA World Cup", "Doha"])):
+        full = text_of_file(reasoning, QUESTION, Path(name)).reasoning
+        assert full.question == QUESTION and full.passages is not None
+        assert [passage.title for passage in full.passages] == titles
+        assert [passage.text for passage in full.passages] == [HOSTED["text"], CAPITAL["text"]]
+
+
+def test_a_text_that_marks_no_answer_has_none(reasoning: Path) -> None:
+    reasoning.write_text(FIRST, encoding="utf-8")
+    assert text_of_file(reasoning).reasoning.answer == ""
+
+
+def test_the_table_of_a_file_is_under_its_name(reasoning: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = text_of_file(reasoning, QUESTION, Path("evidence.txt"))
+    print_scores(reasoning, [[text]], {"nli reader": SCORER}, as_json=False)
+    out = capsys.readouterr().out
+    assert out.startswith(f"reasoning.txt: {QUESTION}\n\nnli reader: reward 0.")
+    assert out.endswith(f"\ndoc 0: {HOSTED['text']}\ndoc 1: {CAPITAL['text']}\n\n")
+    print_scores(reasoning, [[text_of_file(reasoning)]], {"nli reader": SCORER}, as_json=True)
+    said = json.loads(capsys.readouterr().out)
+    assert [said[name] for name in ("source", "id", "candidate", "question")] == ["reasoning.txt", None, None, ""]
+
+
+# -- what cannot be done ----------------------------------------------------------------------------------------------
+
+NLI = ["--nli", "nowhere/model"]
+REFUSED: list[tuple[list[str], int, str]] = [
+    (["capitals.jsonl"], 2, "Nobody is there to score: give --nli MODEL, --lm MODEL or both."),
+    ([], 2, "Missing argument 'POOL|FILE'"),
+    (["capitals.jsonl", *NLI, "--question", "?"], 2, "--question and --evidence are for a text in a file"),
+    (["capitals.jsonl", *NLI, "--evidence", "e.txt"], 2, "--question and --evidence are for a text in a file"),
+    (["capitals.jsonl", *NLI, "--k", "0"], 2, "0 is not in the range x>=1"),
+    (["capitals.jsonl", *NLI, "--reading", "best"], 2, "'best' is not one of 'label', 'expected', 'settled'"),
+    (["nowhere.jsonl", *NLI], 1, "Error: nowhere.jsonl: no such file; check the name."),
+    (["bad.jsonl", *NLI], 1, "Error: bad.jsonl, line 1: not one JSON object"),
+    (["nowhere.txt", *NLI], 1, "Error: nowhere.txt: no such file; check the name."),
+    (["folder", *NLI], 1, "Error: folder: is a folder; give a file."),
+    (["empty.txt", *NLI], 1, "Error: empty.txt: there is no text in it; check the name."),
+    (["latin.txt", *NLI], 1, "Error: latin.txt: byte 2 is not UTF-8; save the file as UTF-8."),
+    (["long.txt", *NLI], 1, "Error: long.txt: has more than 500,000 characters; cut it, or give a part of it."),
+    (["huge.txt", *NLI], 1, "Error: huge.txt: has more than 500,000 characters; cut it, or give a part of it."),
+    (["a.txt", *NLI, "--evidence", "nowhere"], 1, "Error: nowhere: no such file; check the name."),
+    (["a.txt", *NLI, "--evidence", "blank.jsonl"], 1, "Error: blank.jsonl: has 0 passages; expected 1 to 10,000."),
+    (
+        ["a.txt", *NLI, "--evidence", "bad.jsonl"],
+        1,
+        "Error: bad.jsonl, line 1: not one JSON object",
+    ),
+    (
+        ["a.txt", *NLI, "--evidence", "rows.jsonl"],
+        1,
+        "Error: rows.jsonl, line 2: {'title': 'Doha'} is no passage; expected an object with a text, and perhaps a tit",
+    ),
+    (["a.txt", "--nli", "./nowhere"], 1, "Error: model='./nowhere' is no folder on this disk; give the folder that"),
+    (["a.txt", "--lm", "gpt"], 1, "Error: 'gpt' names no model; expected PROVIDER/MODEL, such as ollama/"),
+]
+
+
+@pytest.fixture
+def _files(capitals: Path) -> None:
+    Path("folder").mkdir()
+    for name, content in {
+        "bad.jsonl": b"{",
+        "blank.jsonl": b"\n",
+        "rows.jsonl": b'{"text": "Doha"}\n{"title": "Doha"}\n',
+        "empty.txt": b" \n",
+        "latin.txt": "né".encode("latin-1"),
+        "long.txt": b"a" * 500_001,
+        "huge.txt": b"a" * 2_000_001,
+        "a.txt": b"Doha is the capital.",
+    }.items():
+        Path(name).write_bytes(content)
+
+
+@pytest.mark.usefixtures("_files")
+@pytest.mark.parametrize(("arguments", "code", "message"), REFUSED)
+def test_what_cannot_be_done_is_said_in_a_sentence(
+    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["inspect", *arguments]) == code
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
+@pytest.mark.slow
+def test_scores_that_cannot_be_printed_are_an_error(capitals: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        run = piped(capitals, as_json=True, stdout=full)
+    assert b"ClickException: The scores could not be printed: [Errno 28]" in run.stderr
+
+
+# -- by a model that was trained --------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_trained_cross_encoder_reads_which_passage_denies_a_step(
+    reasoning: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reasoning.write_text("Oslo is the capital of Peru.\nThe capital of Peru is Oslo.\n#### Oslo\n", encoding="utf-8")
+    Path("evidence.txt").write_text("Ada is a pilot.\n\nLima is the capital of Peru.\n\nThe capital of Norway is Oslo.")
+    command = ["inspect", str(reasoning), "--evidence", "evidence.txt", "--nli", str(trained_nli())]
+    assert main([*command, "--json"]) == 0
+    out, err = capsys.readouterr()
+    first, second = json.loads(out)["scores"]["nli"]["steps"]
+    assert (first["channels"]["logic"], second["channels"]["logic"]) == (None, 1.0)
+    assert (second["channels"]["fact"], second["conflated"], second["conflated_not_neutral"]) == (0.5, False, True)
+    assert (second["document"], second["contradicting"], err) == (2, 1, "")
+    assert main([*command, "--k", "1"]) == 0
+    out, err = capsys.readouterr()
+    assert "!! conflated: it scores high, and every document contradicts it (step 2 by doc 1)\n" in out
+
+
+# -- by an LM ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def ollama(monkeypatch: pytest.MonkeyPatch, reply: Any) -> Iterator[Any]:
+    with ollama_server(reply) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.address)
+        yield server
+
+
+SCORES = {"logic": 1.0, "fact": 1.0, "epist": None, "info": 0.5, "triang": 0.33, "adv": 0.6, "min": 1.0}
+STATED = {"step_rationale": "So.", "step_scores": [{"step": at, **SCORES} for at in range(3)]}
+
+
+def test_an_lm_may_score_instead(
+    capitals: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ollama(monkeypatch, lambda _: json.dumps(STATED)) as server:
+        assert main(["inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b", "--json"]) == 0
+        assert len(server.bodies()) == 1
+    out, err = capsys.readouterr()
+    first, second = map(json.loads, out.splitlines())
+    assert [step["channels"]["triang"] for step in first["scores"]["lm"]["steps"]] == [0.33] * 3
+    assert list(first["scores"]) == ["lm"] and second["scores"]["lm"]["reward"] is None
+    assert err == ""
+
+
+def test_an_lm_that_cannot_be_asked_stops_the_command_with_exit_code_3(
+    capitals: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ollama(monkeypatch, lambda _: Reply("no such key", status=401)):
+        assert main(["inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b"]) == 3
+    out, err = capsys.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith("Stopped: lm ollama/deepseek-r1:7b could not be asked: ")
+
+
+def test_options_can_be_set_by_the_environment(
+    capitals: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"LM": "ollama/deepseek-r1:7b", "JSON": "1", "LIMIT": "1"}.items():
+        monkeypatch.setenv(f"ELDGR_INSPECT_{name}", value)
+    with ollama(monkeypatch, lambda _: json.dumps(STATED)):
+        assert main(["inspect", "capitals.jsonl"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_the_first_questions_of_a_pool_may_be_enough(
+    capitals: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [capitals.read_text(encoding="utf-8").replace("r01", name) for name in ("r01", "r02", "r03")]
+    capitals.write_text("".join(lines), encoding="utf-8")
+    with ollama(monkeypatch, lambda _: json.dumps(STATED)):
+        assert main(["inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b", "--limit", "2", "--json"]) == 0
+    assert [json.loads(line)["id"] for line in capsys.readouterr().out.splitlines()] == ["r01", "r01", "r02", "r02"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="the signals of POSIX")
+def test_ctrl_c_speaks_of_no_journal(capitals: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[subprocess.Popen[str]] = []
+
+    def interrupt(_: Any) -> Reply:
+        begun[0].send_signal(signal.SIGINT)
+        return Reply(fault="hang")
+
+    with ollama(monkeypatch, interrupt):
+        command = [sys.executable, "-c", HEARING, "inspect", "capitals.jsonl", "--lm", "ollama/deepseek-r1:7b"]
+        begun.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        _, err = begun[0].communicate()
+    assert begun[0].returncode == 130
+    assert err.strip().startswith("Interrupted.")
+    assert "journal" not in err and "Traceback" not in err

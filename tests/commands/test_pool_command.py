@@ -1,0 +1,154 @@
+"""`eldgr pool` builds, looks at and splits pools; it says what it saw, and what is wrong in a sentence."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.programs.commands import main
+from tests.pools.test_building import predictions, questions, texts_of
+from tests.pools.test_building_layouts import write
+from tests.results.test_authority import ARTIFACTS
+
+RETRIEVAL, ARITHMETIC = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
+
+
+@pytest.fixture(autouse=True)
+def _at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[str, str]:
+    assert main(["pool", *arguments]) == 0
+    out, err = capsys.readouterr()
+    return out, err
+
+
+def test_build_writes_a_pool_and_says_what_it_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    predictions(tmp_path / "a.jsonl", [0, 1], prediction="Finish[Doha]")
+    predictions(tmp_path / "b.jsonl", [0, 1], prediction="Doha")
+    questions(tmp_path / "q.jsonl", range(3))
+    arguments = ["a.jsonl", "b.jsonl", "--questions", "q.jsonl", "--task", "retrieval", "--out", "pool.jsonl"]
+    out, err = printed(capsys, "build", *arguments)
+    assert "pool: retrieval, 2 questions" in out
+    assert "│ questions with one class of answers    │     2 │  2 │ 100.00 │" in out
+    assert "│ questions with a right candidate       │     1 │  2 │  50.00 │" in out
+    assert "Candidates a question: 2." in out
+    assert err.splitlines() == [
+        "Left out of q.jsonl, since no file has a prediction: 1.",
+        "Answers that are the whole text, since no mark says which: 2 of 4.",
+        "Written to pool.jsonl, joined by id.",
+    ]
+    assert open_pool("pool.jsonl").n == 2
+
+
+def test_build_takes_every_choice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    predictions(tmp_path / "a.jsonl", prediction=[f"#### {number}" for number in range(6)])
+    choices = ["--format", "predictions", "--by", "question", "--evidence", "facts"]
+    orders = set()
+    for seed in ("1", "1", "2"):
+        _, err = printed(
+            capsys, "build", "a.jsonl", "--task", "arithmetic", "--out", "p.jsonl.gz", "--shuffle", seed, *choices
+        )
+        assert err == "Written to p.jsonl.gz, joined by question.\n"
+        orders.add(json.dumps(texts_of(open_pool("p.jsonl.gz"))))
+    assert len(orders) == 2
+
+
+def test_check_has_a_table_a_pool(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = printed(capsys, "check", RETRIEVAL, ARITHMETIC)
+    assert "demo-retrieval: retrieval, 50 questions" in out and "demo-arithmetic: arithmetic, 40 questions" in out
+    assert "demo-retrieval and demo-arithmetic have 0 questions in common." in out
+    assert "Evidence a question:" in out
+    assert err == ""
+
+
+def test_check_says_what_is_undefined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    predictions(tmp_path / "a.jsonl")
+    out, _ = printed(capsys, "build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl")
+    assert "│ questions with a right candidate       │     — │  0 │      — │" in out
+    assert "0 questions of 4 have a gold answer." in out
+    assert "Evidence a question" not in out
+
+
+def test_json_has_the_figures_of_every_pool(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(printed(capsys, "check", RETRIEVAL, ARITHMETIC, "--json")[0])
+    assert list(found["pools"]) == ["demo-retrieval", "demo-arithmetic"]
+    assert found["shared"] == [{"pools": ["demo-retrieval", "demo-arithmetic"], "questions": 0}]
+    assert found["pools"]["demo-retrieval"]["sha256"] == open_pool(RETRIEVAL).sha256
+    assert found["pools"]["demo-arithmetic"]["any_correct"] == {"count": 37, "of": 40, "percent": 92.5}
+
+
+def test_a_split_has_no_question_in_both_parts(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = printed(capsys, "split", RETRIEVAL, "--seed", "7", "--out-dev", "dev.jsonl", "--out-confirm", "c.jsonl")
+    assert "dev and c have 0 questions in common." in out
+    assert err == "Written to dev.jsonl for development and to c.jsonl for confirmation.\n"
+    shared = json.loads(printed(capsys, "check", "dev.jsonl", "c.jsonl", RETRIEVAL, "--json")[0])["shared"]
+    sizes = {name: open_pool(f"{name}.jsonl").n for name in ("dev", "c")}
+    assert sum(sizes.values()) == open_pool(RETRIEVAL).n
+    assert [one["questions"] for one in shared] == [0, sizes["dev"], sizes["c"]]
+
+
+def test_options_can_be_given_by_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    predictions(tmp_path / "a.jsonl")
+    monkeypatch.setenv("ELDGR_POOL_BUILD_TASK", "retrieval")
+    monkeypatch.setenv("ELDGR_POOL_CHECK_JSON", "1")
+    printed(capsys, "build", "a.jsonl", "--out", "p.jsonl")
+    assert json.loads(printed(capsys, "check", "p.jsonl")[0])["pools"]["p"]["n"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["build", "a.jsonl", "--task", "retrieval"], 2, "Missing option '--out'"),
+        (["build", "--task", "retrieval", "--out", "p.jsonl"], 2, "Missing argument 'SOURCE...'"),
+        (["build", "a.jsonl", "--task", "trivia", "--out", "p.jsonl"], 2, "'trivia' is not one of"),
+        (["build", "no.jsonl", "--task", "retrieval", "--out", "p.jsonl"], 1, "Error: no.jsonl: no such file"),
+        (["build", "a.jsonl", "--task", "retrieval", "--out", "p.csv"], 1, "Error: p.csv: the format is not known"),
+        (
+            ["build", "a.jsonl", "--task", "retrieval", "--out", "no/p.jsonl"],
+            1,
+            "Error: no/p.jsonl could not be written",
+        ),
+        (
+            ["build", "bad.jsonl", "--task", "retrieval", "--out", "p.jsonl"],
+            1,
+            "Error: bad.jsonl, line 2: not one JSON",
+        ),
+        (["check", "a.jsonl"], 1, "Error: a.jsonl, line 1, id 'q0': task is missing; add it. (2 more in this row.)"),
+        (["check", RETRIEVAL, RETRIEVAL], 1, "are both named 'demo-retrieval'; rename one of the files"),
+        (["split", RETRIEVAL, "--out-dev", "x.jsonl"], 2, "Missing option '--out-confirm'"),
+        (["split", RETRIEVAL, "--confirm", "1", "--out-dev", "x.jsonl", "--out-confirm", "y.jsonl"], 2, "0<x<1"),
+        (["split", RETRIEVAL, "--out-dev", "x.jsonl", "--out-confirm", "x.jsonl"], 1, "must be three files"),
+        (["split", RETRIEVAL, "--out-dev", "no/x.jsonl", "--out-confirm", "y.jsonl"], 1, "parts could not be written"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    predictions(tmp_path / "a.jsonl")
+    write(tmp_path / "bad.jsonl", {"id": "q", "question": "?", "prediction": "x"})
+    with (tmp_path / "bad.jsonl").open("a") as out:
+        out.write("{\n")
+    assert main(["pool", *arguments]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in " ".join(captured.err.split())
+    assert "Traceback" not in captured.err
+    assert {path.name for path in tmp_path.iterdir()} == {"a.jsonl", "bad.jsonl"}
+
+
+def test_pools_need_no_dspy(tmp_path: Path) -> None:
+    predictions(tmp_path / "a.jsonl")
+    code = (
+        "import sys; from eldgr_dspy.programs.commands import main; code = main(sys.argv[1:]); "
+        "assert 'dspy' not in sys.modules; sys.exit(code)"
+    )
+    arguments = ["pool", "build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "Written to p.jsonl, joined by id.")

@@ -1,0 +1,414 @@
+"""The pages say what is so: their examples run, their commands print what is shown, their tables list what there is.
+
+On a page, a `python` block runs, and a `text` block right below it is its standard output. A `console` block is typed
+at a shell: below `$ COMMAND` stands what it prints, both streams together. In what is shown, `...` stands for anything,
+on a line of its own for any number of lines. The blocks of a page run in order, in a folder of their own that holds
+`artifacts`. Blocks in other languages are read by people alone.
+
+    python -m tests.house.test_docs        # writes the help of the command into its page
+"""
+
+import contextlib
+import dataclasses
+import functools
+import io
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_args
+
+import dspy
+import pytest
+
+from eldgr_dspy.decision import RULES, Decision
+from eldgr_dspy.journal import Consultation
+from eldgr_dspy.pools import schema
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.words import POLICIES, STRICTNESS, Branch
+from tests.ollama_server import ollama_server
+from tests.scorers import trained_nli
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = ROOT / "docs" / "reference" / "command.md"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINKED = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "artifacts" / "README.md"]
+REAL = "ELDGR_POOLS"
+"""A block that names this variable needs the real pools."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A fenced block; `place` is its page and line, `follows` whether it stands right below a python block."""
+
+    language: str
+    text: str
+    place: str
+    follows: bool
+
+
+def named(page: Path) -> str:
+    """The path of a page below the root."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    text, found, end = page.read_text(encoding="utf-8"), list[Block](), -1
+    for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        below = bool(found) and found[-1].language == "python" and not text[end : match.start()].strip()
+        line = text.count("\n", 0, match.start()) + 2
+        found.append(Block(match[1], match[2], f"{named(page)}:{line}", below))
+        end = match.end()
+    return found
+
+
+def runs(block: Block) -> bool:
+    return block.language in ("python", "console") or block.follows
+
+
+def agrees(shown: str, printed: str) -> bool:
+    """Whether `printed` is what is shown, white space at the ends of lines and around the whole aside."""
+    lines = [line.rstrip() for line in shown.strip("\n").split("\n")]
+    parts = [r"(?:.*\n)*" if line == "..." else re.escape(line).replace(r"\.\.\.", ".*") + r"\n" for line in lines]
+    return re.fullmatch("".join(parts), stripped(printed)) is not None
+
+
+def stripped(printed: str) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in printed.strip("\n").split("\n"))
+
+
+def typed(block: Block) -> Iterator[tuple[str, str]]:
+    """The commands of a console block, each with what is shown below it."""
+    text = block.text.replace("\\\n", " ")
+    _, *entries = re.split(r"^\$ ", text, flags=re.MULTILINE)
+    for entry in entries:
+        command, _, shown = entry.partition("\n")
+        yield command, shown
+
+
+class Reader:
+    """Does what a page says, block by block, in the working directory of this process."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, Any] = {"__name__": "page"}
+        self.printed = ""
+        self.code = 0
+
+    def take(self, block: Block) -> None:
+        """Run a block; hold what it prints against what the page shows."""
+        if block.language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(compile(block.text, block.place, "exec"), self.names)  # noqa: S102 -- the page's own example
+            self.printed = out.getvalue()
+        elif block.language == "console":
+            for command, shown in typed(block):
+                self.printed = self.run(command)
+                assert agrees(shown, self.printed), f"{block.place}: {command}\n{self.printed}"
+        else:
+            assert agrees(block.text, self.printed), f"{block.place}:\n{self.printed}"
+
+    def run(self, command: str) -> str:
+        """What a command prints: `eldgr` in this process, any other in a shell."""
+        words = [os.path.expandvars(word) for word in shlex.split(command)]
+        if words == ["echo", "$?"]:
+            return f"{self.code}\n"
+        if words[0] == "export":
+            for name, _, value in (word.partition("=") for word in words[1:]):
+                os.environ[name] = value
+            return ""
+        if words[0] == "eldgr":
+            with both_streams() as out:
+                self.code = main(words[1:])
+            return out.getvalue()
+        done = subprocess.run(command, shell=True, text=True, capture_output=True, check=False)
+        return done.stdout + done.stderr
+
+
+@contextlib.contextmanager
+def both_streams() -> Iterator[io.StringIO]:
+    """What is written to standard output and to standard error, as a terminal would show it."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        yield out
+
+
+@contextlib.contextmanager
+def desk(folder: Path) -> Iterator[Reader]:
+    """A reader in `folder`, at a terminal of 80 columns, whose shell finds the command by the name `eldgr`."""
+    (folder / "artifacts").symlink_to(ROOT / "artifacts")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("COLUMNS", "80")
+        patch.setattr(sys, "argv", ["eldgr"])
+        patch.setitem(sys.modules, "__main__", ModuleType("eldgr"))
+        names = {"ELDGR_EVALUATE_LIMIT", "ELDGR_EVALUATE_RULES"}  # so that what a page exports is taken back
+        for name in names | {name for name in os.environ if name.startswith("ELDGR_EVALUATE_")}:
+            patch.setenv(name, "")
+            patch.delenv(name)
+        try:
+            yield Reader()
+        finally:
+            dspy.configure(lm=None)
+
+
+@pytest.mark.filterwarnings("always::eldgr_dspy.programs.run.confirming.SeenBeforeWarning")
+@pytest.mark.parametrize("page", [page for page in PAGES if any(map(runs, blocks(page)))], ids=named)
+def test_every_example_of_a_page_does_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    with desk(tmp_path) as reader:
+        for block in filter(runs, blocks(page)):
+            if REAL not in block.text:
+                reader.take(block)
+
+
+@pytest.fixture(autouse=True)
+def _ollama(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For the page that needs it, a server in the place of Ollama."""
+    if "use-ollama" not in request.node.name:
+        yield
+        return
+    with ollama_server() as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.address)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _nli(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """For the pages that need one, an NLI model in the folder that they name."""
+    if any(page in request.node.name for page in ("inspect-reasoning", "choose-an-nli-model")):
+        (tmp_path / "models").mkdir()
+        (tmp_path / "models" / "nli").symlink_to(trained_nli())
+
+
+@pytest.fixture(autouse=True)
+def _runs(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """For the pages on training, what runs left in the folders that the pages name."""
+    if "sample-a-pool" in request.node.name:
+        from tests.training.saved import saved_policy
+
+        (tmp_path / "runs").mkdir()
+        (tmp_path / "runs" / "grpo").symlink_to(saved_policy())
+    if "train-a-policy" in request.node.name:
+        from eldgr_dspy.training.curves import CurveRecorder
+        from tests.training.test_curves import matched, told
+
+        for name in ("orm", "ra_msd"):
+            told(CurveRecorder(), tmp_path / "runs" / name, matched(0.0, None, 1.0))
+
+
+def test_the_figures_on_real_pools_are_those_that_the_command_prints(
+    pools_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(REAL, str(pools_dir))
+    found = [block for page in PAGES for block in blocks(page) if block.language == "console" and REAL in block.text]
+    assert found
+    with desk(tmp_path) as reader:
+        for block in found:
+            reader.take(block)
+        pool = json.loads(Path("runs/hotpotqa/summary.json").read_text(encoding="utf-8"))["pools"][
+            "hotpotqa-reflexion12"
+        ]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for kind, rule in (("bounds", "judge"), ("bounds", "eldgr"), ("bounds_any_span", "eldgr")):
+        assert "| {:.0f} to {:.0f} |".format(*pool[kind][rule]) in readme
+
+
+def test_the_figures_of_the_demo_in_the_text_of_the_readme_are_those_of_a_run() -> None:
+    pools = demo_run()["summary.json"]["pools"]
+    bounds = pools["demo-retrieval"]["bounds"]
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert (
+        f"full authority can fall to {bounds['judge'][0]:.0f} and the locked rule to {bounds['eldgr'][0]:.0f}" in text
+    )
+    assert f"{sum(pool['n'] for pool in pools.values())} questions in all" in text
+    lost = [pool["audit"]["correct_to_incorrect"] for pool in pools.values()]
+    assert lost == [3, 1]
+    assert "three times in the demo's retrieval pool, and once in its arithmetic pool" in text
+    ahead = next(one for one in pools["demo-retrieval"]["contrasts"] if one["against"] == "judge")
+    assert ahead["losses"] - ahead["wins"] == 1
+    assert "is ahead by one question" in text
+
+
+# --- links and names --------------------------------------------------------------------------------------------------
+
+
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What can be linked to on a page: its headings, as they are made into anchors."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", LINKED, ids=named)
+def test_every_internal_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+        if "://" not in target:
+            path, _, anchor = target.partition("#")
+            other = (page.parent / path).resolve() if path else page
+            assert other.exists(), f"{named(page)}: {target}"
+            assert not anchor or anchor in anchors(other), f"{named(page)}: {target}"
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, ahead = set[Path](), [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop()
+        if page.suffix == ".md" and page not in reached:
+            reached.add(page)
+            links = (target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)))
+            ahead += [(page.parent / path).resolve() for path in links if path and "://" not in path]
+    assert set(PAGES) <= reached
+
+
+def test_architecture_names_every_module_and_no_other() -> None:
+    folders = ("eldgr_dspy", "signatures", "programs", "training")
+    sources = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".jinja")]
+    on_disk = {named(path) for path in sources if path.stat().st_size}
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert set(re.findall(rf"`((?:{'|'.join(folders)})/[\w/]+\.(?:py|html\.jinja))`", text)) == on_disk
+
+
+# --- tables of the reference ------------------------------------------------------------------------------------------
+
+
+def listed(page: str, heading: str) -> list[str]:
+    """The names in code in the first column of the first table below a heading of a page of the reference."""
+    text = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")
+    _, found, below = text.partition(f"# {heading}\n")
+    assert found, f"{page} has no heading {heading!r}"
+    table = re.search(r"^(?:\|.*\n)+", below, flags=re.MULTILINE)
+    rows = table[0].splitlines()[2:] if table else []
+    return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
+
+
+@functools.cache
+def demo_run() -> dict[str, Any]:
+    """What the files of a run of the demo hold: for each its first object, with the keys that any line of it has."""
+    with tempfile.TemporaryDirectory() as folder, desk(Path(folder)) as reader:
+        pools = "artifacts/demo-retrieval.jsonl artifacts/demo-arithmetic.jsonl"
+        reader.run(f"eldgr evaluate {pools} --replay artifacts/demo-replay.jsonl --out run --quiet")
+        run = Path("run")
+        decisions = [json.loads(line) for line in (run / "decisions.jsonl").read_text("utf-8").splitlines()]
+        found = {name: json.loads((run / name).read_text("utf-8")) for name in ("summary.json", "record.json")}
+        return {**found, "decisions.jsonl": decisions, "files": sorted(path.name for path in run.iterdir())}
+
+
+def test_the_files_of_a_run_are_those_that_the_reference_lists() -> None:
+    assert sorted(listed("run-directory.md", "Files of a run directory")) == demo_run()["files"]
+
+
+def test_the_fields_of_a_consultation_are_those_that_the_reference_lists() -> None:
+    expected = ["kind", *(field.name for field in dataclasses.fields(Consultation))]
+    assert listed("run-directory.md", "A consultation") == expected
+
+
+def test_the_fields_of_a_decision_are_those_that_the_reference_lists() -> None:
+    rows = demo_run()["decisions.jsonl"]
+    assert listed("run-directory.md", "decisions.jsonl") == list(rows[0])
+    witness = next(row["witness"] for row in rows if row["witness"])
+    assert listed("run-directory.md", "A witness") == list(witness)
+    ours = ["pool", "id", "question", "gold", "rule", "em", "f1", "majority_em"]
+    assert set(rows[0]) == {*ours, *(field.name for field in dataclasses.fields(Decision))}
+
+
+@pytest.mark.parametrize(
+    ("heading", "path"),
+    [
+        ("A pool", ("pools", "demo-retrieval")),
+        ("A rule's figures", ("pools", "demo-retrieval", "rules", "eldgr")),
+        ("A contrast", ("pools", "demo-retrieval", "contrasts", 0)),
+        ("The audit", ("pools", "demo-retrieval", "audit")),
+        ("Consultations of a role", ("consultations", "judge")),
+    ],
+)
+def test_the_fields_of_the_summary_are_those_that_the_reference_lists(heading: str, path: tuple[Any, ...]) -> None:
+    found = functools.reduce(lambda value, key: value[key], path, demo_run()["summary.json"])
+    assert listed("run-directory.md", heading) == list(found)
+
+
+def test_the_fields_of_a_lock_and_of_its_confirmation_are_those_that_the_pages_list() -> None:
+    with tempfile.TemporaryDirectory() as folder, desk(Path(folder)) as reader:
+        reader.run("eldgr freeze --rules majority")
+        reader.run("eldgr evaluate artifacts/demo-retrieval.jsonl --lock rule.lock.json --out run --quiet")
+        lock, record = (json.loads(Path(name).read_text("utf-8")) for name in ("rule.lock.json", "run/record.json"))
+    assert listed("../how-to/freeze-and-confirm.md", "Freeze") == list(lock)
+    assert listed("run-directory.md", "Confirmation") == list(record["confirmation"])
+
+
+def test_the_fields_of_the_record_are_those_that_the_reference_lists() -> None:
+    assert listed("run-directory.md", "record.json") == list(demo_run()["record.json"])
+
+
+def test_the_reference_lists_every_rule_policy_level_and_branch() -> None:
+    assert listed("rules.md", "Rules") == list(RULES)
+    assert listed("rules.md", "Branches") == list(get_args(Branch))
+    assert listed("certificates.md", "Policies") == list(POLICIES)
+    assert listed("certificates.md", "Levels of strictness") == list(STRICTNESS)
+
+
+def test_the_reference_lists_the_reasons_that_a_decision_may_have() -> None:
+    documented = re.findall(r"`(\w+)`", str(Decision.__doc__).partition("reason:")[2].partition("certified:")[0])
+    assert listed("rules.md", "Reasons") == documented
+    assert {row["reason"] for row in demo_run()["decisions.jsonl"]} <= set(documented)
+
+
+def test_the_reference_lists_the_fields_of_a_row() -> None:
+    assert listed("pools.md", "Fields of a row") == list(schema()["properties"])
+
+
+# --- what is generated ------------------------------------------------------------------------------------------------
+
+
+def command_page(reader: Reader) -> str:
+    """The page of the command as it should be: with the help that the command prints."""
+    text = COMMAND.read_text(encoding="utf-8")
+    for line in (
+        "eldgr --help",
+        "eldgr evaluate --help",
+        "eldgr freeze --help",
+        "eldgr report --help",
+        "eldgr compare --help",
+        "eldgr decide --help",
+        "eldgr export --help",
+        "eldgr doctor --help",
+        "eldgr inspect --help",
+        "eldgr plan --help",
+        "eldgr bound --help",
+        "eldgr pool --help",
+        "eldgr pool build --help",
+        "eldgr pool check --help",
+        "eldgr pool split --help",
+    ):
+        block = re.compile(rf"^```console\n\$ {line}\n.*?^```$", re.DOTALL | re.MULTILINE)
+        assert block.search(text)
+        text = block.sub(f"```console\n$ {line}\n{reader.run(line)}```", text)
+    return text
+
+
+def test_the_help_of_the_command_is_on_its_page(tmp_path: Path) -> None:
+    """Otherwise: python -m tests.house.test_docs."""
+    with desk(tmp_path) as reader:
+        assert command_page(reader) == COMMAND.read_text(encoding="utf-8")
+
+
+def test_dots_stand_for_anything() -> None:
+    assert agrees("a\n...\nd\n", "a  \nb\nc\nd\n")
+    assert agrees("a ... c\n", "a b c\n")
+    assert not agrees("a\n...\n", "b\n")
+    assert not agrees("a\n", "a\nb\n")
+    assert agrees("", "")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name, desk(Path(name)) as writer:
+        COMMAND.write_text(command_page(writer), encoding="utf-8")

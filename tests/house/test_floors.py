@@ -1,0 +1,95 @@
+"""Importing a floor loads nothing that belongs above it; a fresh interpreter imports each and says what it loaded.
+
+The contracts of import-linter hold the same arrows, but do not see what is imported through `eldgr_dspy/__init__.py`.
+"""
+
+import functools
+import subprocess
+import sys
+
+import pytest
+
+from tests.house.test_layout import ROOMS, sources
+
+MODULES = [name for _, name in sources()]
+FOR_TESTS = {"eldgr_dspy.strategies", "eldgr_dspy.testing"}  # they draw with Hypothesis
+FLOOR_1 = [name for name in MODULES if name not in {"eldgr_dspy", *FOR_TESTS} and name.split(".")[1] not in ROOMS]
+STANDARD_LIBRARY_ALONE = (
+    [
+        f"eldgr_dspy.{name}"
+        for name in ("words", "errors", "consultations", "numbers", "answers", "extraction", "folding", "certificates")
+    ]
+    + [
+        f"eldgr_dspy.{name}"
+        for name in ("arithmetic", "tracing", "independence", "derivations", "voting", "ranking", "cases", "decision")
+    ]
+    + [f"eldgr_dspy.{name}" for name in ("laws.trials", "laws.statements", "laws", "laws.shrinking", "plugin")]
+)
+
+LEARNING = {"torch", "transformers", "sentence_transformers", "trl", "peft", "datasets", "accelerate", "onnxruntime"}
+LATER = {"hypothesis", "pytest", "matplotlib", "pyarrow", "mlflow"}
+ABOVE = {"dspy", "litellm", "click", "rich", "jinja2", *LEARNING, *LATER}
+
+
+@functools.cache
+def loaded_by(*modules: str) -> frozenset[str]:
+    """The modules that importing `modules` adds to those of an interpreter that has just started."""
+    script = (
+        "import importlib, sys; before = set(sys.modules); "
+        "[importlib.import_module(name) for name in sys.argv[1:]]; print(*sorted(set(sys.modules) - before))"
+    )
+    command = [sys.executable, "-W", "error", "-c", script, *modules]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return frozenset(done.stdout.split())
+
+
+def packages(modules: frozenset[str]) -> set[str]:
+    """The top-level names among `modules`."""
+    return {module.split(".")[0] for module in modules}
+
+
+def rooms(modules: frozenset[str]) -> set[str]:
+    """The rooms above the first floor among `modules`."""
+    return {f"eldgr_dspy.{name}" for name in ROOMS} & modules
+
+
+def room(name: str) -> list[str]:
+    """Every module of a room, as it is installed."""
+    return [module for module in MODULES if module.split(".")[1:2] == [name]]
+
+
+def test_importing_the_package_loads_no_dspy() -> None:
+    loaded = loaded_by("eldgr_dspy")
+    assert packages(loaded) & ABOVE == set()
+    assert rooms(loaded) == set()
+
+
+@pytest.mark.parametrize("module", STANDARD_LIBRARY_ALONE)
+def test_the_rule_and_what_it_stands_on_need_the_standard_library_alone(module: str) -> None:
+    assert packages(loaded_by(module)) - sys.stdlib_module_names == {"eldgr_dspy"}
+
+
+@pytest.mark.parametrize("module", FLOOR_1)
+def test_a_module_of_the_first_floor_loads_no_room_and_no_framework(module: str) -> None:
+    """jinja2 is loaded when a report is rendered, and not when the module that does it is imported."""
+    loaded = loaded_by(module)
+    assert packages(loaded) & ABOVE == set()
+    assert rooms(loaded) == set()
+
+
+def test_signatures_load_nothing_above_them() -> None:
+    loaded = loaded_by(*room("signatures"))
+    assert packages(loaded) & {"scipy", "click", "jinja2", *LEARNING, *LATER} == set()
+    assert rooms(loaded) == {"eldgr_dspy.signatures"}
+
+
+def test_programs_load_no_trainer_and_no_torch() -> None:
+    for_tests = {"eldgr_dspy.programs.checking", "eldgr_dspy.programs.scenes"}  # they draw with Hypothesis
+    loaded = loaded_by(*(module for module in room("programs") if module not in for_tests))
+    assert packages(loaded) & {*LEARNING, *LATER} == set()
+    assert "eldgr_dspy.training" not in loaded
+
+
+def test_training_loads_no_torch_until_it_trains() -> None:
+    assert packages(loaded_by(*room("training"))) & {*LEARNING, *LATER} == set()

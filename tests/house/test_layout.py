@@ -1,0 +1,195 @@
+"""The package is what its layout promises: folders listed, one top-level name, links in place, extras as named."""
+
+import ast
+import importlib
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ROOMS = ("signatures", "programs", "training")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+EXTRAS = {
+    "nli": {"torch", "transformers", "sentence-transformers"},
+    "onnx": {"onnx", "onnxruntime"},
+    "bm25s": {"bm25s"},
+    "train": {"trl", "peft", "datasets", "accelerate", "matplotlib"},
+    "parquet": {"pyarrow"},
+    "mlflow": {"mlflow"},
+    "testing": {"hypothesis"},
+    "all": {"eldgr_dspy[nli,onnx,bm25s,train,parquet,mlflow,testing]"},
+    "test": {
+        "pytest",
+        "hypothesis",
+        "pytest-xdist",
+        "pyarrow",
+        "setuptools",
+        "z3-solver",
+        "torch",
+        "transformers[serving]",
+        "sentence-transformers",
+        "onnx",
+        "onnxruntime",
+        "bm25s",
+        "trl",
+        "peft",
+        "datasets",
+        "accelerate",
+        "matplotlib",
+    },
+    "dev": {
+        "ruff",
+        "mypy",
+        "pyright[nodejs]",
+        "import-linter",
+        "mutmut",
+        "build",
+        "check-wheel-contents",
+        "pre-commit",
+    },
+}
+
+
+def sources() -> list[tuple[Path, str]]:
+    """Every Python file of the package, by its real path, and the name that it is installed as."""
+    folders = [ROOT / folder for folder in ("eldgr_dspy", *ROOMS)]  # rglob does not follow the links
+    return [(path, installed(path)) for folder in folders for path in sorted(folder.rglob("*.py"))]
+
+
+def installed(path: Path) -> str:
+    """The name under which a file is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts if parts[0] == "eldgr_dspy" else ("eldgr_dspy", *parts)).removesuffix(".__init__")
+
+
+def bare(requirement: str) -> str:
+    """The name of a requirement, extras kept, version left out."""
+    return requirement.split(">=")[0].split("==")[0]
+
+
+def checkout(folder: Path, *, links: bool) -> Path:
+    """A copy of what a wheel is made from; without links, git writes each as a text file that holds its target."""
+    ignored = shutil.ignore_patterns("__pycache__", *([] if links else ROOMS))
+    shutil.copytree(ROOT / "eldgr_dspy", folder / "eldgr_dspy", symlinks=True, ignore=ignored)
+    for room in ROOMS:
+        shutil.copytree(ROOT / room, folder / room, ignore=shutil.ignore_patterns("__pycache__"))
+        if not links:
+            (folder / "eldgr_dspy" / room).write_text(f"../{room}", encoding="utf-8")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def build_wheel(folder: Path) -> set[str]:
+    """The names inside the wheel that this interpreter's setuptools builds in `folder`."""
+    script = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
+    command = [sys.executable, "-c", script, str(folder / "dist")]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = (folder / "dist").glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def test_every_folder_with_an_init_is_listed() -> None:
+    """A package that is not listed works in the editable install and is missing from the wheel, without a warning."""
+    on_disk = {name for path, name in sources() if path.name == "__init__.py"}
+    assert on_disk == set(PROJECT["tool"]["setuptools"]["packages"])
+
+
+def test_every_python_file_lies_in_a_listed_package() -> None:
+    holders = {name.rpartition(".")[0] for path, name in sources() if path.name != "__init__.py"}
+    assert holders <= set(PROJECT["tool"]["setuptools"]["packages"])
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["links", "no-links"])
+def test_the_wheel_is_complete_and_its_top_level_is_exactly_eldgr_dspy(tmp_path: Path, links: bool) -> None:
+    names = build_wheel(checkout(tmp_path / "checkout", links=links))
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"eldgr_dspy"}
+    modules = {str(path.relative_to(ROOT)) for path, _ in sources()}
+    expected = {path if path.startswith("eldgr_dspy/") else f"eldgr_dspy/{path}" for path in modules}
+    templates = {f"eldgr_dspy/{path.name}" for path in (ROOT / "eldgr_dspy").glob("*.jinja")}
+    templates |= {f"eldgr_dspy/{path.relative_to(ROOT)}" for path in (ROOT / "training" / "recipes").rglob("*.yaml")}
+    assert names - {name for name in names if ".dist-info/" in name} == expected | templates | {"eldgr_dspy/py.typed"}
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_link_points_to_the_room_beside_the_package(room: str) -> None:
+    link = ROOT / "eldgr_dspy" / room
+    if not link.is_symlink():
+        pytest.skip("this checkout has no symbolic links (core.symlinks=false); installs do not need them")
+    assert link.readlink() == Path("..", room)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_is_imported_under_its_installed_name(room: str) -> None:
+    module = importlib.import_module(f"eldgr_dspy.{room}")
+    assert module.__name__ == f"eldgr_dspy.{room}"
+    assert module.__file__ is not None
+    assert Path(module.__file__).resolve() == ROOT / room / "__init__.py"
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=name) for path, name in sources()])
+def test_nothing_inside_imports_a_second_identity(path: Path) -> None:
+    """From the root, `import programs` finds the same files as another module; a relative import may do so too."""
+    assert [module for module in imported_by(path) if module.split(".")[0] in {"", *ROOMS}] == []
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=name) for path, name in sources() if name != "eldgr_dspy"])
+def test_nothing_inside_imports_the_top_package(path: Path) -> None:
+    """`from eldgr_dspy import X` would run the whole face of the package from below."""
+    assert "eldgr_dspy" not in imported_by(path)
+
+
+def imported_by(path: Path) -> list[str]:
+    """The modules that a file names in its import statements, wherever they stand; '' for a relative one."""
+    return list(imports(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """The modules named in the import statements of a tree."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "" if node.level or node.module is None else node.module
+
+
+def test_each_extra_names_its_packages() -> None:
+    extras = PROJECT["project"]["optional-dependencies"]
+    assert {extra: {bare(one) for one in requirements} for extra, requirements in extras.items()} == EXTRAS
+
+
+def test_the_core_dependencies_are_light() -> None:
+    core = {bare(one) for one in PROJECT["project"]["dependencies"]}
+    assert core == {
+        "dspy",
+        "pydantic",
+        "numpy",
+        "scipy",
+        "click",
+        "rich",
+        "jinja2",
+        "filelock",
+        "ollama",
+        "httpx",
+        "rank-bm25",
+    }
+
+
+def test_no_file_mentions_a_path_of_one_machine() -> None:
+    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    found = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=False)
+    if found.returncode != 0:
+        pytest.skip("this is no git checkout, so which files belong to it is not known")
+    machine = tuple(f"/{folder}/" for folder in ("work", "root", "opt"))
+    files = [ROOT / name for name in found.stdout.splitlines() if (ROOT / name).is_file()]
+    assert [str(path) for path in files if any(one in path.read_text("utf-8", "replace") for one in machine)] == []

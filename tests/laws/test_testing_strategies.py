@@ -1,0 +1,249 @@
+"""`check_laws` says what it found, a broken law tells its story, and the public strategies draw what they say."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy import testing
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Repair, Verdict
+from eldgr_dspy.decision import Choice, Steps, evidence_locked, scalar_judge
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.laws import LAW, LAWS, LawBroken
+from eldgr_dspy.laws.trials import Subject, Trial
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.testing import check_laws, consultations, evidence, lm_replies, pools, questions
+
+# -- what is found -----------------------------------------------------------------------------------------------------
+
+
+def test_the_rule_of_this_package_breaks_no_law() -> None:
+    tried = check_laws()
+    assert list(tried) == [law.name for law in LAWS if law.statement is not None]
+    assert tried["the_cases_partition"] >= tried["certified_consensus_is_final"] > 0
+
+
+@pytest.mark.slow
+def test_a_broken_law_is_told_with_a_small_trial_and_the_other_laws_that_are_broken() -> None:
+    with pytest.raises(LawBroken) as caught:
+        check_laws(scalar_judge, laws=["override_needs_a_certificate", "homogeneous_pools_consult_no_judge"])
+    assert caught.value.law is LAW["override_needs_a_certificate"]
+    assert len(caught.value.outcome.trial.question.answers) == 2
+    assert "Broken too" not in str(caught.value)
+    with pytest.raises(LawBroken, match=r"(?s)^Law 1, .*Broken too: .*override_needs_a_certificate") as caught:
+        check_laws(scalar_judge)
+    assert caught.value.__cause__ is None
+    assert not hasattr(caught.value, "__notes__")
+
+
+def test_the_story_of_a_broken_law_is_whole() -> None:
+    question = Question("Which?", "retrieval", ("Oslo", "Rome"), (), (Passage("Norway", "Oslo"), Passage("", "x")))
+    trial = Trial(question, Settings(preference="stratum"), {"judge": Verdict(1, (0.5, 0.25)), "repairer": Repair("x")})
+    with pytest.raises(LawBroken) as caught:
+        LAW["override_needs_a_certificate"].check(Subject(scalar_judge).settle(trial))
+    assert str(caught.value) == (
+        "Law 3, override_needs_a_certificate, is broken. What ships in the place of consensus carries a certificate;"
+        " in arithmetic, a checked derivation.\n"
+        "\n"
+        "  question    'Which?' (retrieval)\n"
+        "  candidates  0: 'Oslo'\n"
+        "              1: 'Rome'\n"
+        "  evidence    'Norway': 'Oslo'\n"
+        "              'x'\n"
+        "  settings    preference='stratum'\n"
+        "  judge       prefers candidate 1, scores [0.5, 0.25]\n"
+        "  repairer    gives 'x'\n"
+        "  consensus   'Oslo' (certified)\n"
+        "  asked       judge\n"
+        "  shipped     'Rome' (uncertified), by branch judge\n"
+        "  demanded    consensus, or a certified answer"
+    )
+
+
+def test_a_law_that_compares_two_outcomes_tells_both() -> None:
+    question = Question("Which?", "retrieval", ("Oslo", "Rome"))
+    trial = Trial(question, replies={"judge": Verdict(1)})
+    with pytest.raises(LawBroken, match=r"  but there   'Oslo' \(uncertified\), by branch consensus\Z"):
+        LAW["judges_differ_only_where_admissible"].check(Subject(scalar_judge).settle(trial))
+
+
+def test_a_law_about_the_selector_has_nothing_to_say_of_a_rule() -> None:
+    outcome = Subject(evidence_locked).settle(Trial(Question("Which?", "retrieval", ())))
+    assert LAW["no_lm_text_breaks_a_law"].check(outcome) is False
+
+
+def test_the_laws_are_twenty_and_a_number_may_have_several_names() -> None:
+    assert [law.number for law in LAWS] == sorted(law.number for law in LAWS)
+    assert {law.number for law in LAWS} == set(range(1, 21))
+    assert len(LAW) == len(LAWS)
+    assert all(law.claim.endswith(".") and law.disclaims.endswith(".") for law in LAWS)
+    assert all(law.statement is None or law.statement.__name__ == law.name for law in LAWS)
+
+
+def test_the_reference_lists_every_law_with_what_it_claims_and_what_it_does_not() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "testing.md").read_text(encoding="utf-8")
+    rows = [f"| {law.number} `{law.name}` | {law.claim} | {law.disclaims} |" for law in LAWS]
+    assert [row for row in page.splitlines() if re.match(r"\| [0-9]+ `", row)] == rows
+
+
+# -- what may be handed in ---------------------------------------------------------------------------------------------
+
+
+def calls_instead_of_yielding(case: Any) -> Choice:
+    return Choice("consensus", case.consensus)
+
+
+def returns_text(case: Any) -> Any:
+    yield from ()
+    return case.consensus
+
+
+def ships_a_number(case: Any) -> Any:
+    yield from ()
+    return Choice("consensus", 36)
+
+
+def asks_a_stranger(case: Any) -> Any:
+    yield "oracle"
+    return Choice("consensus", case.consensus)
+
+
+def never_stops(case: Any) -> Any:
+    while True:
+        yield "judge"
+
+
+def returns_a_score(answer: str, passages: tuple[Passage, ...]) -> Any:
+    return 0.7
+
+
+@pytest.mark.parametrize(
+    ("given_to_it", "message"),
+    [
+        ({"rule": "eldgr"}, r"^rule='eldgr' is not a rule; expected a generator function that takes a case\.$"),
+        (
+            {"rule": calls_instead_of_yielding},
+            r"^rule\(case\) returned Choice\(.*; a rule is a generator function: .*\.$",
+        ),
+        ({"rule": returns_text}, r"^The rule returned .*; expected Choice\(branch, answer\)\.$"),
+        ({"rule": ships_a_number}, r"^The rule ships 36; an answer is a string, or None where there is none\.$"),
+        ({"laws": []}, r"^laws=\[\] names no law, so nothing would be tried; leave it out to try all\.$"),
+        ({"max_examples": 0}, r"^max_examples=0 tries nothing; expected a whole number from 1\.$"),
+        ({"rule": asks_a_stranger}, r"^The rule asked 'oracle'; a role is one of judge, deriver, repairer\.$"),
+        ({"rule": never_stops}, r"^The rule asked 100 times about one question and did not end; ask a role once\.$"),
+        (
+            {"certificate": returns_a_score},
+            r"^certificate\('.*', \.\.\.\) returned 0\.7; a certificate is True, False, or None where it",
+        ),
+        ({"certificate": returns_a_score, "case": object}, r"^certificate and case were both given; .*\.$"),
+        ({"laws": "default_is_consensus"}, r"^laws='default_is_consensus' is one name; .*: put it in a list\.$"),
+        (
+            {"laws": ["fairness"]},
+            r"^laws: 'fairness' is not the name of a law; expected some of certified_consensus_is",
+        ),
+        ({"laws": ["no_lm_text_breaks_a_law"]}, r"^laws: 'no_lm_text_breaks_a_law' is a law about the selector; expec"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_cannot_be_held_to_the_laws_is_told_in_a_sentence(given_to_it: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        check_laws(**given_to_it)
+    assert re.search(message, str(caught.value))  # and not in the notes, which have the trial
+
+
+def test_an_error_of_the_rule_itself_comes_through() -> None:
+    def fails(case: Any) -> Steps:
+        yield from ()
+        raise LookupError("no such thing")
+
+    with pytest.raises(LookupError, match="no such thing"):
+        check_laws(fails)
+
+
+def test_a_certificate_is_not_asked_about_an_empty_answer() -> None:
+    seen: list[str] = []
+
+    def certificate(answer: str, passages: tuple[Passage, ...]) -> bool:
+        seen.append(answer)
+        return False
+
+    check_laws(certificate=certificate)
+    assert seen
+    assert all(answer.strip() for answer in seen)
+
+
+def test_without_hypothesis_one_is_told_which_extra_to_install() -> None:
+    script = (
+        "import sys; sys.modules['hypothesis'] = None\n"
+        "try: import eldgr_dspy.testing\n"
+        "except ImportError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout == (
+        "eldgr_dspy.testing draws its examples with Hypothesis, which is not installed; run"
+        " `pip install 'eldgr_dspy[testing]'`.\n"
+    ), done.stderr
+
+
+# -- what is drawn -----------------------------------------------------------------------------------------------------
+
+
+@given(st.data())
+def test_pools_and_evidence_are_made_of_the_words_that_they_are_given(data: st.DataObject) -> None:
+    assert set(data.draw(pools(["a", "b"]))) <= {"a", "b", None}
+    for passage in data.draw(evidence(["a", "b"])):
+        assert set(passage.text.split()) <= {"a", "b"}
+        assert passage.text
+
+
+@pytest.mark.parametrize("task", ["retrieval", "arithmetic"])
+def test_a_question_or_a_trial_is_of_the_task_that_is_asked_for(task: Any) -> None:
+    @settings(max_examples=20)
+    @given(questions(task), consultations(task))
+    def look(question: Question, trial: Trial) -> None:
+        assert question.task == trial.question.task == task
+
+    look()
+
+
+@given(consultations())
+def test_what_a_trial_varies_fits_its_question(trial: Trial) -> None:
+    n, passages = len(trial.question.answers), len(trial.question.passages)
+    assert sorted(trial.pool_order) == list(range(n))
+    assert set(trial.evidence_order) == set(range(passages))
+    assert len(trial.other_scores) in (0, n)
+    for reply in (trial.reply("judge"), trial.other_judge):
+        assert not isinstance(reply, Verdict) or trial.question.answers[reply.preferred]
+
+
+@given(lm_replies())
+def test_an_lm_may_return_any_text(reply: str) -> None:
+    assert isinstance(reply, str)
+
+
+def test_some_of_what_an_lm_may_return_is_json_and_some_is_not() -> None:
+    kinds: set[bool] = set()
+
+    @settings(database=None)
+    @given(lm_replies())
+    def look(reply: str) -> None:
+        try:
+            json.loads(reply)
+        except (ValueError, RecursionError):
+            kinds.add(False)
+        else:
+            kinds.add(True)
+
+    look()
+    assert kinds == {True, False}
+
+
+def test_every_public_name_is_there() -> None:
+    assert all(hasattr(testing, name) for name in testing.__all__)

@@ -1,0 +1,469 @@
+"""A pool is validated whole, hashed by its content in any format, written whole or not at all, and streamed."""
+
+import errno
+import gzip
+import json
+import os
+import sys
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.pools import Pool, Row, open_pool, open_pools, pool_name, schema, write_pool
+from eldgr_dspy.rows import MAX_DEPTH, CandidateRow, PassageRow
+
+ROOT = Path(__file__).resolve().parents[2]
+FORMATS = (".jsonl", ".jsonl.gz", ".gz", ".parquet")
+PUBLISH = "python -c 'import json, eldgr_dspy.pools as p; print(json.dumps(p.schema(), indent=2))' > artifacts/{}"
+
+
+def record(number: int = 0, **changes: Any) -> dict[str, Any]:
+    found = {"id": f"q{number}", "question": "Who?", "task": "retrieval", "candidates": [{"answer": "Ada"}]}
+    return {**found, **changes}
+
+
+def write_lines(path: Path, records: Iterable[Any]) -> Path:
+    path.write_text("".join(json.dumps(one) + "\n" for one in records), encoding="utf-8")
+    return path
+
+
+def rows(n: int, **changes: Any) -> Iterator[Row]:
+    return (Row.model_validate(record(number, **changes)) for number in range(n))
+
+
+def refused(action: Callable[[], Any]) -> str:
+    with pytest.raises(PoolError) as raised:
+        action()
+    return str(raised.value)
+
+
+FULL = record(
+    id="full",
+    question="Who? \u2028 \x85 \x00 é 日本 \U0001f600",
+    candidates=[{"text": "", "answer": None, "source": None}, {"text": "Ada\n", "answer": " Ada", "source": "m"}, {}],
+    evidence=[{"title": "", "text": "Ada \x1c wrote."}, {"text": ""}],
+    gold=["Ada", ""],
+    meta={"seed": 1, "temperature": 0.5, "nested": [{"a": None}, True], "é": "\u2029"},
+)
+
+
+# -- reading --
+
+
+def test_a_row_is_what_the_rules_are_told_without_the_gold_answer(tmp_path: Path) -> None:
+    pool = open_pool(write_lines(tmp_path / "p.jsonl", [FULL]))
+    (row,) = pool.rows()
+    question = row.to_question()
+    assert (question.text, question.task) == (FULL["question"], "retrieval")
+    assert question.answers == (None, " Ada", None)
+    assert question.texts == ("", "Ada\n", "")
+    assert question.passages == (Passage("", "Ada \x1c wrote."), Passage("", ""))
+    assert (pool.name, pool.n, pool.task, pool.missing) == ("p", 1, "retrieval", 2)
+
+
+def test_rows_come_in_order_and_no_more_than_asked_for(tmp_path: Path) -> None:
+    pool = open_pool(write_lines(tmp_path / "p.jsonl", map(record, range(5))))
+    for limit, n in ((None, 5), (0, 0), (1, 1), (5, 5), (9, 5)):
+        assert [row.id for row in pool.rows(limit)] == [f"q{number}" for number in range(n)]
+
+
+def test_blank_lines_and_a_missing_last_newline_do_not_matter(tmp_path: Path) -> None:  # hazard 94
+    lines = [json.dumps(record(number)) for number in range(2)]
+    (tmp_path / "p.jsonl").write_text(f"\n{lines[0]}\n \t\r\n{lines[1]}")
+    assert open_pool(tmp_path / "p.jsonl").n == 2
+
+
+def test_real_pools_open_and_come_out_as_they_went_in(pools_dir: Path, tmp_path: Path) -> None:
+    for name, n, missing in (("hotpotqa-reflexion12", 100, 27), ("gsm8k-openai4", 1319, 11), ("svamp-codex8", 999, 58)):
+        pool = open_pool(pools_dir / f"{name}.jsonl.gz")
+        assert (pool.name, pool.n, pool.missing) == (name, n, missing)
+    again = write_pool(tmp_path / "again.parquet", open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz").rows())
+    assert again.sha256 == open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz").sha256
+
+
+def edited(path: Path) -> None:
+    write_lines(path, [record(0), record(1, question="Who else?"), record(2)])
+
+
+def shortened(path: Path) -> None:
+    write_lines(path, [record(0)])
+
+
+def lengthened(path: Path) -> None:
+    write_lines(path, map(record, range(4)))
+
+
+@pytest.mark.parametrize(
+    ("change", "where", "seen"), [(edited, "line 2", 1), (shortened, "end", 1), (lengthened, "line 4", 3)]
+)
+def test_a_row_that_is_not_the_one_that_was_hashed_is_never_given(
+    tmp_path: Path, change: Callable[[Path], None], where: str, seen: int
+) -> None:
+    path = write_lines(tmp_path / "p.jsonl", map(record, range(3)))
+    pool = open_pool(path)
+    change(path)
+    given: list[Row] = []
+    said = refused(lambda: given.extend(pool.rows()))
+    assert said == f"{path}, {where}: changed since the pool was opened; restore the file and start again."
+    assert len(list(pool.rows(1))) == 1
+    path.unlink()
+    assert "no such file" in refused(lambda: list(pool.rows()))
+
+
+def test_memory_grows_by_a_few_bytes_a_row(tmp_path: Path) -> None:
+    def peak(n: int) -> int:
+        pool = write_lines(tmp_path / f"{n}.jsonl", (record(number) for number in range(n)))
+        tracemalloc.start()
+        try:
+            for _ in open_pool(pool).rows():
+                pass
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(10)  # what is allocated once
+    assert peak(6_000) - peak(1_000) < 5_000 * 64
+
+
+# -- the content hash --
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_the_same_rows_have_the_same_hash_in_any_format(tmp_path: Path, suffix: str) -> None:
+    """More rows than Parquet is read by at once."""
+    plain = open_pool(write_lines(tmp_path / "plain.jsonl", [FULL, *map(record, range(40))]))
+    pool = write_pool(tmp_path / f"p{suffix}", plain.rows())
+    assert pool == open_pool(tmp_path / f"p{suffix}")
+    assert (pool.name, pool.sha256, pool.n, pool.missing) == ("p", plain.sha256, 41, 2)
+    assert list(pool.rows()) == list(plain.rows())
+
+
+def parquet(path: Path, columns: dict[str, Any]) -> Path:
+    arrow = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(arrow.table(columns), path)
+    return path
+
+
+def test_columns_and_fields_that_are_missing_or_null_are_absent(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    columns = {
+        "id": arrow.array(["q0", "q1"], arrow.large_string()),
+        "question": ["Who?", "Who?"],
+        "task": ["retrieval", "retrieval"],
+        "candidates": [[{"answer": "Ada", "text": None}], [{"answer": None, "text": "?"}]],
+        "evidence": [None, [{"text": "Ada wrote.", "title": None}]],
+    }
+    pool = open_pool(parquet(tmp_path / "p.parquet", columns))
+    second = record(1, candidates=[{"text": "?"}], evidence=[{"text": "Ada wrote."}])
+    assert pool.sha256 == open_pool(write_lines(tmp_path / "p.jsonl", [record(0), second])).sha256
+    assert [row.meta for row in pool.rows()] == [{}, {}]
+
+
+@pytest.mark.parametrize("meta", [[{"seed": 1}, None], ['{"seed": 1}', None]], ids=["struct", "JSON in a string"])
+def test_meta_is_a_struct_or_json_in_a_string(tmp_path: Path, meta: list[Any]) -> None:
+    columns = {name: [record(0)[name], record(1)[name]] for name in record()}
+    pool = open_pool(parquet(tmp_path / "p.parquet", {**columns, "meta": meta}))
+    assert [row.meta for row in pool.rows()] == [{"seed": 1}, {}]
+
+
+def test_parquet_that_is_no_pool_is_refused_by_row(tmp_path: Path) -> None:
+    path, columns = tmp_path / "p.parquet", {name: [value] for name, value in record().items()}
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"meta": ["{"]}, "row 1, meta: not one JSON object (Expecting property name"),
+        ({"meta": ["[]"]}, "row 1, id 'q0': meta is [] (list); expected an object."),
+        ({"gold": ["Ada"]}, "row 1, id 'q0': gold is 'Ada' (str); expected a list."),
+        ({"gold": [[None]]}, "row 1, id 'q0': gold[0] is None (NoneType); expected text in quotes."),
+        ({"candidates": [[{"answer": 18.0}]]}, "row 1, id 'q0': candidates[0].answer is 18.0 (float); expected text"),
+        ({"question": [None]}, "row 1, id 'q0': question is missing; add it."),
+        ({"question": [b"\xff"]}, "row 1, id 'q0': question is b'\\xff' (bytes); expected text in quotes."),
+        ({"__index_level_0__": [3]}, "row 1, id 'q0': __index_level_0__ is 3 (int); not a field of a pool row"),
+    ]
+    for changes, message in cases:
+        parquet(path, {**columns, **changes})
+        assert refused(lambda: open_pool(path)).startswith(f"{path}, {message}")
+
+
+def test_a_parquet_file_that_is_none_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "p.parquet"
+    for content in (b"", b"PAR1", b"PAR1" + b"x" * 100 + b"PAR1", json.dumps(record()).encode()):
+        path.write_bytes(content)
+        assert refused(lambda: open_pool(path)).startswith(f"{path}: not a readable Parquet file (")
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    """Pyarrow would keep the last one without a word."""
+    arrow = pytest.importorskip("pyarrow")
+    table = arrow.table([["q0"], ["Who?"], ["Why?"]], names=["id", "question", "question"])
+    pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / "p.parquet")
+    said = refused(lambda: open_pool(tmp_path / "p.parquet"))
+    assert said.endswith("two columns have the same name (id, question, question); drop one.")
+
+
+def test_categories_are_refused_with_their_remedy(tmp_path: Path) -> None:
+    """A few bytes a row in the file, and as many copies of a text as there are rows once read."""
+    arrow = pytest.importorskip("pyarrow")
+    columns = {"id": ["q0"], "task": arrow.array(["retrieval"]).dictionary_encode()}
+    said = refused(lambda: open_pool(parquet(tmp_path / "p.parquet", columns)))
+    assert said.endswith("p.parquet: column 'task' holds categories; write it as plain text.")
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_pool(tmp_path / "p.parquet", rows(1))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    said = refused(lambda: open_pool(tmp_path / "p.parquet"))
+    assert said.endswith("p.parquet: Parquet needs pyarrow; run: pip install 'eldgr_dspy[parquet]'")
+
+
+def test_the_hash_is_of_the_content_and_not_of_the_spelling(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    expected = open_pool(write_lines(path, [FULL])).sha256
+    spelled: list[Any] = [
+        json.dumps(FULL, ensure_ascii=False, indent=None, separators=(" , ", " : ")),
+        json.dumps(dict(reversed(FULL.items()))),
+        json.dumps({**FULL, "meta": {}}),
+        json.dumps(FULL).replace("{}", '{"text": "", "answer": null, "source": null}'),
+        json.dumps(FULL).replace("{}", '{"answer": NaN}'),
+    ]
+    for line in spelled:
+        path.write_text(line, encoding="utf-8")
+        assert open_pool(path).sha256 == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": "other"},
+        {"question": "Who? "},
+        {"task": "arithmetic"},
+        {"candidates": [{"answer": ""}]},
+        {"candidates": [{"answer": "Ada", "text": "Ada"}]},
+        {"candidates": [{"answer": "Ada", "source": "m"}]},
+        {"candidates": [{"answer": "Ada"}, {}]},
+        {"evidence": [{"text": ""}]},
+        {"gold": [""]},
+    ],
+)
+def test_any_change_of_the_content_changes_the_hash(tmp_path: Path, change: dict[str, Any]) -> None:
+    one, other = (write_lines(tmp_path / f"{n}.jsonl", [found]) for n, found in enumerate((record(), record(**change))))
+    assert open_pool(one).sha256 != open_pool(other).sha256
+
+
+def test_the_order_of_rows_is_content(tmp_path: Path) -> None:
+    one, other = (write_pool(tmp_path / f"{n}.jsonl", found) for n, found in enumerate((rows(2), reversed([*rows(2)]))))
+    assert one.sha256 != other.sha256
+
+
+text = st.text(max_size=8)
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | text,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(text, inner, max_size=2),
+    max_leaves=4,
+)
+any_rows = st.builds(
+    Row,
+    id=st.text(min_size=1, max_size=6),
+    question=text,
+    task=st.just("retrieval"),
+    candidates=st.lists(
+        st.builds(CandidateRow, text=text, answer=st.none() | text, source=st.none() | text), min_size=1, max_size=3
+    ),
+    evidence=st.lists(st.builds(PassageRow, title=text, text=text), max_size=2),
+    gold=st.lists(text, max_size=2),
+    meta=st.dictionaries(text, json_values, max_size=2),
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(any_rows, min_size=1, max_size=4, unique_by=lambda row: row.id))
+@example([Row.model_validate(FULL)])
+def test_rows_come_back_from_every_format_as_they_were_written(written: list[Row]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        pools = [write_pool(Path(folder, f"p{suffix}"), written) for suffix in FORMATS]
+        assert len({pool.sha256 for pool in pools}) == 1
+        assert all(list(pool.rows()) == written for pool in pools)
+
+
+# -- writing --
+
+
+def test_what_is_written_is_safe_for_readers_that_split_lines_elsewhere(tmp_path: Path) -> None:  # hazard 93
+    write_pool(tmp_path / "p.jsonl", [Row.model_validate(FULL), *rows(1)])
+    lines = (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ["full", "q0"]
+    assert "日本" in lines[0]
+
+
+def test_the_same_rows_are_the_same_bytes(tmp_path: Path) -> None:
+    for suffix in FORMATS:
+        one, other = (write_pool(tmp_path / f"{name}{suffix}", rows(3)).path for name in ("one", "other"))
+        assert one.read_bytes() == other.read_bytes()
+
+
+def twice() -> Iterable[Row]:
+    return [*rows(3), *rows(1)]
+
+
+def mixed() -> Iterable[Row]:
+    return [*rows(1), Row.model_validate(record(1, task="arithmetic"))]
+
+
+def huge() -> Iterable[Row]:
+    return rows(1, candidates=[{"text": "x" * 500_000}] * 34)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (twice, ": rows 1 and 4 have the same id; make ids unique."),
+        (mixed, ", row 2, id 'q1': task is 'arithmetic' and was 'retrieval' before; one task a pool: split the file."),
+        (list, ": no rows; a pool has at least one question."),
+    ],
+)
+def test_rows_that_are_no_pool_are_refused_and_the_old_file_is_intact(
+    tmp_path: Path, suffix: str, given: Callable[[], Iterable[Row]], message: str
+) -> None:
+    path = tmp_path / f"p{suffix}"
+    before = write_pool(path, rows(2))
+    assert refused(lambda: write_pool(path, given())) == f"{path}{message}"
+    assert open_pool(path) == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_row_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+    said = refused(lambda: write_pool(tmp_path / "p.jsonl", huge()))
+    assert said.endswith("p.jsonl, id 'q0': a row of 17,001,661 bytes; at most 16,777,216 can be read.")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_full_disk_leaves_the_old_pool_intact(tmp_path: Path, suffix: str) -> None:  # hazard 89
+    resource = pytest.importorskip("resource")
+    signal = pytest.importorskip("signal")
+    path = tmp_path / f"p{suffix}"
+    before = write_pool(path, rows(2))
+    noise = rows(2_000, gold=[os.urandom(40).hex() for _ in range(20)])
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=os.strerror(errno.EFBIG)):
+            write_pool(path, noise)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert open_pool(path) == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_pool_can_be_rewritten_from_itself(tmp_path: Path) -> None:
+    path = write_pool(tmp_path / "p.jsonl", rows(3)).path
+    pool = write_pool(path, (row for row in open_pool(path).rows() if row.id != "q1"))
+    assert [row.id for row in pool.rows()] == ["q0", "q2"]
+
+
+# -- names and several pools --
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("a/x.jsonl", "x"),
+        ("x.jsonl.gz", "x"),
+        ("x.gz", "x"),
+        ("x.y.parquet", "x.y"),
+        ("x", "x"),
+        (".jsonl", ".jsonl"),
+        ("caf\udce9.jsonl", "caf\ufffd"),  # a name in Latin-1, as the system hands it over
+    ],
+)
+def test_a_pool_is_named_after_its_file(path: str, name: str) -> None:
+    assert pool_name(Path(path)) == name
+
+
+def test_pools_of_one_name_are_refused(tmp_path: Path) -> None:
+    one, other = write_pool(tmp_path / "x.jsonl", rows(1)).path, write_pool(tmp_path / "x.jsonl.gz", rows(1)).path
+    for first, second in ((one, other), (one, one)):
+        with pytest.raises(ArgumentError) as raised:
+            open_pools([first, second])
+        assert str(raised.value) == f"{first} and {second} are both named 'x'; rename one of the files."
+    with pytest.raises(ArgumentError, match=r"^'x.jsonl' is one path; give a list of them\.$"):
+        open_pools("x.jsonl")
+
+
+def test_several_pools_open_in_order(tmp_path: Path) -> None:
+    paths = [write_pool(tmp_path / f"{name}.jsonl", rows(1)).path for name in "ba"]
+    pools: list[Pool] = open_pools(paths)
+    assert [pool.name for pool in pools] == ["b", "a"]
+
+
+# -- the schema --
+
+
+def test_the_published_schema_is_that_of_the_code() -> None:
+    published = ROOT / "artifacts" / "pool.schema.json"
+    assert json.loads(published.read_text(encoding="utf-8")) == schema(), PUBLISH.format(published.name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        FULL,
+        {"id": ""},
+        {"id": 7},
+        {"task": "math"},
+        {"candidates": []},
+        {"candidates": [{"answer": 18}]},
+        {"candidates": [{"answer": None}]},
+        {"candidates": [{"score": 1}]},
+        {"candidates": [{}] * 1_001},
+        {"evidence": [{"title": "t"}]},
+        {"evidence": None},
+        {"gold": "Ada"},
+        {"gold": ["x" * 500_001]},
+        {"meta": []},
+        {"extra": 1},
+    ],
+)
+def test_the_published_schema_takes_what_the_code_takes(tmp_path: Path, change: dict[str, Any]) -> None:
+    """A schema can't say that meta is plain JSON to a bounded depth, nor that ids are unique."""
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(schema())
+    given = record(**change)
+    path = write_lines(tmp_path / "p.jsonl", [given])
+    if validator.is_valid(given):
+        assert open_pool(path).n == 1
+    else:
+        refused(lambda: open_pool(path))
+
+
+def test_meta_is_plain_json_to_a_bounded_depth(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+
+    def nested(depth: int) -> Any:
+        return [nested(depth - 1)] if depth else 0
+
+    assert open_pool(write_lines(path, [record(meta={"x": nested(MAX_DEPTH - 1)})])).n == 1
+    cases = [
+        (nested(MAX_DEPTH), "is nested more than 32 deep: flatten or drop it."),
+        (float("nan"), "holds NaN, an infinity or something else that JSON has no word for: drop it."),
+        ({"\ud800": 1}, "holds half of a surrogate pair, which is not valid Unicode: mend or drop it."),
+    ]
+    for value, message in cases:
+        write_lines(path, [record(meta={"x": value})])
+        assert refused(lambda: open_pool(path)) == f"{path}, line 1, id 'q0': meta {message}"
+
+
+def test_compressed_lines_may_lack_the_suffix_that_says_so(tmp_path: Path) -> None:
+    line = json.dumps(record()).encode()
+    (tmp_path / "a.jsonl").write_bytes(gzip.compress(line))
+    (tmp_path / "b.jsonl.gz").write_bytes(line)
+    assert [open_pool(tmp_path / name).n for name in ("a.jsonl", "b.jsonl.gz")] == [1, 1]

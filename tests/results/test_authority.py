@@ -1,0 +1,184 @@
+"""The authority bound of a pool: every judge and every span of the evidence, tried one by one, are the witnesses."""
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.answers import exact_match
+from eldgr_dspy.authority import pool_authority
+from eldgr_dspy.bounds import extreme_spans, interval, sways
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Abstention, Repair, Reply, Verdict
+from eldgr_dspy.decision import RULES, drive
+from eldgr_dspy.pools import Row, open_pool
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.words import POLICIES, Homogeneous
+
+ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
+SILENT = Abstention("silent")
+
+words = ["Oslo", "the", "no", "Yes", "Paris,", "7", "-", "1,000", "art", "U.S.", "a"]
+texts = st.lists(st.sampled_from(words), max_size=5).map(" ".join)
+given_answers = ["Oslo", "no", "Paris", "7", "Rome", "US", "1000", "-"]
+cases = st.builds(
+    lambda answers, passages, policy: Case(
+        Question("Q", "retrieval", tuple(answers), (), tuple(Passage(*one) for one in passages)),
+        Settings(certificate=policy),
+    ),
+    st.lists(st.none() | st.sampled_from(given_answers), min_size=1, max_size=4),
+    st.lists(st.tuples(texts, texts), max_size=2),
+    st.sampled_from(POLICIES),
+)
+golds = st.lists(st.sampled_from([*given_answers[:6], "Oslo Paris", "The"]), min_size=1, max_size=2)
+
+
+def case(answers: list[str | None], text: str) -> Case:
+    return Case(Question("Q", "retrieval", tuple(answers), (), (Passage("", text),)))
+
+
+def judges(one: Case) -> list[Reply]:
+    return [SILENT, *(Verdict(index) for index, key in enumerate(one.vote.classes) if key is not None)]
+
+
+def repairs(one: Case) -> list[Reply]:
+    return [SILENT, *map(Repair, dict.fromkeys(spans(one)))]
+
+
+def spans(one: Case) -> Iterator[str]:
+    """Every run of whole words of the evidence."""
+    for passage in one.question.passages:
+        for source in (passage.title.split(), passage.text.split()):
+            for first in range(len(source)):
+                yield from (" ".join(source[first:end]) for end in range(first + 1, len(source) + 1))
+
+
+def shipped(one: Case, rule: str, judge: Reply, repair: Reply) -> str | None:
+    replies: dict[Any, Reply] = {"judge": judge, "repairer": repair, "deriver": SILENT}
+    answer: str | None = drive(one.rule(rule)(one), replies.__getitem__).answer
+    return answer
+
+
+@given(cases, golds)
+@example(case(["US", "US", "Rome"], "Yes U.S. -"), ["US"])  # no single word is wrong, but "Yes U.S." is
+@example(case(["Rome"], "a b"), ["The"])  # the normalisation leaves nothing of this gold answer, nor of "a"
+def test_the_bound_is_what_every_judge_and_every_span_come_to(one: Case, gold: list[str]) -> None:
+    def correct(answer: str | None) -> bool:
+        return exact_match(answer, gold)
+
+    pairs = product(judges(one), repairs(one))
+    found = {correct(shipped(one, "eldgr", *pair)) for pair in pairs}
+    assert interval(one.rule("eldgr"), one, correct, extreme_spans(one, gold, correct)) == (min(found), max(found))
+
+
+@given(cases)
+@example(case(["Rome", "Rome", "Oslo"], "Oslo, Paris"))
+@example(case([None], "yes no"))
+def test_a_role_can_change_what_ships_where_two_of_its_replies_lead_to_two_answers(one: Case) -> None:
+    for rule in RULES:
+        by_judge = {shipped(one, rule, judge, SILENT) for judge in judges(one)}
+        by_repairer = {shipped(one, rule, SILENT, repair) for repair in repairs(one)}
+        assert sways(one.rule(rule), one, "judge") == differ(one, by_judge)
+        assert sways(one.rule(rule), one, "repairer") == differ(one, by_repairer)
+
+
+def differ(one: Case, answers: set[str | None]) -> bool:
+    return any(a is None or not one.same(a, b) for a, b in product(answers, answers) if a != b)
+
+
+def rows(*golds: list[str], task: str = "retrieval") -> Iterator[Row]:
+    for number, gold in enumerate(golds):
+        candidates = [{"answer": answer} for answer in (("Nice", "Nice", "Paris") if task == "retrieval" else "112")]
+        evidence = [{"text": "Lyon lies on the Rhone, Paris on the Seine."}]
+        yield Row.model_validate(
+            {"id": f"q{number}", "question": "?", "task": task, "candidates": candidates, "evidence": evidence}
+            | {"gold": gold}
+        )
+
+
+def test_without_gold_answers_it_says_what_roles_can_change_and_nothing_of_accuracy() -> None:
+    found = pool_authority(rows([], []), "retrieval")
+    assert (found["n"], found["n_scored"]) == (2, 0)
+    assert set(found["bounds"].values()) == set(found["bounds_any_span"].values()) == {None}
+    assert found["can_change"] == {
+        "first": {"judge": 0.0, "repairer": 0.0},
+        "majority": {"judge": 0.0, "repairer": 0.0},
+        "judge": {"judge": 100.0, "repairer": 0.0},
+        "eldgr": {"judge": 100.0, "repairer": 100.0},
+    }
+
+
+def test_bounds_are_over_the_questions_with_gold_answers_and_changes_over_all() -> None:
+    found = pool_authority(rows(["Paris"], ["Lyon"], [], []), "retrieval")
+    assert (found["n"], found["n_scored"]) == (4, 2)
+    assert (found["bounds"]["eldgr"], found["bounds_any_span"]["eldgr"]) == ([0.0, 50.0], [0.0, 100.0])
+    assert found["can_change"]["judge"]["judge"] == 100.0
+
+
+def test_no_question_has_no_percentage() -> None:
+    found = pool_authority(iter([]), "retrieval")
+    assert (found["n"], found["can_change"]["eldgr"]["judge"]) == (0, None)
+
+
+def test_in_arithmetic_judges_leave_a_point_and_derivers_are_not_bounded() -> None:
+    found = pool_authority(rows(["1"], ["2"], task="arithmetic"), "arithmetic")
+    assert found["bounds"]["eldgr"] == found["bounds"]["majority"] == [50.0, 50.0]
+    assert found["bounds"]["judge"] == [0.0, 100.0]
+    assert set(found["bounds_any_span"].values()) == {None}
+    assert found["unbounded"] == ["deriver"]
+    assert found["can_change"]["eldgr"] == {"judge": 0.0, "deriver": 100.0}
+    assert found["can_change"]["judge"] == {"judge": 100.0, "deriver": 0.0}
+
+
+def test_settings_of_the_rule_matter() -> None:
+    one_class = [{"answer": "Nice"}, {"answer": "nice"}]
+    row = next(rows(["Paris"])).model_dump() | {"candidates": one_class}
+    expected: dict[Homogeneous, float] = {"skip": 0.0, "repair": 100.0}
+    for homogeneous, percentage in expected.items():
+        found = pool_authority([Row.model_validate(row)], "retrieval", Settings(homogeneous=homogeneous))
+        assert found["can_change"]["eldgr"]["repairer"] == percentage
+
+
+def of_pool(path: Path, **settings: Any) -> dict[str, Any]:
+    pool = open_pool(path)
+    return pool_authority(pool.rows(), pool.task, Settings(**settings))
+
+
+def test_the_demo_pools() -> None:
+    retrieval, arithmetic = (of_pool(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
+    assert retrieval["bounds"] == {
+        "first": [42.0, 42.0],
+        "majority": [52.0, 52.0],
+        "judge": [8.0, 86.0],
+        "eldgr": [48.0, 76.0],
+    }
+    assert retrieval["bounds_any_span"]["eldgr"] == [46.0, 86.0]
+    assert retrieval["can_change"]["eldgr"] == {"judge": 30.0, "repairer": 44.0}
+    assert arithmetic["bounds"]["eldgr"] == [50.0, 50.0]
+    assert arithmetic["bounds"]["judge"] == [2.5, 92.5]
+    assert arithmetic["can_change"]["eldgr"] == {"judge": 0.0, "deriver": 95.0}
+
+
+@pytest.mark.parametrize("name", ["demo-retrieval", "demo-arithmetic"])
+@pytest.mark.parametrize("certificate", POLICIES)
+def test_an_interval_is_no_wider_than_the_share_of_questions_that_a_judge_can_change(
+    name: str, certificate: str
+) -> None:
+    found = of_pool(ARTIFACTS / f"{name}.jsonl", certificate=certificate)
+    for rule, (worst, best) in found["bounds"].items():
+        assert best - worst <= found["can_change"][rule]["judge"] + 1e-9
+
+
+def test_the_reference_values(pools_dir: Path) -> None:
+    found = of_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz")
+    assert found["bounds"]["judge"] == [14.0, 78.0]
+    assert found["bounds"]["eldgr"] == [58.0, 69.0]
+    assert found["bounds_any_span"]["eldgr"] == [58.0, 81.0]
+    assert found["bounds"]["majority"] == found["bounds_any_span"]["majority"] == [58.0, 58.0]
+    assert found["can_change"]["eldgr"] == {"judge": 20.0, "repairer": 23.0}
+    assert found["can_change"]["judge"] == {"judge": 86.0, "repairer": 0.0}

@@ -1,0 +1,139 @@
+"""`eldgr export`: every decision as a flat row, the same in CSV and in Parquet, and no cell that a spreadsheet runs."""
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.export import COLUMNS, disarmed, export, flat
+from eldgr_dspy.finished import read_run
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.results import Decided
+from tests.finished_runs import finished_run
+from tests.house.test_docs import listed
+from tests.run.test_evaluation import row
+
+HOSTILE = '=HYPERLINK("http://x","a"),\n@b'
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [row(0), row(1, id="=1+1", question=HOSTILE), row(2, gold=[]), row(3, answers=("Ünï", "-5", "\ttab"))]
+    return finished_run(tmp_path, rows=rows)[0]
+
+
+def decisions(run: Path) -> list[dict[str, Any]]:
+    read = read_run(run)
+    return list(read.decisions(read.summary()))
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def as_text(value: Any) -> str:
+    """A value as a cell of CSV has it."""
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else disarmed(value) if isinstance(value, str) else str(value)
+
+
+def test_a_row_of_csv_is_a_decision(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", str(run), "--to", "decisions.csv"]) == 0
+    assert capsys.readouterr().err == "Written to decisions.csv: 16 decisions.\n"
+    found = rows_of(Path("decisions.csv"))
+    assert tuple(found[0]) == COLUMNS
+    assert found == [{name: as_text(value) for name, value in flat(one).items()} for one in decisions(run)]
+
+
+def test_parquet_has_the_same_rows_with_their_types(run: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    assert main(["export", str(run), "--to", "decisions.parquet"]) == 0
+    table = parquet.read_table("decisions.parquet")
+    assert tuple(table.column_names) == COLUMNS
+    assert table.to_pylist() == [flat(one) for one in decisions(run)]
+    types = {field.name: str(field.type) for field in table.schema}
+    assert [types[name] for name in ("em", "f1", "preference", "gold")] == ["bool", "double", "int64", "string"]
+
+
+def test_every_field_of_a_decision_has_its_column_and_lists_are_json(run: Path) -> None:
+    fields = set(Decided.model_fields) - {"witness"}
+    assert fields == {name for name in COLUMNS if not name.startswith("witness_")}
+    one = next(one for one in decisions(run) if one["witness"])
+    row = flat(one)
+    assert json.loads(row["gold"]) == one["gold"]
+    assert json.loads(row["abstentions"]) == one["abstentions"]
+    assert {name: row[f"witness_{name}"] for name in one["witness"] if name != "flags"} == {
+        name: value for name, value in one["witness"].items() if name != "flags"
+    }
+
+
+def test_the_reference_lists_the_columns_in_groups() -> None:
+    assert sorted(listed("command.md", "`eldgr export`")) == sorted(COLUMNS)
+
+
+def test_no_cell_begins_as_a_formula(run: Path) -> None:  # hazard 99
+    assert main(["export", str(run), "--to", "decisions.csv"]) == 0
+    cells = [cell for row in rows_of(Path("decisions.csv")) for cell in row.values()]
+    assert "'=1+1" in cells and f"'{HOSTILE}" in cells
+    assert not [cell for cell in cells if cell[:1] in ("=", "+", "-", "@", "\t", "\r") and cell != "-5"]
+
+
+@given(st.text(max_size=8))
+@example("-5")
+@example("'=1")
+@example(" =1")
+@example("＝1")
+@example("\n@a")
+@example("-5%")
+@example("-1+cmd|' /C calc'!A0")
+def test_taking_one_mark_away_gives_the_text_back(text: str) -> None:
+    shown = disarmed(text)
+    assert (shown.removeprefix("'") if shown.startswith("'") else shown) == text
+    assert disarmed(text)[:1] not in ("=", "@", "\t", "\r", "\n", "＝")
+    assert shown == text or not text[0].isalnum()
+
+
+@pytest.mark.parametrize("number", ["-5", "+3.25", "-1,000", "-5%", "-0.5"])
+def test_a_negative_number_is_no_formula(number: str) -> None:
+    assert disarmed(number) == number
+
+
+@pytest.mark.parametrize("text", ["-5-5", "+1 (212)", "-a", "--", "-1e5|x", "=2"])
+def test_a_text_with_a_sign_in_front_is_disarmed(text: str) -> None:
+    assert disarmed(text) == f"'{text}"
+
+
+@pytest.mark.parametrize(
+    ("to", "message"),
+    [
+        ("d.xlsx", "d.xlsx: the format is not known by its name; use one of .csv, .parquet."),
+        ("nowhere/d.csv", "The decisions could not be written:"),
+    ],
+)
+def test_what_cannot_be_written_is_said(run: Path, capsys: pytest.CaptureFixture[str], to: str, message: str) -> None:
+    assert main(["export", str(run), "--to", to]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_a_file_that_was_there_stays_where_decisions_are_torn(run: Path) -> None:
+    Path("d.csv").write_text("mine")
+    path = run / "decisions.jsonl"
+    path.write_bytes(path.read_bytes()[:-10])
+    assert main(["export", str(run), "--to", "d.csv"]) == 1
+    assert Path("d.csv").read_text() == "mine"
+    assert sorted(path.name for path in Path().iterdir()) == ["capitals.jsonl", "d.csv", "run"]
+
+
+def test_without_pyarrow_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ArgumentError, match=r"Parquet needs pyarrow; run: pip install 'eldgr_dspy\[parquet\]'"):
+        export([], tmp_path / "d.parquet")

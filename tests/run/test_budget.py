@@ -1,0 +1,461 @@
+"""A run says beforehand what it would ask, stops before it passes a limit, and says afterwards what it took."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.decision import RULES, Choice, drive
+from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunStoppedError
+from eldgr_dspy.journal import Consultation, read_journal
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.commands.console import print_forecast
+from eldgr_dspy.programs.embedded import LexicalJudge
+from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.run.forecast import forecast, roles_asked
+from eldgr_dspy.programs.run.spending import Spending
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.questions import Settings
+from eldgr_dspy.rows import validate
+from eldgr_dspy.signatures import JudgeCandidates
+from eldgr_dspy.words import Role
+from tests.lm_server import Answer, LMServer, serving
+from tests.ollama_server import filled
+from tests.run.test_evaluation import VERDICT, obliging, recording, row, selector_with, write_pool
+
+SAID = json.dumps(VERDICT)
+
+
+@pytest.fixture(autouse=True)
+def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    return write_pool(tmp_path / "capitals.jsonl", map(row, range(12)))
+
+
+def selector_at(server: LMServer, **options: Any) -> Selector:
+    selector = Selector()
+    options = {"num_retries": 0, **options}
+    selector.set_lm(dspy.LM("openai/gpt-4o-mini", api_base=server.address, api_key="key", cache=False, **options))
+    return selector
+
+
+def arun(selector: Selector, plan: Plan) -> Any:
+    return asyncio.run(aevaluate(selector, plan))
+
+
+each_way = pytest.mark.parametrize(("run", "workers"), [(evaluate, 1), (evaluate, 6), (arun, 6)])
+Run = Callable[[Selector, Plan], Any]
+
+
+def made(folder: Path) -> list[Consultation]:
+    return list(read_journal(folder / "run" / "journal.jsonl"))
+
+
+# -- limits --
+
+
+@each_way
+def test_no_request_beyond_max_calls_is_sent_and_a_higher_limit_goes_on(
+    pool: Path, tmp_path: Path, run: Run, workers: int
+) -> None:
+    with serving(lambda asked: Answer(SAID)) as server:
+        plan = Plan([pool], tmp_path / "run", workers=workers, max_calls=5)
+        for _ in range(2):
+            message = r"^5 requests were sent, and --max-calls allows 5; give a higher limit to go on\.$"
+            with pytest.raises(RunStoppedError, match=message):
+                run(selector_at(server), plan)
+            assert len(server.log) == sum(one.calls for one in made(tmp_path)) == 5
+        higher = Plan([pool], tmp_path / "run", workers=workers, max_calls=12)
+        assert run(selector_at(server), higher)["pools"]["capitals"]["rules"]["judge"]["em"] == 100
+        assert len(server.log) == 12
+        run(selector_at(server), plan)  # nothing is asked any more, so that the lower limit is none
+
+
+@each_way
+def test_retries_are_requests(pool: Path, tmp_path: Path, run: Run, workers: int) -> None:
+    with serving(lambda asked: Answer(status=503)) as server:
+        plan = Plan([pool], tmp_path / "run", workers=workers, max_calls=4, max_failures="100%")
+        with pytest.raises(RunStoppedError, match="--max-calls allows 4"):
+            run(selector_at(server, num_retries=9), plan)
+        assert len(server.log) == sum(one.calls for one in made(tmp_path)) == 4
+        assert {one.outcome for one in made(tmp_path)} == {"failed"}
+
+
+@each_way
+def test_no_more_than_max_cost_is_spent(pool: Path, tmp_path: Path, run: Run, workers: int) -> None:
+    with serving(lambda asked: Answer(SAID)) as server:
+        one = Plan([pool], tmp_path / "run", workers=workers, max_calls=1)
+        with pytest.raises(RunStoppedError):
+            run(selector_at(server), one)
+        price = made(tmp_path)[0].cost or 0.0
+        plan = Plan([pool], tmp_path / "run", workers=workers, max_cost=5.5 * price)
+        with pytest.raises(RunStoppedError, match=r"^\$0\.0\d+ was spent and the dearest request took \$0\.0\d+, so"):
+            run(selector_at(server), plan)
+        assert 4 <= len(server.log) <= 5
+        assert sum(one.cost or 0.0 for one in made(tmp_path)) <= 5.5 * price
+        run(selector_at(server), Plan([pool], tmp_path / "run", workers=workers, max_cost=13 * price))
+        assert len(server.log) == 12
+
+
+def test_as_long_as_no_price_is_known_one_request_goes_alone(pool: Path, tmp_path: Path) -> None:
+    with serving(lambda asked: Answer(SAID, delay=0.2)) as server:
+        with pytest.raises(RunStoppedError):
+            evaluate(selector_at(server), Plan([pool], tmp_path / "run", workers=6, max_cost=1e-9))
+        assert len(server.log) == 1
+
+
+@each_way
+def test_a_reply_without_a_price_ends_a_run_that_has_a_limit_on_cost(
+    pool: Path, tmp_path: Path, run: Run, workers: int
+) -> None:
+    selector, lm = selector_with(obliging)
+    with pytest.raises(RunStoppedError, match=r"^A reply came without a price, so that --max-cost cannot be kept; lim"):
+        run(selector, Plan([pool], tmp_path / "run", workers=workers, max_cost=1.0))
+    assert len(lm.requests) == 1
+
+
+def test_embedded_and_recorded_consultations_are_no_requests(pool: Path, tmp_path: Path) -> None:
+    replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(12)], calls=1, cost=3.0)
+    selector, lm = selector_with(obliging)
+    for _ in range(2):
+        evaluate(selector, Plan([pool], tmp_path / "run", replay=replay, max_calls=1, max_cost=0.01))
+    assert lm.requests == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_calls": 0}, "max_calls=0 is too small; at least 1 is expected."),
+        ({"max_cost": 0.0}, "max_cost=0.0 is not a positive number."),
+        ({"max_cost": float("nan")}, "max_cost=nan is not a positive number."),
+        ({"timeout": float("inf")}, "timeout=inf is not a positive number."),
+    ],
+)
+def test_limits_that_are_none_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError) as raised:
+        Plan(["p.jsonl"], **changes)
+    assert str(raised.value) == message
+
+
+OTHERWISE = {"fail": "failed", "withdraw": "withdraw"}
+
+
+@given(
+    st.lists(st.sampled_from(["admit", "fail", "answer", "withdraw"]), max_size=60),
+    st.integers(1, 6),
+    st.sampled_from([None, 10.0]),
+)
+def test_spending_never_lets_a_limit_be_passed(events: list[str], most: int, cost: float | None) -> None:
+    spending, under_way, sent, spent = Spending(most, cost), 0, 0, 0.0
+    for event in events:
+        if event == "admit":
+            try:
+                under_way += spending.admit()
+            except RunStoppedError:
+                break
+        elif under_way:
+            under_way -= 1
+            sent += event != "withdraw"
+            spent += 3.0 * (event == "answer")
+            spending.answered(3.0) if event == "answer" else getattr(spending, OTHERWISE[event])()
+        assert sent + under_way <= most
+        assert cost is None or spent <= cost
+
+
+# -- the command --
+
+
+def test_a_limit_that_is_reached_is_exit_code_3(pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(lambda asked: Answer(SAID)) as server:
+        base = ["evaluate", str(pool), "--out", str(tmp_path / "run"), "--lm", "openai/gpt-4o-mini"]
+        command = [*base, "--api-base", server.address, "--quiet"]
+        assert main([*command, "--max-calls", "3"]) == 3
+        said = "Stopped: 3 requests were sent, and --max-calls allows 3; give a higher limit to go on.\nWhat was asked"
+        assert capsys.readouterr().err.startswith(said)
+        assert main([*command, "--max-calls", "12"]) == 0
+        assert len(server.log) == 12
+
+
+def test_the_tables_and_the_report_say_what_was_asked_of_lms(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(lambda asked: Answer(SAID)) as server:
+        command = ["evaluate", str(pool), "--out", str(tmp_path / "run"), "--judge", "openai/gpt-4o-mini"]
+        assert main([*command, "--api-base", server.address]) == 0
+    out = capsys.readouterr().out
+    sums = json.loads((tmp_path / "run" / "record.json").read_text())["consultations"]["judge"]
+    assert (sums["calls"], sums["cached"], sums["ok"]) == (12, 0, 12)
+    shown = next(line for line in out.partition("what the run asked of LMs, in all")[2].splitlines() if "judge" in line)
+    cells = [cell.strip() for cell in shown.strip("│").split("│")]
+    tokens = [f"{sums['prompt_tokens']:,}", f"{sums['completion_tokens']:,}"]
+    assert cells == ["judge", "12", "0", "0", "12", "0", *tokens, f"{sums['cost']:.4f}"]
+    assert "What the run asked of LMs" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_what_dspy_s_cache_answers_is_counted_apart(pool: Path, tmp_path: Path) -> None:
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+    for out, calls, cached in (("run", 12, 0), ("again", 0, 12)):
+        selector = Selector()
+        selector.set_lm(scripted_lm(obliging, cache=True))
+        summary = evaluate(selector, Plan([pool], tmp_path / out, max_calls=12))
+        found = summary["consultations"]["judge"]
+        assert (found["calls"], found["cached"]) == (calls, cached)
+        assert summary["pools"]["capitals"]["rules"]["judge"]["em"] == 100
+
+
+def test_samples_of_one_prompt_are_kept_apart_by_dspy_s_cache(tmp_path: Path) -> None:
+    """The disk tier holds pickles, of plain values alone: a reader that accepts no class whatsoever reads them."""
+    dspy.configure_cache(disk_cache_dir=str(tmp_path / "cache"), enable_memory_cache=False, restrict_pickle=True)
+    try:
+        counts = Counter[int]()
+
+        def reply(request: Any) -> str:
+            counts["calls"] += 1  # type: ignore[index]
+            return str(sum(counts.values()))
+
+        lm = scripted_lm(reply, cache=True, temperature=1.0)
+        said = [lm("one prompt", rollout_id=number) for number in (1, 2, 1, 2)]
+        assert said == [["1"], ["2"], ["1"], ["2"]]
+    finally:
+        dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+
+
+# -- dry runs --
+
+
+def test_a_dry_run_says_what_a_run_would_ask_at_most_and_does_nothing(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with serving() as server:
+        command = ["evaluate", str(pool), "--lm", "openai/gpt-4o-mini", "--api-base", server.address, "--dry-run"]
+        assert main(command) == 0
+        shown = capsys.readouterr()
+        assert shown.err == ""
+        assert main([*command, "--json"]) == 0
+        assert server.log == []
+    found = json.loads(capsys.readouterr().out)
+    asked = {"at_most": 12, "journaled": 0, "recorded": 0, "to_ask": 12, "calls": 12}
+    assert found["pools"] == {"capitals": {"n": 12, "task": "retrieval", "roles": {"judge": asked, "repairer": asked}}}
+    assert set(found["models"].values()) == {"openai/gpt-4o-mini"}
+    assert "│ capitals │    judge │ openai/gpt-4o-mini │      12 │" in shown.out
+    assert {path.name for path in tmp_path.iterdir()} == {"capitals.jsonl"}
+
+
+JUDGES: dict[str, Callable[[], dspy.Module]] = {
+    "listwise": Judge,
+    "two orders": lambda: SwapConsistent(Judge()),
+    "nine orders": lambda: SwapConsistent(Judge(), 9),
+    "pairwise": PairwiseJudge,
+    "pairwise, both orders": lambda: PairwiseJudge(SwapConsistent(Comparer(), 5)),
+    "pairwise, each scored": lambda: PairwiseJudge(PointwiseJudge()),
+    "pairwise in two orders": lambda: SwapConsistent(PairwiseJudge()),
+    "pointwise": PointwiseJudge,
+    "embedded": lambda: SwapConsistent(LexicalJudge()),
+}
+CROWDS = (
+    ("Nice", "Nice", "Paris", "Oslo"),
+    ("nice", "Nice.", "Paris", None),
+    ("Nice", "Paris", "Oslo", "Lyon", "Paris"),
+    ("Nice", None, None, "Oslo"),
+    ("Nice", "Nice"),
+    (None,),
+)
+
+
+@pytest.mark.parametrize("name", JUDGES)
+@pytest.mark.parametrize("rules", [tuple(RULES), ("eldgr",)], ids=["all rules", "eldgr"])
+def test_a_dry_run_says_how_many_calls_a_run_takes_whatever_the_judge(
+    tmp_path: Path, name: str, rules: tuple[str, ...]
+) -> None:
+    """Exactly as many where the roles say nothing, and no more where they say something."""
+    pool = write_pool(tmp_path / "p.jsonl", (row(number, answers=one) for number, one in enumerate(CROWDS)))
+    for reply in (silent, lambda request: filled(request.config.response_format["schema"])):
+        exact = reply is silent and name != "embedded"
+        selector, lm = selector_with(reply)
+        selector.judge = JUDGES[name]()
+        selector.set_lm(lm)
+        plan = Plan([pool], tmp_path / ("silent" if reply is silent else "obliging"), rules)
+        said = {role: one["calls"] for role, one in forecast(selector, plan)["pools"]["p"]["roles"].items()}
+        found = evaluate(selector, plan)["consultations"]
+        made = {role: found.get(role, {"calls": 0})["calls"] for role in said}
+        assert sum(made.values()) == len(lm.requests)
+        assert made == said if exact else all(made[role] <= said[role] for role in said)
+
+
+def test_a_role_that_does_not_say_how_many_calls_it_makes_makes_one_or_more(
+    pool: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    selector, _ = selector_with(silent)
+    selector.judge = SwapConsistent(dspy.ChainOfThought(JudgeCandidates))
+    before = forecast(selector, Plan([pool], tmp_path / "run"))
+    roles = before["pools"]["capitals"]["roles"]
+    assert (roles["judge"]["calls"], roles["repairer"]["calls"]) == (None, 12)
+    assert print_forecast(before, as_json=False) is None
+    assert "12+ │" in (shown := capsys.readouterr().out) and "the role does not say" in shown
+
+
+def silent(request: Any) -> str:
+    return "I would rather not say."
+
+
+def test_a_dry_run_is_exact(pool: Path, tmp_path: Path) -> None:
+    """What it says is what a run asks whose roles say nothing, which is when a rule asks most."""
+    mixed = write_pool(tmp_path / "mixed.jsonl", map(mixed_row, range(40)))
+    for rules in (tuple(RULES), ("eldgr",), ("judge",), ("majority",)):
+        plan = Plan([pool, mixed], tmp_path / "-".join(rules), rules)
+        selector, lm = selector_with(silent)
+        before = forecast(selector, plan)
+        assert not Path(tmp_path / "-".join(rules)).exists()
+        summary = evaluate(selector, plan)
+        asked = Counter((one.pool, one.role) for one in read_journal(tmp_path / "-".join(rules) / "journal.jsonl"))
+        expected = {
+            (name, role): found["at_most"]
+            for name, one in before["pools"].items()
+            for role, found in one["roles"].items()
+        }
+        assert expected == asked
+        assert len(lm.requests) == sum(asked.values()) == sum(one["calls"] for one in summary["consultations"].values())
+
+
+POOLS = (("Nice", "Nice", "Paris"), ("Paris", "Paris", "Nice"), ("Nice", "Oslo"), ("Nice", "Nice"), ("Paris",), (None,))
+
+
+def mixed_row(number: int) -> dict[str, Any]:
+    return row(number, answers=POOLS[number % len(POOLS)])
+
+
+def test_a_dry_run_takes_what_is_known_as_it_is(tmp_path: Path) -> None:
+    pool = write_pool(tmp_path / "p.jsonl", map(row, range(10)))
+    plan = Plan([pool], tmp_path / "run", limit=4)
+    evaluate(selector_with(obliging)[0], plan)  # the judge prefers what is certified, so that nobody repairs
+    selector, lm = selector_with(obliging)
+    replay = recording(tmp_path / "replay.jsonl", ["q4", "q5"])
+    found = forecast(selector, Plan([pool], tmp_path / "run", limit=8, replay=replay))["pools"]["p"]
+    assert found["roles"] == {
+        "judge": {
+            "at_most": 8,
+            "journaled": 4,
+            "recorded": 2,
+            "to_ask": 0,
+            "calls": 0,
+        },  # and of the last two it is never asked
+        "repairer": {"at_most": 8, "journaled": 0, "recorded": 0, "to_ask": 2, "calls": 2},
+    }
+    anew = forecast(selector, Plan([pool], tmp_path / "run", limit=8, fresh=True))["pools"]["p"]
+    assert anew["roles"]["judge"] == {"at_most": 8, "journaled": 0, "recorded": 0, "to_ask": 8, "calls": 8}
+    assert lm.requests == []
+
+
+def test_a_dry_run_refuses_what_the_run_would_refuse(pool: Path, tmp_path: Path) -> None:
+    plan = Plan([pool], tmp_path / "run")
+    evaluate(selector_with(obliging)[0], plan)
+    with pytest.raises(RunChangedError, match="begun with another settings 'rule'"):
+        forecast(selector_with(obliging, certificate="token")[0], plan)
+    other = Selector()
+    other.set_lm(scripted_lm(obliging, model="scripted/other"))
+    with pytest.raises(RunChangedError, match="begun with another role 'judge'"):
+        forecast(other, plan)
+    journal = tmp_path / "run" / "journal.jsonl"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-9])  # as a crash, or a run that is writing, leaves it
+    found = forecast(selector_with(obliging)[0], plan)["pools"]["capitals"]["roles"]["judge"]
+    assert (found["journaled"], found["to_ask"]) == (11, 1)
+    journal.write_bytes(whole.replace(b'"consultation"', b'"else"', 1))
+    with pytest.raises(JournalError, match="kind='else' is not one of"):
+        forecast(selector_with(obliging)[0], plan)
+
+
+def case_of(answers: Iterable[str | None], **settings: Any) -> Case:
+    line = row(0, answers=tuple(answers))
+    return Case(validate(line, "p").to_question(), Settings(**settings))
+
+
+def sum_case(answers: Iterable[str | None], **settings: Any) -> Case:
+    line = row(0, answers=tuple(answers), task="arithmetic", question="What is 3 times 6?", gold=["18"], evidence=[])
+    return Case(validate(line, "p").to_question(), Settings(**settings))
+
+
+ASKED: tuple[Role, ...] = ("judge", "repairer", "deriver")
+DERIVATIONS: list[Reply] = [
+    Abstention("silent"),
+    *(Derivation((Step("3*6", value),), value, f"{value}/6 = 3") for value in ("18", "17")),
+    *(Derivation((Step(value, value),), value) for value in ("17", "12")),
+]
+
+REPLIES: list[Reply] = [Abstention("silent"), Repair("Paris"), Repair("Nice"), Repair("nowhere")]
+
+
+@given(
+    st.lists(st.sampled_from(["Paris", "Nice", "Oslo", "Lyon", None]), min_size=1, max_size=5),
+    st.sampled_from(["lazy", "always"]),
+    st.sampled_from(["repair", "skip"]),
+    st.data(),
+)
+def test_no_reply_has_a_rule_ask_more_than_was_said(
+    answers: list[str | None], consult: str, homogeneous: str, data: st.DataObject
+) -> None:
+    case = case_of(answers, consult=consult, homogeneous=homogeneous)
+    verdicts: list[Reply] = [Abstention("silent"), *map(Verdict, range(len(answers)))]
+    for name in RULES:
+        asked = set[Role]()
+
+        def reply(role: Role, asked: set[Role] = asked) -> Reply:
+            asked.add(role)
+            return data.draw(st.sampled_from(verdicts if role == "judge" else REPLIES))
+
+        drive(case.rule(name)(case), reply)
+        assert asked <= roles_asked(case.rule(name), case, {})
+
+
+@pytest.mark.parametrize("consult", ["lazy", "always"])
+@pytest.mark.parametrize("homogeneous", ["repair", "skip"])
+@pytest.mark.parametrize("answers", [["18", "18"], ["17", "18", "17"], ["17", "12"], [None, "17"], [None]])
+@pytest.mark.parametrize("derivation", ["executed", "stated"])
+def test_no_derivation_has_a_rule_ask_more_than_was_said(
+    answers: list[str | None], consult: Any, homogeneous: Any, derivation: Any
+) -> None:
+    """A dry run takes the deriver to be silent; whatever it derives, and whatever the judge then says, asks no more."""
+    case = sum_case(answers, consult=consult, homogeneous=homogeneous, derivation=derivation)
+    verdicts: list[Reply] = [Abstention("silent"), *map(Verdict, range(len(answers)))]
+    for name in RULES:
+        foreseen, branches = roles_asked(case.rule(name), case, {}), set[str]()
+        for said in product(verdicts, REPLIES, DERIVATIONS):
+            replies: dict[Role, Reply] = dict(zip(ASKED, said, strict=True))
+            asked = set[Role]()
+
+            def reply(role: Role, replies: dict[Role, Reply] = replies, asked: set[Role] = asked) -> Reply:
+                asked.add(role)
+                return replies[role]
+
+            branches.add(drive(case.rule(name)(case), reply).branch)
+            assert asked <= foreseen
+        assert name != "eldgr" or answers != ["17", "18", "17"] or "repair" in branches  # so that one was accepted
+
+
+def test_a_rule_that_asks_more_where_it_is_answered_is_foreseen() -> None:
+    def thorough(case: Any) -> Any:
+        if case.stated((yield "judge")) is not None:
+            yield "repairer"
+        return Choice("consensus", case.consensus)
+
+    assert roles_asked(thorough, case_of(["Nice", "Paris"]), {}) == {"judge", "repairer"}
+    assert roles_asked(thorough, case_of(["Nice", "Paris"]), {"judge": Abstention("silent")}) == {"judge"}

@@ -1,0 +1,394 @@
+"""A frozen rule is evaluated as it was frozen or not at all, and its ledger knows every pool that it was shown."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.decision import RULES, Choice, Steps
+from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.run.behaviour import foundations, rule_behaviour
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.run.locks import freeze, ledger_of, read_lock
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.questions import Settings
+from tests.run.test_evaluation import obliging, row, selector_with, write_pool
+
+TWO = ("majority", "eldgr")
+
+
+@pytest.fixture
+def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return write_pool(Path("capitals.jsonl"), map(row, range(6)))
+
+
+@pytest.fixture
+def lock(pool: Path) -> Path:
+    """A lock of the embedded roles under two rules."""
+    return freeze(embedded_selector(), TWO, Path("rule.lock.json")).path
+
+
+def run(pool: Path | Sequence[Path], lock: Path, out: str, selector: Selector | None = None, **more: Any) -> Any:
+    """What a run under a lock says of its confirmation."""
+    pools = [pool] if isinstance(pool, Path) else pool
+    plan = Plan(pools, Path(out), rules=TWO, lock=lock, **more)
+    return evaluate(selector or embedded_selector(), plan)["confirmation"]
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Make the lock that another version, or another machine, would have made."""
+    content = dict(read_lock(path).content)
+    change(content)
+    path.unlink()
+    path.write_text(json.dumps({**content, "sha256": hashed(content)}))
+
+
+def hashed(content: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+# --- what a lock holds ------------------------------------------------------------------------------------------------
+
+
+def test_the_same_rule_makes_the_same_file(tmp_path: Path) -> None:
+    one, other = (freeze(embedded_selector(), TWO, tmp_path / name) for name in ("a.json", "b.json"))
+    assert one.path.read_bytes() == other.path.read_bytes()
+    assert read_lock(one.path) == one
+    stated = json.loads(one.path.read_text())
+    assert stated.pop("sha256") == hashed(stated)
+
+
+def test_a_lock_holds_prompts_demonstrations_models_settings_and_versions(tmp_path: Path) -> None:
+    selector, _ = selector_with(obliging, certificate="token")
+    for predictor in selector.judge.predictors():
+        predictor.demos = [dspy.Example(question="Which, \ud83d?", preferred=1)]  # with half of a surrogate pair
+    lock = freeze(selector, tuple(RULES), tmp_path / "rule.lock.json")
+    content = read_lock(lock.path).content
+    (judge,) = content["roles"]["judge"]["prompts"].values()
+    assert judge["demos"] == [{"question": "Which, \ud83d?", "preferred": 1}]
+    assert judge["signature"]["instructions"].startswith("Judge every candidate")
+    assert [content["roles"][role]["lm"]["model"] for role in ("judge", "deriver", "repairer")] == ["scripted/lm"] * 3
+    assert content["roles"]["judge"]["adapter"].endswith("StrictJSONAdapter")
+    assert (lock.rules, lock.settings["certificate"]) == (tuple(RULES), "token")
+    assert {name: version.count(".") for name, version in content["versions"].items()} == {
+        "eldgr_dspy": 2,
+        "dspy": 2,
+        "python": 1,
+    }
+
+
+def test_no_password_is_in_a_lock(tmp_path: Path) -> None:
+    selector = embedded_selector()
+    selector.judge = Selector().judge
+    selector.judge.set_lm(dspy.LM("openai/m", api_key="s3cret", api_base="https://me:s3cret@host/v1"))
+    assert "s3cret" not in freeze(selector, TWO, tmp_path / "rule.lock.json").path.read_text()
+
+
+def test_a_lock_is_never_overwritten(lock: Path) -> None:
+    before = lock.read_bytes()
+    freeze(embedded_selector(), TWO, lock)
+    with pytest.raises(ArgumentError, match=r"out='rule\.lock\.json' holds another lock, which is never overwritten"):
+        freeze(embedded_selector(), ("eldgr",), lock)
+    assert lock.read_bytes() == before
+    lock.unlink()
+    ledger_of(lock).touch()
+    with pytest.raises(
+        ArgumentError, match=r"^rule\.lock\.ledger\.jsonl is the ledger of a lock that is gone; restore"
+    ):
+        freeze(embedded_selector(), TWO, lock)
+
+
+def test_what_cannot_be_frozen_is_refused(tmp_path: Path) -> None:
+    for rules, message in (((), r"^rules=\(\) holds no rule"), (("best",), r"^rules='best' is not known; use one of")):
+        with pytest.raises(ArgumentError, match=message):
+            freeze(embedded_selector(), rules, tmp_path / "rule.lock.json")
+    with pytest.raises(ArgumentError, match=r"^out='.*' cannot be written \(No such file or directory\); give another"):
+        freeze(embedded_selector(), TWO, tmp_path / "nowhere" / "rule.lock.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- what a rule does -------------------------------------------------------------------------------------------------
+
+
+def test_a_lock_says_in_which_orders_a_rule_asks() -> None:
+    asks = {name: rule_behaviour(name, Settings())["asks"] for name in RULES}
+    assert asks == {
+        "first": {"retrieval": ["nobody"], "arithmetic": ["nobody"]},
+        "majority": {"retrieval": ["nobody"], "arithmetic": ["nobody"]},
+        "judge": {"retrieval": ["nobody", "judge"], "arithmetic": ["nobody", "judge"]},
+        "eldgr": {
+            "retrieval": ["nobody", "judge", "repairer", "judge, repairer"],
+            "arithmetic": ["nobody", "deriver"],
+        },
+    }
+    always = rule_behaviour("eldgr", Settings(consult="always"))["asks"]
+    assert always["retrieval"] == ["nobody", "repairer", "judge, repairer"]
+
+
+def test_rules_and_settings_that_decide_otherwise_have_another_hash() -> None:
+    settings = (Settings(), Settings("substring"), Settings(homogeneous="skip"), Settings(homogeneous="repair"))
+    found = [rule_behaviour(name, Settings())["sha256"] for name in RULES]
+    found += [rule_behaviour("eldgr", one)["sha256"] for one in (*settings[1:], Settings(preference="stratum"))]
+    found += [rule_behaviour("eldgr", Settings(derivation="stated"))["sha256"]]
+    assert len(set(found)) == len(found)
+
+
+def test_a_setting_changes_the_hash_of_what_it_governs_and_no_other() -> None:
+    plain = foundations(Settings())
+    for settings, governed in ((Settings("substring"), "certificates"), (Settings(derivation="stated"), "derivations")):
+        found = foundations(settings)
+        assert {name for name in plain if found[name] != plain[name]} == {governed}
+
+
+def needs_four(case: Any) -> Steps:
+    """Fails on a pool of fewer than four candidates."""
+    yield "judge"
+    return Choice("first", case.question.answers[3])
+
+
+def test_a_rule_of_ones_own_is_frozen_with_its_source_and_may_fail_on_small_pools(tmp_path: Path) -> None:
+    name = f"{__name__}:needs_four"
+    found = freeze(embedded_selector(), (name,), tmp_path / "rule.lock.json").content["rules"][name]
+    assert re.fullmatch("[0-9a-f]{16}", found["source"])
+    assert found["asks"] == {"retrieval": ["judge"], "arithmetic": ["judge"]}
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_a_run_under_a_lock_is_the_run_that_was_frozen(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = ["--rules", "majority,eldgr", "--certificate", "token", "--preference", "stratum"]
+    assert main(["freeze", *made, "--out", "mine.json"]) == 0
+    assert re.fullmatch(r"mine\.json: majority, eldgr frozen as [0-9a-f]{16}\.\n", capsys.readouterr().out)
+    for out, options in (("first", []), ("second", made)):
+        assert main(["evaluate", str(pool), "--lock", "mine.json", "--out", out, "--quiet", *options]) == 0
+    assert main(["evaluate", str(pool), "--out", "free", "--quiet", *made]) == 0
+    decided = [Path(out, "decisions.jsonl").read_bytes() for out in ("first", "second", "free")]
+    assert len(set(decided)) == 1
+    summary = json.loads(Path("first/summary.json").read_text())
+    assert list(summary["pools"]["capitals"]["rules"]) == ["majority", "eldgr"]
+
+
+def test_tables_and_page_say_whether_the_pool_had_been_seen(
+    lock: Path, pool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = "Under a lock, and seen for the first time.", "Under a lock, and seen 1 time before, so that this is no conf"
+    for out, expected in zip(("first", "second"), said, strict=True):
+        main(["evaluate", str(pool), "--lock", str(lock), "--out", out, "--quiet"])
+        assert main(["report", out]) == 0
+        assert expected in capsys.readouterr().out
+        assert expected in Path(out, "report.html").read_text(encoding="utf-8")
+    main(["evaluate", str(pool), "--out", "free", "--quiet"])
+    assert "Under a lock" not in Path("free", "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
+def test_a_lock_that_cannot_be_told_of_is_frozen_all_the_same(tmp_path: Path) -> None:
+    code = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main(['freeze', '--out', sys.argv[1]]))"
+
+    def frozen(out: Any) -> tuple[int, bytes]:
+        command = [sys.executable, "-c", code, str(tmp_path / "lock")]
+        done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
+        return done.returncode, done.stderr
+
+    with Path("/dev/full").open("wb") as full:
+        failed, said = frozen(full)
+    assert (failed, said.startswith(f"Error: {tmp_path / 'lock'} holds the lock; that could not".encode())) == (1, True)
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb") as closed:
+        assert frozen(closed) == (0, b"")
+
+
+def test_a_pipe_is_no_lock_and_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ArgumentError, match="pipe: is a pipe or a device; give a file"):
+        read_lock(tmp_path / "pipe")
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        (["--certificate", "token"], 'settings.certificate: "folded" -> "token"'),
+        (["--homogeneous", "skip"], 'settings.homogeneous: (absent) -> "skip"'),
+        (["--rules", "eldgr"], "rules.majority: {"),
+        (["--orders", "2"], 'roles.judge.module: "eldgr_dspy.programs.embedded.LexicalJudge" -> '),
+        (["--repairer", "openai/m"], 'roles.repairer.lm: (absent) -> {"model": "openai/m"'),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+def test_an_option_that_contradicts_the_lock_is_refused_with_the_difference(
+    lock: Path, pool: Path, given: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for asked in ([], ["--dry-run"]):
+        assert main(["evaluate", str(pool), "--lock", str(lock), *asked, *given]) == 1
+        err = capsys.readouterr().err
+        assert err.startswith("Error: rule.lock.json: this is not what was frozen:\n  ")
+        assert f"\n  {line}" in err
+        assert err.endswith("\nUndo the change, or freeze what there is now as another lock.\n")
+    assert {path.name for path in Path().iterdir()} == {"capitals.jsonl", "rule.lock.json"}
+
+
+def test_only_what_differs_is_told(lock: Path, pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(pool), "--lock", str(lock), "--certificate", "token"]) == 1
+    assert capsys.readouterr().err.count("\n  ") == 1
+
+
+def test_a_variable_of_the_environment_is_an_option_that_was_given(
+    lock: Path, pool: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELDGR_EVALUATE_PREFERENCE", "stratum")
+    assert main(["evaluate", str(pool), "--lock", str(lock)]) == 1
+    assert '\n  settings.preference: "global" -> "stratum"\n' in capsys.readouterr().err
+
+
+def reworded(selector: Selector) -> None:
+    (predictor,) = selector.judge.predictors()
+    signature: Any = predictor.signature
+    predictor.signature = signature.with_instructions("Choose.")
+
+
+def demonstrated(selector: Selector) -> None:
+    for predictor in selector.judge.predictors():
+        predictor.demos = [dspy.Example(question="Which?", preferred=1)]
+
+
+def warmer(selector: Selector) -> None:
+    lm: Any = selector.repairer.get_lm()
+    selector.repairer.set_lm(lm.copy(temperature=1.0))
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        (reworded, r"roles\.judge\.prompts\.predict\.signature\.instructions: .* -> \"Choose\.\""),
+        (demonstrated, r"roles\.judge\.prompts\.predict\.demos\[0\]\.preferred: \(absent\) -> 1"),
+        (warmer, r"roles\.repairer\.lm\.settings\.temperature: .* -> 1\.0"),
+    ],
+)
+def test_another_prompt_demonstration_or_model_setting_is_refused(
+    pool: Path, change: Callable[[Selector], None], difference: str
+) -> None:
+    selector, lm = selector_with(obliging)
+    lock = freeze(selector, TWO, Path("rule.lock.json")).path
+    change(selector)
+    with pytest.raises(RunChangedError, match=difference):
+        run(pool, lock, "out", selector)
+    assert lm.requests == []
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("versions", "dspy"), '"3.0.0"'),
+        (("versions", "python"), '"3.99"'),
+        (("foundations", "votes"), '"0123456789abcdef"'),
+        (("rules", "eldgr", "sha256"), '"0123456789abcdef"'),
+    ],
+    ids=lambda one: ".".join(one) if isinstance(one, tuple) else "",
+)
+def test_another_version_or_behaviour_alone_is_refused(
+    lock: Path, pool: Path, place: tuple[str, ...], value: str
+) -> None:
+    def change(content: dict[str, Any]) -> None:
+        for name in place[:-1]:
+            content = content[name]
+        content[place[-1]] = json.loads(value)
+
+    rewrite(lock, change)
+    with pytest.raises(RunChangedError, match=rf"frozen:\n  {'.'.join(place)}: {value} -> \"[0-9a-f.]+\"\nUndo"):
+        run(pool, lock, "out")
+
+
+def test_a_rule_that_decides_otherwise_is_refused(lock: Path, pool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rules: Any = RULES
+    monkeypatch.setitem(rules, "eldgr", RULES["judge"])
+    with pytest.raises(RunChangedError, match=r"frozen:\n  rules\.eldgr\.asks.*\n(  .*\n)*  rules\.eldgr\.sha256: "):
+        run(pool, lock, "out")
+
+
+def test_an_adapter_of_the_surroundings_is_a_change(lock: Path, pool: Path) -> None:
+    with (
+        dspy.context(adapter=dspy.ChatAdapter()),
+        pytest.raises(RunChangedError, match=r"roles\.judge\.adapter: .* -> \"dspy\..*ChatAdapter\""),
+    ):
+        run(pool, lock, "out")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", r"not a lock \(Expecting property name .*\); restore it from a copy\."),
+        ("[]", r"not a lock; give a file that eldgr freeze has written\."),
+        ('{"kind": "pool"}', r"not a lock; give a file that eldgr freeze has written\."),
+        ('{"schema": 2, "sha256": ""}', r"schema=2 is not 1, the one that this version reads; use the version that .*"),
+        (
+            '{"schema": 2, "sha256": "", "versions": {"eldgr_dspy": "0.9"}}',
+            r"schema=2 .* frozen it, by eldgr_dspy 0\.9\.",
+        ),
+        ('{"schema": 1, "sha256": "00"}', r"changed since it was frozen \(.* the '00' that it states\); restore it .*"),
+    ],
+    ids=["torn", "list", "object", "schema", "schema-of-a-version", "changed"],
+)
+def test_a_lock_that_is_none_is_refused_in_one_sentence(
+    pool: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("rule.lock.json").write_text(text)
+    assert main(["evaluate", str(pool), "--lock", "rule.lock.json"]) == 1
+    assert re.fullmatch(rf"Error: rule\.lock\.json: {message}\n", capsys.readouterr().err)
+
+
+def test_any_change_of_a_lock_is_seen(lock: Path) -> None:
+    lock.write_text(lock.read_text().replace('"folded"', '"substring"'))
+    with pytest.raises(ArgumentError, match=r"^rule\.lock\.json: changed since it was frozen"):
+        read_lock(lock)
+
+
+def test_a_lock_that_was_made_by_hand_is_refused(lock: Path) -> None:
+    whole = lock.read_bytes()
+    rewrite(lock, lambda content: content.pop("roles"))
+    with pytest.raises(ArgumentError, match=r"not a lock \(it lacks roles\); restore it from a copy"):
+        read_lock(lock)
+    for setting, message in (
+        ("certificat", "settings: .*unexpected keyword"),
+        ("certificate", "certificate='best' is"),
+    ):
+        lock.write_bytes(whole)
+
+        def change(content: dict[str, Any], setting: str = setting) -> None:
+            content["settings"] = {setting: "best"}
+
+        rewrite(lock, change)
+        with pytest.raises(ArgumentError, match=message):
+            read_lock(lock)
+
+
+def test_a_lock_that_is_not_there_is_refused(pool: Path) -> None:
+    with pytest.raises(
+        ArgumentError, match=r"^none\.json: no such file; check the name, or make it with eldgr freeze\."
+    ):
+        run(pool, Path("none.json"), "out")
+    with pytest.raises(ArgumentError, match=r"^\.: cannot be read \(Is a directory\); check the permissions\."):
+        read_lock(Path())
+
+
+def test_what_does_not_go_with_a_lock_is_refused(lock: Path, pool: Path) -> None:
+    evaluate(embedded_selector(), Plan([pool], Path("first")))
+    with pytest.raises(
+        ArgumentError, match=r"^replay='first/journal\.jsonl' would answer in place of the roles that ar"
+    ):
+        run(pool, lock, "out", replay=Path("first/journal.jsonl"))
+    with pytest.raises(ArgumentError, match=r"^once=True goes by the ledger of a lock; give --lock too\."):
+        evaluate(embedded_selector(), Plan([pool], Path("out"), once=True))
+    assert not Path("out").exists()

@@ -1,0 +1,333 @@
+"""Whole runs against a model of them: begun, stopped, cut at any byte, resumed, widened, refused and started anew."""
+
+import shutil
+import tempfile
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from hypothesis import HealthCheck, note, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from eldgr_dspy.errors import RunChangedError, RunLockedError, RunStoppedError
+from eldgr_dspy.journal import Consultation, TornLineWarning, read_journal
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.run.rundir import RunDirectory
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
+from tests.run.test_evaluation import VERDICT, row, untimed, write_pool
+
+Key = tuple[str, str, str]
+"""Pool, question id, role."""
+
+Line = tuple[str, ...]
+"""A line of a journal: a head's kind and name, or a consultation's key and outcome."""
+
+POOLS = ("north", "south")
+SPLIT, CERTIFIED = ("Nice", "Oslo", "Rome"), ("Nice", "Nice", "Paris")
+ANSWERS = (CERTIFIED, SPLIT, ("Nice", "Paris", "Nice"), ("Paris", "Paris", "Paris"), CERTIFIED)
+MUTE = 4  # the judge of this question says nothing that can be read
+REPAIR = {"repaired_answer": "Paris", "repair_passage": 1}
+
+PLANS = st.fixed_dictionaries(
+    {
+        "pools": st.sampled_from((("north",), ("south",), POOLS)),
+        "rules": st.sampled_from((("majority",), ("majority", "judge"), ("eldgr",), ("majority", "judge", "eldgr"))),
+        "limit": st.sampled_from((1, 3, None)),
+    }
+)
+WORKERS = st.sampled_from((1, 3))
+QUESTIONS = st.tuples(st.sampled_from(POOLS), st.sampled_from([f"q{number}" for number in range(len(ANSWERS))]))
+
+
+def asking(pool: str, number: int) -> dict[str, Any]:
+    return row(number, question=f"{pool}/q{number}: what is capital number {number}?", answers=ANSWERS[number])
+
+
+def write_pools(folder: Path) -> None:
+    for pool in POOLS:
+        write_pool(folder / f"{pool}.jsonl", (asking(pool, number) for number in range(len(ANSWERS))))
+
+
+def needed(number: int, rules: Sequence[str], judge_failed: bool = False) -> list[str]:
+    """The roles that rules need on a question, in the order in which they need them."""
+    if number == 3:  # all candidates agree
+        return []
+    judged = "judge" in rules or ("eldgr" in rules and ANSWERS[number] != SPLIT)
+    repaired = "eldgr" in rules and (number != 0 or judge_failed)
+    return ["judge"] * judged + ["repairer"] * repaired
+
+
+class Script:
+    """Answers by question and role, fails what it is told to fail, and keeps the key of every call."""
+
+    def __init__(self, fails: Callable[[Key], bool] = lambda key: False) -> None:
+        self.fails, self.asked = fails, list[Key]()
+        self._lock = threading.Lock()
+
+    def __call__(self, request: Any) -> Any:
+        pool, question = next(
+            (pool, f"q{number}")
+            for pool in POOLS
+            for number in range(len(ANSWERS))
+            if f"{pool}/q{number}:" in text_of(request)
+        )
+        key = (pool, question, str(role_of(request)))
+        with self._lock:
+            self.asked.append(key)
+        if self.fails(key):
+            return dspy.LMServerError("the server is away")
+        if key[2] == "judge":
+            return "nothing that can be read" if question == f"q{MUTE}" else VERDICT
+        return REPAIR
+
+
+def selector_of(script: Script, *, model: str = "scripted/lm", **options: Any) -> Selector:
+    selector = Selector(**options)
+    selector.set_lm(scripted_lm(script, model=model))
+    return selector
+
+
+def plan_of(folder: Path, out: Path, plan: Mapping[str, Any], **more: Any) -> Plan:
+    pools = [folder / f"{pool}.jsonl" for pool in plan["pools"]]
+    return Plan(pools, out, rules=plan["rules"], limit=plan["limit"], **more)
+
+
+@cache
+def undisturbed(pools: tuple[str, ...], rules: tuple[str, ...], limit: int | None, failed: frozenset[Key]) -> Any:
+    """The summary of a plan that runs in a new directory, with just these calls failing, and its journal's lines."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_pools(folder)
+        plan = plan_of(folder, folder / "run", {"pools": pools, "rules": rules, "limit": limit}, max_failures="100%")
+        summary = evaluate(selector_of(Script(failed.__contains__)), plan)
+        return summary, lines_of(folder / "run" / "journal.jsonl")
+
+
+def line_of(one: Consultation) -> Line:
+    return (*one.key, one.outcome)
+
+
+def lines_of(journal: Path) -> list[Line]:
+    heads: list[dict[str, Any]] = []
+    found = [line_of(one) for one in read_journal(journal, heads)]
+    return [(head["kind"], head["name"]) for head in heads] + found
+
+
+class RunMachine(RuleBasedStateMachine):
+    """A run directory against the lines that its journal must hold.
+
+    The lines come from what the runs were given and from the calls that the LM received, never from the library. Only
+    their order, where workers race, is taken from the file.
+    """
+
+    @initialize()
+    def begin(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.out = self.folder / "run"
+        self.journal = self.out / "journal.jsonl"
+        self.heads: set[tuple[str, str]] = set()
+        self.settled: dict[Key, str] = {}
+        self.failed: Counter[Key] = Counter()
+        self.aside: list[bytes] = []
+        self.torn = False
+        write_pools(self.folder)
+
+    # -- the model --
+
+    def unsettled(self, plan: Mapping[str, Any], failing: tuple[str, str] | None = None) -> list[Key]:
+        """What a plan has to ask, in order, where every call for the question `failing` fails."""
+        found: list[Key] = []
+        for pool in plan["pools"]:
+            for number in range(min(len(ANSWERS), plan["limit"] or len(ANSWERS))):
+                question = f"q{number}"
+                judge_fails = failing == (pool, question) and (pool, question, "judge") not in self.settled
+                keys = [(pool, question, role) for role in needed(number, plan["rules"], judge_fails)]
+                found += [key for key in keys if key not in self.settled]
+        return found
+
+    def take(self, plan: Mapping[str, Any], script: Script) -> None:
+        """Add the heads of a run that was let begin, and the lines of the calls that it made."""
+        self.heads |= {("settings", "rule"), *(("pool", pool) for pool in plan["pools"])}
+        for key in script.asked:
+            self.heads.add(("role", key[2]))
+            if script.fails(key):
+                self.failed[key] += 1
+            else:
+                assert key not in self.settled, "asked again"
+                self.settled[key] = "abstained" if key[1:] == (f"q{MUTE}", "judge") else "ok"
+        self.torn = False
+
+    @property
+    def lines(self) -> Counter[Line]:
+        settled = Counter((*key, outcome) for key, outcome in self.settled.items())
+        failed = Counter({(*key, "failed"): times for key, times in self.failed.items()})
+        return Counter[Line](self.heads) + Counter[Line](settled) + Counter[Line](failed)
+
+    # -- the library --
+
+    def evaluate(self, script: Script, plan: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        with warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always")
+            try:
+                return evaluate(selector_of(script), plan_of(self.folder, self.out, plan, **more))
+            finally:
+                dropped = self.torn and not more.get("fresh")
+                assert [one.category for one in raised] == [TornLineWarning] * dropped
+
+    def finish(self, script: Script, plan: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
+        """Compare a finished run's summary with an undisturbed run's."""
+        failed = frozenset(key for key in script.asked if script.fails(key))
+        expected, lines = undisturbed(plan["pools"], plan["rules"], plan["limit"], failed)
+        assert untimed(summary["pools"]) == untimed(expected["pools"])
+        if Counter(lines) == self.lines:
+            assert untimed(summary) == untimed(expected)
+        for role, counts in summary["consultations"].items():
+            assert counts["calls"] == sum(n for line, n in self.lines.items() if len(line) == 4 and line[2] == role)
+
+    # -- the rules --
+
+    @rule(plan=PLANS, workers=WORKERS)
+    def run_to_the_end(self, plan: dict[str, Any], workers: int) -> None:
+        """Begin, resume or widen: another set of rules, another limit or another pool is no change."""
+        script, expected = Script(), self.unsettled(plan)
+        summary = self.evaluate(script, plan, workers=workers)
+        assert sorted(script.asked) == sorted(expected)
+        self.take(plan, script)
+        self.finish(script, plan, summary)
+
+    @rule(plan=PLANS, workers=WORKERS, question=QUESTIONS)
+    def run_with_failures_allowed(self, plan: dict[str, Any], workers: int, question: tuple[str, str]) -> None:
+        script, expected = Script(lambda key: key[:2] == question), self.unsettled(plan, question)
+        summary = self.evaluate(script, plan, workers=workers, max_failures="100%")
+        assert sorted(script.asked) == sorted(expected)
+        self.take(plan, script)
+        self.finish(script, plan, summary)
+
+    @rule(plan=PLANS, workers=WORKERS, question=QUESTIONS)
+    def run_that_a_failure_stops(self, plan: dict[str, Any], workers: int, question: tuple[str, str]) -> None:
+        script, expected = Script(lambda key: key[:2] == question), self.unsettled(plan)
+        stopping = next((key for key in expected if script.fails(key)), None)
+        if stopping is None:
+            self.run_to_the_end(plan, workers)
+            return
+        with pytest.raises(RunStoppedError, match="1 question failed"):
+            self.evaluate(script, plan, workers=workers)
+        if workers == 1:
+            assert script.asked == expected[: expected.index(stopping) + 1]
+        assert [key for key in script.asked if script.fails(key)] == [stopping]
+        assert not Counter(script.asked) - Counter(expected)
+        self.take(plan, script)
+
+    @precondition(lambda self: self.journal.exists())
+    @rule(byte=st.integers(1, 99_999))
+    def cut_anywhere(self, byte: int) -> None:  # hazard 88
+        """A crash that loses the end of the journal, from any byte on."""
+        whole = self.journal.read_bytes()
+        cut = whole[: byte % (len(whole) + 1)]
+        kept = cut.count(b"\n")
+        note(f"cut after {len(cut)} of {len(whole)} bytes: {kept} whole lines are left")
+        self.journal.write_bytes(b"".join(whole.splitlines(keepends=True)[:kept]))
+        lines = lines_of(self.journal)
+        self.journal.write_bytes(cut)
+        self.heads = {(line[0], line[1]) for line in lines if len(line) == 2}
+        self.settled = {(line[0], line[1], line[2]): line[3] for line in lines if line[3:] in (("ok",), ("abstained",))}
+        self.failed = Counter((line[0], line[1], line[2]) for line in lines if line[3:] == ("failed",))
+        self.torn = not cut.endswith(b"\n") and cut != b""
+
+    @rule(plan=PLANS)
+    def open_it_twice(self, plan: dict[str, Any]) -> None:  # hazard 90
+        script = Script()
+        with warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always")
+            with RunDirectory(self.out):
+                assert [one.category for one in raised] == [TornLineWarning] * self.torn
+                before, self.torn = self.journal.read_bytes(), False
+                with pytest.raises(RunLockedError, match="another process is writing to this run"):
+                    self.evaluate(script, plan)
+        assert (script.asked, self.journal.read_bytes()) == ([], before)
+
+    @precondition(lambda self: ("settings", "rule") in self.heads)
+    @rule(plan=PLANS)
+    def change_a_setting(self, plan: dict[str, Any]) -> None:  # hazard 91
+        self.refused(plan, Selector(certificate="token"), "another settings 'rule'")
+
+    @precondition(lambda self: {("role", "judge"), ("role", "repairer")} & self.heads)
+    @rule(plan=PLANS)
+    def change_the_model(self, plan: dict[str, Any]) -> None:  # hazard 91
+        self.refused(self.begun(plan), Selector(), "another role .*\n  lm.model", model="scripted/other")
+
+    @precondition(lambda self: ("role", "judge") in self.heads)
+    @rule(plan=PLANS)
+    def change_a_prompt(self, plan: dict[str, Any]) -> None:  # hazard 91
+        selector = Selector()
+        predict: Any = selector.judge.named_predictors()[0][1]
+        predict.signature = predict.signature.with_instructions("Prefer the last.")
+        self.refused(self.begun(plan), selector, "another role 'judge':\n.*instructions")
+
+    @precondition(lambda self: any(kind == "pool" for kind, _ in self.heads))
+    @rule(plan=PLANS)
+    def change_a_pool(self, plan: dict[str, Any]) -> None:  # hazard 91
+        plan = self.begun(plan)
+        pool = plan["pools"][-1]
+        rows = [asking(pool, number) for number in range(len(ANSWERS))]
+        write_pool(self.folder / f"{pool}.jsonl", [*rows[:-1], rows[-1] | {"question": "Another?"}])
+        self.refused(plan, Selector(), f"another pool '{pool}'")
+        write_pools(self.folder)
+
+    def begun(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """The plan, on the pools that the run has been begun with: only what has changed is then new."""
+        return plan | {"pools": tuple(pool for pool in POOLS if ("pool", pool) in self.heads)}
+
+    def refused(self, plan: dict[str, Any], selector: Selector, why: str, model: str = "scripted/lm") -> None:
+        """Expect a refusal that makes no call and leaves every whole line as it was."""
+        script, before = Script(), self.journal.read_bytes()
+        selector.set_lm(scripted_lm(script, model=model))
+        with warnings.catch_warnings(record=True) as raised:
+            warnings.simplefilter("always")
+            with pytest.raises(RunChangedError, match=why):
+                evaluate(selector, plan_of(self.folder, self.out, plan))
+        assert [one.category for one in raised] == [TornLineWarning] * self.torn
+        assert (script.asked, self.journal.read_bytes()) == ([], before[: before.rfind(b"\n") + 1])
+        self.torn = False
+
+    @precondition(lambda self: self.journal.exists())
+    @rule(plan=PLANS, workers=WORKERS)
+    def start_anew(self, plan: dict[str, Any], workers: int) -> None:
+        self.aside.append(self.journal.read_bytes())
+        self.heads, self.settled, self.failed = set(), {}, Counter()
+        script = Script()
+        expected = self.unsettled(plan)
+        summary = self.evaluate(script, plan, workers=workers, fresh=True)
+        assert sorted(script.asked) == sorted(expected)
+        self.take(plan, script)
+        self.finish(script, plan, summary)
+
+    # -- what always holds --
+
+    @invariant()
+    def the_journal_holds_the_models_lines(self) -> None:
+        if self.journal.exists() and not self.torn:
+            assert Counter(lines_of(self.journal)) == self.lines
+
+    @invariant()
+    def what_was_set_aside_is_kept(self) -> None:
+        kept = [(self.out / f"journal.jsonl.{number}").read_bytes() for number in range(1, len(self.aside) + 1)]
+        assert kept == self.aside
+
+    def teardown(self) -> None:
+        if hasattr(self, "folder"):
+            shutil.rmtree(self.folder)
+
+
+TestRunMachine = RunMachine.TestCase
+TestRunMachine.settings = settings(
+    max_examples=20, stateful_step_count=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
