@@ -29,31 +29,34 @@ WORDS = 128_100 - 7
 GROUP = 1_056 * 3 // 4
 PAIRS, ROUNDS = 16, 2
 
+SHAPE: dict[str, Any] = {
+    "vocab_size": WORDS + 7,
+    "num_hidden_layers": 6,
+    "hidden_size": 768,
+    "num_attention_heads": 12,
+    "intermediate_size": 3_072,
+    "relative_attention": True,
+    "position_buckets": 256,
+    "norm_rel_ebd": "layer_norm",
+    "share_att_key": True,
+    "pos_att_type": ["p2c", "c2p"],
+    "position_biased_input": False,
+    "type_vocab_size": 0,
+    "id2label": dict(enumerate(LABELS)),
+    "label2id": {label: column for column, label in enumerate(LABELS)},
+}
+"""Settings of the configuration of cross-encoder/nli-deberta-v3-small."""
+
 Pairs = list[tuple[str, str]]
 
 
-def model_of_real_shape(folder: Path) -> Path:
-    """Save a model with random weights, and return its folder."""
+def model_of_real_shape(folder: Path, **changed: Any) -> Path:
+    """Save a model with random weights, and return its folder; `changed` takes the place of settings of its shape."""
     special = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")
     vocab = [*((token, 0.0) for token in special), *((f"▁w{number}", -1.0) for number in range(WORDS)), (".", -1.0)]
     tokenizer = DebertaV2Tokenizer(vocab=vocab, model_max_length=512)
     described: Any = DebertaV2Config
-    config = described(
-        vocab_size=128_100,
-        num_hidden_layers=6,
-        hidden_size=768,
-        num_attention_heads=12,
-        intermediate_size=3_072,
-        relative_attention=True,
-        position_buckets=256,
-        norm_rel_ebd="layer_norm",
-        share_att_key=True,
-        pos_att_type=["p2c", "c2p"],
-        position_biased_input=False,
-        type_vocab_size=0,
-        id2label=dict(enumerate(LABELS)),
-        label2id={label: column for column, label in enumerate(LABELS)},
-    )
+    config = described(**{**SHAPE, **changed})
     torch.manual_seed(0)
     DebertaV2ForSequenceClassification(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)

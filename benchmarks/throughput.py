@@ -3,11 +3,12 @@
 Run: python -m benchmarks.throughput [--rows 1000] [--delay 0.05] [--workers 64]
 
 In threads and in tasks of an event loop; with an LM that answers from this process, and with a server on loopback in a
-process of its own, which also counts the requests. The ideal is rows * delay / workers. Judging is from the first
-question to the last decision; the whole run has also what it does once, before and after: reading the pool, the
-statistics, the audit, the report. Python runs on one processor at a time, so no run is faster than what its questions
-take of that one; the same calls of the judge alone, without a run around them, show what of it is DSPy's and the
-client's. Memory is taken after the first and after the last questions.
+process of its own, which also counts the requests. The ideal is rows * delay / workers. Three spans, each from the
+first question: asking ends when the last verdict is on the disk and every rule has chosen, judging when the last
+decision is scored and written, which waits as long as calls come through; the whole run has also what it does once,
+before and after: reading the pool, the statistics, the audit, the report. Python runs on one processor at a time, so no
+run is faster than what its questions take of that one; the same calls of the judge alone, without a run around them,
+show what of it is DSPy's and the client's. Memory is taken after the first and after the last questions.
 """
 
 import argparse
@@ -31,6 +32,7 @@ from dspy.lm15 import Message, Response, TextPart, Usage
 
 from benchmarks._timing import line, peak_mib
 from benchmarks.runs import rows
+from eldgr_dspy.journal import Consultation
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.roles import Judge
@@ -50,17 +52,20 @@ WAYS: dict[str, Way] = {
 
 
 class Clock(Watcher):
-    """When the first question of a run began, and when its last one was decided, in seconds."""
+    """When the first question of a run began, when its last verdict was there, and its last decision, in seconds."""
 
     def __init__(self) -> None:
-        super().__init__(on_start=self._start, on_row=self._row)
-        self.began = self.ended = 0.0
+        super().__init__(on_start=self._start, on_row=self._row, on_consultation=self._consultation)
+        self.began = self.asked = self.ended = 0.0
 
     def _start(self, _: int) -> None:
         self.began = time.perf_counter()
 
     def _row(self) -> None:
         self.ended = time.perf_counter()
+
+    def _consultation(self, _: Consultation) -> None:
+        self.asked = time.perf_counter()
 
 
 def in_process(delay: float = 0.0) -> Any:
@@ -111,11 +116,10 @@ def measure(what: str, way: Way, lm: Any, plan: Plan, n: int, ideal: float) -> N
     summary = way(selector, plan, clock)
     wall, cpu = time.perf_counter() - began, time.process_time() - cpu
     assert summary["consultations"]["judge"]["calls"] == n
-    judging = clock.ended - clock.began
-    line(f"{what}, judging, wall", judging, "s")
-    line("the same, over the ideal", judging / ideal, "x", str(AIM))
-    line(f"{what}, whole run, wall", wall, "s")
-    line("the same, over the ideal", wall / ideal, "x", str(AIM))
+    asking, judging = clock.asked - clock.began, clock.ended - clock.began
+    for span, seconds in (("asking", asking), ("judging", judging), ("whole run", wall)):
+        line(f"{what}, {span}, wall", seconds, "s")
+        line("the same, over the ideal", seconds / ideal, "x", str(AIM))
     line("the same, once a run", wall - judging, "s")
     line("the same, processor time a question", cpu / n * 1e3, "ms")
 

@@ -14,14 +14,31 @@ if TYPE_CHECKING:
     from eldgr_dspy import certificates, channels, statistics
     from eldgr_dspy.decision import Decision, decide
     from eldgr_dspy.programs.engines.ollama import ollama
+    from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
+    from eldgr_dspy.programs.scoring.nli import load_nli
+    from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
     from eldgr_dspy.programs.selector import Selector
 
-__all__ = ["Decision", "Selector", "certificates", "channels", "decide", "ollama", "statistics"]
+__all__ = [
+    "ChannelScorer",
+    "Decision",
+    "NLIScorer",
+    "Selector",
+    "certificates",
+    "channels",
+    "decide",
+    "load_nli",
+    "ollama",
+    "statistics",
+]
 
 _HOMES = {
     "Decision": "eldgr_dspy.decision",
     "decide": "eldgr_dspy.decision",
     "ollama": "eldgr_dspy.programs.engines.ollama",
+    "ChannelScorer": "eldgr_dspy.programs.scoring.channel_scorer",
+    "NLIScorer": "eldgr_dspy.programs.scoring.nli_scorer",
+    "load_nli": "eldgr_dspy.programs.scoring.nli",
     "Selector": "eldgr_dspy.programs.selector",
 }
 

@@ -137,17 +137,49 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         PoolError: if the file cannot be read, is damaged or is no text; if a line is longer than `MAX_LINE` or a
             compressed file expands beyond `MAX_EXPANSION`.
     """
+    with _unpacked(path) as (source, limit):
+        yield from _lines(path, source, limit)
+
+
+def read_whole(path: Path, limit: int, remedy: str) -> bytes:
+    """Return what a plain or .gz file holds, without byte-order mark; at most `limit` bytes, unpacked.
+
+    `remedy` is the end of the sentence that refuses more.
+
+    Raises:
+        PoolError: if the file cannot be read, is damaged or is no text; if it holds more, or a compressed file expands
+            beyond `MAX_EXPANSION`.
+    """
+    with _unpacked(path) as (source, expansion):
+        data = source.read(min(limit, expansion or limit) + 1)
+    if expansion is not None and len(data) > expansion:
+        raise _expanded(path, expansion)
+    if len(data) > limit:
+        raise PoolError(f"{path}: holds more than {limit:,} bytes, the most that is read into memory whole; {remedy}.")
+    return _first(path, data)
+
+
+@contextmanager
+def _unpacked(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | None]]:
+    """Open a plain or .gz file, with how many bytes a compressed one may expand to."""
     try:
         with path.open("rb") as raw:
             if raw.peek(2).startswith(b"\x1f\x8b"):
                 with gzip.GzipFile(fileobj=raw) as unpacked:
-                    yield from _lines(path, unpacked, expansion_limit(path))
+                    yield unpacked, expansion_limit(path)
             else:
-                yield from _lines(path, raw, None)
+                yield raw, None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise PoolError(f"{path}: the compressed file is damaged ({error}); fetch or compress it again.") from error
     except OSError as error:
         raise PoolError(f"{path}: cannot be read ({error.strerror or error}); check the permissions.") from error
+
+
+def _expanded(path: Path, limit: int) -> PoolError:
+    return PoolError(
+        f"{path}: expands to more than {limit:,} bytes, {MAX_EXPANSION} times its size; "
+        "if that is meant, unpack it and give the plain file."
+    )
 
 
 def _lines(path: Path, source: IO[bytes] | gzip.GzipFile, limit: int | None) -> Iterator[tuple[int, bytes]]:
@@ -160,10 +192,7 @@ def _lines(path: Path, source: IO[bytes] | gzip.GzipFile, limit: int | None) -> 
         if len(line) > MAX_LINE:
             raise PoolError(f"{path}, line {number}: longer than {MAX_LINE:,} bytes; one row a line is expected.")
         if limit is not None and total > limit:
-            raise PoolError(
-                f"{path}: expands to more than {limit:,} bytes, {MAX_EXPANSION} times its size; "
-                "if that is meant, unpack it and give the plain file."
-            )
+            raise _expanded(path, limit)
         yield number, line.rstrip(b"\r\n")
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.questions import Question
@@ -29,6 +30,13 @@ _HALF = "half of a surrogate pair, which is not valid Unicode: mend or drop it"
 
 def _answer(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value  # NaN: there is no answer
+
+
+def _visible(gold: str) -> str:
+    """Refuse a gold answer that shows nothing: by the official normalisation an article would be right."""
+    if not any(map(str.isalnum, gold)) and answer_class(gold, "retrieval") is None:
+        raise ValueError(f"is {gold!r:.80}, which shows no answer: drop it; where none is known, gold is an empty list")
+    return gold
 
 
 def _plain(meta: dict[str, Any]) -> dict[str, Any]:
@@ -53,6 +61,7 @@ def _refuse_deep(value: Any, left: int) -> None:
 
 Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
 Answer = Annotated[Text | None, BeforeValidator(_answer)]
+Gold = Annotated[Text, AfterValidator(_visible)]
 Meta = Annotated[dict[str, Any], AfterValidator(_plain)]
 
 
@@ -83,7 +92,7 @@ class Row(_Model):
     task: Task = Field(description="Declared: the rule branches by it and never looks at the answers to find out.")
     candidates: list[CandidateRow] = Field(min_length=1, max_length=MAX_CANDIDATES, description="In sampled order.")
     evidence: list[PassageRow] = Field(default_factory=list, max_length=MAX_PASSAGES)
-    gold: list[Text] = Field(default_factory=list, description="Accepted answers; empty where unknown.")
+    gold: list[Gold] = Field(default_factory=list, description="Accepted answers; empty where unknown.")
     meta: Meta = Field(default_factory=dict, description="Anything else; kept out of the content hash.")
 
     def to_question(self) -> Question:

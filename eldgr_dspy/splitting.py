@@ -53,7 +53,7 @@ def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: floa
     Raises:
         ArgumentError: The share is not between 0 and 1, or two of the three files are the same.
         PoolError: A part would have no question, or the pool has changed since it was opened.
-        OSError: A part cannot be written.
+        OSError: A part cannot be written; none is left then of this split.
     """
     if not 0 < share < 1:
         raise ArgumentError(f"share={share!r} is not between 0 and 1; 0.4 puts two questions in five aside.")
@@ -70,4 +70,9 @@ def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: floa
     def part_of(side: bool) -> Iterator[Row]:
         return (row for row in pool.rows() if is_confirmation(row.question, share=share, seed=seed) is side)
 
-    return write_pool(development, part_of(False)), write_pool(confirmation, part_of(True))
+    first = write_pool(development, part_of(False))
+    try:
+        return first, write_pool(confirmation, part_of(True))
+    except BaseException:
+        development.unlink(missing_ok=True)  # beside the other part of an earlier split it would share questions
+        raise

@@ -32,6 +32,7 @@ _MARKER = re.compile(rf"\[·*+(?={_SQUARE})|<·*+(?={_ANGLE})")
 _DEFUSED = re.compile(rf"(?<=\[)·(?=·*+(?:{_SQUARE}))|(?<=<)·(?=·*+(?:{_ANGLE}))")
 _UNSEEN = re.compile(f"[{_INVISIBLE}]+")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_ASCII_DIGITS = {code: None if chr(code).isspace() else chr(code).lower() for code in range(128)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def defuse(text: str) -> str:
     types, which it would cut out of the text; and the tokens of common chat templates. One that has dots already gets
     one more, so that `restore` undoes this for every text.
     """
-    return _MARKER.sub(_dotted, text)
+    return _MARKER.sub(_dotted, text) if "[" in text or "<" in text else text
 
 
 def restore(text: str) -> str:
@@ -103,9 +104,9 @@ def _dotted(found: re.Match[str]) -> str:
 
 def _as_digits(text: str) -> str:
     """Return the text with digits of either case, of full width or spaced as the marker has them."""
-    if not text.isascii():
-        text = _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
-    return "".join(text.split()).casefold()
+    if text.isascii():
+        return text.translate(_ASCII_DIGITS)
+    return "".join(_UNSEEN.sub("", unicodedata.normalize("NFKC", text)).split()).casefold()
 
 
 def _halves(marker: str) -> list[str]:

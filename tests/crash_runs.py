@@ -24,10 +24,11 @@ WORKERS = 4
 QUESTIONS = {"retrieval": 80, "arithmetic": 30}
 STAGES = ("starting", "asking", "deciding and writing", "replacing files")
 RESULTS = ("decisions.jsonl", "record.json", "summary.json")
+PAGES = ("report.html", "questions.html")
 PATIENCE = 120
 """Seconds after which a start, or a whole job at its end, counts as hung."""
 
-_SECONDS = re.compile(rb'"seconds": [-+.e0-9]+')
+_SECONDS = re.compile(rb'"seconds(?:_saved)?": [-+.e0-9]+')
 
 Key = tuple[str, str]
 """A consultation: its question, which begins with pool and id, and its role."""
@@ -246,9 +247,10 @@ class Harness:
             settled = Counter((one["pool"], one["id"], one["role"]) for one in self._settled(out))
             expected = Counter((one["pool"], one["id"], one["role"]) for one in consultations(self.lines))
             require(settled == expected, "the journal does not settle each consultation exactly once")
-            left = {path.name for path in out.iterdir()} - {".lock", "journal.jsonl", "report.html", *RESULTS}
+            left = {path.name for path in out.iterdir()} - {".lock", "journal.jsonl", *PAGES, *RESULTS}
             require(not left, f"a finished run leaves {sorted(left)}")
-            require((out / "report.html").read_text().rstrip().endswith("</html>"), "report.html is not whole")
+            for page in PAGES:
+                require((out / page).read_text().rstrip().endswith("</html>"), f"{page} is not whole")
 
     def _settled(self, out: Path) -> list[dict[str, Any]]:
         lines, torn = lines_of(out / "journal.jsonl")

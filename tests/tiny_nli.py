@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, DebertaV2Tokenizer
+
+from eldgr_dspy.training.miniature.nli import LABELS, Pair, learn_pairs, nli_model, nli_tokenizer
 
 _COUNTRIES = "Qatar Kenya Chile Japan Norway Peru Egypt Cuba France Spain Italy Ghana Nepal Iran Iraq Poland".split()
 _CITIES = (
@@ -30,21 +31,9 @@ _KINDS = (
     (_NAMES, _WORK, ("{} is a {}.", "The {1} is {0}.")),
     (_NAMES, _NUMBERS, ("{} has {} apples.", "{1} apples has {0}.")),
 )
-LABELS = ("contradiction", "entailment", "neutral")
-"""The order of the columns in the model's configuration, as cross-encoder/nli-deberta-v3-small has it."""
-
-_WINDOW, _WIDTH, _BATCH, _STEPS = 128, 64, 48, 1_000
+_BATCH, _STEPS = 48, 1_000
 # At first each fact is told in one way only, which makes it plain what matters; a course ends at this loss.
 _COURSES = ((1, 0.3), (2, 0.05))
-_SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")
-
-
-class Example(NamedTuple):
-    """A pair and its label."""
-
-    premise: str
-    hypothesis: str
-    label: str
 
 
 class _Fact(NamedTuple):
@@ -59,26 +48,26 @@ class _Fact(NamedTuple):
 def tiny_nli(folder: Path) -> Path:
     """Train a model on pairs that `held_out` does not have, save it with its tokenizer, and return the folder."""
     torch.manual_seed(0)
-    tokenizer = _tokenizer()
-    model = _model(tokenizer)
+    tokenizer = nli_tokenizer(_words())
+    model = nli_model(tokenizer)
     _train(model, tokenizer)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
-def held_out(count: int = 400) -> list[Example]:
+def held_out(count: int = 400) -> list[Pair]:
     """Pairs that the model is not trained on, the same ones each time."""
     drawn = random.Random(0)
     return [_example(drawn, ways=2) for _ in range(count)]
 
 
-def _example(drawn: random.Random, ways: int) -> Example:
+def _example(drawn: random.Random, ways: int) -> Pair:
     label = drawn.choice(LABELS)
     fact = _fact(drawn)
     other = {"entailment": lambda: fact, "contradiction": lambda: _at_odds(drawn, fact)}
     hypothesis = other.get(label, lambda: _beside(drawn, fact))()
-    return Example(fact.told(drawn.randrange(ways)), hypothesis.told(drawn.randrange(ways)), label)
+    return Pair(fact.told(drawn.randrange(ways)), hypothesis.told(drawn.randrange(ways)), label)
 
 
 def _fact(drawn: random.Random) -> _Fact:
@@ -101,47 +90,9 @@ def _beside(drawn: random.Random, fact: _Fact) -> _Fact:
     return _Fact(fact.kind, subject, fact.value if drawn.random() < 0.5 else drawn.choice(values))
 
 
-def _tokenizer() -> Any:
-    """The words of the corpus whole, and for all others the characters of ASCII; any further one is unknown."""
+def _words() -> list[str]:
     told = " ".join(way.format("", "").rstrip(".") for *_, ways in _KINDS for way in ways).split()
-    listed = [word for subjects, values, _ in _KINDS for word in (*subjects, *values)]
-    words = sorted({word.lower() for word in (*told, *listed)})
-    pieces = [*((f"▁{word}", -1.0) for word in words), *((chr(code), -20.0) for code in range(33, 127)), ("▁", -20.0)]
-    vocab = [*((token, 0.0) for token in _SPECIAL), *pieces]
-    return DebertaV2Tokenizer(vocab=vocab, do_lower_case=True, model_max_length=_WINDOW)
-
-
-def _model(tokenizer: Any) -> Any:
-    described: Any = DebertaV2Config  # several of its settings are not in its signature
-    config = described(
-        vocab_size=len(tokenizer),
-        hidden_size=_WIDTH,
-        pooler_hidden_size=_WIDTH,
-        intermediate_size=2 * _WIDTH,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        max_position_embeddings=_WINDOW,
-        relative_attention=True,
-        position_buckets=16,
-        pos_att_type=["p2c", "c2p"],
-        share_att_key=True,
-        position_biased_input=False,
-        type_vocab_size=2,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        pooler_dropout=0.0,
-        initializer_range=0.12,
-        pad_token_id=tokenizer.pad_token_id,
-        id2label=dict(enumerate(LABELS)),
-        label2id={label: column for column, label in enumerate(LABELS)},
-    )
-    model: Any = DebertaV2ForSequenceClassification(config)
-    # A word looks at its twin from the start; finding that out by itself takes a model thousands of steps.
-    attention = model.deberta.encoder.layer[0].attention.self
-    with torch.no_grad():
-        attention.query_proj.weight.copy_(1.4 * torch.eye(_WIDTH))
-        attention.key_proj.weight.copy_(1.4 * torch.eye(_WIDTH))
-    return model
+    return [*told, *(word for subjects, values, _ in _KINDS for word in (*subjects, *values))]
 
 
 def _train(model: Any, tokenizer: Any) -> None:
@@ -153,7 +104,7 @@ def _train(model: Any, tokenizer: Any) -> None:
     for ways, settled in _COURSES:
         loss = 1.0
         while loss > settled:
-            loss += 0.05 * (_learn(model, tokenizer, batches(ways)) - loss)
+            loss += 0.05 * (learn_pairs(model, tokenizer, batches(ways)) - loss)
             optimizer.step()
             optimizer.zero_grad()
             warming.step()
@@ -161,21 +112,13 @@ def _train(model: Any, tokenizer: Any) -> None:
     torch.set_num_threads(threads)
 
 
-def _batches(drawn: random.Random) -> Callable[[int], list[Example]]:
+def _batches(drawn: random.Random) -> Callable[[int], list[Pair]]:
     """What draws a batch of examples that are not held out, and gives up after so many."""
     without, left = set(held_out()), iter(range(_STEPS))
 
-    def batch(ways: int) -> list[Example]:
+    def batch(ways: int) -> list[Pair]:
         assert next(left, None) is not None, f"The model has not learnt its corpus in {_STEPS} steps."
         fresh = (example for _ in repeat(None) if (example := _example(drawn, ways)) not in without)
         return list(islice(fresh, _BATCH))
 
     return batch
-
-
-def _learn(model: Any, tokenizer: Any, batch: list[Example]) -> float:
-    premises, hypotheses, labels = zip(*batch, strict=True)
-    given = tokenizer(list(premises), list(hypotheses), padding=True, return_tensors="pt")
-    loss = model(**given, labels=torch.tensor([LABELS.index(label) for label in labels])).loss
-    loss.backward()
-    return float(loss.item())

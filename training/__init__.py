@@ -1,4 +1,4 @@
-"""The channels and the rule as rewards for trainers: TRL's by name, others by adapters.
+"""The channels and the rule as rewards for trainers, runs from recipes, learning curves, and pools from checkpoints.
 
     trl grpo --reward_funcs eldgr_dspy.training.orm eldgr_dspy.training.format eldgr_dspy.training.ra_msd \
              --reward_weights 3.0 0.5 1.0 ...
@@ -15,13 +15,18 @@ if TYPE_CHECKING:
     from eldgr_dspy.training.adapters import OpenRLHFReward, Scored, TotalReward, VerlReward, score_completions
     from eldgr_dspy.training.calls import COLUMNS
     from eldgr_dspy.training.confidence import TokenConfidence
+    from eldgr_dspy.training.curves import LearningCurve, Point, draw_curves, read_curve, rolling_mean
+    from eldgr_dspy.training.generation import Sampling
     from eldgr_dspy.training.groups import GroupReward, eldgr_rank
     from eldgr_dspy.training.outcome import FormatReward, OutcomeReward, format, orm
     from eldgr_dspy.training.policy import policy_confidence, token_logps
+    from eldgr_dspy.training.questions import prompt_of, training_rows
     from eldgr_dspy.training.randomness import kept_random_state
     from eldgr_dspy.training.ready import NamedNLI, prm, process_reward, ra_msd
+    from eldgr_dspy.training.recipe import RewardArguments, recipe_path, rewards_of
     from eldgr_dspy.training.requirements import require_inputs
     from eldgr_dspy.training.rewards import Reward, weights_of
+    from eldgr_dspy.training.sampling import sample_pool
     from eldgr_dspy.training.steps_reward import StepReward
     from eldgr_dspy.training.trainer import ConfidenceGRPOTrainer, PolicyConfidence
 
@@ -47,6 +52,18 @@ __all__ = [
     "policy_confidence",
     "require_inputs",
     "kept_random_state",
+    "training_rows",
+    "prompt_of",
+    "RewardArguments",
+    "rewards_of",
+    "recipe_path",
+    "LearningCurve",
+    "Point",
+    "read_curve",
+    "rolling_mean",
+    "draw_curves",
+    "Sampling",
+    "sample_pool",
     "score_completions",
     "Scored",
     "VerlReward",
@@ -58,13 +75,18 @@ _HOMES = {
     "adapters": ["OpenRLHFReward", "Scored", "TotalReward", "VerlReward", "score_completions"],
     "calls": ["COLUMNS"],
     "confidence": ["TokenConfidence"],
+    "curves": ["LearningCurve", "Point", "draw_curves", "read_curve", "rolling_mean"],
+    "generation": ["Sampling"],
     "groups": ["GroupReward", "eldgr_rank"],
     "outcome": ["FormatReward", "OutcomeReward", "format", "orm"],
     "policy": ["policy_confidence", "token_logps"],
+    "questions": ["prompt_of", "training_rows"],
     "randomness": ["kept_random_state"],
     "ready": ["NamedNLI", "prm", "process_reward", "ra_msd", *(f"ra_msd_without_{name}" for name in CHANNELS)],
+    "recipe": ["RewardArguments", "recipe_path", "rewards_of"],
     "requirements": ["require_inputs"],
     "rewards": ["Reward", "weights_of"],
+    "sampling": ["sample_pool"],
     "steps_reward": ["StepReward"],
     "trainer": ["ConfidenceGRPOTrainer", "PolicyConfidence"],
 }

@@ -38,17 +38,19 @@ class TotalReward(Reward):
             ArgumentError: Two terms have one name, or there is not a weight for each.
         """
         own = weights_of(rewards)
-        self.rewards, self.weights = tuple(rewards), tuple(own if weights is None else weights)
-        if len(self.weights) != len(self.rewards):
-            raise ArgumentError(
-                f"{len(self.weights)} weights were given for {len(self.rewards)} rewards; give as many."
-            )
+        self.weights = tuple(own if weights is None else weights)
+        if len(self.weights) != len(rewards):
+            raise ArgumentError(f"{len(self.weights)} weights were given for {len(rewards)} rewards; give as many.")
         needs = dict.fromkeys(column for reward in rewards for column in reward.needs)
-        super().__init__(name, list(needs), confidence=any(reward.confidence for reward in rewards))
+        super().__init__(name, list(needs), confidence=any(reward.confidence for reward in rewards), parts=rewards)
+
+    def wants_passages(self, task: str | None) -> bool:
+        """Whether one of its terms does; see `Reward.wants_passages`."""
+        return any(reward.wants_passages(task) for reward in self.parts)
 
     def measure(self, call: Call) -> Measured:
         """Return the weighted sum of each completion with its terms; see `Reward.measure`."""
-        found = {one.__name__: one.measure(replace(call, reward=one.__name__)) for one in self.rewards}
+        found = {one.__name__: one.measure(replace(call, reward=one.__name__)) for one in self.parts}
         sums = [
             sum(weight * value for weight, value in zip(self.weights, row, strict=True))
             for row in zip(*(one.rewards() for one in found.values()), strict=True)

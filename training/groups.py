@@ -92,10 +92,16 @@ class GroupReward(Reward):
         if group_size is not None and (type(group_size) is not int or group_size < 1):
             raise ArgumentError(f"group_size={group_size!r:.80} is no number of completions; give 1 or more.")
         columns = ["question", "evidence", *([] if task else ["task"]), *(auxiliary.needs if auxiliary else ())]
-        super().__init__(name, list(dict.fromkeys(columns)), confidence=auxiliary is not None and auxiliary.confidence)
+        wanted, parts = auxiliary is not None and auxiliary.confidence, [auxiliary] if auxiliary else []
+        super().__init__(name, list(dict.fromkeys(columns)), confidence=wanted, parts=parts)
         self.task: Task | None = task
         self.auxiliary, self.group_size = auxiliary, group_size
         self.settings = Settings(certificate=certificate)
+
+    def wants_passages(self, task: str | None) -> bool:
+        """Whether certificates are looked for in them, or its auxiliary reward wants them; see `Reward`."""
+        certifies = (self.task or task) != "arithmetic"
+        return certifies or (self.auxiliary is not None and self.auxiliary.wants_passages(task))
 
     def measure(self, call: Call) -> Measured:
         """Return the place of each completion; see `Reward.measure`.

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from eldgr_dspy.errors import ArgumentError, EldgrError
 from eldgr_dspy.training.begun import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.curves import learning_curve
+from eldgr_dspy.training.plain_yaml import require_plain
 from eldgr_dspy.training.recipe import RewardArguments, recipe_path, rewards_of
 from eldgr_dspy.training.rewards import Reward, weights_of
 from eldgr_dspy.training.trainer import confidence_trainer
@@ -40,7 +41,9 @@ def parsed(arguments: Sequence[str]) -> Recipe:
     given = list(arguments)
     for at, argument in enumerate(given[:-1]):
         if argument == "--config":
-            given[at + 1] = str(recipe_path(given[at + 1]))
+            path = recipe_path(given[at + 1])
+            require_plain(path)
+            given[at + 1] = str(path)
     trl = _trl()
     groups = (RewardArguments, trl.ScriptArguments, trl.GRPOConfig, trl.ModelConfig, trl.DatasetMixtureConfig)
     try:
@@ -84,6 +87,7 @@ def made(recipe: Recipe) -> Any:
         ArgumentError: What is missing, as in `train`.
     """
     trl, settings, rewards = _trl(), recipe.training, rewards_of(recipe.rewards)
+    _require_complete(recipe, len(rewards))
     if settings.reward_weights is None and all(isinstance(one, Reward) for one in rewards):
         settings.reward_weights = weights_of(rewards)
     settings.model_init_kwargs = {
@@ -93,16 +97,25 @@ def made(recipe: Recipe) -> Any:
         **(settings.model_init_kwargs or {}),
     }
     script, splits = recipe.script, _data(recipe)
-    return confidence_trainer()(
-        model=recipe.model.model_name_or_path,
-        reward_funcs=rewards,
-        args=settings,
-        train_dataset=_split(splits, script.dataset_train_split),
-        eval_dataset=_split(splits, script.dataset_test_split) if settings.eval_strategy != "no" else None,
-        quantization_config=trl.get_quantization_config(recipe.model),
-        peft_config=trl.get_peft_config(recipe.model),
-        callbacks=[learning_curve()()],
-    )
+    train = _split(splits, script.dataset_train_split)
+    test = _split(splits, script.dataset_test_split) if settings.eval_strategy != "no" else None
+    try:
+        return confidence_trainer()(
+            model=recipe.model.model_name_or_path,
+            reward_funcs=rewards,
+            args=settings,
+            train_dataset=train,
+            eval_dataset=test,
+            quantization_config=trl.get_quantization_config(recipe.model),
+            peft_config=trl.get_peft_config(recipe.model),
+            callbacks=[learning_curve()()],
+        )
+    except OSError as error:  # by which transformers says that there is no such model or tokenizer
+        said = " ".join(str(error).split())
+        raise ArgumentError(
+            f"model_name_or_path={recipe.model.model_name_or_path!r} cannot be loaded ({said:.200}); give a folder "
+            "with a model and its tokenizer, or a name on the Hugging Face Hub."
+        ) from error
 
 
 def trainable(model: Any) -> str:
@@ -118,6 +131,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         train(parsed(sys.argv[1:] if arguments is None else arguments))
     except EldgrError as error:
         sys.exit(str(error))
+
+
+def _require_complete(recipe: Recipe, rewards: int) -> None:
+    """Refuse a recipe without a model or with a weight too many or too few, which TRL would say in other words."""
+    if recipe.model.model_name_or_path is None:
+        raise ArgumentError("The recipe names no model; give model_name_or_path, a folder or a name on the Hub.")
+    weights = recipe.training.reward_weights
+    if weights is not None and len(weights) != rewards:
+        raise ArgumentError(
+            f"reward_weights has {len(weights)} weights for {rewards} rewards ({', '.join(recipe.rewards.rewards)}); "
+            "give as many, or leave the field out for the paper's."
+        )
 
 
 def _trl() -> Any:

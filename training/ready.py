@@ -16,7 +16,7 @@ from eldgr_dspy.channels.rewards import PAPER, Weighting
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.training.steps_reward import StepReward
+from eldgr_dspy.training.steps_reward import OnError, StepReward
 from eldgr_dspy.words import CHANNELS, Channel
 
 NLI_VARIABLE: Final = "ELDGR_NLI"
@@ -60,14 +60,16 @@ def _load(model: str) -> CrossEncoderNLI:
     return CrossEncoderNLI(model)
 
 
-def process_reward(nli: NLI, name: str = "prm") -> StepReward:
+def process_reward(nli: NLI, name: str = "prm", on_error: OnError = "raise") -> StepReward:
     """Return the process reward: mean_t of `logic`, for which no passage is read and no token probability is needed.
 
     Args:
         nli: Who reads pairs.
         name: Under which it is logged.
+        on_error: What becomes of a batch that the model fails on; see `StepReward`.
     """
-    return StepReward(NLIScorer(nli, weighting=LOGIC_ALONE), name=name, evidence=False, confidence=False)
+    scorer = NLIScorer(nli, weighting=LOGIC_ALONE)
+    return StepReward(scorer, name=name, evidence=False, confidence=False, on_error=on_error)
 
 
 prm = process_reward(NamedNLI())

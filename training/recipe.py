@@ -7,6 +7,7 @@ arguments, so that vLLM, DeepSpeed, FSDP and whatever TRL comes to know need no 
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, Final
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Retriever
 from eldgr_dspy.channels.rewards import PAPER, TAU, Weighting
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
@@ -45,6 +46,8 @@ class RewardArguments:
         gate: The channels whose least value has to reach `tau`.
         tau: The threshold of the gate.
         drop: Channels whose weight is set to 0, the others renormalised; `logic` and `fact` also leave the gate.
+        on_error: What becomes of a batch that the NLI model fails on: `raise` ends the run; `undefined` warns, and its
+            completions earn 0 for their steps.
     """
 
     rewards: list[str] = field(default_factory=lambda: ["orm", "format", "ra_msd"], metadata={"help": "Names."})
@@ -58,6 +61,7 @@ class RewardArguments:
     gate: list[str] = field(default_factory=lambda: ["logic", "fact"], metadata={"help": "Channels of the gate."})
     tau: float = field(default=TAU, metadata={"help": "Threshold of the gate."})
     drop: list[str] = field(default_factory=list, metadata={"help": "Channels to drop."})
+    on_error: str = field(default="raise", metadata={"help": "When the NLI model fails: raise or undefined."})
 
     def __post_init__(self) -> None:
         self.nli = self.nli or os.environ.get(NLI_VARIABLE)  # so that the record of a run has it
@@ -111,31 +115,50 @@ def _reward(name: str, arguments: RewardArguments) -> Any:
     if name == "ra_msd":
         return _steps(arguments)
     if name == "prm":
-        return process_reward(NamedNLI(arguments.nli))
+        return process_reward(NamedNLI(arguments.nli), on_error=_any(arguments.on_error))
     plain = {"orm": orm, "format": format, "eldgr_rank": eldgr_rank}
     return plain[name] if name in plain else _imported(name)
 
 
 def _steps(arguments: RewardArguments) -> StepReward:
-    reading: Any = arguments.reading
     scorer = NLIScorer(
         NamedNLI(arguments.nli),
         retriever=None if arguments.corpus is None else _corpus(Path(arguments.corpus)),
         k=arguments.documents,
-        reading=reading,
+        reading=_any(arguments.reading),
         weighting=arguments.weighting(),
     )
-    return StepReward(scorer, evidence=arguments.corpus is None)
+    return StepReward(scorer, evidence=arguments.corpus is None, on_error=_any(arguments.on_error))
+
+
+def _any(given: Any) -> Any:
+    """A word of a recipe, of which whoever is given it looks whether it is one of those that may be."""
+    return given
 
 
 def _corpus(path: Path) -> Retriever:
     passages: list[Passage] = []
-    for where, record in read_records(path):
-        try:
-            passages += to_passages([record])
-        except ArgumentError as error:
-            raise ArgumentError(f"{path}, {where}: {error}") from error
+    try:
+        for where, record in read_records(path):
+            passages += _passages(path, where, record)
+    except PoolError as error:
+        raise ArgumentError(
+            f"corpus={str(path)!r} cannot be read ({error!s:.300}); give a file of passages, or leave the field out to "
+            "hold each step against the evidence of its row."
+        ) from error
+    if not passages:
+        raise ArgumentError(
+            f"corpus={str(path)!r} has no passage; give a file with some, or leave the field out to hold each step "
+            "against the evidence of its row."
+        )
     return retriever(passages)
+
+
+def _passages(path: Path, where: str, record: Any) -> Sequence[Passage]:
+    try:
+        return to_passages([record])
+    except ArgumentError as error:
+        raise ArgumentError(f"{path}, {where}: {error}") from error
 
 
 def _imported(name: str) -> Any:

@@ -1,6 +1,6 @@
-"""What a run lacks, said before it starts: columns that a reward reads, and the tokenizer's chat template."""
+"""What a run lacks, said before it starts: columns and passages that a reward reads, and the chat template."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
@@ -9,11 +9,13 @@ from eldgr_dspy.training.rewards import Reward
 
 
 def require_inputs(dataset: Any, rewards: Sequence[Reward], tokenizer: Any, settings: Any = None) -> None:
-    """Raise unless the dataset has the columns that the rewards read, and the tokenizer can render its prompts.
+    """Raise unless the dataset has the columns and passages that the rewards read, and its prompts can be rendered.
+
+    A row may be without passages. Where all are, a reward that reads passages would not be the one that was asked for.
 
     Args:
-        dataset: Of Hugging Face's `datasets`, with the column `prompt`; one that is streamed and does not know its
-            columns is judged by its first row.
+        dataset: Of Hugging Face's `datasets`, with the column `prompt`; one that is streamed is judged by its first
+            row, and its passages are not looked for.
         rewards: The rewards of this package.
         tokenizer: Of transformers.
         settings: The `GRPOConfig`, where there is one.
@@ -37,7 +39,24 @@ def require_inputs(dataset: Any, rewards: Sequence[Reward], tokenizer: Any, sett
         for name in reward.needs:
             if name not in first:
                 raise ArgumentError(missing_column(reward.__name__, name))
+        if "evidence" in reward.needs and isinstance(dataset, Sized):
+            _require_passages(dataset, reward)
     _require_template(first["prompt"], tokenizer)
+
+
+def _require_passages(dataset: Any, reward: Reward) -> None:
+    wanted = False
+    for row in dataset:
+        if reward.wants_passages(row.get("task")):
+            if row["evidence"]:
+                return
+            wanted = True
+    if wanted:
+        raise ArgumentError(
+            f"The reward {reward.__name__!r} reads passages, and no row of the dataset has any in the column "
+            "'evidence'; add them as strings or as {title, text}, or give all rows one corpus, by the field corpus of "
+            "a recipe or by StepReward(NLIScorer(nli, retriever=...), evidence=False)."
+        )
 
 
 def _require_template(prompt: object, tokenizer: Any) -> None:

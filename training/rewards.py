@@ -9,7 +9,7 @@ and so does NaN; infinity takes its whole group out of training without a word.)
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -46,14 +46,31 @@ class Reward(ABC):
         weight: What it counts in the paper's completion reward; see `weights_of`.
         needs: The columns of the dataset that it reads, of `COLUMNS`.
         confidence: Whether it reads token confidence, which costs a forward pass of the policy.
+        parts: The rewards that it is made of.
     """
 
     weight: ClassVar[float]
 
-    def __init__(self, name: str, needs: Sequence[str], *, confidence: bool = False) -> None:
+    def __init__(
+        self, name: str, needs: Sequence[str], *, confidence: bool = False, parts: Sequence["Reward"] = ()
+    ) -> None:
         self.__name__ = name
         self.needs = tuple(needs)
         self.confidence = confidence
+        self.parts = tuple(parts)
+
+    def wants_passages(self, task: str | None) -> bool:
+        """Whether it is about the passages of a row whose task this is."""
+        return "evidence" in self.needs
+
+    def prepare(self) -> None:
+        """Load what it reads with, so that what is absent is said before a run and not at its first step.
+
+        Raises:
+            ArgumentError: It cannot be loaded.
+        """
+        for reward in self.parts:
+            reward.prepare()
 
     @abstractmethod
     def measure(self, call: Call) -> Measured:
@@ -111,13 +128,21 @@ def weights_of(rewards: Sequence[Reward]) -> list[float]:
     Raises:
         ArgumentError: Two have one name: TRL would log both under it, as one.
     """
-    names = Counter(reward.__name__ for reward in rewards)
-    for name, n in names.items():
+    require_names(reward.__name__ for reward in rewards)
+    return [reward.weight for reward in rewards]
+
+
+def require_names(names: Iterable[str]) -> None:
+    """Raise where two rewards of a run have one name.
+
+    Raises:
+        ArgumentError: TRL would log both under it, as one.
+    """
+    for name, n in Counter(names).items():
         if n > 1:
             raise ArgumentError(
                 f"{n} rewards are named {name!r}, and a trainer would log them as one; give each a name of its own."
             )
-    return [reward.weight for reward in rewards]
 
 
 def reasons(scores: Sequence[Score]) -> list[str | None]:

@@ -80,6 +80,11 @@ class StepReward(Reward):
         self.scorer, self.evidence = scorer, evidence
         self.on_error: OnError = on_error
 
+    def prepare(self) -> None:
+        """Load the NLI model of a scorer that has one; see `Reward.prepare`."""
+        super().prepare()
+        getattr(getattr(self.scorer, "nli", None), "name", None)  # a `NamedNLI` loads its model to know it
+
     def measure(self, call: Call) -> Measured:
         """Return the steps' rewards and channels of each completion; see `Reward.measure`."""
         tables = self._tables(self._reasonings(call))
@@ -126,7 +131,8 @@ class StepReward(Reward):
             failed = f"The scorer of the reward {self.__name__!r} failed on {len(reasonings)} completions ({said:.300})"
             if self.on_error == "raise":
                 raise ScoringError(
-                    f"{failed}; mend it, or make the reward with on_error='undefined', by which they would earn 0."
+                    f"{failed}; mend it, or give the reward or the recipe on_error='undefined', by which they would "
+                    "earn 0."
                 ) from error
             warnings.warn(f"{failed}; they earn 0, and the log calls them undefined.", stacklevel=4)
             return Undefined(f"the scorer failed: {said:.300}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training.policy import policy_confidence
 from eldgr_dspy.training.requirements import require_inputs
-from eldgr_dspy.training.rewards import Reward
+from eldgr_dspy.training.rewards import Reward, require_names
 from eldgr_dspy.training.steps_reward import TOKEN_CONFIDENCE
 
 if TYPE_CHECKING:
@@ -28,15 +28,19 @@ class PolicyConfidence:
         """Make the trainer, with TRL's arguments.
 
         Raises:
-            ArgumentError: A dataset lacks a column that a reward reads, or the tokenizer a chat template.
+            ArgumentError: A dataset lacks a column or the passages that a reward reads, or the tokenizer a chat
+                template; two rewards have one name; or an NLI model cannot be loaded.
         """
         super().__init__(*args, **kwargs)
         trainer: Any = self
+        require_names(trainer.reward_func_names)
         rewards = [one for one in trainer.reward_funcs if isinstance(one, Reward)]
         held_out = trainer.eval_dataset
         for dataset in (trainer.train_dataset, *(held_out.values() if isinstance(held_out, dict) else [held_out])):
             if dataset is not None:
                 require_inputs(dataset, rewards, trainer.processing_class, trainer.args)
+        for reward in rewards:
+            reward.prepare()
 
     def _generate(self, prompts: list[Any]) -> Any:
         above: Any = super()

@@ -12,6 +12,9 @@ from eldgr_dspy.errors import ArgumentError
 LARGEST = 1e100
 """Scores beyond this are no scores, and their sums could overflow."""
 
+MOST = 10**12
+"""More questions than this are no count: the shares of few among so many lose their digits."""
+
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
@@ -25,6 +28,14 @@ def whole(name: str, value: int, least: int) -> int:
     if found < least:
         raise ArgumentError(f"{name}={value!r} must be {least} or more; give a whole number, {least} or more.")
     return found
+
+
+def questions(name: str, value: int, least: int, most: int = MOST) -> int:
+    """Return a count of questions from `least` to `most`, by the name of its argument."""
+    n = whole(name, value, least)
+    if n > most:
+        raise ArgumentError(f"{name}={value!r:.80} is more than {most:,} questions; give at most so many.")
+    return n
 
 
 def inside(name: str, value: float, remedy: str) -> float:
@@ -43,7 +54,7 @@ def positive(name: str, value: float, remedy: str) -> float:
 
 def split(n: int, wins: int, losses: int) -> tuple[int, int, int]:
     """Return the counts of a paired comparison of right and wrong: all questions, wins and losses among them."""
-    n, wins, losses = whole("n", n, 1), whole("wins", wins, 0), whole("losses", losses, 0)
+    n, wins, losses = questions("n", n, 1), questions("wins", wins, 0), questions("losses", losses, 0)
     if wins + losses > n:
         raise ArgumentError(
             f"wins={wins!r} and losses={losses!r} are {wins + losses} questions, more than n={n!r}; "
@@ -79,6 +90,9 @@ def scores(name: str, values: ArrayLike) -> Floats:
         raise ArgumentError(f"{name} must be one number a question, shape (n,), but is ragged.") from error
     if array.ndim != 1:
         raise ArgumentError(f"{name} must be one number a question, shape (n,), but has shape {array.shape}.")
+    masked = np.flatnonzero(np.ma.getmask(values))  # NumPy would read what is under the mask
+    if masked.size:
+        raise _not_a_score(name, int(masked[0]), np.ma.masked)
     if array.dtype.kind not in "biuf":
         array = _as_numbers(name, values)
     found = array.astype(np.float64)

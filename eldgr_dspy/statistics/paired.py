@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.special import betainc
 
 from eldgr_dspy.statistics.bca import bca
-from eldgr_dspy.statistics.inputs import differences, positive, split, whole
+from eldgr_dspy.statistics.inputs import differences, positive, questions, split
 from eldgr_dspy.statistics.resampling import (
     LEVEL,
     RESAMPLES,
@@ -74,9 +74,9 @@ def mcnemar(wins: int, losses: int) -> float:
         losses: questions that only the second rule has right.
 
     Raises:
-        ArgumentError: a count is negative or not an integer.
+        ArgumentError: a count is negative, not an integer, or above 10^12.
     """
-    wins, losses = whole("wins", wins, 0), whole("losses", losses, 0)
+    wins, losses = questions("wins", wins, 0), questions("losses", losses, 0)
     fewer, discordant = min(wins, losses), wins + losses
     if discordant == 0:
         return 1.0
@@ -156,8 +156,8 @@ def contrast_from_counts(
         seed: a non-negative integer.
 
     Raises:
-        ArgumentError: a count is negative, not an integer, or wins + losses exceed n; or an
-            option out of range.
+        ArgumentError: a count is negative, not an integer, or above 10^12; or wins + losses exceed n; or an option out
+            of range.
     """
     options = Options.checked(resamples, level, seed)
     n, wins, losses = split(n, wins, losses)

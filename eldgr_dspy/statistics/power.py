@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import betainc, ndtri
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.statistics.inputs import Counts, Floats, inside, whole
+from eldgr_dspy.statistics.inputs import Counts, Floats, inside, questions
 
 ALPHA = 0.05
 POWER = 0.8
@@ -45,7 +45,7 @@ def least_significant(discordant: int, *, alpha: float = ALPHA) -> Split | None:
         ArgumentError: a count that is negative, no integer or above ten million; alpha out of range.
     """
     alpha = _alpha(alpha)
-    discordant = _questions("discordant", discordant, 0)
+    discordant = questions("discordant", discordant, 0, _MOST)
     losses = int(_most_losses(np.array([discordant]), alpha)[0])
     return None if losses < 0 else Split(discordant - losses, losses)
 
@@ -62,7 +62,7 @@ def mcnemar_power(n: int, gain: float, discordant: float, *, alpha: float = ALPH
     Raises:
         ArgumentError: a value out of its range.
     """
-    return _power(_questions("n", n, 1), *_rates(gain, discordant), _alpha(alpha))
+    return _power(questions("n", n, 1, _MOST), *_rates(gain, discordant), _alpha(alpha))
 
 
 def questions_needed(gain: float, discordant: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
@@ -114,7 +114,7 @@ def detectable_gain(n: int, discordant: float, *, power: float = POWER, alpha: f
     Raises:
         ArgumentError: a value out of its range.
     """
-    n, alpha = _questions("n", n, 1), _alpha(alpha)
+    n, alpha = questions("n", n, 1, _MOST), _alpha(alpha)
     power = inside("power", power, "give 0.8 for four chances in five")
     if discordant == 0:
         return None
@@ -133,13 +133,6 @@ def _least(seen: Callable[[float], bool], largest: float) -> float:
         middle = (blind + largest) / 2.0
         blind, largest = (blind, middle) if seen(middle) else (middle, largest)
     return largest
-
-
-def _questions(name: str, value: int, least: int) -> int:
-    n = whole(name, value, least)
-    if n > _MOST:
-        raise ArgumentError(f"{name}={value!r} is more than {_MOST:,} questions; give at most so many.")
-    return n
 
 
 def _alpha(alpha: float) -> float:

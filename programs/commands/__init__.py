@@ -17,6 +17,7 @@ from typing import NoReturn
 import click
 
 from eldgr_dspy.errors import EldgrError, RunStoppedError
+from eldgr_dspy.programs.commands.ablation import ablation
 from eldgr_dspy.programs.commands.bound import bound
 from eldgr_dspy.programs.commands.compare import compare
 from eldgr_dspy.programs.commands.decide import decide
@@ -28,6 +29,8 @@ from eldgr_dspy.programs.commands.inspect import inspect
 from eldgr_dspy.programs.commands.plan import plan
 from eldgr_dspy.programs.commands.pool import pool
 from eldgr_dspy.programs.commands.report import report
+from eldgr_dspy.programs.commands.reproduce import reproduce
+from eldgr_dspy.programs.commands.seeds import seeds
 
 STOPPED, INTERRUPTED, TERMINATED = 3, 130, 143
 
@@ -43,6 +46,9 @@ cli.add_command(report)
 cli.add_command(compare)
 cli.add_command(decide)
 cli.add_command(export)
+cli.add_command(reproduce)
+cli.add_command(ablation)
+cli.add_command(seeds)
 cli.add_command(freeze)
 cli.add_command(doctor)
 cli.add_command(plan)

@@ -6,11 +6,17 @@ from typing import Any, get_args
 
 import click
 
+from eldgr_dspy.decision import RULES
 from eldgr_dspy.words import Homogeneous, Policy
 
 
 @click.command(context_settings={"show_default": True})
 @click.argument("pools", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--rules",
+    default=",".join(RULES),
+    help="Rules to bound, separated by commas; MODULE:FUNCTION is one of your own.",
+)
 @click.option(
     "--certificate", type=click.Choice(get_args(Policy)), default="folded", help="Certificate of retrieval answers."
 )
@@ -30,6 +36,7 @@ def bound(
     context: click.Context,
     /,
     pools: tuple[Path, ...],
+    rules: str,
     certificate: Policy,
     homogeneous: Homogeneous | None,
     as_json: bool,
@@ -37,17 +44,25 @@ def bound(
     """Say between what and what each rule's accuracy on POOLS lies, whatever the judge answers.
 
     Every judge is played, and every span of the evidence as repair. No LM is asked, and nothing is written. Without
-    gold answers it still says on how many questions a role can change what ships.
+    gold answers it still says on how many questions a role can change what ships. MODULE:FUNCTION is imported, hence
+    run.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.authority import pool_authority
+    from eldgr_dspy.figures.authority import pool_authority
     from eldgr_dspy.pools import open_pools
     from eldgr_dspy.programs.commands.console import print_tables
+    from eldgr_dspy.programs.commands.options import names_in
     from eldgr_dspy.questions import Settings
+    from eldgr_dspy.rules import rule_named
 
+    names = names_in(rules)
+    if not names:
+        raise click.UsageError(f"--rules={rules!r} holds no rule; give one or more of {', '.join(RULES)}.", context)
+    for name in names:
+        rule_named(name, "rules")
     settings = Settings(certificate=certificate, homogeneous=homogeneous)
-    found = {pool.name: pool_authority(pool.rows(), pool.task, settings) for pool in open_pools(pools)}
+    found = {pool.name: pool_authority(pool.rows(), pool.task, settings, names) for pool in open_pools(pools)}
     tables = (_table(name, pool) for name, pool in found.items())
     unprinted = print_tables({"pools": found}, tables, as_json=as_json)
     if unprinted:
@@ -55,23 +70,38 @@ def bound(
 
 
 def _table(name: str, pool: Mapping[str, Any]) -> Any:
-    from eldgr_dspy.tables import UNDEFINED, Table, figure, interval, questions
+    from eldgr_dspy.report.tables import UNDEFINED, Table, figure, interval, questions
 
     repairer = "repairer" if pool["task"] == "retrieval" else "deriver"
     both = "any judge, any span" if repairer == "repairer" else "any judge, any deriver"
-    rows = []
-    for rule, changes in pool["can_change"].items():
-        open_ended = repairer in pool["unbounded"] and changes[repairer]
-        over_both = pool["bounds_any_span"][rule] or pool["bounds"][rule]
-        ends = interval(pool["bounds"][rule]), "unbounded" if open_ended else interval(over_both)
-        rows.append((rule, *ends, figure(changes["judge"]), figure(changes[repairer])))
+    rows = [
+        (
+            rule,
+            interval(pool["bounds"][rule]),
+            _over_both(pool, rule, repairer),
+            figure(changes["judge"]),
+            figure(changes[repairer]),
+        )
+        for rule, changes in pool["can_change"].items()
+    ]
     notes = []
     if pool["n_scored"] == 0:
         notes.append(f"{UNDEFINED}: no question has a gold answer. What a role can change needs none.")
     elif pool["n_scored"] < pool["n"]:
-        notes.append(f"Bounds are over the {questions(pool['n_scored'])} that have a gold answer, of {pool['n']:,}.")
+        notes.append(f"Bounds are over the {questions(pool['n_scored'])} with a gold answer, of {pool['n']:,}.")
     if any("unbounded" in row for row in rows):
         notes.append("unbounded: what a deriver may derive is not in the pool.")
+    if any("not computed" in row for row in rows):
+        notes.append("not computed: which spans stand for all is known of the package's rules alone.")
     headers = ("rule", "any judge", both, "judge can change", f"{repairer} can change")
     title = f"{name}: {pool['task']}, {questions(pool['n'])}: authority bounds, %"
     return Table(title, headers, tuple(rows), tuple(notes))
+
+
+def _over_both(pool: Mapping[str, Any], rule: str, repairer: str) -> str:
+    from eldgr_dspy.report.tables import interval
+
+    change, any_span = pool["can_change"][rule][repairer], pool["bounds_any_span"][rule]
+    if repairer == "repairer":
+        return interval(any_span) if any_span or not pool["n_scored"] else "not computed"
+    return "unbounded" if change != 0 else interval(pool["bounds"][rule])

@@ -17,7 +17,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from eldgr_dspy.journal import Consultation
-from eldgr_dspy.tables import Table, tables_of
+from eldgr_dspy.report.run_tables import tables_of
+from eldgr_dspy.report.tables import Table
 
 if TYPE_CHECKING:
     from eldgr_dspy.programs.run.evaluation import Watcher
@@ -132,7 +133,10 @@ def _calls(found: Mapping[str, Any]) -> str:
 
 
 def _drawn(tables: Iterable[Table], *, terminal: bool | None = None) -> str:
-    return "".join(drawn(table.title, _rich(table), table.notes, terminal=terminal, whole=True) for table in tables)
+    return "".join(
+        drawn(table.title, _rich(table), table.notes, lead=table.lead, terminal=terminal, whole=True)
+        for table in tables
+    )
 
 
 def undecorated(tables: Iterable[Table]) -> str:
@@ -141,12 +145,18 @@ def undecorated(tables: Iterable[Table]) -> str:
 
 
 def drawn(
-    title: str, table: RichTable, notes: Iterable[str], *, terminal: bool | None = None, whole: bool = False
+    title: str,
+    table: RichTable,
+    notes: Iterable[str],
+    *,
+    lead: str = "",
+    terminal: bool | None = None,
+    whole: bool = False,
 ) -> str:
     """Return a table with its title above and notes below.
 
     Args:
-        title: What stands above. table: the table. notes: a line each, below.
+        title: What stands above. table: the table. notes: a line each, below. lead: a line between title and table.
         terminal: Whether it is coloured; by default where standard output is a terminal.
         whole: Whether the table is as wide as it is, rather than squeezed to the terminal.
     """
@@ -157,6 +167,8 @@ def drawn(
         console.width = max(console.width, natural.maximum)
     with console.capture() as captured:
         console.print(Text(title, style="bold"), soft_wrap=True)
+        if lead:
+            console.print(Text(lead), soft_wrap=True)
         console.print(table)
         for note in notes:
             console.print(Text(note, style="dim"), soft_wrap=True)

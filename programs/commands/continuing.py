@@ -1,8 +1,9 @@
 """The `eldgr evaluate` that goes on with a run and asks what a rule lacks, word for word."""
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eldgr_dspy.errors import EldgrError
@@ -10,7 +11,7 @@ from eldgr_dspy.questions import Settings
 from eldgr_dspy.words import ROLES, Role
 
 if TYPE_CHECKING:
-    from eldgr_dspy.finished import RunRead
+    from eldgr_dspy.figures.finished import RunRead
     from eldgr_dspy.programs.judges.styles import JudgeStyle
     from eldgr_dspy.programs.run.deciding import Redecided
 
@@ -23,9 +24,9 @@ def command_that_asks(run: "RunRead", found: "Redecided", roles: Collection[Role
 
     The models of the roles that were asked are read from the journal. It is tried whether the command makes these
     roles again as they were; a run that a program began, or another version, has none: None then. Nor has one under a
-    lock, which admits no further rule.
+    lock, which admits no further rule, and of which the journal knows the hash and not the file.
     """
-    if "lock" in run.stated("settings"):
+    if is_locked(run):
         return None
     heads = run.stated("role")
     stated: dict[Role, Mapping[str, Any]] = {role: heads[role]["details"] for role in ROLES if role in heads}
@@ -34,10 +35,15 @@ def command_that_asks(run: "RunRead", found: "Redecided", roles: Collection[Role
         _require_same_roles(run, settings, options)
     except (EldgrError, LookupError, TypeError, ValueError, AttributeError):
         return None
-    words = ["eldgr", "evaluate", *(str(pool.path) for pool in found.pools), "--out", str(run.path)]
+    words = ["eldgr", "evaluate", *(_file(pool.path) for pool in found.pools), "--out", str(run.path)]
     words += ["--rules", ",".join(found.rules), *options.words(roles), *_of_rule(settings)]
     words += ["--limit", str(found.limit)] if found.limit else []
     return shlex.join(words)
+
+
+def is_locked(run: "RunRead") -> bool:
+    """Whether a run was begun under a lock."""
+    return "lock" in run.stated("settings")
 
 
 class _Options:
@@ -46,24 +52,25 @@ class _Options:
     def __init__(self, stated: Mapping[Role, Mapping[str, Any]]) -> None:
         lms: dict[Role, Any] = {role: details["lm"] for role, details in stated.items()}
         self.models: dict[Role, str | None] = {role: lm and lm["model"] for role, lm in lms.items()}
-        self.api_base, self.num_ctx = self._server(lm["settings"] for lm in lms.values() if lm)
+        self.api_base, self.num_ctx = self._server([lm["settings"] for lm in lms.values() if lm])
         judge = stated.get("judge", {})
         self.style: JudgeStyle = _STYLES.get(str(judge.get("module")).rpartition(".")[2], "listwise")
         parts = judge.get("attributes", {}).values()
         self.orders: int = next((part["orders"] for part in parts if "orders" in part), 1)
 
     @staticmethod
-    def _server(settings: Iterator[Mapping[str, Any]]) -> tuple[str | None, int | None]:
-        """The address and the context that were asked for; where they are the model's own, none."""
+    def _server(settings: Sequence[Mapping[str, Any]]) -> tuple[str | None, int | None]:
+        """The address and the context that were asked for; where they are the model's own, none.
+
+        Ollama's engine states an address in a form of its own, so that of another LM is taken first.
+        """
         from eldgr_dspy.programs.engines.wire import DEFAULTS
 
-        api_base = num_ctx = None
-        for one in settings:
-            own = one.get("metadata") or {}
-            host, context = own.get("host", DEFAULTS["host"]), own.get("num_ctx", DEFAULTS["num_ctx"])
-            api_base = api_base or one.get("api_base") or (host if host != DEFAULTS["host"] else None)
-            num_ctx = num_ctx or (context if context != DEFAULTS["num_ctx"] else None)
-        return api_base, num_ctx
+        owns = [one.get("metadata") or {} for one in settings]
+        given = [one.get("api_base") for one in settings]
+        hosts = [host for own in owns if (host := own.get("host", DEFAULTS["host"])) != DEFAULTS["host"]]
+        sizes = [size for own in owns if (size := own.get("num_ctx", DEFAULTS["num_ctx"])) != DEFAULTS["num_ctx"]]
+        return next(filter(None, [*given, *hosts]), None), next(iter(sizes), None)
 
     def words(self, roles: Collection[Role]) -> Iterator[str]:
         """Yield the options. A role that was never asked is given the model of the others where they have one."""
@@ -80,7 +87,7 @@ class _Options:
 
 def _require_same_roles(run: "RunRead", settings: Settings, options: _Options) -> None:
     """Raise where the options do not make the roles that the run states."""
-    from eldgr_dspy.programs.commands.evaluate import lms_of, selector_of
+    from eldgr_dspy.programs.commands.options import lms_of, selector_of
     from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
     from eldgr_dspy.programs.run.rundir import require_same
 
@@ -90,6 +97,11 @@ def _require_same_roles(run: "RunRead", settings: Settings, options: _Options) -
     with metered_settings():
         now = [("role", role, role_call(getattr(selector, role))[1]) for role in ROLES if role in options.models]
     require_same(run.path, run.heads, now)
+
+
+def _file(path: Path) -> str:
+    """A file as an argument, which must not look like an option."""
+    return f"./{path}" if str(path).startswith("-") else str(path)
 
 
 def _of_rule(settings: Settings) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """`eldgr decide`: rules on what a run has asked already, also rules that came later."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from eldgr_dspy.finished import RunRead
+    from eldgr_dspy.figures.finished import RunRead
     from eldgr_dspy.programs.run.deciding import Redecided
     from eldgr_dspy.words import Role
 
-_NO_COMMAND = "no command asks: a program or another version began the run, or it is under a lock."
+_NO_COMMAND = "no command asks: a program or another version began the run."
+_LOCKED = (
+    "the run is under a lock, so that nothing asks for a rule which the lock has not; for one which it has, give the "
+    "command that began the run once more, with its --lock."
+)
 
 
 @click.command()
@@ -44,52 +49,71 @@ def decide(run: Path, pools: tuple[Path, ...], rules: tuple[str, ...], as_json: 
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.finished import read_run
+    from eldgr_dspy.figures.finished import read_run
     from eldgr_dspy.programs.commands.console import print_tables
+    from eldgr_dspy.programs.commands.continuing import is_locked
     from eldgr_dspy.programs.run.deciding import decide_again
-    from eldgr_dspy.tables import tables_of
+    from eldgr_dspy.report.run_tables import tables_of
 
     read = read_run(run)
     _remark_on(read)
     found = decide_again(read, rules, pools)
     asks = _asks(read, found)
     figures = {**found.summary, "asks": asks}
-    unprinted = print_tables(figures, tables_of(_explained(found.summary, asks)), as_json=as_json)
+    remedy = (
+        f"to have it asked{_of_whom(read, found, asks)}: {asks}"
+        if asks
+        else _LOCKED
+        if is_locked(read)
+        else _NO_COMMAND
+    )
+    unprinted = print_tables(figures, tables_of(_explained(found.summary, remedy)), as_json=as_json)
     if unprinted:
         raise click.ClickException(f"The decisions could not be printed: {unprinted}.")
 
 
 def _remark_on(run: "RunRead") -> None:
-    from eldgr_dspy.finished import installed_version
-
     if run.torn:
         click.echo(f"Note: {run.path}: the last line of the journal is torn and passed over.", err=True)
     if not run.finished():
         click.echo(f"Note: {run.path}: the run is not finished; all questions of its pools are taken.", err=True)
-    others = [version for version in run.versions if version != installed_version()]
-    if others:
-        click.echo(
-            f"Note: {run.path} was made by eldgr_dspy {' and '.join(others)}; this is {installed_version()}, "
-            "which may decide otherwise.",
-            err=True,
-        )
+    if run.made_by_others:
+        click.echo(f"Note: {run.made_by_others}", err=True)
 
 
 def _asks(run: "RunRead", found: "Redecided") -> str | None:
     """The command that asks what rules lack; None where they lack nothing, or no command can."""
     from eldgr_dspy.programs.commands.continuing import command_that_asks
 
-    roles: set[Role] = {
-        role for pool in found.summary["pools"].values() for lacks in pool["withheld"].values() for role in lacks
-    }
+    roles = _lacking(found)
     return command_that_asks(run, found, roles) if roles else None
 
 
-def _explained(summary: Mapping[str, Any], asks: str | None) -> dict[str, Any]:
-    """The figures with a sentence for each rule that is withheld."""
-    from eldgr_dspy.tables import never_asked
+def _lacking(found: "Redecided") -> "list[Role]":
+    lacks: set[Role] = {
+        role for pool in found.summary["pools"].values() for lacking in pool["withheld"].values() for role in lacking
+    }
+    return sorted(lacks)
 
-    remedy = f"to have it asked: {asks}" if asks else _NO_COMMAND
+
+def _of_whom(run: "RunRead", found: "Redecided", command: str) -> str:
+    """That a role is the embedded one in the command, where the run is of a recording, which names no model."""
+    if not any(sums["recorded"] for sums in run.totals.roles().values()):
+        return ""
+    words = shlex.split(command)
+    embedded = [role for role in _lacking(found) if f"--{role}" not in words]
+    if not embedded:
+        return ""
+    models = " ".join(f"--{role} MODEL" for role in embedded)
+    return (
+        f", here of the embedded {' and '.join(embedded)}, since a recording names no model (add {models} to ask one)"
+    )
+
+
+def _explained(summary: Mapping[str, Any], remedy: str) -> dict[str, Any]:
+    """The figures with a sentence for each rule that is withheld."""
+    from eldgr_dspy.report.tables import never_asked
+
     pools = {
         name: {
             **pool,

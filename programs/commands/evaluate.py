@@ -1,18 +1,17 @@
 """`eldgr evaluate`: which answer ships under each rule on frozen pools, and what each rule is worth."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from eldgr_dspy.decision import RULES
-from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Role, Strictness
+from eldgr_dspy.programs.commands.options import Models, model_options, names_in, rule_options
 
 _EMBEDDED_WORKERS, _LM_WORKERS = 1, 8
-_STYLES = Literal["listwise", "pairwise", "pointwise"]
 
 
 @dataclass(slots=True)
@@ -32,10 +31,6 @@ class Session:
     def begin(self) -> None:
         """Take note that the run directory is open."""
         self.begun = True
-
-
-def _choice(words: Any) -> click.Choice[str]:
-    return click.Choice(get_args(words))
 
 
 class Grouped(click.Command):
@@ -60,26 +55,8 @@ class Grouped(click.Command):
 
 @click.command(cls=Grouped, context_settings={"show_default": True})
 @click.argument("pools", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--lm", metavar="MODEL", help="Model for all roles; without any model the embedded roles are used.")
-@click.option("--judge", metavar="MODEL", help="Model for the judge.")
-@click.option("--deriver", metavar="MODEL", help="Model for the deriver.")
-@click.option("--repairer", metavar="MODEL", help="Model for the repairer.")
-@click.option("--api-base", metavar="URL", help="Address of the server for the models.")
-@click.option(
-    "--num-ctx", type=click.IntRange(min=1), metavar="N", help="Context of Ollama's models, in tokens.  [default: 8192]"
-)
-@click.option("--judge-style", type=_choice(_STYLES), default="listwise", help="Candidates a call: all, two, one.")
-@click.option("--orders", type=click.IntRange(1, 100), default=1, help="Orders in which candidates are shown it.")
-@click.option(
-    "--rules",
-    default=",".join(RULES),
-    help="Rules to compare, separated by commas; MODULE:FUNCTION is one of your own.",
-)
-@click.option("--certificate", type=_choice(Policy), default="folded", help="Certificate of retrieval answers.")
-@click.option("--derivation", type=_choice(Strictness), default="executed", help="Check of derivations.")
-@click.option("--consult", type=_choice(Consult), default="lazy", help="Ask what matters, or every role.")
-@click.option("--homogeneous", type=_choice(Homogeneous), help="Repair pools of one class.  [default: by task]")
-@click.option("--preference", type=_choice(Preference), default="global", help="Reading of the judge's preference.")
+@model_options
+@rule_options
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory.  [default: runs/NAME]")
 @click.option("--limit", type=click.IntRange(min=1), help="Questions to take from each pool.  [default: all]")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Questions at once.  [default: 8 with a model, else 1]")
@@ -101,7 +78,10 @@ class Grouped(click.Command):
 @click.option("--max-failures", default="0", metavar="N|P%", help="Questions that may fail before the run stops.")
 @click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Requests that the run may send.")
 @click.option(
-    "--max-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Dollars that the run may spend."
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="USD",
+    help="Dollars that the run may spend; requests under way can pass it.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what the run would ask at most; ask nobody, write nothing.")
 @click.option(
@@ -119,14 +99,7 @@ def evaluate(
     /,
     pools: tuple[Path, ...],
     out: Path | None,
-    lm: str | None,
-    judge: str | None,
-    deriver: str | None,
-    repairer: str | None,
-    api_base: str | None,
-    num_ctx: int | None,
-    judge_style: _STYLES,
-    orders: int,
+    models: Models,
     rules: str,
     limit: int | None,
     workers: int | None,
@@ -146,15 +119,15 @@ def evaluate(
     """Decide the questions of POOLS (.jsonl, .jsonl.gz, .parquet) by every rule, and compare.
 
     All rules see the same consultations. Without a model the embedded roles answer: a floor, no LM needed. Results go
-    to the run directory: journal.jsonl, decisions.jsonl, summary.json, record.json, report.html. A run that was stopped
-    goes on when the same command is given again, without --fresh.
+    to the run directory: journal.jsonl, decisions.jsonl, summary.json, record.json, report.html, questions.html. A run
+    that was stopped goes on when the same command is given again, without --fresh.
 
     Ctrl-C, or SIGTERM, begins no further call and waits for those under way, so that what they cost is kept; a second
     one abandons them.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 stopped unfinished, 130 ctrl-C, 143 SIGTERM.
     """
-    from eldgr_dspy.programs.commands.console import print_forecast, print_results, progress_bar
+    from eldgr_dspy.programs.commands.console import print_forecast, progress_bar
     from eldgr_dspy.programs.run import evaluation
 
     session = context.ensure_object(Session)
@@ -164,13 +137,12 @@ def evaluate(
         warnings.simplefilter("ignore")  # until `main` returns
     if lock is not None:
         rules, settings = _as_frozen(context, lock, rules, settings)
-    models: dict[Role, str | None] = {"judge": judge or lm, "deriver": deriver or lm, "repairer": repairer or lm}
     plan = evaluation.Plan(
         pools=pools,
         out=out,
-        rules=tuple(dict.fromkeys(name.strip() for name in rules.split(",") if name.strip())),
+        rules=names_in(rules),
         limit=limit,
-        workers=workers or (_LM_WORKERS if any(models.values()) else _EMBEDDED_WORKERS),
+        workers=workers or (_LM_WORKERS if any(models.named.values()) else _EMBEDDED_WORKERS),
         replay=replay,
         max_failures=max_failures,
         timeout=timeout,
@@ -180,7 +152,7 @@ def evaluate(
         lock=lock,
         once=once,
     )
-    selector = selector_of(lms_of(models, api_base, num_ctx), settings, (judge_style, orders))
+    selector = models.selector(settings)
     if dry_run:
         from eldgr_dspy.programs.run.forecast import forecast
 
@@ -191,17 +163,26 @@ def evaluate(
     with progress_bar(session.begin, quiet=quiet or as_json) as watcher:
         summary = evaluation.evaluate(selector, plan, watcher)
     if as_json or not quiet:
-        unprinted = print_results(summary, as_json=as_json)
-        if unprinted:
-            click.echo(
-                f"The results are in {evaluation.out_of(plan)}; they could not be printed: {unprinted}.", err=True
-            )
-            context.exit(1)
+        _print(context, summary, evaluation.out_of(plan), as_json=as_json)
     if not (as_json or quiet):
-        click.echo(f"Written to {evaluation.out_of(plan)}: open report.html for the decisions.", err=True)
-        for name, seen in (summary["confirmation"] or {"seen_before": {}})["seen_before"].items():
-            again = f"seen {seen} time{'s' * (seen > 1)} before, so that this is no confirmation"
-            click.echo(f"{name}, under {lock}: {again if seen else 'seen for the first time'}.", err=True)
+        _say_where(summary, evaluation.out_of(plan), lock)
+
+
+def _print(context: click.Context, summary: Mapping[str, Any], out: Path, *, as_json: bool) -> None:
+    from eldgr_dspy.programs.commands.console import print_results
+
+    unprinted = print_results(summary, as_json=as_json)
+    if unprinted:
+        click.echo(f"The results are in {out}; they could not be printed: {unprinted}.", err=True)
+        context.exit(1)
+
+
+def _say_where(summary: Mapping[str, Any], out: Path, lock: Path | None) -> None:
+    """Say where the results are, and of each pool whether its lock has seen it before."""
+    click.echo(f"Written to {out}: open report.html for the decisions.", err=True)
+    for name, seen in (summary["confirmation"] or {"seen_before": {}})["seen_before"].items():
+        again = f"seen {seen} time{'s' * (seen > 1)} before, so that this is no confirmation"
+        click.echo(f"{name}, under {lock}: {again if seen else 'seen for the first time'}.", err=True)
 
 
 def _as_frozen(context: click.Context, lock: Path, rules: str, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -218,32 +199,3 @@ def _without_fresh(context: click.Context) -> str:
     """Which command goes on with a run that was begun anew: not the same, which would begin it anew once more."""
     from_variable = context.get_parameter_source("fresh") is ParameterSource.ENVIRONMENT
     return f"the same command without --fresh goes on{' (unset ELDGR_EVALUATE_FRESH)' if from_variable else ''}"
-
-
-def lms_of(models: dict[Role, str | None], api_base: str | None, num_ctx: int | None) -> dict[Role, Any]:
-    """The LM of each role that a model was given for. The journal is the run's cache, so DSPy's own is off."""
-    from eldgr_dspy.programs.models import is_of_ollama, lm_named, require_ollama
-
-    named: dict[Role, str] = {role: model for role, model in models.items() if model is not None}
-    require_ollama(num_ctx, [*dict.fromkeys(named.values())])
-    sizes = {model: num_ctx if is_of_ollama(model) else None for model in named.values()}
-    return {
-        role: lm_named(model, api_base, num_ctx=sizes[model], temperature=0.0, cache=False)
-        for role, model in named.items()
-    }
-
-
-def selector_of(lms: dict[Role, Any], settings: dict[str, Any], style: tuple[_STYLES, int]) -> Any:
-    """A selector whose roles are embedded, except those that have an LM, with its judge in a style."""
-    from eldgr_dspy.programs.embedded import embedded_selector
-    from eldgr_dspy.programs.judges.styles import judge_in_style
-    from eldgr_dspy.programs.selector import Selector
-
-    selector, backed = embedded_selector(**settings), Selector(**settings)
-    judged = backed if "judge" in lms else selector
-    judged.judge = judge_in_style(judged.judge, *style)
-    for role, lm in lms.items():
-        module = getattr(backed, role)
-        module.set_lm(lm)
-        setattr(selector, role, module)
-    return selector

@@ -17,12 +17,14 @@ def export(run: Path, to: Path) -> None:
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.export import export as write
-    from eldgr_dspy.finished import read_run
+    from eldgr_dspy.figures.export import export as write
+    from eldgr_dspy.figures.finished import read_run
 
     found = read_run(run)
     try:
         n = write(found.decisions(found.summary()), to)
     except OSError as error:
         raise click.ClickException(f"The decisions could not be written: {error}.") from error
+    if found.made_by_others:
+        click.echo(f"Note: {found.made_by_others}", err=True)
     click.echo(f"Written to {to}: {n:,} decisions.", err=True)

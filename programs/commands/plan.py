@@ -42,15 +42,18 @@ def plan(
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.finished import read_run
-    from eldgr_dspy.planning import plan_ahead, what_it_saw
+    from eldgr_dspy.figures.finished import read_run
+    from eldgr_dspy.figures.planning import plan_ahead, what_it_saw
     from eldgr_dspy.programs.commands.console import print_tables
 
     if run is not None:
         if discordant is not None:
             raise click.UsageError("--discordant is for a plan without RUN; a run says itself what was discordant.")
-        found = what_it_saw(read_run(run).summary(), power=power, alpha=alpha, gain=gain)
+        read = read_run(run)
+        found = what_it_saw(read.summary(), power=power, alpha=alpha, gain=gain)
         tables = _seen(found)
+        if read.made_by_others:
+            click.echo(f"Note: {read.made_by_others}", err=True)
     elif gain is None or discordant is None:
         raise click.UsageError("Give --gain and --discordant, or the directory RUN of a finished run.")
     else:
@@ -62,7 +65,7 @@ def plan(
 
 
 def _needed(found: Mapping[str, Any]) -> Any:
-    from eldgr_dspy.tables import Table, figure, signed
+    from eldgr_dspy.report.tables import Table, figure, signed
 
     title = f"questions to see {signed(found['gain'])} with power {found['power']:g} at alpha {found['alpha']:g}"
     headers = ("discordant %", "questions", "power there", "wins–losses to expect")
@@ -76,7 +79,7 @@ def _needed(found: Mapping[str, Any]) -> Any:
 
 
 def _seen(found: Mapping[str, Any]) -> Iterator[Any]:
-    from eldgr_dspy.tables import UNDEFINED, Table, questions
+    from eldgr_dspy.report.tables import UNDEFINED, Table, questions
 
     level = f"with power {found['power']:g} at alpha {found['alpha']:g}"
     wanted = () if found["gain"] is None else (f"n for +{found['gain']:g}",)
@@ -86,11 +89,13 @@ def _seen(found: Mapping[str, Any]) -> Iterator[Any]:
         notes = ["There is no contrast: no question has a gold answer, or eldgr has no result."] if not rows else []
         if any(UNDEFINED in row for row in rows):
             notes.append(f"{UNDEFINED}: too few questions are discordant for it.")
+        if wanted and any(one["questions"] is None and one["discordant"] >= found["gain"] for one in pool["contrasts"]):
+            notes.append(f"{UNDEFINED} under {wanted[0]}: more than 10,000,000 questions would be needed.")
         yield Table(f"{name}: what {questions(pool['n'])} could show {level}", headers, rows, tuple(notes))
 
 
 def _row(one: Mapping[str, Any]) -> tuple[str, ...]:
-    from eldgr_dspy.tables import UNDEFINED, figure, record, signed
+    from eldgr_dspy.report.tables import UNDEFINED, figure, record, signed
 
     split, needed = one["least_significant"], one["questions"]
     return (

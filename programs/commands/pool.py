@@ -13,7 +13,7 @@ from eldgr_dspy.words import Task
 
 if TYPE_CHECKING:
     from eldgr_dspy.pools import Pool
-    from eldgr_dspy.tables import Table
+    from eldgr_dspy.report.tables import Table
 
 _FILE = click.Path(path_type=Path)
 _Layout = Literal["predictions", "lm-eval", "inspect"]
@@ -140,7 +140,7 @@ def split(source: Path, confirm: float, seed: int, out_dev: Path, out_confirm: P
 
 def _show(pools: "Sequence[Pool]", *, as_json: bool = False) -> None:
     """Print what pools hold, and how many questions each two of them share."""
-    from eldgr_dspy.contents import contents_of
+    from eldgr_dspy.figures.contents import contents_of
     from eldgr_dspy.programs.commands.console import print_tables
 
     found = [(pool, contents_of(pool)) for pool in pools]
@@ -158,7 +158,7 @@ def _show(pools: "Sequence[Pool]", *, as_json: bool = False) -> None:
 
 
 def _table(name: str, found: Mapping[str, Any]) -> "Table":
-    from eldgr_dspy.tables import UNDEFINED, Table, figure, questions
+    from eldgr_dspy.report.tables import UNDEFINED, Table, figure, questions
 
     rows = [
         (said, f"{share['count']:,}" if share["of"] else UNDEFINED, f"{share['of']:,}", figure(share["percent"]))
@@ -169,7 +169,7 @@ def _table(name: str, found: Mapping[str, Any]) -> "Table":
     if passages["most"]:
         notes.append(f"Evidence a question: {_ends(passages)} passages, {_ends(characters)} characters.")
     if found["any_correct"]["of"] < found["n"]:
-        notes.append(f"{questions(found['any_correct']['of'])} of {found['n']:,} have a gold answer.")
+        notes.append(f"With a gold answer: {questions(found['any_correct']['of'])} of {found['n']:,}.")
     title = f"{name}: {found['task']}, {questions(found['n'])}"
     return Table(title, ("what the pool holds", "count", "of", "%"), tuple(rows), tuple(notes))
 

@@ -1,20 +1,20 @@
 """`eldgr report`: the tables of a finished run once more, in any format, from its directory alone."""
 
 import json
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
 if TYPE_CHECKING:
-    from eldgr_dspy.finished import RunRead
+    from eldgr_dspy.figures.finished import RunRead
 
 Format = Literal["text", "markdown", "latex", "json", "html"]
 
 
 @click.command(context_settings={"show_default": True})
 @click.argument("run", type=click.Path(path_type=Path))
+@click.argument("pools", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--format",
     "form",
@@ -31,31 +31,48 @@ Format = Literal["text", "markdown", "latex", "json", "html"]
 )
 @click.option("--mlflow", is_flag=True, help="Log figures, settings and files to MLflow too.")
 @click.pass_context
-def report(context: click.Context, /, run: Path, form: Format, out: Path | None, mlflow: bool) -> None:
+def report(
+    context: click.Context, /, run: Path, pools: tuple[Path, ...], form: Format, out: Path | None, mlflow: bool
+) -> None:
     """Show the tables of the finished run in the directory RUN.
 
     They are those that eldgr evaluate printed, from the run directory alone: no LM, no pool. With --format html the
-    report is made again.
+    report is made again, and beside it the page of questions, for which the run's pools are read again; POOLS are their
+    files, where they are no longer where they were.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.finished import read_run
+    from eldgr_dspy.figures.finished import read_run
 
+    if pools and form != "html":
+        raise click.UsageError(f"POOLS are read for --format html alone, and not for {form}.", context)
     found = read_run(run)
+    if found.made_by_others:
+        click.echo(f"Note: {found.made_by_others}", err=True)
     summary = found.summary()
-    path = run / "report.html" if form == "html" and out is None else out
     try:
-        if path is None:
+        if form == "html":
+            _pages(found, summary, out or run / "report.html", pools)
+        elif out is None:
             _print(summary, form)
         else:
-            _save(path, _page(found, summary) if form == "html" else [_text(summary, form)])
-            click.echo(f"Written to {path}.", err=True)
+            _save(out, _text(summary, form))
     except OSError as error:
         raise click.ClickException(f"The report could not be written: {error}.") from error
     if mlflow:
         from eldgr_dspy.programs.run.tracking import log_to_mlflow
 
         click.echo(f"Logged to MLflow as run {log_to_mlflow(found, summary)}.", err=True)
+
+
+def _pages(run: "RunRead", summary: dict[str, Any], path: Path, pools: tuple[Path, ...]) -> None:
+    from eldgr_dspy.programs.run.pages import questions_beside, write_pages
+
+    lacking = write_pages(run, summary, path, pools)
+    if lacking is None:
+        click.echo(f"Written to {path} and {questions_beside(path)}.", err=True)
+    else:
+        click.echo(f"Written to {path}.\nNote: the page of questions is not written: {lacking}", err=True)
 
 
 def _print(summary: dict[str, Any], form: Format) -> None:
@@ -73,9 +90,9 @@ def _print(summary: dict[str, Any], form: Format) -> None:
 
 
 def _text(summary: dict[str, Any], form: Format) -> str:
-    from eldgr_dspy.formats import as_latex, as_markdown
     from eldgr_dspy.programs.commands.console import undecorated
-    from eldgr_dspy.tables import tables_of
+    from eldgr_dspy.report.formats import as_latex, as_markdown
+    from eldgr_dspy.report.run_tables import tables_of
 
     if form == "json":
         return json.dumps(summary, indent=2) + "\n"
@@ -83,15 +100,9 @@ def _text(summary: dict[str, Any], form: Format) -> str:
     return written(tables_of(summary))
 
 
-def _page(run: "RunRead", summary: dict[str, Any]) -> Iterator[str]:
-    from eldgr_dspy.report import render_report
-
-    return render_report(summary, run.decisions(summary), run.effects())
-
-
-def _save(path: Path, chunks: Iterable[str]) -> None:
+def _save(path: Path, text: str) -> None:
     from eldgr_dspy.files import replacing
 
     with replacing(path) as file:
-        for chunk in chunks:
-            file.write(chunk.encode("utf-8", "replace"))
+        file.write(text.encode("utf-8", "replace"))
+    click.echo(f"Written to {path}.", err=True)

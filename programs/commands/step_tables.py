@@ -10,7 +10,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.table import StepScores, StepTable
 from eldgr_dspy.channels.undefined import Score, Undefined
 from eldgr_dspy.programs.commands.console import drawn
-from eldgr_dspy.tables import UNDEFINED
+from eldgr_dspy.report.tables import UNDEFINED
 from eldgr_dspy.words import CHANNELS
 
 _MIDDLE = 0.5

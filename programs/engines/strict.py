@@ -13,8 +13,8 @@ One call is one request: neither `dspy.JSONAdapter` nor this adapter asks an LM 
 import json
 import math
 import re
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn
 from weakref import WeakKeyDictionary
 
@@ -25,6 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 # Derived from a signature's class alone, hence one for all adapters; gone when the signature is.
 _DERIVED: WeakKeyDictionary[type, dict[Hashable, Any]] = WeakKeyDictionary()
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 _CODE_BLOCK = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
 
 
@@ -123,7 +124,7 @@ def _is_texts(field: Any, value: Any) -> bool:
 
 
 def _listed(value: list[str]) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return _ENCODER.encode(value)
 
 
 def read_object(reply: str) -> dict[str, Any]:
@@ -240,14 +241,9 @@ STRICT = StrictJSONAdapter()
 """The one instance that roles are parsed with, where a user has set no adapter of their own."""
 
 
-@contextmanager
-def strict_parsing() -> Iterator[None]:
+def strict_parsing() -> AbstractContextManager[None]:
     """Parse replies strictly inside the block, unless the user has set an adapter of their own."""
-    if dspy.settings.adapter is not None:
-        yield
-        return
-    with dspy.context(adapter=STRICT):
-        yield
+    return dspy.context(adapter=STRICT) if dspy.settings.adapter is None else nullcontext()
 
 
 class StrictStreamListener(dspy.streaming.StreamListener):

@@ -2,7 +2,7 @@
 
 Each is a module in the judge's role, with its inputs (question, evidence, candidates) and outputs (`assessments`,
 `preferred`, `judge_rationale`, or `abstained`), and can stand wherever the judge stands. It also returns `orders`: what
-its LM was shown, in which order, and what it preferred, from which `eldgr_dspy.effects` measures.
+its LM was shown, in which order, and what it preferred, from which `eldgr_dspy.figures.effects` measures.
 """
 
 from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge

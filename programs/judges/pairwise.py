@@ -13,8 +13,8 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.consultations import Verdict
-from eldgr_dspy.effects import Showing, showings
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.effects import Showing, showings
 from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.fencing import fence

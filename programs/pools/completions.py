@@ -7,7 +7,7 @@ import dspy
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.pools.entries import id_of_question
+from eldgr_dspy.programs.pools.entries import final_answers, id_of_question
 from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.words import Task
 
@@ -19,9 +19,9 @@ def pool_from_completions(
 
     Args:
         completed: Pairs. The example has `question`; perhaps `id`, else one is made from the question; perhaps `gold`,
-            a list of accepted answers, else `answer`, the accepted one; perhaps `evidence` of any kind that a
-            `Selector` takes. The completions of the prediction are the candidates, in their order; a prediction with
-            one has one.
+            else `answer`: an accepted answer or a list of them, of a solution of GSM8K what follows `####`; perhaps
+            `evidence` of any kind that a `Selector` takes. The completions of the prediction are the candidates, in
+            their order; a prediction with one has one.
         task: The task of all questions.
         answer_field: The field of the completions that answers.
 
@@ -29,31 +29,37 @@ def pool_from_completions(
         ArgumentError: A pair is none, or what is in it is not what a `Selector` takes.
         PoolError: A row does not fit the schema of a pool.
     """
-    for number, (example, prediction) in enumerate(completed, start=1):
+    for number, pair in enumerate(completed, start=1):
         where = f"question {number}"
-        if not isinstance(prediction, dspy.Prediction):
-            raise ArgumentError(f"{where}: {prediction!r:.80} is no prediction; give pairs of example and prediction.")
+        example, prediction = _pair(pair, where)
         question: Any = example.get("question")
         try:
             asked = to_question(question, prediction, example.get("evidence"), task, answer_field)
         except ArgumentError as error:
             raise ArgumentError(f"{where}: {error}") from error
-        name = example.get("id")
+        given = example.get("id")
+        name = id_of_question(asked.text) if given is None else str(given)
+        gold = final_answers(example.get("gold", example.get("answer")), "gold", f"{where}, id {name!r}")
         yield validate(
             {
-                "id": id_of_question(asked.text) if name is None else str(name),
+                "id": name,
                 "question": asked.text,
                 "task": task,
                 "candidates": [
                     {"text": text, "answer": answer} for text, answer in zip(asked.texts, asked.answers, strict=True)
                 ],
                 "evidence": [{"title": passage.title, "text": passage.text} for passage in asked.passages],
-                "gold": _gold(example),
+                "gold": list(gold),
             },
             where,
         )
 
 
-def _gold(example: dspy.Example) -> list[str]:
-    gold = example.get("gold", example.get("answer"))
-    return [] if gold is None else [gold] if isinstance(gold, str) else list(gold)
+def _pair(pair: Any, where: str) -> tuple[dspy.Example, dspy.Prediction]:
+    if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], dspy.Example)):
+        shown = " ".join(repr(pair).split())  # in a line, which that of a prediction is not
+        raise ArgumentError(f"{where}: {shown:.80} is no pair; give pairs of example and prediction.")
+    example, prediction = pair
+    if not isinstance(prediction, dspy.Prediction):
+        raise ArgumentError(f"{where}: {prediction!r:.80} is no prediction; give pairs of example and prediction.")
+    return example, prediction

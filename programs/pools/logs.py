@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.files import read_lines, read_object
+from eldgr_dspy.files import read_object, read_whole
 from eldgr_dspy.programs.pools.entries import (
     Entry,
     Sample,
@@ -21,6 +21,10 @@ from eldgr_dspy.programs.pools.entries import (
     text_at,
 )
 
+MAX_LOG = 256 * 2**20
+"""The longest log of inspect that is read, in bytes, unpacked; read whole, it takes some five times as much memory."""
+
+_SPLIT = "write the samples of such a log as JSON lines with id, prediction and gold"
 _NAMED = "The name of a file of JSON lines ends in .jsonl."
 
 
@@ -77,12 +81,12 @@ def read_inspect_log(path: Path) -> Iterator[Entry]:
     `output`, the text parts of its `choices` or else its `completion`. The log is read into memory whole.
 
     Raises:
-        PoolError: it is no such log, or holds no samples.
+        PoolError: it is no such log, holds no samples, or is longer than `MAX_LOG`.
     """
     if path.name.endswith(".eval"):
         raise PoolError(f"{path}: is a log in inspect's binary format; write it as JSON: inspect log dump {path.name}")
     try:
-        log = read_object(b"\n".join(line for _, line in read_lines(path)), str(path))
+        log = read_object(read_whole(path, MAX_LOG, _SPLIT), str(path))
     except PoolError as error:
         raise PoolError(f"{error} {_NAMED}") from error
     samples = log.get("samples") if isinstance(log, Mapping) else None

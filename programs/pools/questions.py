@@ -33,8 +33,12 @@ def read_questions(path: Path, evidence: Evidence = "paragraphs") -> Iterator[En
     Raises:
         PoolError: naming file, line and field.
     """
+    empty = True
     for place, record in read_records(path):
         yield _question(record, evidence, f"{path}, {place}")
+        empty = False
+    if empty:
+        raise PoolError(f"{path}: no questions; the file is empty.")
 
 
 def _question(record: Any, evidence: Evidence, where: str) -> Entry:

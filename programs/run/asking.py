@@ -1,8 +1,7 @@
 """One question put to one role: bounded, metered, journaled and counted."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,16 +30,23 @@ class Books:
 
 
 class Asking:
-    """A question about to be put to a role: a call, as `eldgr_dspy.programs.run.calling` makes it, or awaited."""
+    """A question about to be put to a role: a call, as `eldgr_dspy.programs.run.calling` makes it, or awaited.
+
+    Attributes:
+        call: The role. upto: Up to which byte the journal has to be flushed before anything is decided from what was
+            said; 0 where it need not be.
+    """
 
     def __init__(self, key: Key, case: Case, call: RoleCall, books: Books) -> None:
         self._key, self._case, self.call, self._books = key, case, call, books
         self._meter = Meter(stopped=lambda: books.budget.stopped is not None, spending=books.spending)
         self._began = time.monotonic()
+        self.upto = 0
 
     def make(self) -> Said | Exception:
         """Ask; a failure is returned."""
-        with self._measured():
+        self._began = time.monotonic()
+        with metering(self._meter):
             try:
                 self._books.budget.check()  # the run may have been stopped since this was ready
                 self._books.on_first_call(self._key[2])
@@ -51,9 +57,11 @@ class Asking:
     async def amake(self, seconds: float) -> Said | Exception:
         """Ask as `make` does, for at most `seconds`, without blocking."""
         module, inputs = self.call.module, self._inputs()
-        self._books.on_first_call(self._key[2])
-        with self._measured():
+        self._began = time.monotonic()
+        with metering(self._meter):
             try:
+                self._books.budget.check()
+                self._books.on_first_call(self._key[2])
                 return await (
                     awithin(seconds, aask(module, inputs))
                     if knows_async(module)
@@ -63,13 +71,13 @@ class Asking:
                 return error
 
     def keep(self, said: Said | Exception) -> Consultation:
-        """Journal what was said, or that it is late, and count it."""
-        outcome = self.outcome(said)
-        self._books.journal.flush(self.write(outcome, said))
-        self.count(said)
+        """Write to the journal what was said, or that it is late, and count it; whoever decides from it flushes."""
+        outcome = self._outcome(said)
+        self._write(outcome, said)
+        self._count(said)
         return outcome
 
-    def outcome(self, said: Said | Exception) -> Consultation:
+    def _outcome(self, said: Said | Exception) -> Consultation:
         """What came of it, as it is journaled; after this, nothing more is sent on its account."""
         seconds, meter = time.monotonic() - self._began, self._meter
         meter.close()
@@ -90,17 +98,15 @@ class Asking:
             seconds=round(seconds, 6),
         )
 
-    def write(self, outcome: Consultation, said: Said | Exception) -> int:
-        """Write what came of a call to the journal; return up to where to flush it, and only then does it count."""
+    def _write(self, outcome: Consultation, said: Said | Exception) -> None:
         if isinstance(said, RunStoppedError):
             self._books.budget.stop(str(said))
             if not outcome.calls:
                 raise said
         # What else a role paid for cannot be known.
-        return self._books.journal.write(outcome, flush=not self.call.embedded)
+        self.upto = self._books.journal.write(outcome, flush=not self.call.embedded)
 
-    def count(self, said: Said | Exception) -> None:
-        """Count a call that is in the journal."""
+    def _count(self, said: Said | Exception) -> None:
         if isinstance(said, Exception):
             self._books.budget.spend(self._key, said)
             self._books.budget.check()
@@ -109,12 +115,6 @@ class Asking:
 
     def _inputs(self) -> dict[str, object]:
         return self._case.question.role_inputs(self._key[2])
-
-    @contextmanager
-    def _measured(self) -> Iterator[None]:
-        self._began = time.monotonic()
-        with metering(self._meter):
-            yield
 
 
 def _failed(error: Exception) -> dict[str, Any]:

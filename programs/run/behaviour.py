@@ -19,6 +19,7 @@ from eldgr_dspy.decision import Rule, drive
 from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.errors import EldgrError
 from eldgr_dspy.extraction import extract_answer
+from eldgr_dspy.programs.run.exchanges import exchanges
 from eldgr_dspy.programs.run.ways import Ask, every_way
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.words import TASKS, Role, Task
@@ -87,7 +88,8 @@ def foundations(settings: Settings) -> dict[str, str]:
         "certificates": [evidence.certify(text) for text in _TEXTS],
         "derivations": [check_derivation(one, _QUESTION, settings.derivation) for one in _DERIVATIONS],
     }
-    return {name: sha256(repr(found).encode()).hexdigest()[:16] for name, found in said.items()}
+    hashed = {name: sha256(repr(found).encode()).hexdigest()[:16] for name, found in said.items()}
+    return hashed | exchanges()
 
 
 def _cases(task: Task, settings: Settings) -> Iterator[Case]:

@@ -60,24 +60,23 @@ class Callers:
         self._begun = dict[_Job, float]()  # the earliest first; whoever takes a job out keeps what is said
         self._lock = threading.Lock()
 
-    @property
-    def ready(self) -> bool:
-        """Whether a call is through."""
-        return not self._through.empty()
-
     def give(self, number: int, call: Call) -> None:
         """Have a call made in a copy of this context, as soon as a thread is free."""
         self._jobs.put(_Job(number, call))
         if len(self._threads) < self.workers:
             self._start()
 
-    def take(self) -> tuple[int, Any]:
-        """Wait until a call is through; return its number and what came of it, or raise what it failed with."""
-        job = None
-        while job is None:
-            self._give_up_late_ones()
-            with suppress(Empty):
-                job = self._through.get(timeout=self._until_the_next_deadline())
+    def take(self, seconds: float) -> tuple[int, Any] | None:
+        """Wait at most so long until a call is through; return its number and what came of it, or None.
+
+        Raises:
+            BaseException: what the call failed with.
+        """
+        self._give_up_late_ones()
+        try:
+            job = self._through.get(timeout=min(seconds, self._until_the_next_deadline()))
+        except Empty:
+            return None
         if job.error is not None:
             raise job.error
         return job.number, job.came

@@ -4,19 +4,25 @@ Only runs on the same content and the same questions are compared, since all els
 are numbers from 0 to 100, differences percentage points, the first run minus the second.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
 
 from eldgr_dspy.answers import answer_class
+from eldgr_dspy.comparisons.arms import as_figures
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.finished import RunRead
+from eldgr_dspy.figures.finished import RunRead
 from eldgr_dspy.programs.run.fingerprints import differences
-from eldgr_dspy.statistics import Contrast, contrast
+from eldgr_dspy.splitting import folded_question
+from eldgr_dspy.statistics import contrast_by_cluster, equivalence_from_counts, holm
 from eldgr_dspy.words import ROLES, Task
 
 _COUNTS = ("ok", "abstained", "failed", "recorded", "calls")
+_MEND = (
+    "restore it from a copy, or give its eldgr evaluate command again, without --fresh, which makes it anew and asks "
+    "nothing twice"
+)
 _AMOUNTS = ("prompt_tokens", "completion_tokens", "cost")
 
 
@@ -25,23 +31,32 @@ class _Line:
     """What is compared of a decision."""
 
     id: str
+    text: str
     answer: str | None
     em: bool | None
     f1: float | None
 
 
-def compare_runs(one: RunRead, other: RunRead, rule: str = "eldgr") -> dict[str, Any]:
+def compare_runs(one: RunRead, other: RunRead, rule: str = "eldgr", margin: float | None = None) -> dict[str, Any]:
     """Return how a rule did in two runs.
+
+    Args:
+        one, other: The runs. rule: Whose decisions are compared.
+        margin: In percentage points, what does not matter: whether the rule is as good in both runs up to it is tested.
 
     Returns:
         `rule`; `runs`, the two directories; `pools`: for each its `n`, `n_scored` and `task`, the rule's figures in
         either run (`figures`, two entries), on how many questions another class of answers ships (`differ`), and
-        `contrast`, as in `summary.json`, None without gold answers; `consultations`: what either run asked in all;
-        `models`: for each role the model that either run asked, `none` for a role without one, None for a role that was
-        not asked; `differences`: a readable line for each in what the runs were made with.
+        `contrast`, as in `summary.json`, `p_holm` being over the pools, None without gold answers; under a margin it
+        has `equivalence`: the two one-sided tests of right and wrong, see `statistics.Equivalence`, None where a text
+        stands several times; `n_distinct`, how many different texts the scored questions have; `consultations`:
+        what either run asked in all; `models`: for each role the model that either run asked, `none` for a role without
+        one, None for a role that was not asked; `differences`: a readable line for each in what the runs were made
+        with.
 
     Raises:
-        ArgumentError: a run is not finished, the rule has no result in one, or pools or questions differ.
+        ArgumentError: a run is not finished, the rule has no result in one, or pools or questions differ; or a margin
+            that is none.
     """
     figures = one.summary(), other.summary()
     _require_same_pools(one, other, figures)
@@ -55,8 +70,9 @@ def compare_runs(one: RunRead, other: RunRead, rule: str = "eldgr") -> dict[str,
             **{key: pool[key] for key in ("n", "n_scored", "task")},
             "figures": [summary["pools"][name]["rules"][rule] for summary in figures],
             "differ": _differ(pool["task"], lines[0][name], lines[1][name]),
-            "contrast": _contrast(lines[0][name], lines[1][name]) if pool["n_scored"] else None,
+            "contrast": _contrast(lines[0][name], lines[1][name], margin) if pool["n_scored"] else None,
         }
+    _adjust([pool["contrast"] for pool in pools.values() if pool["contrast"]])
     return {
         "rule": rule,
         "runs": [str(one.path), str(other.path)],
@@ -97,23 +113,33 @@ def _lines(run: RunRead, summary: Mapping[str, Any], rule: str) -> dict[str, lis
     found: dict[str, list[_Line]] = {name: [] for name in summary["pools"]}
     for row in run.decisions(summary):
         if row["rule"] == rule and row["pool"] in found:
-            found[row["pool"]].append(_Line(row["id"], row["answer"], row["em"], row["f1"]))
+            found[row["pool"]].append(
+                _Line(row["id"], folded_question(row["question"]), row["answer"], row["em"], row["f1"])
+            )
     return found
 
 
 def _require_same_questions(pool: str, runs: tuple[RunRead, RunRead], first: list[_Line], second: list[_Line]) -> None:
     """The pool is the same, so that its questions come in one order: the first of another id is the difference."""
-    for number, pair in enumerate(zip_longest(first, second), start=1):
-        ids = [line and line.id for line in pair]
-        if ids[0] != ids[1]:
-            said = [
-                f"{run.path} has {f'{id_!r}' if id_ is not None else 'no more'}"
-                for run, id_ in zip(runs, ids, strict=True)
-            ]
-            raise ArgumentError(
-                f"The questions of pool {pool!r} differ first at number {number}: {' and '.join(said)}; "
-                "give two runs with the same --limit."
-            )
+    ids = [[line.id for line in lines] for lines in (first, second)]
+    number = next((at for at, (one, other) in enumerate(zip_longest(*ids)) if one != other), None)
+    if number is None:
+        return
+    said = [
+        f"{run.path} has {repr(found[number]) if number < len(found) else 'no more'}"
+        for run, found in zip(runs, ids, strict=True)
+    ]
+    cut = number == min(map(len, ids))
+    raise ArgumentError(
+        f"The questions of pool {pool!r} differ first at number {number + 1}: {' and '.join(said)}; "
+        + ("give two runs with the same --limit." if cut else f"{_rearranged(ids)}; {_MEND}.")
+    )
+
+
+def _rearranged(ids: Sequence[Sequence[str]]) -> str:
+    """What has become of a `decisions.jsonl`, as a run on the same content decides the same questions in one order."""
+    same = sorted(ids[0]) == sorted(ids[1])
+    return f"the pool is the same, so that one decisions.jsonl has been {'put in another order' if same else 'changed'}"
 
 
 def _differ(task: Task, first: list[_Line], second: list[_Line]) -> int:
@@ -125,23 +151,30 @@ def _key(line: _Line, task: Task) -> str | None:
     return found.key if found else None
 
 
-def _contrast(first: list[_Line], second: list[_Line]) -> dict[str, Any]:
+def _contrast(first: list[_Line], second: list[_Line], margin: float | None) -> dict[str, Any]:
+    """Rows of one text are one question, with the mean of their scores."""
     scored = [pair for pair in zip(first, second, strict=True) if None not in (pair[0].em, pair[1].em)]
-    found = contrast(*([100.0 * bool(pair[side].em) for pair in scored] for side in (0, 1)))
-    graded = [pair for pair in scored if pair[0].f1 is not None]
-    f1 = contrast(*([100.0 * (pair[side].f1 or 0.0) for pair in graded] for side in (0, 1))) if graded else None
-    return {
-        **_difference(found),
-        "p": found.p,
-        "wins": found.wins,
-        "losses": found.losses,
-        "f1": f1 and _difference(f1),
-        "notes": list(found.notes),
-    }
+    texts = [one.text for one, _ in scored]
+    one, other = ([100.0 * bool(pair[side].em) for pair in scored] for side in (0, 1))
+    found, graded = contrast_by_cluster(one, other, texts), None
+    if scored[0][0].f1 is not None:
+        one, other = ([100.0 * (pair[side].f1 or 0.0) for pair in scored] for side in (0, 1))
+        graded = contrast_by_cluster(one, other, texts)
+    figures = {**as_figures(found, graded), "n_distinct": found.n}
+    if margin is not None:
+        distinct = found.n == len(scored)
+        figures["equivalence"] = _equivalence(found.n, found.wins, found.losses, margin) if distinct else None
+    return figures
 
 
-def _difference(found: Contrast) -> dict[str, Any]:
-    return {"delta": found.delta, "ci": list(found.interval), "bca": found.bca and list(found.bca)}
+def _equivalence(n: int, wins: int, losses: int, margin: float) -> dict[str, Any]:
+    found = equivalence_from_counts(n, wins, losses, margin, unit=100)
+    return {**asdict(found), "interval": list(found.interval), "p": found.p}
+
+
+def _adjust(contrasts: Sequence[dict[str, Any]]) -> None:
+    for one, p in zip(contrasts, holm([one["p"] for one in contrasts]), strict=True):
+        one["p_holm"] = p
 
 
 def _asked(summary: Mapping[str, Any]) -> dict[str, float | None]:

@@ -9,6 +9,7 @@ is waited for. Only an interrupt during that wait abandons it.
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -16,6 +17,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from eldgr_dspy.programs.run.calling import THREADS as THREADS
 from eldgr_dspy.programs.run.calling import Call, Callers, OnStop
+
+_MOMENT = 0.001  # seconds; long beside what a thread does between two calls, and short beside a call
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -26,7 +29,7 @@ Steps: TypeAlias = Generator[Call, Any, R]
 
 def window_of(workers: int) -> int:
     """Return how many items are under way or finished and waiting for their turn."""
-    return max(256, 8 * workers)
+    return max(256, 16 * workers)
 
 
 @contextmanager
@@ -60,54 +63,64 @@ def _in_order(steps: Callable[[T], Steps[R]], items: Iterable[T], callers: Calle
     rows = _UnderWay[R](callers)
     for item in items:
         rows.begin(steps(item))
-        yield from rows.in_turn()
-        while rows.waiting:
-            rows.go_on()
-            yield from rows.in_turn()
+        while rows.take(0.0):
+            pass
+        while rows.full:
+            yield from rows.go_on()
     while rows.left:
-        rows.go_on()
-        yield from rows.in_turn()
+        yield from rows.go_on()
 
 
 class _UnderWay(Generic[R]):
-    """The items that wait for a call, by their number, and the results that wait for their turn."""
+    """The items that wait for a call, by their number, and the results that wait for their turn.
+
+    Calls come first: as long as one comes through every moment, the steps behind it are taken and results are kept,
+    because what is done with a result takes the processor from the calls. Only where the window is full do they wait.
+    """
 
     def __init__(self, callers: Callers) -> None:
         self._callers = callers
-        # One under way and one next, as what is read long before is only in the way; a single worker takes row by row.
-        self._most = 2 * callers.workers if callers.workers > 1 else 1
+        # Some more than are under way, so that no thread waits for the next; a single worker takes row by row.
+        self._most = 4 * callers.workers if callers.workers > 1 else 1
         self._window = window_of(callers.workers)
         self._steps = dict[int, Steps[R]]()
         self._results = dict[int, R]()
         self._begun = self._turn = 0
 
     @property
-    def left(self) -> bool:
-        """Whether any item waits for a call."""
-        return bool(self._steps)
+    def left(self) -> int:
+        """How many items have begun whose result was not used yet."""
+        return self._begun - self._turn
 
     @property
-    def waiting(self) -> bool:
-        """Whether to go on with an item before another is begun."""
-        full = len(self._steps) >= self._most or self._begun - self._turn >= self._window
-        return self.left and (full or self._callers.ready)
+    def full(self) -> bool:
+        """Whether to go on before another item is begun."""
+        return len(self._steps) >= self._most or self.left >= self._window or (self._due and not self._steps)
+
+    @property
+    def _due(self) -> bool:
+        return self._turn in self._results
 
     def begin(self, steps: Steps[R]) -> None:
         """Take an item's first steps."""
         self._begun += 1
         self._send(self._begun - 1, steps, None)
 
-    def go_on(self) -> None:
-        """Wait for a call, and take the next steps of its item."""
-        number, came = self._callers.take()
-        self._send(number, self._steps.pop(number), came)
-
-    def in_turn(self) -> Iterator[R]:
-        """Yield the results whose turn has come."""
-        while self._turn in self._results:
-            result = self._results.pop(self._turn)
+    def go_on(self) -> Iterator[R]:
+        """Take the next steps of an item, or yield the result whose turn has come where no call is through."""
+        if not self._due:
+            self.take(math.inf)
+        elif not self._steps or self.left >= self._window or not self.take(_MOMENT):
             self._turn += 1
-            yield result
+            yield self._results.pop(self._turn - 1)
+
+    def take(self, seconds: float) -> bool:
+        """Take the next steps of an item whose call comes through within so long; return whether one did."""
+        found = self._callers.take(seconds) if self._steps else None
+        if found is not None:
+            number, came = found
+            self._send(number, self._steps.pop(number), came)
+        return found is not None
 
     def _send(self, number: int, steps: Steps[R], came: object) -> None:
         try:
@@ -160,9 +173,12 @@ async def _ain_order(
     pending: "deque[asyncio.Task[R]]",
 ) -> AsyncIterator[R]:
     for item in items:
+        while slots.locked() and pending[0].done():
+            yield await _first_of(pending)
+            await asyncio.sleep(0)  # what is done with a result takes the event loop from the items
         await slots.acquire()
         pending.append(submit(item))
-        while pending and (len(pending) >= window or pending[0].done()):
+        while len(pending) >= window:
             yield await _first_of(pending)
     while pending:
         yield await _first_of(pending)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.pools import Pool
-from eldgr_dspy.programs.run.ledger import Ledger, Look, seen_before
+from eldgr_dspy.programs.run.ledger import Ledger, Look, questions_of, seen_before
 from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen
 from eldgr_dspy.programs.run.rundir import RunDirectory, require_same
 from eldgr_dspy.programs.selector import Selector
@@ -34,6 +34,7 @@ class Confirmation:
         self._pools, self._out, self._limit, self._once = pools, out, limit, once
         self._ledger = Ledger(lock.ledger, lock.sha256)
         self._run = secrets.token_hex(8)
+        self._asked = {pool.name: questions_of(pool) for pool in pools}
 
     def require_first(self) -> None:
         """Refuse, if that was asked for, a run that is yet to be opened where one of its pools has been seen.
@@ -79,7 +80,7 @@ class Confirmation:
                 self._ledger.append(new)
         if any(earlier.values()):
             warnings.warn(
-                f"{self.lock.path}: {_told(earlier)}. What comes now is no confirmation.",
+                f"{self.lock.path}: {self._told(earlier)}. What comes now is no confirmation.",
                 SeenBeforeWarning,
                 stacklevel=2,
             )
@@ -87,12 +88,12 @@ class Confirmation:
 
     def _earlier(self, looks: Sequence[Look], run: str | None) -> dict[str, list[Look]]:
         """The looks of other runs, by the names that the pools have now."""
-        return {pool.name: seen_before(looks, pool.sha256, run) for pool in self._pools}
+        return {pool.name: seen_before(looks, pool.sha256, run, self._asked[pool.name]) for pool in self._pools}
 
     def _refuse(self, earlier: Mapping[str, Sequence[Look]]) -> None:
         if self._once and any(earlier.values()):
             raise ArgumentError(
-                f"{self.lock.path}: {_told(earlier)}; leave --once out to evaluate it all the same, which is no "
+                f"{self.lock.path}: {self._told(earlier)}; leave --once out to evaluate it all the same, which is no "
                 "confirmation."
             )
 
@@ -107,9 +108,15 @@ class Confirmation:
                 time=now,
                 run=self._run,
                 out=str(self._out),
+                asked=self._asked[pool.name],
             )
             for pool in self._pools
         ]
+
+    def _told(self, earlier: Mapping[str, Sequence[Look]]) -> str:
+        """Say which pools were seen before."""
+        contents = {pool.name: pool.sha256 for pool in self._pools}
+        return "; ".join(_seen(name, contents[name], looks) for name, looks in earlier.items() if looks)
 
 
 def confirmation_of(plan: "Plan", out: Path, pools: Sequence[Pool], selector: Selector) -> Confirmation | None:
@@ -151,14 +158,12 @@ def state_lock(directory: RunDirectory, confirmation: Confirmation | None) -> No
         raise RunChangedError(f"{directory.path}: this run was begun under a lock; give it with --lock.")
 
 
-def _told(earlier: Mapping[str, Sequence[Look]]) -> str:
-    """Say which pools were seen before."""
-    return "; ".join(
-        f"{name} was seen {len(looks)} time{'s' * (len(looks) > 1)} before under this lock, last on "
-        f"{looks[-1].time[:10]} by {looks[-1].out}"
-        for name, looks in earlier.items()
-        if looks
-    )
+def _seen(name: str, content: str, looks: Sequence[Look]) -> str:
+    times, last = f"{len(looks)} time{'s' * (len(looks) > 1)} before under this lock", looks[-1]
+    when = f"last on {last.time[:10]} by {last.out}"
+    if any(look.pool == content for look in looks):
+        return f"{name} was seen {times}, {when}"
+    return f"the same questions as in {name} were seen {times}, in another order or with other candidates, {when}"
 
 
 def _record(lock: Lock, earlier: Mapping[str, Sequence[Look]]) -> dict[str, Any]:

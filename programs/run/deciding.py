@@ -12,13 +12,13 @@ from typing import Any
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Reply
 from eldgr_dspy.decision import RULES, drive
-from eldgr_dspy.errors import ArgumentError, RunChangedError
-from eldgr_dspy.finished import RunRead
+from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.journal import Consultation, Key
-from eldgr_dspy.pools import Pool, open_pools, pool_name
+from eldgr_dspy.pools import Pool
+from eldgr_dspy.programs.run.reopening import reopened
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.rules import rule_named
-from eldgr_dspy.summary import Outcome, Tally
 from eldgr_dspy.words import ROLES, Role
 
 
@@ -67,41 +67,11 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
     counted = run.summary()["pools"] if run.finished() else {}
     before = {rule for pool in counted.values() for rule in (*pool["rules"], *pool["withheld"])}
     names = tuple(dict.fromkeys([*(rule for rule in RULES if rule in before), *rules]))
-    pools = _pools(run, [*counted] or [*run.stated("pool")], files)
+    pools = reopened(run, [*counted] or [*run.stated("pool")], files, "eldgr decide RUN FILE --rule NAME")
     sizes = {pool.name: counted[pool.name]["n"] if counted else pool.n for pool in pools}
     figures = _figures(run, names, pools, sizes)
     cut = [n for pool in pools if (n := sizes[pool.name]) < pool.n]
     return Redecided(names, tuple(pools), cut[0] if cut else None, {"pools": figures})
-
-
-def _pools(run: RunRead, names: Sequence[str], files: Sequence[Path]) -> list[Pool]:
-    """Open the pools of a run, where they are said to be or else where they were, and hold them to its statements."""
-    given = {pool_name(path): path for path in files}
-    for name, path in given.items():
-        if name not in names:
-            made = ", ".join(map(repr, names))
-            raise ArgumentError(f"{path}: {run.path} was not made on a pool {name!r}; it was made on {made}.")
-    stated = run.stated("pool")
-    pools = open_pools([given.get(name) or _where(run, name, stated[name]) for name in names])
-    for pool in pools:
-        made_on = stated[pool.name]["details"]["sha256"]
-        if pool.sha256 != made_on:
-            raise RunChangedError(
-                f"{pool.path}: {run.path} was made on another pool {pool.name!r} (sha256 {made_on!r:.80}) than this "
-                f"one ({pool.sha256!r}); give the file that it was made on."
-            )
-    return pools
-
-
-def _where(run: RunRead, name: str, head: Mapping[str, Any]) -> Path:
-    path = head.get("path")
-    if isinstance(path, str) and Path(path).is_file():
-        return Path(path)
-    was = f"which was {path!r} and is not there" if isinstance(path, str) else "and does not say where it was"
-    raise ArgumentError(
-        f"{run.path} was made on a pool {name!r}, {was}; give its file: eldgr decide RUN FILE --rule NAME "
-        f"(sha256 {head['details']['sha256']:.16}..., {head['details']['rows']:,} questions)."
-    )
 
 
 def _figures(
@@ -138,9 +108,7 @@ def _outcome(case: Case, rule: str, asked: Mapping[Role, Consultation], used: di
         choice = drive(case.rule(rule)(case), reply)
     except _NeverAskedError as error:
         return Outcome(None, missing=error.role)
-    needed = [asked[role] for role in replies]
-    calls: dict[Role, int] = {one.role: one.calls for one in needed}
-    return Outcome(case.record(choice, replies), None, calls, sum(one.seconds or 0.0 for one in needed))
+    return Outcome(case.record(choice, replies), None, [asked[role] for role in replies])
 
 
 def _reply(one: Consultation, case: Case) -> Reply:

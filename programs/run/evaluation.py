@@ -123,10 +123,12 @@ async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = No
 
     Cancelled, it waits for the calls under way; cancelled again, it abandons them.
     """
+    slots = asyncio.Semaphore(plan.workers)
     with _opened(selector, plan, watcher or Watcher()) as run:
         for pool in run.pools:
-            settle = partial(run.runner.asettle, pool.name)
-            async with amap_ordered(settle, pool.rows(plan.limit), plan.workers, run.stop) as rows:
+            settle = partial(run.runner.asettle, slots, pool.name)
+            under_way = 2 * plan.workers - 1  # a single worker takes row by row
+            async with amap_ordered(settle, pool.rows(plan.limit), under_way, run.stop) as rows:
                 await run.adecide(pool, rows)
         return await asyncio.to_thread(run.results.finish)
 

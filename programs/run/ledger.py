@@ -1,13 +1,15 @@
 """The ledger of a lock: which pools it has been shown, a line for each run and pool, appended and never changed.
 
 A line is on the disk before the run asks anybody, so that an evaluation that was interrupted is among those that were
-seen. A pool is what its content is. One process writes at a time.
+seen. A pool is what its content is, and was seen too where its questions were, in another order or with other
+candidates. One process writes at a time.
 """
 
 import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -15,6 +17,8 @@ from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
 
 from eldgr_dspy.errors import JournalError, RunLockedError
 from eldgr_dspy.files import sync_folder
+from eldgr_dspy.pools import Pool
+from eldgr_dspy.splitting import folded_question
 
 _PATIENCE = 10.0  # seconds; a line takes a few milliseconds
 
@@ -24,6 +28,7 @@ class Look(BaseModel):
 
     Attributes:
         lock: Hash of the lock. pool: content hash of the pool. name: how the pool was called.
+        asked: Hash of the pool's questions, whatever their order, see `questions_of`; None in an older ledger.
         questions: How many questions were looked at, at least. time: when it began, in UTC.
         run: The id of the run, which is in its journal, wherever its directory is. out: where that was.
     """
@@ -37,6 +42,7 @@ class Look(BaseModel):
     time: str
     run: str
     out: str
+    asked: str | None = None
 
     def is_within(self, other: "Look") -> bool:
         """Whether another look is the same run's at the same pool, and at as many questions."""
@@ -128,12 +134,22 @@ def _write_whole(file: int, lines: bytes) -> None:
         raise
 
 
-def seen_before(looks: Sequence[Look], pool: str, run: str | None) -> list[Look]:
-    """Return the first look of each other run at a pool, of those that looked before `run` did."""
+def questions_of(pool: Pool) -> str:
+    """Return a hash of the questions of a pool by their folded texts; order, ids, candidates and evidence do not count.
+
+    Raises:
+        PoolError: the pool has changed since it was opened.
+    """
+    texts = sorted(folded_question(row.question) for row in pool.rows())
+    return sha256(json.dumps(texts).encode()).hexdigest()
+
+
+def seen_before(looks: Sequence[Look], pool: str, run: str | None, asked: str | None = None) -> list[Look]:
+    """Return the first look of each other run at a pool or at its questions, of those that looked before `run` did."""
     found: dict[str, Look] = {}
     for look in looks:
-        if look.pool == pool:
-            if look.run == run:
-                break
+        if look.pool == pool and look.run == run:
+            break
+        if look.run != run and (look.pool == pool or (asked is not None and look.asked == asked)):
             found.setdefault(look.run, look)
     return list(found.values())

@@ -9,7 +9,7 @@ import importlib
 import inspect
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import version
@@ -20,6 +20,7 @@ from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.files import replacing
 from eldgr_dspy.programs.run.behaviour import foundations, rule_behaviour
+from eldgr_dspy.programs.run.exchanges import TOLD
 from eldgr_dspy.programs.run.fingerprints import describe, differences
 from eldgr_dspy.programs.run.rolecalls import metered_settings
 from eldgr_dspy.programs.selector import Selector
@@ -126,13 +127,26 @@ def require_frozen(lock: Lock, selector: Selector, rules: Sequence[str]) -> None
     Raises:
         RunChangedError: saying what differs.
     """
-    changed = differences(lock.content, _frozen(selector, rules, Settings(**lock.settings)))
+    changed = list(_changes(lock.content, _frozen(selector, rules, Settings(**lock.settings))))
     if changed:
         listed = "\n".join(f"  {line}" for line in changed)
         raise RunChangedError(
             f"{lock.path}: this is not what was frozen:\n{listed}\n"
             "Undo the change, or freeze what there is now as another lock."
         )
+
+
+def _changes(frozen: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each difference; what a hash of an exchange stands for is said in words."""
+    kept = frozen["foundations"]
+    for line in differences(frozen, now):
+        name = line.partition(": ")[0].removeprefix("foundations.")
+        if name not in TOLD:
+            yield line
+        elif name in kept:
+            yield f"{TOLD[name]} differs ({line})"
+    if lacking := [told for name, told in TOLD.items() if name not in kept]:
+        yield f"an earlier version froze it, and it does not state {', nor '.join(lacking)}"
 
 
 def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> dict[str, Any]:

@@ -34,9 +34,9 @@ class RoleCall:
 
 @contextmanager
 def metered_settings() -> Iterator[None]:
-    """Meter the LM of the surrounding context, and have DSPy make the call records that the meter reads."""
+    """Meter the LM of the surrounding context; have DSPy make the records that the meter reads, and keep no trace."""
     lm = dspy.settings.lm
-    with dspy.context(lm=None if lm is None else metered_lm(lm), disable_history=False):
+    with dspy.context(lm=None if lm is None else metered_lm(lm), disable_history=False, trace=None):
         yield
 
 

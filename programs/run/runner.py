@@ -7,13 +7,15 @@ The runner turns a row into decisions. It owns no loop over rows and writes noth
 import asyncio
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Reply
-from eldgr_dspy.decision import Decision, adrive
+from eldgr_dspy.decision import Choice, adrive
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError
+from eldgr_dspy.figures.summary import Outcome
 from eldgr_dspy.journal import Consultation, Journal, Key, read_journal
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.asking import Asking, Books
@@ -23,7 +25,6 @@ from eldgr_dspy.programs.run.rolecalls import RoleCall
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.replies import read_reply
-from eldgr_dspy.summary import Outcome
 from eldgr_dspy.words import Role
 
 
@@ -91,14 +92,31 @@ class Recordings:
         return replace(found, pool=pool, recorded=True, calls=0)
 
 
+class _Chosen(NamedTuple):
+    """What a rule chose, and the replies that it asked for."""
+
+    choice: Choice
+    replies: Mapping[Role, Reply]
+
+
 @dataclass(slots=True)
 class Settled:
-    """A row with what every rule decided on it."""
+    """A row with what every rule chose on it, or the role without which it cannot."""
 
     row: Row
     case: Case
-    outcomes: Mapping[str, Outcome]
+    chosen: Mapping[str, "_Chosen | Role"]
     consultations: Mapping[Role, Consultation]
+
+    def outcomes(self) -> dict[str, Outcome]:
+        """Write down what every rule decided; nothing of it has to be known to go on asking."""
+        return {name: self._outcome(chosen) for name, chosen in self.chosen.items()}
+
+    def _outcome(self, chosen: "_Chosen | Role") -> Outcome:
+        if not isinstance(chosen, _Chosen):
+            return Outcome(None, missing=chosen)
+        used = [self.consultations[role] for role in chosen.replies]
+        return Outcome(self.case.record(chosen.choice, chosen.replies), None, used)
 
     @property
     def failed(self) -> frozenset[Role]:
@@ -130,7 +148,7 @@ class Runner:
     def settle(self, pool: str, row: Row) -> Generator[Asking, Consultation, Settled]:
         """Decide one row by every rule; yields each question to a role that has to be asked, and is sent the answer."""
         case, said = Case(row.to_question(), self.settings), dict[Role, Consultation]()
-        steps, reply = self._plan(case, said), None
+        steps, reply = self._plan(case), None
         while True:
             try:
                 role = steps.send(reply)
@@ -140,31 +158,32 @@ class Runner:
             if found is None:
                 asking = Asking((pool, row.id, role), case, self._call(role), self._books)
                 found = asking.keep(asking.make()) if asking.call.embedded else (yield asking)
+                self.journal.flush(asking.upto)  # before anything is decided from it
             reply = self._take(found, case, said)
 
-    async def asettle(self, pool: str, row: Row) -> Settled:
-        """Decide one row as `settle` does, awaiting the roles."""
-        return await adrive(self.settle(pool, row), self._aasked)
+    async def asettle(self, slots: asyncio.Semaphore, pool: str, row: Row) -> Settled:
+        """Decide one row as `settle` does, awaiting the roles; `slots` says how many are asked at once."""
+        return await adrive(self.settle(pool, row), partial(self._aasked, slots))
 
-    def _plan(self, case: Case, said: Mapping[Role, Consultation]) -> Generator[Role, Any, dict[str, Outcome]]:
+    def _plan(self, case: Case) -> Generator[Role, Any, dict[str, "_Chosen | Role"]]:
         """All rules on the same replies: yields a role the first time that any rule needs it."""
         replies: dict[Role, Any] = {}
-        outcomes = {}
+        chosen: dict[str, _Chosen | Role] = {}
         for name in self.rules:
             steps, asked, reply = case.rule(name)(case), dict[Role, Reply](), None
             while True:
                 try:
                     role = steps.send(reply)
                 except StopIteration as stop:
-                    outcomes[name] = _outcome(case.record(stop.value, asked), said)
+                    chosen[name] = _Chosen(stop.value, asked)
                     break
                 if role not in replies:
                     replies[role] = yield role
                 if isinstance(replies[role], NotAskedError):
-                    outcomes[name] = Outcome(None, missing=role)
+                    chosen[name] = role
                     break
                 asked[role] = reply = replies[role]
-        return outcomes
+        return chosen
 
     def _known(self, key: Key) -> Consultation | NotAskedError | None:
         """What is journaled or recorded; None where the role has to be asked."""
@@ -190,11 +209,10 @@ class Runner:
             )
         return call
 
-    async def _aasked(self, asking: Asking) -> Consultation:
-        said = await asking.amake(self.timeout)
-        outcome = asking.outcome(said)
-        await self._flushes.flush(asking.write(outcome, said))
-        asking.count(said)
+    async def _aasked(self, slots: asyncio.Semaphore, asking: Asking) -> Consultation:
+        async with slots:
+            outcome = asking.keep(await asking.amake(self.timeout))
+        await self._flushes.flush(asking.upto)
         return outcome
 
     def _take(
@@ -224,8 +242,3 @@ class _Flushes:
             one = self._under_way
             await asyncio.wait([one])  # unlike awaiting it, being cancelled here does not cancel it for the others
             one.result()
-
-
-def _outcome(decision: Decision, said: Mapping[Role, Consultation]) -> Outcome:
-    used = [said[role] for role in decision.consulted]
-    return Outcome(decision, None, {one.role: one.calls for one in used}, sum(one.seconds or 0.0 for one in used))

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.finished import RunRead
 from eldgr_dspy.files import safe_name
-from eldgr_dspy.finished import RunRead
 
-FILES = ("journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html")
+FILES = ("journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html", "questions.html")
 """The files of a run directory that are logged, where they are."""
 
 

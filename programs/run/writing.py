@@ -14,19 +14,21 @@ from typing import IO, Any
 from eldgr_dspy.answers import Score
 from eldgr_dspy.certificates import Witness
 from eldgr_dspy.decision import Decision
-from eldgr_dspy.effects import JudgeEffects
+from eldgr_dspy.figures.effects import JudgeEffects
+from eldgr_dspy.figures.record import JournalTotals, judges_record
+from eldgr_dspy.figures.summary import Tally
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.runner import Runner, Settled
 from eldgr_dspy.programs.selector import plain
-from eldgr_dspy.record import JournalTotals, judges_record
-from eldgr_dspy.report import render_report
-from eldgr_dspy.summary import Tally
+from eldgr_dspy.report.browsing import QuestionsPage
+from eldgr_dspy.report.page import render_report
 
-FILES = ("decisions.jsonl", "record.json", "report.html", "summary.json")
+FILES = ("decisions.jsonl", "record.json", "questions.html", "report.html", "summary.json")
 """The results by name, in the order in which they are put in place."""
 
 _AROUND = 80  # characters on either side of a witness
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 class Results:
@@ -41,6 +43,8 @@ class Results:
         self._runner, self._files = runner, files
         self._tallies: dict[str, Tally] = {}
         self._effects: dict[str, JudgeEffects] = {}
+        self._questions = QuestionsPage()
+        self._write("questions.html", self._questions.head())
 
     def begin(self, pool: Pool) -> None:
         """Count a pool, also one of which no row is to come."""
@@ -48,14 +52,19 @@ class Results:
 
     def take(self, pool: Pool, settled: Settled) -> None:
         """Score a row and write its decisions."""
-        tally = self._tallies[pool.name]
-        scores = tally.add(settled.case, settled.row.gold, settled.outcomes, settled.failed)
+        tally, outcomes = self._tallies[pool.name], settled.outcomes()
+        scores = tally.add(settled.case, settled.row.gold, outcomes, settled.failed)
         self._take_effects(pool, settled)
         majority = scores.get("majority")
-        for rule, outcome in settled.outcomes.items():
-            if outcome.decision is not None:
-                line = _line(pool, settled.row, rule, outcome.decision, scores[rule], majority)
-                self._write("decisions.jsonl", json.dumps(line, ensure_ascii=False) + "\n")
+        decided = [
+            _line(pool, settled.row, rule, outcome.decision, scores[rule], majority)
+            for rule, outcome in outcomes.items()
+            if outcome.decision is not None
+        ]
+        for line in decided:
+            self._write("decisions.jsonl", _ENCODER.encode(line) + "\n")
+        page = self._questions.question(pool.name, settled.row, settled.case, decided, settled.consultations)
+        self._write("questions.html", page)
 
     def _take_effects(self, pool: Pool, settled: Settled) -> None:
         effects, judged = self._effects.setdefault(pool.name, JudgeEffects()), settled.consultations.get("judge")
@@ -69,10 +78,12 @@ class Results:
         confirmed = {"confirmation": self.confirmation}
         summary = {"pools": pools, "consultations": totals.roles(), "remarks": totals.remarks(), **confirmed}
         effects = {name: one.figures() for name, one in self._effects.items()}
-        record = judges_record(summary, self._runner.journal.heads, totals, effects)
-        self._write("record.json", _pretty(record | confirmed))
+        record = judges_record(summary, self._runner.journal.heads, totals, effects) | confirmed
+        self._write("record.json", _pretty(record))
+        self._write("questions.html", self._questions.foot(pools))
         self._files["decisions.jsonl"].flush()
-        for chunk in render_report(summary, _read_decisions(Path(self._files["decisions.jsonl"].name)), effects):
+        decisions = _read_decisions(Path(self._files["decisions.jsonl"].name))
+        for chunk in render_report(summary, decisions, record, "questions.html"):
             self._write("report.html", chunk)
         self._write("summary.json", _pretty(summary))
         for file in self._files.values():  # all on the disk before the first is renamed: a full disk changes nothing

@@ -3,18 +3,18 @@
 The labels are those of the model's own configuration, the premise alone is truncated, and the softmax is taken once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock
+from threading import Lock, get_ident
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from numpy.typing import NDArray
 
-from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.scoring.labels import columns
-from eldgr_dspy.programs.scoring.reading import Pair, Reader
-from eldgr_dspy.programs.scoring.weights import located, revision_of, stored
+from eldgr_dspy.programs.scoring.labels import stated_columns
+from eldgr_dspy.programs.scoring.reading import ModelNLI, Pair, Reader
+from eldgr_dspy.programs.scoring.weights import commit_of, located, revision_of, stored
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -27,9 +27,10 @@ MAX_LENGTH = 512
 TRUNCATION = "only_first"
 
 _LEAST = 8
+_LOADING = Lock()
 
 
-class CrossEncoderNLI:
+class CrossEncoderNLI(ModelNLI):
     """Reads pairs with a three-way NLI cross-encoder; in float32, readings do not depend on what else is asked.
 
     Attributes:
@@ -67,30 +68,23 @@ class CrossEncoderNLI:
         """
         _refuse(dtype, batch_size)
         self.folder = located(model, revision, local_files_only=local_files_only)
+        labelled = stated_columns(self.folder, str(model))
         self.encoder = _loaded(str(model), self.folder, device, dtype)
-        transformer: Any = self.encoder.model
-        self._columns = columns(transformer.config.id2label, str(model))
-        _refuse_untrained(str(model), transformer, self.folder)
-        self.reader = Reader(self.encoder.tokenizer, window(self.encoder.tokenizer, transformer.config, max_length))
-        at = f"{model}@{revision_of(self.folder)}"
-        self.name = f"{at} {dtype} {self.reader.window} {TRUNCATION}"
         self._batch_size = batch_size
-        self._alone = Lock()  # a tokenizer holds its truncation as state, so two threads would meet in it
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "CrossEncoderNLI":
-        return self  # who copies a program that holds it wants no second model
-
-    def probabilities(self, pairs: Sequence[Pair]) -> Floats:
-        """Return what it reads in (premise, hypothesis) pairs.
-
-        Returns:
-            Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that it could not read.
-
-        Raises:
-            ArgumentError: `pairs` holds something other than pairs of texts.
-        """
-        with self._alone:
-            return self.reader.probabilities(pairs, self._logits, self._columns)
+        transformer: Any = self.encoder.model
+        _refuse_untrained(str(model), transformer, self.folder)
+        reader = Reader(self.encoder.tokenizer, window(self.encoder.tokenizer, transformer.config, max_length))
+        name = f"{model}@{revision_of(self.folder)} {dtype} {reader.window} {TRUNCATION}"
+        settings = {
+            "model": str(model),
+            "revision": commit_of(self.folder) or revision,
+            "device": device,
+            "dtype": dtype,
+            "max_length": max_length,
+            "batch_size": batch_size,
+            "local_files_only": local_files_only,
+        }
+        super().__init__(name, reader, labelled, settings)
 
     def _logits(self, pairs: list[Pair]) -> NDArray[Any]:
         from torch.nn import Identity
@@ -135,7 +129,10 @@ def _loaded(model: str, folder: Path, device: str | None, dtype: Precision) -> "
         ) from error
     settings = {"dtype": dtype, "use_safetensors": True}
     try:
-        encoder: CrossEncoder = CrossEncoder(str(folder), device=device, local_files_only=True, model_kwargs=settings)
+        with _without_bar():
+            encoder: CrossEncoder = CrossEncoder(
+                str(folder), device=device, local_files_only=True, model_kwargs=settings
+            )
     except (OSError, ValueError, KeyError, RuntimeError, AssertionError, SafetensorError) as error:
         raise ArgumentError(f"model={model!r} could not be loaded from {str(folder)!r}: {error}") from error
     if not getattr(encoder.tokenizer, "is_fast", False):
@@ -143,6 +140,29 @@ def _loaded(model: str, folder: Path, device: str | None, dtype: Precision) -> "
             f"model={model!r} has no fast tokenizer, which says where its tokens stand; convert it to tokenizer.json."
         )
     return encoder
+
+
+@contextmanager
+def _without_bar() -> Iterator[None]:
+    """Keep the progress bars of transformers off the terminal in this thread; whatever else it says is heard."""
+    from transformers.utils import logging
+
+    here, install = get_ident(), getattr(logging, "set_tqdm_hook", None)
+    if install is None:  # early releases of transformers 5 can hide a bar for good only
+        yield
+        return
+
+    def hidden(bar: Any, args: Any, kwargs: Any) -> Any:
+        if get_ident() == here:
+            return bar(*args, **{**kwargs, "disable": True})
+        return before(bar, args, kwargs) if before else bar(*args, **kwargs)
+
+    with _LOADING:  # the hook is one for all threads: who sets it second would put back the first one's
+        before = install(hidden)
+        try:
+            yield
+        finally:
+            install(before)
 
 
 def _refuse_untrained(model: str, transformer: Any, folder: Path) -> None:

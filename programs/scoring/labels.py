@@ -1,6 +1,9 @@
 """Which column of a model's output is which label: taken from the model's own configuration, never assumed."""
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeGuard
 
 from eldgr_dspy.errors import ArgumentError
 
@@ -30,3 +33,36 @@ def columns(id2label: Mapping[int, str], model: str) -> tuple[int, int, int]:
         )
     contradiction, neutral, entailment = (named[label] for label in LABELS)
     return contradiction, neutral, entailment
+
+
+def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
+    """Return the columns of the three labels as the config.json of a model's folder states them.
+
+    It is read as it is: a library fills in labels of its own where it states none.
+
+    Raises:
+        ArgumentError: It is no JSON, does not say which column is which label, or names others than the three.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ArgumentError(
+            f"model={model!r} could not be loaded from {str(folder)!r}: its config.json is no JSON ({error})."
+        ) from error
+    given = config.get("id2label") if isinstance(config, dict) else None
+    if not _names_columns(given):
+        has = f"has {given!r:.80} as id2label" if given else "has no id2label"
+        raise ArgumentError(
+            f"model={model!r} does not say which column of its output is which label: its config.json {has}, but "
+            "exactly contradiction, neutral and entailment were expected; if it is a three-way NLI model, name its "
+            'columns there in the order of its training, as "id2label": '
+            '{"0": "contradiction", "1": "entailment", "2": "neutral"}.'
+        )
+    return columns({int(column): label for column, label in given.items()}, model)
+
+
+def _names_columns(given: Any) -> TypeGuard[dict[str, str]]:
+    """Whether this is an object with a text for each column, counted from 0."""
+    if not isinstance(given, dict) or not given or not all(isinstance(label, str) for label in given.values()):
+        return False
+    return set(given) == set(map(str, range(len(given))))

@@ -20,7 +20,8 @@ from eldgr_dspy.programs.scoring.reading import checked
 class CachedNLI:
     """Remembers what an NLI model reads, NaN included; what was used longest ago is forgotten first.
 
-    Threads may share it. One that asks waits for another's call, so that no pair is read twice.
+    Threads may share it. One that asks waits for another's call, so that no pair is read twice. A deep copy is the
+    same object. A pickle, as `save_program=True` makes one, has the reader and the room; it begins with nothing read.
 
     Attributes:
         nli: Whoever reads.
@@ -50,6 +51,9 @@ class CachedNLI:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "CachedNLI":
         return self  # who copies a program that holds it wants the same memory
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CachedNLI, (self.nli, self._entries)  # a file keeps the program, and not what it has read
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         """Return what is read in (premise, hypothesis) pairs; those that are new are asked in one call, each once.

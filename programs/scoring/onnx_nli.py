@@ -10,17 +10,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import MAX_LENGTH, TRUNCATION, CrossEncoderNLI, window
-from eldgr_dspy.programs.scoring.labels import columns
-from eldgr_dspy.programs.scoring.reading import Pair, Reader
+from eldgr_dspy.programs.scoring.labels import stated_columns
+from eldgr_dspy.programs.scoring.reading import ModelNLI, Pair, Reader
 from eldgr_dspy.programs.scoring.weights import digest
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 _OPSET = 17
 
 
-class OnnxNLI:
+class OnnxNLI(ModelNLI):
     """Reads pairs with an exported model; readings do not depend on what else is asked.
 
     Attributes:
@@ -51,28 +49,13 @@ class OnnxNLI:
         path = Path(file).expanduser()
         home = _home(path)
         self._session = _session(path, threads)
+        labelled = stated_columns(home, str(file))
         config, tokenizer = _described(home)
         _refuse_further_inputs(path, self._session, tokenizer)
-        self._columns = columns(config.id2label, str(file))
-        self.reader = Reader(tokenizer, window(tokenizer, config, max_length))
-        at = digest([path, *home.glob("*.json")])
-        self.name = f"{file}@{at} onnx {self.reader.window} {TRUNCATION}"
-        self._alone = Lock()  # a tokenizer holds its truncation as state, so two threads would meet in it
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> "OnnxNLI":
-        return self  # who copies a program that holds it wants no second model
-
-    def probabilities(self, pairs: Sequence[Pair]) -> Floats:
-        """Return what it reads in (premise, hypothesis) pairs.
-
-        Returns:
-            Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that it could not read.
-
-        Raises:
-            ArgumentError: `pairs` holds something other than pairs of texts.
-        """
-        with self._alone:
-            return self.reader.probabilities(pairs, self._logits, self._columns)
+        reader = Reader(tokenizer, window(tokenizer, config, max_length))
+        name = f"{file}@{digest([path, *home.glob('*.json')])} onnx {reader.window} {TRUNCATION}"
+        settings = {"file": str(file), "max_length": max_length, "threads": threads}
+        super().__init__(name, reader, labelled, settings)
 
     def _logits(self, pairs: list[Pair]) -> NDArray[Any]:
         return np.concatenate([self._run(*pair) for pair in pairs])

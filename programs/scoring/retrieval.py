@@ -56,6 +56,12 @@ class DSPyRetriever:
         self._numbers: dict[Passage, int] = {}
         self._lock = Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}  # which no copy can have
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=Lock())
+
     @property
     def documents(self) -> Sequence[Passage]:
         """What was found so far, each document once; it grows with every search, and no number changes."""

@@ -70,9 +70,13 @@ def _missing(model: str, revision: str | None) -> str:
 
 def revision_of(folder: Path) -> str:
     """Return what tells the model in a folder from others: its commit in the cache of the Hub, else a digest."""
-    if folder.parent.name == "snapshots":
-        return folder.name[:_HEX]
-    return digest(path for kind in _FILES for path in folder.glob(kind))
+    commit = commit_of(folder)
+    return commit[:_HEX] if commit else digest(path for kind in _FILES for path in folder.glob(kind))
+
+
+def commit_of(folder: Path) -> str | None:
+    """Return the commit of a model in the cache of the Hub; None for a folder elsewhere."""
+    return folder.name if folder.parent.name == "snapshots" else None
 
 
 def digest(paths: Iterable[Path]) -> str:

@@ -83,10 +83,17 @@ def test_digits_that_stand_in_a_text_are_passed_over(groups: list[list[str]]) ->
 
 
 WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}
-SPELLED: list[Any] = [str, str.upper, lambda half: f"{half[0]} \u200b{half[1]}", lambda half: half.translate(WIDE)]
+SPELLED: list[Any] = [
+    str,
+    str.upper,
+    lambda half: f"{half[0]} \x1c\t{half[1]}",
+    lambda half: f"{half[0]} \u200b{half[1]}",
+    lambda half: half.translate(WIDE),
+]
+NAMED = ["as it is", "in capitals", "spaced", "spaced by what is not seen", "of full width"]
 
 
-@pytest.mark.parametrize("spelled", SPELLED, ids=["as it is", "in capitals", "spaced", "of full width"])
+@pytest.mark.parametrize("spelled", SPELLED, ids=NAMED)
 def test_no_search_finds_a_text_with_half_of_its_own_marker(spelled: Any) -> None:
     """With four digits instead of sixteen, one text in sixty would have the half that it guesses."""
     for half, number in product(("0a", "b7", "ff"), range(300)):

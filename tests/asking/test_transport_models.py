@@ -9,8 +9,8 @@ from typing import Any
 import dspy
 import pytest
 
+from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.record import is_same_model
 from tests.asking.test_transport import verdict
 from tests.house.test_docs import ROOT, blocks
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving

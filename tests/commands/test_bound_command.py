@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eldgr_dspy.authority import pool_authority
+from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
 from tests.results.test_authority import ARTIFACTS
@@ -53,13 +53,51 @@ def test_the_bounds_are_those_of_a_run(
         ]
 
 
+LATE = """
+from eldgr_dspy.decision import Choice
+
+
+def late(case):  # asks the repairer only after a preference, and ships what it says, certified or not
+    if case.preferred((yield "judge")) is not None:
+        repair = case.repaired((yield "repairer"))
+        if repair is not None:
+            return Choice("repair", repair)
+    return Choice("consensus", case.consensus)
+
+
+def trusting(case):
+    preference = case.stated((yield "judge"))
+    return Choice("consensus", case.consensus) if preference is None else Choice("judge", preference)
+"""
+
+
+def test_a_rule_of_ones_own_is_bounded_over_all_judges_and_never_too_narrowly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bounded_rules.py").write_text(LATE)
+    monkeypatch.chdir(tmp_path)
+    own = ("--rules", "judge,bounded_rules:late,bounded_rules:trusting")
+    out = printed(capsys, RETRIEVAL, ARITHMETIC, *own)
+    assert (
+        "│ bounded_rules:late     │ [52.00, 52.00] │        not computed │             0.00 │                   — │"
+        in out
+    )
+    assert "not computed: which spans stand for all is known of the package's rules alone." in out
+    assert "│ bounded_rules:late     │ [50.00, 50.00] │              unbounded │" in out
+    found = json.loads(printed(capsys, RETRIEVAL, *own, "--json"))["pools"]["demo-retrieval"]
+    assert found["bounds_any_span"]["bounded_rules:late"] is None
+    assert found["can_change"]["bounded_rules:late"] == {"judge": 0.0, "repairer": None}
+    for kind in ("bounds", "bounds_any_span", "can_change"):
+        assert found[kind]["bounded_rules:trusting"] == found[kind]["judge"]
+
+
 def test_without_gold_answers_it_says_what_can_be_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool = write_pool(tmp_path / "none.jsonl", (row(number, gold=[]) for number in range(4)))
     out = printed(capsys, str(pool))
     assert "│ eldgr    │         — │                   — │           100.00 │              100.00 │" in out
     assert "—: no question has a gold answer. What a role can change needs none." in out
     some = write_pool(tmp_path / "some.jsonl", (row(number, **({"gold": []} if number else {})) for number in range(4)))
-    assert "Bounds are over the 1 question that have a gold answer, of 4." in printed(capsys, str(some))
+    assert "Bounds are over the 1 question with a gold answer, of 4." in printed(capsys, str(some))
 
 
 @pytest.mark.parametrize(
@@ -69,8 +107,14 @@ def test_without_gold_answers_it_says_what_can_be_changed(tmp_path: Path, capsys
         (["nowhere.jsonl"], 1, "nowhere.jsonl: no such file"),
         ([RETRIEVAL, RETRIEVAL], 1, "are both named 'demo-retrieval'; rename one of the files"),
         ([RETRIEVAL, "--certificate", "fuzzy"], 2, "'fuzzy' is not one of 'substring', 'token', 'folded'"),
+        ([RETRIEVAL, "--rules", "vote"], 1, "rules='vote' is not known; use one of 'first', 'majority', 'judge'"),
+        (
+            [RETRIEVAL, "--rules", ","],
+            2,
+            "--rules=',' holds no rule; give one or more of first, majority, judge, eldgr",
+        ),
     ],
-    ids=["none", "nowhere", "twice", "fuzzy"],
+    ids=["none", "nowhere", "twice", "fuzzy", "unknown-rule", "no-rule"],
 )
 def test_a_pool_that_cannot_be_read_is_said_in_a_sentence(
     capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str

@@ -36,7 +36,8 @@ def test_tables_go_to_standard_output_and_files_to_the_run_directory(
     assert re.search(r"│ majority +│ +0\.00 │", out)
     assert "Written to runs/capitals" in err
     names = {path.name for path in (tmp_path / "runs" / "capitals").iterdir()}
-    assert names - {".lock"} == {"journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html"}
+    files = {"journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html", "questions.html"}
+    assert names - {".lock"} == files
 
 
 def test_json_is_the_summary_and_nothing_else(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:

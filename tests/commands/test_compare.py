@@ -1,21 +1,25 @@
 """`eldgr compare` pairs two runs by question, and refuses what is no pair with the first difference."""
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.finished import read_run
+from eldgr_dspy.figures.finished import read_run
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.comparing import compare_runs
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
-from eldgr_dspy.statistics import contrast_from_counts
+from eldgr_dspy.report.tables import difference, interval
+from eldgr_dspy.statistics import contrast_from_counts, equivalence_from_counts, holm
 from tests.finished_runs import finished_run, numbered
-from tests.run.test_evaluation import NO_SPAN, row
+from tests.run.test_evaluation import NO_SPAN, row, write_pool
 
 
 def judging(preferred: int) -> Selector:
@@ -49,6 +53,63 @@ def test_wins_and_losses_are_by_question(runs: tuple[Path, Path]) -> None:
     assert pool["contrast"]["p"] == expected.p
     assert [one["em"] for one in pool["figures"]] == pytest.approx([100 * 6 / 9, 100 * 3 / 9])
     assert pool["contrast"]["f1"]["delta"] == pytest.approx(expected.delta)
+
+
+def test_p_is_adjusted_for_all_pools(tmp_path: Path) -> None:
+    write_pool(tmp_path / "more.jsonl", numbered(12))
+    runs = (tmp_path / "finds", tmp_path / "keeps")
+    for out, preferred in zip(runs, (2, 0), strict=True):
+        pools = [write_pool(tmp_path / "capitals.jsonl", numbered(9)), tmp_path / "more.jsonl"]
+        evaluate(judging(preferred), Plan(pools, out))
+    contrasts = [pool["contrast"] for pool in compared(*runs)["pools"].values()]
+    assert [one["p_holm"] for one in contrasts] == list(holm([one["p"] for one in contrasts]))
+    assert contrasts[1]["p_holm"] > contrasts[1]["p"]
+
+
+def test_intervals_of_either_score_and_kind_are_printed(
+    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *map(str, runs)]) == 0
+    out, _ = capsys.readouterr()
+    one = compared(*runs)["pools"]["capitals"]["contrast"]
+    assert one["p_holm"] == one["p"]
+    for score in (one, one["f1"]):
+        assert f"{difference(score)} │ {interval(score['bca'])} │" in out
+    assert "Holm p is over this pool. F1 is not tested." in out
+    assert "equivalence" not in out
+
+
+def test_a_margin_asks_whether_the_runs_are_as_good_as_each_other(
+    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = compare_runs(read_run(runs[0]), read_run(runs[1]), margin=2.0)["pools"]["capitals"]
+    found = pool["contrast"]["equivalence"]
+    expected = equivalence_from_counts(9, 6, 3, margin=2.0, unit=100)
+    assert (found["p"], found["p_below"], found["equivalent"]) == (expected.p, expected.p_below, False)
+    assert found["interval"] == list(expected.interval)
+    assert main(["compare", *map(str, runs), "--margin", "2"]) == 0
+    out, _ = capsys.readouterr()
+    assert "equivalence of right and wrong within ±2.00 points" in out
+    assert "not shown" in out
+    assert main(["compare", str(runs[0]), str(runs[0]), "--margin", "60"]) == 0
+    assert re.search("│ +yes │", capsys.readouterr().out)
+    for margin in ("0", "100", "x"):
+        assert main(["compare", *map(str, runs), "--margin", margin]) == 2
+
+
+def test_a_question_that_stands_several_times_counts_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{**one, "question": f"Which {number // 2}?"} for number, one in enumerate(numbered(8))]
+    one, other = (
+        finished_run(tmp_path, rows=rows, out=tmp_path / name, selector=judging(preferred))[0]
+        for name, preferred in (("finds", 2), ("keeps", 0))
+    )
+    found = compare_runs(read_run(one), read_run(other), margin=2.0)["pools"]["capitals"]["contrast"]
+    assert found["n_distinct"] == 4
+    assert found["wins"] + found["losses"] <= 4
+    assert found["equivalence"] is None
+    assert main(["compare", str(one), str(other), "--margin", "2"]) == 0
+    said = "8 questions have 4 different texts: one that stands several times counts once in Δ and p, with the mean of"
+    assert said in capsys.readouterr().out
 
 
 def test_the_other_way_round_all_signs_change(runs: tuple[Path, Path]) -> None:
@@ -131,6 +192,19 @@ def test_answers_of_one_class_are_no_difference(tmp_path: Path) -> None:
     assert compared(one, other)["pools"]["capitals"]["differ"] == 0
 
 
+@pytest.mark.parametrize("command", ["compare", "plan", "export", "report"])
+def test_a_run_of_another_version_is_read_and_said_to_be_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    run, _ = finished_run(tmp_path)
+    journal = run / "journal.jsonl"
+    journal.write_text(journal.read_text().replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
+    more = {"compare": [str(run)], "export": ["--to", str(tmp_path / "d.csv")]}.get(command, [])
+    assert main([command, str(run), *more]) == 0
+    said = f"Note: {run} was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise.\n"
+    assert capsys.readouterr().err.count(said) == 1
+
+
 def test_another_content_is_refused_by_its_hash(tmp_path: Path) -> None:
     one, _ = finished_run(tmp_path, n=4, out=tmp_path / "a")
     other, _ = finished_run(tmp_path, n=5, out=tmp_path / "b")
@@ -150,6 +224,26 @@ def test_another_pool_is_refused_by_its_name(tmp_path: Path) -> None:
         ArgumentError, match=r"a is on pool 'capitals' and .*b is not; give two runs on the same pools\."
     ):
         compared(one, other)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda lines: lines[::-1], r"has been put in another order; restore it from a copy, or give its eldgr eval"),
+        (lambda lines: [lines[0].replace('"q0"', '"q8"'), *lines[1:]], r"has been changed; restore it from a copy, or"),
+    ],
+    ids=["shuffled", "changed"],
+)
+def test_decisions_that_were_rearranged_are_no_matter_of_a_limit(
+    tmp_path: Path, change: Callable[[list[str]], list[str]], said: str
+) -> None:
+    rows = list(numbered(6))
+    one, other = (finished_run(tmp_path, rows=rows, out=tmp_path / name)[0] for name in "ab")
+    decisions = other / "decisions.jsonl"
+    decisions.write_text("".join(change(decisions.read_text().splitlines(keepends=True))))
+    with pytest.raises(ArgumentError, match=rf"differ first at number 1: .*one decisions\.jsonl {said}") as refused:
+        compared(one, other, "first")
+    assert "--limit" not in str(refused.value)
 
 
 def test_other_questions_are_refused_by_the_first_of_them(tmp_path: Path) -> None:

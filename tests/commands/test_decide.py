@@ -12,10 +12,10 @@ import dspy
 import pytest
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError, RunStoppedError
-from eldgr_dspy.finished import read_run
+from eldgr_dspy.figures.finished import read_run
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.continuing import command_that_asks
-from eldgr_dspy.programs.commands.evaluate import lms_of, selector_of
+from eldgr_dspy.programs.commands.options import lms_of, selector_of
 from eldgr_dspy.programs.run.deciding import decide_again
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
@@ -163,6 +163,33 @@ def test_the_command_that_is_shown_asks_what_was_lacking(
     assert summary_of(Path("a run"))["my capitals"]["n"] == (limit or 6)
 
 
+def test_of_a_run_that_was_played_from_a_recording_it_is_said_that_the_embedded_role_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked, pool = finished_run(tmp_path, rules=("majority", "eldgr"))
+    said(capsys, "evaluate", pool, "--replay", asked / "journal.jsonl", "--rules", "eldgr", "--out", "played")
+    told = (
+        "to have it asked, here of the embedded deriver, since a recording names no model (add --deriver MODEL to ask"
+    )
+    (tmp_path / "asking_rules.py").write_text(ASKS_A_DERIVER)
+    out, _ = said(capsys, "decide", "played", "--rule", "asking_rules:derives")
+    assert told in " ".join(out.split())
+    _, _, command = out.partition("to ask one): eldgr ")
+    said(capsys, *shlex.split(command.splitlines()[0]))
+    assert "to have it asked" not in said(capsys, "decide", "played", "--rule", "asking_rules:derives")[0]
+    assert "embedded" not in said(capsys, "decide", asked, "--rule", "asking_rules:derives")[0]
+
+
+ASKS_A_DERIVER = """
+from eldgr_dspy.decision import Choice
+
+
+def derives(case):
+    yield "deriver"
+    return Choice("consensus", case.consensus)
+"""
+
+
 def test_json_has_the_counts_and_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, pool = finished_run(tmp_path, rules=("majority",))
     out, _ = said(capsys, "decide", run, "--rule", "judge", "--json")
@@ -221,12 +248,21 @@ def test_an_lm_that_no_option_makes_has_no_command(tmp_path: Path, lm: Any) -> N
     assert command_that_asks(read, decide_again(read, ["judge"]), {"judge"}) is None
 
 
-def test_a_run_under_a_lock_takes_no_further_rule(tmp_path: Path) -> None:
-    run, _ = finished_run(tmp_path, rules=("majority",))
-    with (run / "journal.jsonl").open("a", encoding="utf-8") as journal:
-        journal.write(json.dumps({"kind": "settings", "name": "lock", "details": {"sha256": "0" * 64}}) + "\n")
-    read = read_run(run)
-    assert command_that_asks(read, decide_again(read, ["judge"]), {"judge"}) is None
+def test_a_run_under_a_lock_takes_no_further_rule_and_what_goes_on_with_it_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = write_pool(tmp_path / "capitals.jsonl", numbered(6))
+    said(capsys, "freeze", "--rules", "majority")
+    begun = ("evaluate", pool, "--lock", "rule.lock.json", "--once", "--out", "run")
+    said(capsys, *begun)
+    out, _ = said(capsys, "decide", "run", "--rule", "judge")
+    assert (
+        "where this rule needs it; the run is under a lock, so that nothing asks for a rule which the lock has not; "
+        "for one which it has, give the command that began the run once more, with its --lock." in out
+    )
+    assert json.loads(said(capsys, "decide", "run", "--rule", "judge", "--json")[0])["asks"] is None
+    said(capsys, *begun)
+    said(capsys, *begun[:2], "--rules", "majority,judge", "--out", "run", code=1)
 
 
 def test_a_role_that_a_program_made_has_no_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

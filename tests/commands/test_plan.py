@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.finished import read_run
-from eldgr_dspy.planning import plan_ahead, what_it_saw
+from eldgr_dspy.figures.finished import read_run
+from eldgr_dspy.figures.planning import plan_ahead, what_it_saw
 from eldgr_dspy.programs.commands import main
 from tests.finished_runs import finished_run
 from tests.results.test_planning import LEVEL, lead
@@ -52,6 +52,10 @@ def test_it_says_what_a_finished_run_could_have_seen(tmp_path: Path, capsys: pyt
     assert "│ eldgr │ majority │        20–8 │         5.60 │             20–8 │           +3.07 │      2,054 │" in out
     assert "│ eldgr │    judge │         3–0 │         0.60 │                — │               — │          — │" in out
     assert "—: too few questions are discordant for it." in out
+    assert "would be needed" not in out
+    out = printed(capsys, str(run), "--gain", "0.005")
+    assert "│             20–8 │           +3.07 │            — │" in out
+    assert "— under n for +0.005: more than 10,000,000 questions would be needed." in out
     as_json = json.loads(printed(capsys, str(run), "--json"))
     assert as_json == what_it_saw(read_run(run).summary(), **LEVEL)
 

@@ -70,7 +70,7 @@ def test_check_says_what_is_undefined(tmp_path: Path, capsys: pytest.CaptureFixt
     predictions(tmp_path / "a.jsonl")
     out, _ = printed(capsys, "build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl")
     assert "│ questions with a right candidate       │     — │  0 │      — │" in out
-    assert "0 questions of 4 have a gold answer." in out
+    assert "With a gold answer: 0 questions of 4." in out
     assert "Evidence a question" not in out
 
 

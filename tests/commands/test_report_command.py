@@ -6,18 +6,20 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.finished import read_run
+from eldgr_dspy.figures.finished import read_run
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.report import Format
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.tracking import log_to_mlflow
+from eldgr_dspy.programs.testing import text_of
 from tests.commands.test_command import COMMAND
 from tests.finished_runs import finished_run
-from tests.run.test_evaluation import row, write_pool
+from tests.run.test_evaluation import obliging, row, selector_with, write_pool
 
 
 @pytest.fixture
@@ -63,14 +65,90 @@ def test_the_reference_lists_the_formats() -> None:
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(get_args(Format))
 
 
-def test_the_page_is_made_again_byte_for_byte(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = run / "report.html"
-    before = page.read_bytes()
-    page.unlink()
-    assert said(capsys, "report", run, "--format", "html") == ("", f"Written to {page}.\n")
-    assert page.read_bytes() == before
-    said(capsys, "report", run, "--format", "html", "--out", "other.html")
-    assert Path("other.html").read_bytes() == before
+def pages(folder: Path, report: str = "report.html", questions: str = "questions.html") -> list[bytes]:
+    return [(folder / name).read_bytes() for name in (report, questions)]
+
+
+def test_the_pages_are_made_again_byte_for_byte(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = pages(run)
+    for name in ("report.html", "questions.html"):
+        (run / name).unlink()
+    written = f"Written to {run / 'report.html'} and {run / 'questions.html'}.\n"
+    assert said(capsys, "report", run, "--format", "html") == ("", written)
+    assert pages(run) == before
+
+
+def test_pages_of_a_run_that_was_asked_in_several_sessions_are_made_again_byte_for_byte(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Calls that failed, abstentions, rules that are withheld, and consultations that no rule needs any more."""
+
+    def reply(request: Any) -> Any:
+        if "number 3?" in text_of(request):
+            raise RuntimeError("lost")
+        return "no JSON" if "number 4?" in text_of(request) else obliging(request)
+
+    pool = write_pool(
+        tmp_path / "capitals.jsonl", [row(number, answers=("a", "b")[: 1 + number % 2]) for number in range(8)]
+    )
+    for limit, rules in ((3, ("judge", "eldgr")), (None, ("majority", "eldgr", "judge")), (None, ("eldgr", "first"))):
+        selector, _ = selector_with(reply, consult="always")
+        evaluate(selector, Plan([pool], tmp_path / "run", rules, limit=limit, max_failures=9))
+    before = pages(tmp_path / "run")
+    said(capsys, "report", tmp_path / "run", "--format", "html")
+    assert pages(tmp_path / "run") == before
+
+
+def test_pages_of_a_run_with_a_rule_that_is_withheld_are_made_again_byte_for_byte(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recording = tmp_path / "recording.jsonl"
+    said_once = {"kind": "consultation", "id": "q0", "role": "judge", "outcome": "ok", "content": {"preferred": 0}}
+    recording.write_text(json.dumps(said_once) + "\n", encoding="utf-8")
+    out, _ = finished_run(tmp_path, replay=recording, rules=("judge", "first"))
+    assert json.loads((out / "summary.json").read_text(encoding="utf-8"))["pools"]["capitals"]["withheld"]
+    before = pages(out)
+    said(capsys, "report", out, "--format", "html")
+    assert pages(out) == before
+
+
+def test_pages_of_another_name_lie_beside_each_other(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, err = said(capsys, "report", run, "--format", "html", "--out", "other.html")
+    assert err == "Written to other.html and other-questions.html.\n"
+    report, questions = pages(Path(), "other.html", "other-questions.html")
+    assert b'href="other-questions.html"' in report
+    assert b'href="other.html"' in questions
+
+
+def test_without_its_pool_the_report_is_made_alone_and_says_how_to_give_it(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = pages(run)
+    moved = (tmp_path / "capitals.jsonl").rename(tmp_path / "moved.jsonl")
+    (run / "questions.html").unlink()
+    _, err = said(capsys, "report", run, "--format", "html")
+    assert err.startswith(
+        f"Written to {run / 'report.html'}.\nNote: the page of questions is not written: {run} was made on a pool "
+        "'capitals', which was "
+    )
+    assert "give its file: eldgr report RUN FILE --format html (sha256" in err
+    assert b"There is no page of single questions here" in (run / "report.html").read_bytes()
+    (tmp_path / "there").mkdir()
+    given = moved.rename(tmp_path / "there" / "capitals.jsonl")
+    said(capsys, "report", run, given, "--format", "html")
+    assert pages(run) == before
+
+
+def test_a_pool_that_is_given_has_to_be_the_one_that_the_run_was_made_on(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "there").mkdir()
+    other = write_pool(tmp_path / "there" / "capitals.jsonl", [row(1)])
+    _, err = said(capsys, "report", run, other, "--format", "html", code=1)
+    assert "was made on another pool 'capitals'" in err
+    write_pool(tmp_path / "capitals.jsonl", [row(1)])
+    _, err = said(capsys, "report", run, "--format", "html")
+    assert "Note: the page of questions is not written:" in err
 
 
 def test_a_pool_without_gold_answers_has_dashes_in_every_format(
@@ -90,6 +168,7 @@ def test_a_pool_without_gold_answers_has_dashes_in_every_format(
         (["nowhere"], 1, "nowhere: no such directory"),
         (["run", "--format", "word"], 2, "'word' is not one of 'text', 'markdown', 'latex', 'json', 'html'"),
         (["run", "--out", "nowhere/there"], 1, "The report could not be written:"),
+        (["run", "capitals.jsonl"], 2, "POOLS are read for --format html alone, and not for text."),
         ([], 2, "Missing argument 'RUN'"),
     ],
 )
@@ -153,5 +232,5 @@ def test_a_run_is_logged_with_its_figures_settings_and_files(
     assert logged.data.params["eldgr_dspy"] == "0.1.0"
     assert len(logged.data.params["pool/capitals/sha256"]) == 64
     artifacts = Path(logged.info.artifact_uri.removeprefix("file://"))
-    names = {"journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html"}
+    names = {"journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html", "questions.html"}
     assert {path.name for path in artifacts.iterdir()} == names

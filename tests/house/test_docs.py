@@ -28,6 +28,7 @@ import dspy
 import pytest
 
 from eldgr_dspy.decision import RULES, Decision
+from eldgr_dspy.figures.silences import KINDS
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.pools import schema
 from eldgr_dspy.programs.commands import main
@@ -275,7 +276,7 @@ def test_architecture_names_every_module_and_no_other() -> None:
     sources = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".jinja")]
     on_disk = {named(path) for path in sources if path.stat().st_size}
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    assert set(re.findall(rf"`((?:{'|'.join(folders)})/[\w/]+\.(?:py|html\.jinja))`", text)) == on_disk
+    assert set(re.findall(rf"`((?:{'|'.join(folders)})/[\w/]+\.(?:py|\w+\.jinja))`", text)) == on_disk
 
 
 # --- tables of the reference ------------------------------------------------------------------------------------------
@@ -328,12 +329,31 @@ def test_the_fields_of_a_decision_are_those_that_the_reference_lists() -> None:
         ("A rule's figures", ("pools", "demo-retrieval", "rules", "eldgr")),
         ("A contrast", ("pools", "demo-retrieval", "contrasts", 0)),
         ("The audit", ("pools", "demo-retrieval", "audit")),
+        ("The audit in full", ("pools", "demo-retrieval", "decided")),
         ("Consultations of a role", ("consultations", "judge")),
     ],
 )
 def test_the_fields_of_the_summary_are_those_that_the_reference_lists(heading: str, path: tuple[Any, ...]) -> None:
     found = functools.reduce(lambda value, key: value[key], path, demo_run()["summary.json"])
     assert listed("run-directory.md", heading) == list(found)
+
+
+def test_the_fields_of_a_record_are_those_that_the_reference_lists() -> None:
+    record = demo_run()["record.json"]
+    assert listed("run-directory.md", "record.json") == list(record)
+    assert listed("run-directory.md", "An override rate") == list(record["override_rates"]["demo-retrieval"])
+
+
+def test_the_kinds_of_silence_are_those_that_the_reference_lists() -> None:
+    assert listed("run-directory.md", "Kinds of silence") == list(KINDS)
+
+
+@pytest.mark.parametrize("task", ["retrieval", "arithmetic"])
+def test_the_stages_to_an_override_are_those_that_the_reference_lists(task: str) -> None:
+    text = (ROOT / "docs" / "reference" / "run-directory.md").read_text(encoding="utf-8")
+    rows = text.partition(f"| stage, {task} | questions |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    stages = demo_run()["summary.json"]["pools"][f"demo-{task}"]["decided"]["funnel"]
+    assert [re.findall(r"`(.+?)`", row)[0] for row in rows] == [one["stage"] for one in stages]
 
 
 def test_the_fields_of_a_lock_and_of_its_confirmation_are_those_that_the_pages_list() -> None:
@@ -378,6 +398,9 @@ def command_page(reader: Reader) -> str:
         "eldgr freeze --help",
         "eldgr report --help",
         "eldgr compare --help",
+        "eldgr reproduce --help",
+        "eldgr ablation --help",
+        "eldgr seeds --help",
         "eldgr decide --help",
         "eldgr export --help",
         "eldgr doctor --help",

@@ -6,9 +6,11 @@ The contracts of import-linter hold the same arrows, but do not see what is impo
 import functools
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
+import eldgr_dspy
 from tests.house.test_layout import ROOMS, sources
 
 MODULES = [name for _, name in sources()]
@@ -25,6 +27,8 @@ STANDARD_LIBRARY_ALONE = (
     ]
     + [f"eldgr_dspy.{name}" for name in ("laws.trials", "laws.statements", "laws", "laws.shrinking", "plugin")]
 )
+FACE = {"Decision", "Selector", "certificates", "channels", "decide", "ollama", "statistics"}
+FACE |= {"ChannelScorer", "NLIScorer", "load_nli"}
 
 LEARNING = {"torch", "transformers", "sentence_transformers", "trl", "peft", "datasets", "accelerate", "onnxruntime"}
 LATER = {"hypothesis", "pytest", "matplotlib", "pyarrow", "mlflow"}
@@ -63,6 +67,16 @@ def test_importing_the_package_loads_no_dspy() -> None:
     loaded = loaded_by("eldgr_dspy")
     assert packages(loaded) & ABOVE == set()
     assert rooms(loaded) == set()
+
+
+def test_the_package_has_the_names_of_its_face_and_each_is_what_its_home_has() -> None:
+    assert set(eldgr_dspy.__all__) == FACE and set(dir(eldgr_dspy)) >= FACE
+    for name in FACE:
+        found = getattr(eldgr_dspy, name)
+        home = found.__name__ if isinstance(found, ModuleType) else found.__module__
+        assert home in MODULES and name in (found.__name__, found.__name__.rpartition(".")[2])
+    with pytest.raises(AttributeError, match=r"^module 'eldgr_dspy' has no attribute 'Scorer'; it has ChannelScorer, "):
+        _ = eldgr_dspy.Scorer
 
 
 @pytest.mark.parametrize("module", STANDARD_LIBRARY_ALONE)

@@ -56,6 +56,9 @@ def test_one_prediction_is_one_candidate() -> None:
         ({"gold": ["Doha", "Ad Dawhah"]}, ["Doha", "Ad Dawhah"]),
         ({"gold": "Doha", "answer": "Dubai"}, ["Doha"]),
         ({"gold": []}, []),
+        ({"answer": "2 + 3 = 5\n#### 5"}, ["5"]),
+        ({"gold": [" ", "Doha"]}, ["Doha"]),
+        ({"answer": ""}, []),
     ],
 )
 def test_gold_answers_are_those_of_the_example(fields: dict[str, Any], gold: list[str]) -> None:
@@ -94,6 +97,18 @@ def test_the_field_that_answers_can_be_named() -> None:
 def test_what_is_no_pair_is_refused_by_its_number(example: dspy.Example, prediction: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         only(example, prediction)
+
+
+@pytest.mark.parametrize("pair", [asked(), ("Where?", completions("x")), (asked(), completions("x"), "more")])
+def test_what_is_no_pair_of_example_and_prediction_is_said(pair: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"question 1: .* is no pair; give pairs of example and prediction\."):
+        list(pool_from_completions([pair], "retrieval"))
+
+
+@pytest.mark.parametrize(("gold", "shown"), [(5, r"5 \(int\)"), ({"a": 1}, r"\{'a': 1\} \(dict\)"), (1.5, "1.5 ")])
+def test_gold_answers_that_are_no_text_are_refused_by_the_id(gold: Any, shown: str) -> None:
+    with pytest.raises(PoolError, match=rf"question 1, id 'q-.*': gold is {shown}.*expected text, or a list of texts"):
+        only(asked(answer=gold), completions("x"))
 
 
 def test_what_is_no_row_is_refused_by_its_number() -> None:

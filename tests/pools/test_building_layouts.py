@@ -365,3 +365,9 @@ def test_what_is_wrong_with_a_question_is_named(tmp_path: Path, changes: dict[st
     with pytest.raises(PoolError) as found:
         asked(path)
     assert message in str(found.value)
+
+
+def test_a_file_without_a_question_is_said_to_be_empty(tmp_path: Path) -> None:
+    (tmp_path / "q.jsonl").write_bytes(b"\n \n")
+    with pytest.raises(PoolError, match=r"q\.jsonl: no questions; the file is empty\."):
+        list(read_questions(tmp_path / "q.jsonl"))

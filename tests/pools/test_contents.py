@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.contents import Contents, contents_of
+from eldgr_dspy.figures.contents import Contents, contents_of
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.words import Task
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from eldgr_dspy.answers import answer_class, exact_match
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import Pool, Row, open_pool, open_pools, pool_name, schema, write_pool
@@ -50,7 +51,7 @@ FULL = record(
     question="Who? \u2028 \x85 \x00 é 日本 \U0001f600",
     candidates=[{"text": "", "answer": None, "source": None}, {"text": "Ada\n", "answer": " Ada", "source": "m"}, {}],
     evidence=[{"title": "", "text": "Ada \x1c wrote."}, {"text": ""}],
-    gold=["Ada", ""],
+    gold=["Ada", " A."],
     meta={"seed": 1, "temperature": 0.5, "nested": [{"a": None}, True], "é": "\u2029"},
 )
 
@@ -181,6 +182,7 @@ def test_parquet_that_is_no_pool_is_refused_by_row(tmp_path: Path) -> None:
         ({"meta": ["[]"]}, "row 1, id 'q0': meta is [] (list); expected an object."),
         ({"gold": ["Ada"]}, "row 1, id 'q0': gold is 'Ada' (str); expected a list."),
         ({"gold": [[None]]}, "row 1, id 'q0': gold[0] is None (NoneType); expected text in quotes."),
+        ({"gold": [["Ada", " "]]}, "row 1, id 'q0': gold[1] is ' ', which shows no answer: drop it; where none is kn"),
         ({"candidates": [[{"answer": 18.0}]]}, "row 1, id 'q0': candidates[0].answer is 18.0 (float); expected text"),
         ({"question": [None]}, "row 1, id 'q0': question is missing; add it."),
         ({"question": [b"\xff"]}, "row 1, id 'q0': question is b'\\xff' (bytes); expected text in quotes."),
@@ -248,7 +250,7 @@ def test_the_hash_is_of_the_content_and_not_of_the_spelling(tmp_path: Path) -> N
         {"candidates": [{"answer": "Ada", "source": "m"}]},
         {"candidates": [{"answer": "Ada"}, {}]},
         {"evidence": [{"text": ""}]},
-        {"gold": [""]},
+        {"gold": ["."]},
     ],
 )
 def test_any_change_of_the_content_changes_the_hash(tmp_path: Path, change: dict[str, Any]) -> None:
@@ -276,7 +278,7 @@ any_rows = st.builds(
         st.builds(CandidateRow, text=text, answer=st.none() | text, source=st.none() | text), min_size=1, max_size=3
     ),
     evidence=st.lists(st.builds(PassageRow, title=text, text=text), max_size=2),
-    gold=st.lists(text, max_size=2),
+    gold=st.lists(text.filter(lambda gold: answer_class(gold, "retrieval") is not None), max_size=2),
     meta=st.dictionaries(text, json_values, max_size=2),
 )
 
@@ -435,7 +437,7 @@ def test_the_published_schema_is_that_of_the_code() -> None:
     ],
 )
 def test_the_published_schema_takes_what_the_code_takes(tmp_path: Path, change: dict[str, Any]) -> None:
-    """A schema can't say that meta is plain JSON to a bounded depth, nor that ids are unique."""
+    """A schema can't say that meta is plain JSON to a bounded depth, that ids are unique, or gold answers visible."""
     validator = pytest.importorskip("jsonschema").Draft202012Validator(schema())
     given = record(**change)
     path = write_lines(tmp_path / "p.jsonl", [given])
@@ -443,6 +445,27 @@ def test_the_published_schema_takes_what_the_code_takes(tmp_path: Path, change: 
         assert open_pool(path).n == 1
     else:
         refused(lambda: open_pool(path))
+
+
+@pytest.mark.parametrize("gold", ["", " ", "\n\t", "\u200b", "\u00ad \u2060"])
+def test_a_gold_answer_that_shows_nothing_is_refused(tmp_path: Path, gold: str) -> None:
+    """It would make of a question without a known answer one on which an article is right."""
+    path = write_lines(tmp_path / "p.jsonl", [record(gold=[gold])])
+    assert refused(lambda: open_pool(path)) == (
+        f"{path}, line 1, id 'q0': gold[0] is {gold!r}, which shows no answer: drop it; where none is known, gold is "
+        "an empty list."
+    )
+
+
+@pytest.mark.parametrize("gold", ["the", ".", "A", "-", "A+"])
+def test_a_gold_answer_of_which_the_normalisation_leaves_nothing_makes_no_other_answer_right(gold: str) -> None:
+    row = Row.model_validate(record(gold=[gold]))
+    assert exact_match(gold, row.gold)
+    assert not exact_match(None, row.gold)
+    assert not exact_match(" ", row.gold)
+    assert exact_match("an", row.gold)  # as the official evaluation has it
+    assert not exact_match("Ada", row.gold)
+    assert answer_class("an", "retrieval") != answer_class(gold, "retrieval")
 
 
 def test_meta_is_plain_json_to_a_bounded_depth(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ import pytest
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.decision import RULES, Decision, drive
+from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.questions import Settings
-from eldgr_dspy.summary import Outcome, Tally
 from eldgr_dspy.words import Role
 
 POOLS = ("gsm8k-openai4", "hotpotqa-reflexion12", "svamp-codex8")

@@ -141,6 +141,16 @@ def test_a_part_without_a_question_is_refused_before_anything_is_written(tmp_pat
     assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl"}
 
 
+def test_where_the_second_part_cannot_be_written_none_is_left_beside_that_of_an_earlier_split(tmp_path: Path) -> None:
+    rows = numbered(60)
+    _, kept = split(tmp_path, rows, seed=1)
+    pool = write_pool(tmp_path / "all.jsonl", rows)
+    with pytest.raises(OSError, match="nowhere"):
+        split_pool(pool, tmp_path / "dev.jsonl", tmp_path / "nowhere" / "confirm.jsonl", share=0.4, seed=2)
+    assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl", "confirm.jsonl"}
+    assert open_pool(kept.path).sha256 == kept.sha256
+
+
 def test_a_real_pool_splits_as_it_always_did(pools_dir: Path, tmp_path: Path) -> None:
     pool = open_pool(pools_dir / "gsm8k-openai4.jsonl.gz")
     parts = split_pool(pool, tmp_path / "dev.jsonl.gz", tmp_path / "confirm.jsonl.gz", share=0.4, seed=7)

@@ -4,15 +4,17 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from eldgr_dspy.answers import exact_match, normalise
-from eldgr_dspy.bounds import extreme_spans, interval
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Repair, Reply, Verdict
-from eldgr_dspy.decision import RULES, drive
-from eldgr_dspy.questions import Question
+from eldgr_dspy.decision import RULES, Choice, Steps, drive
+from eldgr_dspy.figures.bounds import extreme_spans, interval
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.words import POLICIES, PREFERENCE, Policy
 from tests.strategies import questions
 
 
@@ -45,6 +47,13 @@ def test_a_certified_consensus_is_a_point_and_an_open_one_an_interval() -> None:
         ("New York", "He saw New\nYork.", ""),
         ("Oslo", "", "Oslo"),
         ("Tower of London", "the Tower of the London people", ""),
+        ("Paris", "A Paris-based firm", ""),
+        ("1967", "from 1967\u20131970", ""),
+        ("London", "Paris/London", ""),
+        ("Paris", "Paris\u2014the city", ""),
+        ("Paris", "Paris's mayor", ""),
+        ("\u201cA Day\u201d", "sang \u201cA Day\u201d twice", ""),
+        ("\u0130zmir", "in \u0130zmir.", ""),
     ],
 )
 def test_a_right_span_is_found_however_the_evidence_spells_it(gold: str, text: str, title: str) -> None:
@@ -73,3 +82,79 @@ def test_the_bound_is_what_brute_force_over_judges_and_words_finds(question: Que
         assert low <= min(results)
         assert high >= max(results)
         assert spans or (low, high) == (min(results), max(results))
+
+
+def test_under_substring_any_part_of_a_word_repairs() -> None:
+    question = Question("Q", "retrieval", ("Rome", "Rome", "Lyon"), (), (Passage("", "Parisians"),))
+    assert bound(Case(question), ["Paris"], any_span=True) == (False, False)
+    assert bound(Case(question, Settings(certificate="substring")), ["Paris"], any_span=True) == (False, True)
+
+
+def test_a_wrong_span_may_be_a_part_of_the_right_one() -> None:
+    # consensus is right and has no certificate, "Paris" has one and is wrong
+    assert bound(case(["Parisbased", "Parisbased"], "Paris-based"), ["Paris-based"], any_span=True) == (False, True)
+    assert bound(case(["Rome", "Rome"], "Oslo " * 600), ["Rome", "Oslo"], any_span=True) == (False, True)
+
+
+def test_the_scores_of_a_judge_are_played_too_where_they_can_matter() -> None:
+    def only_where_the_two_readings_differ(one: Any) -> Steps:
+        reply = yield "judge"
+        stated, preferred = one.stated(reply), one.preferred(reply)
+        return Choice("judge", preferred) if not one.same(stated, preferred) else Choice("consensus", one.consensus)
+
+    question = Question("Q", "retrieval", ("Rome", "Rome", "Oslo"), (), (Passage("", "Oslo"),))
+    found = {
+        reading: interval(
+            only_where_the_two_readings_differ,
+            Case(question, Settings(preference=reading)),
+            lambda answer: answer == "Oslo",
+        )
+        for reading in PREFERENCE
+    }
+    assert found == {"global": (False, False), "stratum": (False, True)}
+
+
+plain = ["Oslo", "the", "no", "Paris,", "7", "-", "1,000", "a", "U.S.", "-7", "/Paris", "'s", "C++", "T.H.E", "A-"]
+foreign = ["\u201cA Day\u201d", "\u00bd", "\u6771\u4eac", "\u0130", "\u2013the"]
+pieces = st.sampled_from([*plain, *foreign])
+sources = st.lists(st.tuples(pieces, st.sampled_from(["", " "])).map("".join), max_size=4).map("".join)
+answers_given = [
+    "Oslo",
+    "no",
+    "Paris",
+    "7",
+    "US",
+    "1000",
+    "-",
+    "C",
+    "A",
+    "-7",
+    "\u201cA Day\u201d",
+    "\u6771\u4eac",
+    "\u0130",
+]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.none() | st.sampled_from(answers_given), min_size=1, max_size=3),
+    sources,
+    st.sampled_from(POLICIES),
+    st.lists(st.sampled_from([*answers_given, "Oslo Paris", "The"]), min_size=1, max_size=2),
+)
+@example(["Rome"], "A Paris-based firm", "folded", ["Paris"])
+@example(["Oslo"], "1967\u20131970", "token", ["1970"])
+@example([None], "T.H.E", "token", ["A"])
+@example(["7"], "a - 7", "folded", ["-7"])
+def test_the_bound_is_what_brute_force_over_judges_and_every_run_of_characters_finds(
+    answers: list[str | None], text: str, policy: Policy, gold: list[str]
+) -> None:
+    found = Case(Question("Q", "retrieval", tuple(answers), (), (Passage("", text),)), Settings(certificate=policy))
+    spans = {text[start:end] for start in range(len(text)) for end in range(start + 1, len(text) + 1)}
+    silent: Reply = Abstention("silent")
+    judges: list[Reply] = [silent, *(Verdict(i) for i, key in enumerate(found.vote.classes) if key is not None)]
+    results = set()
+    for judge, repair in product(judges, [silent, *map(Repair, sorted(spans))]):
+        replies: dict[Any, Reply] = {"judge": judge, "repairer": repair}
+        results.add(exact_match(drive(found.rule("eldgr")(found), replies.__getitem__).answer, gold))
+    assert bound(found, gold, any_span=True) == (min(results), max(results))

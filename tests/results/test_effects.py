@@ -9,7 +9,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.effects import JudgeEffects, Showing, contradicts, first_shown_wins, flips, longer_wins, showings
+from eldgr_dspy.figures.effects import (
+    JudgeEffects,
+    Showing,
+    contradicts,
+    first_shown_wins,
+    flips,
+    longer_wins,
+    showings,
+)
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent

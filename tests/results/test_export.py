@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.export import COLUMNS, disarmed, export, flat
-from eldgr_dspy.finished import read_run
+from eldgr_dspy.figures.export import COLUMNS, disarmed, export, flat
+from eldgr_dspy.figures.finished import read_run
+from eldgr_dspy.figures.results import Decided
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.results import Decided
 from tests.finished_runs import finished_run
 from tests.house.test_docs import listed
 from tests.run.test_evaluation import row

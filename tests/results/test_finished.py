@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.errors import ArgumentError, JournalError
-from eldgr_dspy.finished import read_run
+from eldgr_dspy.figures.finished import read_run
+from eldgr_dspy.figures.results import Decided
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.questions import Settings
-from eldgr_dspy.results import Decided
 from tests.finished_runs import finished_run
 
 
@@ -44,7 +44,7 @@ def test_a_finished_run_reads_as_it_was_written(run: Path) -> None:
     assert read.summary() == json.loads((run / "summary.json").read_text(encoding="utf-8"))
     lines = (run / "decisions.jsonl").read_text(encoding="utf-8").splitlines()
     assert list(read.decisions(read.summary())) == [json.loads(line) for line in lines]
-    assert read.effects() == json.loads((run / "record.json").read_text(encoding="utf-8"))["judge_effects"]
+    assert read.record() == json.loads((run / "record.json").read_text(encoding="utf-8"))
     assert (read.settings, read.versions) == (Settings(), ["0.1.0"])
     assert read.stated("pool")["capitals"]["path"].endswith("capitals.jsonl")
 
@@ -62,6 +62,9 @@ def test_a_copy_is_as_finished_as_the_run_whatever_its_times_say(run: Path) -> N
 def test_what_is_no_run_is_said(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"nowhere: no such directory; give the directory of a run"):
         read_run(tmp_path / "nowhere")
+    (tmp_path / "a.jsonl").touch()
+    with pytest.raises(ArgumentError, match=r"a\.jsonl: is no directory; give the directory of a run"):
+        read_run(tmp_path / "a.jsonl")
     with pytest.raises(ArgumentError, match=r"holds no journal\.jsonl; give the directory of a run"):
         read_run(tmp_path)
     (tmp_path / "journal.jsonl").write_text(
@@ -120,7 +123,7 @@ def test_a_result_that_is_missing_or_torn_is_named_with_the_remedy(run: Path, na
     def read_all() -> None:
         read = read_run(run)
         list(read.decisions(read.summary()))
-        read.effects()
+        read.record()
 
     with pytest.raises(ArgumentError, match=re.escape(name)) as said:
         read_all()

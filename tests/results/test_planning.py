@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.planning import plan_ahead, what_it_saw
+from eldgr_dspy.figures.planning import plan_ahead, what_it_saw
 from eldgr_dspy.statistics import mcnemar, mcnemar_power, questions_needed
 
 LEVEL: dict[str, Any] = {"power": 0.8, "alpha": 0.05}
@@ -46,6 +46,14 @@ def test_a_gain_that_is_no_percentage_is_refused(gain: float) -> None:
     with pytest.raises(ArgumentError) as caught:
         what_it_saw(summary(500, lead(20, 8, 500)), **LEVEL, gain=gain)
     assert str(caught.value) == message
+
+
+def test_a_gain_that_needs_over_ten_million_questions_is_a_dash_of_its_row_and_no_error() -> None:
+    found = what_it_saw(summary(500, lead(20, 8, 500), lead(1, 0, 500)), **LEVEL, gain=0.01)
+    asked = [one["questions"] for one in found["pools"]["hotpot"]["contrasts"]]
+    assert asked == [None, questions_needed(0.0001, 0.002)]
+    with pytest.raises(ArgumentError, match=r"power=1\.5 must lie strictly between 0 and 1"):
+        what_it_saw(summary(500, lead(20, 8, 500)), power=1.5, alpha=0.05, gain=0.01)
 
 
 def test_a_finished_run_says_what_it_could_have_seen() -> None:

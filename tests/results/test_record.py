@@ -1,10 +1,26 @@
 """The judge's record says what its run was made with, whatever else the journal has seen."""
 
+import json
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from eldgr_dspy.figures.finished import read_run
+from eldgr_dspy.figures.record import JournalTotals, judges_record
+from eldgr_dspy.figures.results import Record, record_schema
 from eldgr_dspy.journal import Consultation
-from eldgr_dspy.record import JournalTotals, judges_record
+from eldgr_dspy.programs.run.fingerprints import fingerprint
+from eldgr_dspy.report.card import record_table
+from eldgr_dspy.report.tables import UNDEFINED
 from eldgr_dspy.words import ROLES
+from tests.finished_runs import finished_run
+from tests.results.test_audit import ARITHMETIC, RETRIEVAL, figures
+
+PUBLISH = (
+    "python -c 'import json, eldgr_dspy.figures.results as r; "
+    "print(json.dumps(r.record_schema(), indent=2))' > artifacts/{}"
+)
 
 
 def head(kind: str, name: str) -> dict[str, Any]:
@@ -33,4 +49,165 @@ def test_totals_count_every_attempt_and_are_unknown_where_one_is() -> None:
     assert totals.roles()["judge"] == {**counted, **amounts}
     assert totals.roles()["deriver"]["calls"] == 0
     assert dict(totals.models) == {("judge", None, None): 3}
-    assert totals.reasons == {("judge", "failed", "TimeoutError"): 1, ("judge", "abstained", "unparsable"): 1}
+    assert totals.reasons == {
+        ("judge", "failed", "TimeoutError", "TimeoutError"): 1,
+        ("judge", "abstained", "unreadable", "unparsable"): 1,
+    }
+
+
+def record_of(summary: Any, said: Any = (), heads: Any = (), effects: Any = None) -> dict[str, Any]:
+    return judges_record({"pools": summary}, heads, JournalTotals(said), effects) | {"confirmation": None}
+
+
+# -- what it states ---------------------------------------------------------------------------------------------------
+
+
+def test_override_rates_are_split_by_outcome_and_by_certificate_and_add_up() -> None:
+    found = record_of({"p": figures("retrieval", RETRIEVAL), "q": figures("arithmetic", ARITHMETIC)})["override_rates"]
+    one = pytest.approx(100 / 13)
+    assert found["p"]["by_outcome"] == {
+        "judge": {"lost": one, "won": one, "wrong": one},
+        "repair": {"lost": one, "won": pytest.approx(200 / 13)},
+    }
+    assert found["p"]["by_certificate"] == {
+        "judge": {"exact": pytest.approx(300 / 13)},
+        "repair": {"exact": pytest.approx(300 / 13)},
+    }
+    assert found["q"]["by_certificate"] == {"judge": {}, "repair": {"executed": pytest.approx(200 / 6)}}
+    for rates in found.values():
+        for branch in ("judge", "repair"):
+            for split in ("by_outcome", "by_certificate"):
+                assert sum(rates[split][branch].values()) == pytest.approx(rates[f"by_{branch}"])
+
+
+def test_parse_failures_are_replies_that_could_not_be_read_of_all_that_came_through() -> None:
+    said = [
+        Consultation("p", "1", "judge", "ok", None, {"preferred": 0}),
+        Consultation("p", "2", "judge", "abstained", "unparsable: The reply is not JSON."),
+        Consultation("p", "3", "judge", "abstained", "preferred=7 is not a whole number from 0 to 3"),
+        Consultation("p", "4", "judge", "abstained", "the final is undecided: unparsable: no", recorded=True),
+        Consultation("p", "5", "judge", "failed", "LMTimeoutError: late"),
+    ]
+    record = record_of({}, said)
+    assert record["parse_failures"] == {
+        "judge": {"count": 2, "of": 4, "rate": 50.0},
+        "deriver": {"count": 0, "of": 0, "rate": None},
+        "repairer": {"count": 0, "of": 0, "rate": None},
+    }
+    assert [(one["outcome"], one["kind"], one["consultations"]) for one in record["silences"]] == [
+        ("abstained", "invalid", 1),
+        ("abstained", "unreadable", 1),
+        ("abstained", "unreadable", 1),
+        ("failed", "LMTimeoutError", 1),
+    ]
+
+
+def test_the_cost_is_of_all_roles_and_unknown_where_one_s_is() -> None:
+    paid = [
+        Consultation("p", "1", "judge", "ok", None, {}, calls=2, prompt_tokens=90, completion_tokens=10, cost=0.25),
+        Consultation("p", "1", "repairer", "ok", None, {}, calls=1, prompt_tokens=9, completion_tokens=1, cost=0.5),
+    ]
+    assert record_of({}, paid)["cost"] == {"calls": 3, "prompt_tokens": 99, "completion_tokens": 11, "cost": 0.75}
+    unpriced = Consultation("p", "2", "judge", "ok", None, {}, calls=1, prompt_tokens=9, completion_tokens=1)
+    assert record_of({}, [*paid, unpriced])["cost"] == {
+        "calls": 4,
+        "prompt_tokens": 108,
+        "completion_tokens": 12,
+        "cost": None,
+    }
+    assert record_of({}, [])["cost"] == {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "cost": 0}
+
+
+def test_a_role_s_fingerprint_is_the_journal_s_and_prompts_and_settings_have_their_own() -> None:
+    details = {"prompts": {"predict": {"demos": []}}, "lm": {"model": "a", "settings": {}}, "adapter": "b", "code": {}}
+
+    def prints(**changed: Any) -> dict[str, str]:
+        role = {"kind": "role", "name": "judge", "details": details | changed}
+        found: dict[str, str] = record_of({}, (), [role])["fingerprints"]["judge"]
+        return found
+
+    before = prints()
+    assert before["role"] == fingerprint(details)
+    changes = {
+        "prompts": prints(prompts={}),
+        "settings": prints(lm={"model": "a", "settings": {"temperature": 1}}),
+        "role": prints(code={"x": "y"}),
+    }
+    for name, after in changes.items():
+        assert {one for one in before if before[one] != after[one]} == {name, "role"}
+
+
+# -- its shape --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return finished_run(tmp_path_factory.mktemp("record"))[0]
+
+
+def test_the_published_schema_is_that_of_the_code() -> None:
+    published = Path(__file__).resolve().parents[2] / "artifacts" / "record.schema.json"
+    assert json.loads(published.read_text(encoding="utf-8")) == record_schema(), PUBLISH.format(published.name)
+
+
+def test_the_schema_has_every_field_of_a_record_and_takes_it(run: Path) -> None:
+    record = read_run(run).record()
+    assert set(record) == set(Record.model_fields)
+    assert set(record["override_rates"]["capitals"]) == set(record_schema()["$defs"]["_Rates"]["properties"])
+    pytest.importorskip("jsonschema").Draft202012Validator(record_schema()).validate(record)
+
+
+def test_a_record_of_an_earlier_version_is_read_without_what_it_lacks(run: Path, tmp_path: Path) -> None:
+    record = read_run(run).record()
+    for name in ("fingerprints", "parse_failures", "cost"):
+        del record[name]
+    for rates in record["override_rates"].values():
+        del rates["by_outcome"], rates["by_certificate"]
+    for one in record["silences"]:
+        del one["kind"]
+    Record.model_validate_json(json.dumps(record))
+    stated = [what for what, _ in record_table(record).rows]
+    assert not [what for what in stated if "fingerprint" in what or "read" in what or what == "cost"]
+
+
+# -- the card ---------------------------------------------------------------------------------------------------------
+
+
+def pair(row: tuple[str, ...]) -> tuple[str, str]:
+    what, stated = row
+    return what, stated
+
+
+def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_asked() -> None:
+    said = [
+        Consultation("p", "1", "judge", "ok", None, {}, calls=2, asked="a/m", served="m-1", cost=0.5, prompt_tokens=9),
+        Consultation("p", "2", "judge", "abstained", "unparsable: no", calls=1, asked="a/m"),
+    ]
+    heads = [
+        {"kind": "settings", "name": "rule", "details": {"certificate": "folded", "derivation": "executed"}},
+        {"kind": "role", "name": "judge", "details": {"module": "Judge", "lm": {"model": "a/m"}}},
+        {"kind": "role", "name": "repairer", "details": {"module": "Extractive", "lm": None}},
+    ]
+    share = {"count": 3, "of": 4, "rate": 75.0}
+    effects = {"p": {"position_flips": share, "longer_wins": {"count": 0, "of": 0, "rate": None}}}
+    pools = {"p": figures("retrieval", RETRIEVAL), "q": figures("retrieval", RETRIEVAL, ("majority",))}
+    table = record_table(record_of(pools, said, heads, effects))
+    rows = dict(map(pair, table.rows))
+    assert table.headers == ("what", "stated")
+    assert rows["default to beat"].startswith("consensus: majority vote")
+    assert rows["certificate required, retrieval"] == "folded"
+    assert rows["p: overrides by the judge"] == (
+        "23.08 % of 13 questions; lost 7.69 %, won 7.69 %, wrong 7.69 %; exact 23.08 %"
+    )
+    assert rows["q: overrides"] == "—: eldgr has no result there"
+    assert (rows["p: position flips"], rows["p: longer preferred"]) == ("3 of 4 (75.00 %)", UNDEFINED)
+    assert [stated for what, stated in table.rows if what == "judge: model"] == [
+        "a/m, served by m-1, 2 calls",
+        "a/m, served by —, 1 call",
+    ]
+    assert rows["repairer: no model"] == "Extractive"
+    assert rows["judge: replies that could not be read"] == "1 of 2 (50.00 %)"
+    assert rows["cost"] == "3 LM calls, — tokens read, — written, $—"
+    assert "lock" not in rows
+    locked = record_of(pools, said, heads, effects) | {"confirmation": {"lock": "abc", "seen_before": {}}}
+    assert dict(map(pair, record_table(locked).rows))["lock"] == "abc"

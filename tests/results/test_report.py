@@ -13,8 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.report import SHOWN, render_report
-from eldgr_dspy.tables import audit_table, bounds_table, cost_table, paper_table
+from eldgr_dspy.report.audit_tables import funnel_table, outcomes_table, roles_table
+from eldgr_dspy.report.changes import SHOWN
+from eldgr_dspy.report.page import render_report
+from eldgr_dspy.report.run_tables import contrasts_table
+from eldgr_dspy.report.tables import audit_table, bounds_table, cost_table, headline, paper_table
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 
@@ -93,6 +96,55 @@ def summary(name: str = "hotpot") -> dict[str, Any]:
     return {"pools": {name: pool}}
 
 
+def undrawn() -> dict[str, Any]:
+    """The same without anything to draw, which takes most of the time of a page."""
+    pool = summary()["pools"]["hotpot"]
+    rules = {name: {**found, "asked": {}} for name, found in pool["rules"].items()}
+    return {"pools": {"hotpot": pool | {"rules": rules, "contrasts": [], "bounds": None, "bounds_any_span": None}}}
+
+
+AUDITED = {
+    "outcomes": [
+        {"branch": "consensus", "level": "exact", "outcome": "right", "questions": 72},
+        {"branch": "consensus", "level": "uncertified", "outcome": "wrong", "questions": 16},
+        {"branch": "judge", "level": "folded", "outcome": "lost", "questions": 1},
+        {"branch": "judge", "level": "exact", "outcome": "won", "questions": 8},
+        {"branch": "repair", "level": "exact", "outcome": "wrong", "questions": 3},
+    ],
+    "flips": {"majority": {"correct_to_incorrect": 1, "incorrect_to_correct": 8}},
+    "funnel": [{"stage": "questions", "questions": 100}, {"stage": "judge overrides", "questions": 9}],
+    "silences": {"judge": {"abstained": 2, "failed": 0, "kinds": {"unreadable": 2}}},
+    "laziness": {
+        "asked": {"judge": 20, "deriver": 0, "repairer": 11},
+        "always": {"judge": 94, "deriver": 0, "repairer": 100},
+        "calls": 31,
+        "calls_saved": 163,
+        "seconds": 25.0,
+        "seconds_saved": 130.5,
+    },
+}
+CURVES = {"majority": [[20.0, 10.0], [72.0, 30.0], [100.0, 42.0]], "eldgr": [[30.0, 5.0], [100.0, 39.0]]}
+
+
+def audited() -> dict[str, Any]:
+    """The summary of a run whose audit is whole."""
+    return {"pools": {"hotpot": summary()["pools"]["hotpot"] | {"decided": AUDITED, "risk_coverage": CURVES}}}
+
+
+RECORD = {
+    "default": "consensus",
+    "certificate": {"retrieval": "folded", "arithmetic": "executed"},
+    "settings": {"certificate": "folded"},
+    "override_rates": {"hotpot": None},
+    "judge_effects": {},
+    "models": [{"role": "judge", "asked": "openai/x", "served": "y", "same": False, "calls": 3}],
+    "remarks": ["The judge was asked of openai/x, and y answered (3 calls)."],
+    "silences": [{"role": "judge", "outcome": "abstained", "reason": "unparsable", "consultations": 2}],
+    "pools": {"hotpot": {"sha256": "ab" * 32, "rows": 100, "task": "retrieval"}},
+    "roles": {},
+}
+
+
 def witness(**changed: Any) -> dict[str, Any]:
     return {"passage": 3, "start": 120, "end": 124, "text": "Doha", "level": "exact", "flags": []} | changed
 
@@ -122,7 +174,7 @@ def decision(**changed: Any) -> dict[str, Any]:
 
 
 def html(*decisions: dict[str, Any], of: dict[str, Any] | None = None) -> str:
-    return "".join(render_report(of or summary(), iter(decisions)))
+    return "".join(render_report(of or undrawn(), iter(decisions)))
 
 
 def page(*decisions: dict[str, Any], of: dict[str, Any] | None = None) -> Page:
@@ -134,36 +186,90 @@ def words(read: Page) -> str:
 
 
 def test_every_figure_of_the_tables_stands_in_the_page() -> None:
-    cells = page().cells
-    for build in (paper_table, audit_table, bounds_table, cost_table):
-        (table,) = build(summary())
+    cells = page(of=audited()).cells
+    built = (
+        paper_table,
+        audit_table,
+        bounds_table,
+        cost_table,
+        contrasts_table,
+        outcomes_table,
+        funnel_table,
+        roles_table,
+    )
+    for build in built:
+        (table,) = build(audited())
+        assert table is not None
         for row in (table.headers, *table.rows):
             assert any(tuple(cells[i : i + len(row)]) == row for i in range(len(cells))), row
 
 
-def test_every_contrast_is_drawn_with_its_figures() -> None:
+def test_the_headline_bound_stands_first() -> None:
     shown = words(page())
+    assert shown.startswith("EL-DGR evaluation: hotpot EL-DGR evaluation hotpot ")
+    bound = headline(summary()["pools"]["hotpot"])
+    assert f"EL-DGR evaluation hotpot {bound} Measured: first 32.00 %" in words(page(of=summary()))
+
+
+def test_every_plot_stands_in_the_page_with_its_numbers() -> None:
+    read = page(of=audited())
+    labels = [attributes["aria-label"] for tag, attributes in read.tags if tag == "svg"]
+    assert labels == [
+        "Differences between rules with their intervals",
+        "Authority bounds of the rules",
+        "Answers lost and mended by what decided, in questions",
+        "Questions on the way to an override",
+        "Risk by coverage of the rules",
+        "Questions that each rule puts to each role",
+    ]
+    shown = words(read)
     assert "eldgr − majority +3.00 [0.00, 7.00], p .3750" in shown
-    assert "judge − majority -9.00 [-17.00, -1.00], p .0490" in shown
+    assert "judge 1 lost, 8 mended" in shown
+    assert "judge overrides 9 of 100, 9.00 %" in shown
+    risks = ["majority", "10.00 of 20.00", "30.00 of 72.00", "30.00 of 72.00", "42.00 of 100.00", "42.00"]
+    assert any(read.cells[i : i + 6] == risks for i in range(len(read.cells)))
 
 
-def test_bounds_are_drawn_beside_the_measured_value() -> None:
-    tags = page().tags
-    assert sum(tag == "rect" and attributes["class"] == "inner" for tag, attributes in tags) == 2
-    assert sum(tag == "path" and attributes["class"] == "diamond" for tag, attributes in tags) == 2
+def test_a_run_of_an_earlier_version_is_a_page_that_says_what_it_lacks() -> None:
+    shown = words(page(of=summary()))
+    assert shown.count("An earlier version made the run and did not count this.") == 3
+    assert "An earlier version" not in words(page(of=audited()))
+
+
+def test_the_record_stands_on_the_page_with_what_answered_and_by_what_pools_are_known() -> None:
+    written = "".join(render_report(undrawn(), [], RECORD))
+    read = Page(written)
+    shown = words(read)
+    assert "The record" in shown
+    for row in (
+        ("default to beat", "consensus"),
+        ("judge", "abstained", "—", "unparsable", "2"),
+        ("hotpot", "100", "ab" * 32),
+    ):
+        assert any(tuple(read.cells[i : i + len(row)]) == row for i in range(len(read.cells))), row
+    assert "The record" not in words(page())
 
 
 def test_the_page_needs_no_network_and_runs_no_script() -> None:  # hazard 77
-    read = page(decision(question="![x](https://example.org/x.png) <img src=https://example.org onerror=alert(1)>"))
-    assert not {"script", "link", "img", "iframe", "object", "base"} & {tag for tag, _ in read.tags}
+    hostile = decision(question="![x](https://example.org/x.png) <img src=https://example.org onerror=alert(1)>")
+    written = html(hostile, of=audited())
+    read = Page(written)
+    assert not {"script", "link", "img", "iframe", "object", "base", "use"} & {tag for tag, _ in read.tags}
     assert not [name for name, _ in read.attributes() if name.startswith("on") or name == "src"]
-    assert [value for name, value in read.attributes() if name == "href"] == []
-    assert "url(" not in html()
+    assert [value for name, value in read.attributes() if name == "href"] == ["#pool-1"]
+    assert "url(" not in written
     assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in set(read.attributes())
 
 
+def test_a_decision_is_linked_to_its_question_where_there_is_a_page_of_questions() -> None:
+    written = "".join(render_report(undrawn(), [decision(id="q 1/2&<>")], beside="questions.html"))
+    links = [value for name, value in Page(written).attributes() if name == "href"]
+    assert links == ["#pool-1", "questions.html", "questions.html#question=hotpot%2Fq%201%2F2%26%3C%3E"]
+    assert "There is no page of single questions here" in words(page())
+
+
 def test_tables_name_their_rows_and_columns() -> None:
-    tags = page().tags
+    tags = page(of=audited()).tags
     headings = [attributes for tag, attributes in tags if tag == "th"]
     assert headings
     assert all(attributes["scope"] in ("row", "col") for attributes in headings)
@@ -172,11 +278,13 @@ def test_tables_name_their_rows_and_columns() -> None:
 
 
 def test_several_pools_are_linked_from_the_top_by_targets_that_exist() -> None:
-    both = {"pools": {**summary("a b")["pools"], **summary('"<b>')["pools"]}}
+    pool = undrawn()["pools"]["hotpot"]
+    both = {"pools": {"a b": pool, '"<b>': pool}}
     read = page(of=both)
     ids = [value for name, value in read.attributes() if name == "id"]
-    assert [f"#{value}" for value in ids] == [value for name, value in read.attributes() if name == "href"]
-    assert len(ids) == len(set(ids)) == 2
+    assert len(ids) == len(set(ids))
+    assert {value for name, value in read.attributes() if name == "href"} == {"#pool-1", "#pool-2"}
+    assert {"pool-1", "pool-2"} <= set(ids)
     assert '"<b>' in read.text
 
 
@@ -192,7 +300,7 @@ HOSTILE = [
 def test_hostile_text_is_shown_and_never_read_as_markup(text: str) -> None:  # hazards 78 and 100
     spoiled = witness(text=text, title=text, before=text, after=text, level=text, flags=[text])
     row = decision(id=text, question=text, gold=[text], answer=text, consensus=text, witness=spoiled, repair=text)
-    of = summary() | {"pools": {"hotpot": summary()["pools"]["hotpot"] | {"withheld": {text: text}}}}
+    of = {"pools": {"hotpot": undrawn()["pools"]["hotpot"] | {"withheld": {text: text}}}}
     read = page(row | {"abstentions": {text: text}}, of=of)
     plain = page(decision())
     assert {tag for tag, _ in read.tags} <= {tag for tag, _ in plain.tags}
@@ -216,7 +324,7 @@ def test_bidirectional_controls_are_shown_by_their_code_points() -> None:  # haz
 @example("\u2066<\u2069")
 @example("&#0;")
 def test_any_text_gives_a_well_formed_page_that_encodes(text: str) -> None:
-    written = html(decision(answer=text, id=text, witness=witness(text=text)), of=summary())
+    written = html(decision(answer=text, id=text, witness=witness(text=text)))
     written.encode("utf-8")
     assert Page(written).tags
 
@@ -325,9 +433,9 @@ def test_rows_are_read_once_and_not_kept() -> None:
         for i in range(3_000):
             yield decision(id=f"q{i}", question=f"{i}" + "x" * 20_000, abstentions={"judge": f"{i}"})
 
-    "".join(render_report(summary(), []))  # so that the template engine is loaded
+    "".join(render_report(undrawn(), []))  # so that the template engine is loaded
     tracemalloc.start()
-    for _ in render_report(summary(), rows()):
+    for _ in render_report(undrawn(), rows()):
         pass
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -336,7 +444,7 @@ def test_rows_are_read_once_and_not_kept() -> None:
 
 def test_a_decision_of_a_pool_that_the_summary_does_not_name_is_refused() -> None:
     with pytest.raises(ArgumentError) as caught:
-        render_report(summary(), [decision(pool="svamp")])
+        render_report(undrawn(), [decision(pool="svamp")])
     assert str(caught.value) == (
         "pool='svamp' of decision 'q1' is not in the summary, which names 'hotpot'; "
         "give the decisions and the summary of the same run."
@@ -356,11 +464,20 @@ def test_a_pool_without_gold_answers_is_a_page_without_drawings() -> None:
     assert words(read).count("eldgr has no result here.") == 3
 
 
-def test_importing_statistics_and_report_loads_neither_scipy_stats_nor_jinja2() -> None:
-    code = "import sys, eldgr_dspy.statistics, eldgr_dspy.report; print({'scipy.stats', 'jinja2'} & set(sys.modules))"
+def test_importing_statistics_and_report_loads_no_library_for_pages() -> None:
+    names = "{'scipy.stats', 'jinja2', 'matplotlib'}"
+    code = f"import sys, eldgr_dspy.statistics, eldgr_dspy.report.page; print({names} & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout == "set()\n"
 
 
 def test_the_same_input_gives_the_same_page() -> None:
-    assert html(decision()) == html(decision())
+    assert html(decision(), of=audited()) == html(decision(), of=audited())
+
+
+def test_every_colour_of_a_plot_is_one_that_the_page_has_in_light_in_dark_and_in_print() -> None:
+    written = html(of=audited())
+    used = set(re.findall(r"var\(--(\w+)\)", written))
+    themes = re.findall(r":root \{(.*?)\}", written, re.DOTALL)
+    assert len(themes) == 3
+    assert all(used <= set(re.findall(r"--(\w+):", theme)) for theme in themes)

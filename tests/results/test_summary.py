@@ -69,3 +69,28 @@ def test_the_family_of_holm_is_all_contrasts_of_the_pool(run: Path, pool: str) -
         ("judge", "majority"),
     ]
     assert [one["p_holm"] for one in found] == list(holm([one["p"] for one in found]))
+
+
+def test_a_question_that_stands_five_times_counts_once_in_a_contrast(run: Path, tmp_path: Path) -> None:
+    """Five copies under other ids: the same wins, losses and p, and a count of the texts."""
+    rows = [json.loads(line) for line in (ARTIFACTS / "demo-retrieval.jsonl").read_text("utf-8").splitlines()]
+    copies = [row | {"id": f"{row['id']}.{number}"} for number in range(5) for row in rows]
+    (tmp_path / "copies.jsonl").write_text("".join(json.dumps(row) + "\n" for row in copies), "utf-8")
+    assert main(["evaluate", str(tmp_path / "copies.jsonl"), "--out", str(tmp_path / "run"), "--quiet"]) == 0
+    pool = json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))["pools"]["copies"]
+    assert (pool["n"], pool["n_scored"], pool["n_distinct"]) == (5 * len(rows), 5 * len(rows), len(rows))
+    once = contrasts(run, "demo-retrieval")
+    for one, other in zip(pool["contrasts"], once, strict=True):
+        assert {key: one[key] for key in ("p", "wins", "losses", "p_holm")} == {
+            key: other[key] for key in ("p", "wins", "losses", "p_holm")
+        }
+        assert one["delta"] == pytest.approx(other["delta"])
+
+
+def test_one_question_alone_has_a_contrast_that_says_so(tmp_path: Path) -> None:
+    line = (ARTIFACTS / "demo-retrieval.jsonl").read_text("utf-8").splitlines()[0]
+    (tmp_path / "one.jsonl").write_text(line + "\n", "utf-8")
+    assert main(["evaluate", str(tmp_path / "one.jsonl"), "--out", str(tmp_path / "run"), "--quiet"]) == 0
+    pool = json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))["pools"]["one"]
+    for one in pool["contrasts"]:
+        assert one["notes"][0] == "There is one question: the interval is a point and says nothing of any other."

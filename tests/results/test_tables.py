@@ -8,8 +8,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.statistics import contrast_from_counts
-from eldgr_dspy.tables import (
+from eldgr_dspy.programs.commands.console import undecorated
+from eldgr_dspy.report.formats import as_latex, as_markdown
+from eldgr_dspy.report.tables import (
     UNDEFINED,
     Table,
     audit_table,
@@ -18,6 +19,7 @@ from eldgr_dspy.tables import (
     difference,
     effects_table,
     figure,
+    headline,
     interval,
     paper_table,
     per_question,
@@ -26,7 +28,11 @@ from eldgr_dspy.tables import (
     record,
     signed,
 )
+from eldgr_dspy.statistics import contrast_from_counts
 
+UNDERIVED = (
+    "Over derivers nothing is bounded, since what may be derived is not in the pool: derivations move eldgr out."
+)
 ROLES = {"judge": 0, "deriver": 0, "repairer": 0}
 
 
@@ -113,9 +119,9 @@ def test_without_gold_answers_scores_are_dashes_and_the_reason_is_given() -> Non
 
 def test_without_gold_answers_flips_are_undefined_and_not_0() -> None:
     table = table_of(audit_table, unscored(arithmetic_pool()))
-    assert ("flips, correct to incorrect", UNDEFINED, UNDEFINED) in table.rows
+    assert ("correct to incorrect, against majority", UNDEFINED, UNDEFINED) in table.rows
     assert ("repair overrides", "28", "5.60") in table.rows
-    assert table.notes == ("—: no question has a gold answer, so nothing is scored.",)
+    assert table.notes[0] == "—: no question has a gold answer, so nothing is scored."
 
 
 def test_a_pool_with_some_gold_answers_says_over_how_many_it_is_scored() -> None:
@@ -169,12 +175,83 @@ def test_the_audit_counts_questions_and_their_share() -> None:
         ("consensus preserved", "472", "94.40"),
         ("judge overrides", "0", "0.00"),
         ("repair overrides", "28", "5.60"),
-        ("flips, correct to incorrect", "8", "1.60"),
-        ("flips, incorrect to correct", "20", "4.00"),
         ("questions with an abstention", "3", "0.60"),
         ("questions with one class of answers", "352", "70.40"),
         ("consensus that a checked derivation confirms", "97", "19.40"),
+        ("correct to incorrect, against majority", "8", "1.60"),
+        ("incorrect to correct, against majority", "20", "4.00"),
     )
+    assert table.notes == ("The audit in full is not in this summary, which an earlier version of eldgr_dspy wrote.",)
+
+
+def test_the_audit_in_full_has_flips_against_each_rule() -> None:
+    names = ("correct_to_incorrect", "incorrect_to_correct")
+    flips = {"first": dict.fromkeys(names, 0), "judge": dict(zip(names, (1, 10), strict=True))}
+    pool = arithmetic_pool() | {"decided": {"flips": flips}}
+    table = table_of(audit_table, pool)
+    assert table.rows[-4:] == (
+        ("correct to incorrect, against first", "0", "0.00"),
+        ("incorrect to correct, against first", "0", "0.00"),
+        ("correct to incorrect, against judge", "1", "0.20"),
+        ("incorrect to correct, against judge", "10", "2.00"),
+    )
+    assert table.notes == ()
+    undefined = table_of(audit_table, unscored(pool))
+    assert [row[1] for row in undefined.rows[-6:]] == [UNDEFINED] * 6
+
+
+# -- the headline -----------------------------------------------------------------------------------------------------
+
+
+def test_the_authority_bound_is_the_first_thing_that_a_pool_says() -> None:
+    bounds = {"first": [32.0, 32.0], "majority": [58.0, 58.0], "judge": [14.0, 78.0], "eldgr": [58.0, 69.0]}
+    pool = arithmetic_pool() | {"bounds": bounds}
+    title, said = "gsm8k: arithmetic, 500 questions", headline(pool)
+    assert said == (
+        "Over all judges, other roles silent, eldgr scores between 58.00 and 69.00 %, the judge alone between 14.00 "
+        "and 78.00 %; majority 58.00 %."
+    )
+    table = table_of(paper_table, pool)
+    assert undecorated([table]).splitlines()[:2] == [title, said]
+    assert as_markdown([table]).split("\n\n")[:2] == [f"### {title}", said]
+    percent = said.replace("%", r"\%")
+    assert rf"\caption{{{title}. {percent}}}" in as_latex([table])
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"bounds": {"eldgr": [46.0, 46.0], "majority": [46.0, 46.0]}},
+            "Over all judges, other roles silent, eldgr scores 46.00 %; majority 46.00 %.",
+        ),
+        (
+            {"bounds": {"judge": [1.0, 2.0]}},
+            "Over all judges, other roles silent, the judge alone scores between 1.00 and 2.00 %.",
+        ),
+        ({"bounds": {"first": [1.0, 1.0], "eldgr": None, "mine:rule": [2.0, 3.0]}}, ""),
+        ({"bounds": None}, ""),
+        (
+            {"bounds": {"eldgr": None}, "can_change": {"judge": {"judge": 86.0}, "eldgr": {"judge": 30.0}}},
+            "Of the questions, a judge can change what ships on 30.00 % under eldgr and on 86.00 % under judge; "
+            "without gold answers nobody knows to what end.",
+        ),
+        ({"bounds": {}, "can_change": {"majority": {"judge": 0.0}}}, ""),
+        (
+            {"bounds": {"judge": [1.0, 2.0]}, "can_change": {"judge": {"judge": 86.0}}},
+            "Over all judges, other roles silent, the judge alone scores between 1.00 and 2.00 %.",
+        ),
+    ],
+)
+def test_the_headline_says_what_is_known(changed: dict[str, Any], said: str) -> None:
+    assert headline(arithmetic_pool() | changed) == said
+
+
+def test_a_table_without_a_lead_has_none_in_any_format() -> None:
+    table = Table("t", ("a", "b"), (("1", "2"),), ("n",))
+    assert as_markdown([table]) == "### t\n\n| a | b |\n| --- | --: |\n| 1 | 2 |\n\nn\n"
+    assert r"\caption{t}" in as_latex([table])
+    assert undecorated([table]).splitlines()[1].startswith("┏")
 
 
 def test_bounds_stand_beside_what_was_measured() -> None:
@@ -185,19 +262,30 @@ def test_bounds_stand_beside_what_was_measured() -> None:
         ("judge", "56.80", "[50.00, 70.20]", UNDEFINED),
         ("eldgr", "58.20", "[55.80, 55.80]", "[58.00, 81.00]"),
     )
-    assert table.notes == ("—: withheld, or not computable for this rule or without gold answers.",)
+    assert table.notes == ("—: withheld, or not computable for this rule or without gold answers.", UNDERIVED)
 
 
 def test_bounds_of_arithmetic_have_no_column_for_spans() -> None:
     table = table_of(bounds_table, arithmetic_pool())
     assert table.headers == ("rule", "measured", "any judge")
-    assert table.notes == ()
+    assert table.notes == (UNDERIVED,)
 
 
 def test_cost_is_in_total_and_names_the_roles_that_were_asked() -> None:
     table = table_of(cost_table, arithmetic_pool())
     assert table.headers == ("rule", "judge asked", "deriver asked", "LM calls", "seconds")
     assert table.rows[-2:] == (("judge", "148", "0", "148", "1.50"), ("eldgr", "0", "155", "155", "1.50"))
+    assert table.notes == ("Tokens are not in this summary, which an earlier version of eldgr_dspy wrote.",)
+
+
+def test_tokens_are_in_total_too_and_unknown_where_a_server_did_not_report_them() -> None:
+    pool = arithmetic_pool()
+    for rule, tokens in zip(pool["rules"], (0, 0, None, 1_200), strict=True):
+        pool["rules"][rule]["tokens"] = {"judge": tokens, "deriver": 34, "repairer": 0}
+    table = table_of(cost_table, pool)
+    assert table.headers[-3:] == ("LM calls", "tokens", "seconds")
+    assert [row[-2] for row in table.rows] == ["34", "34", UNDEFINED, "1,234"]
+    assert table.notes == ("—: a server did not report it.",)
 
 
 def test_unknown_calls_are_undefined_and_not_0() -> None:

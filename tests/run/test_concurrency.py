@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.programs.run.calling import THREADS, OnStop
-from eldgr_dspy.programs.run.concurrency import Steps, amap_ordered, map_ordered, window_of
+from eldgr_dspy.programs.run.concurrency import Steps, _in_order, amap_ordered, map_ordered, window_of
 
 SOON, LONG = 0.2, 60.0
 
@@ -101,6 +101,26 @@ def test_results_come_in_the_order_of_the_items(collected: Collected, workers: i
     work = Work()
     assert collected(work, 600, workers) == [item * item for item in range(600)]
     assert (work.stopped, threads()) == ([], [])
+
+
+def test_a_single_worker_takes_row_by_row_and_reads_none_ahead() -> None:
+    """So that a run with one worker asks and journals in the order of the pool, the next row read when one is done."""
+    said = list[str]()
+
+    def read() -> Iterator[int]:
+        for item in range(3):
+            said.append(f"read {item}")
+            yield item
+
+    def steps(item: int) -> Steps[int]:
+        for role in ("judge", "repairer"):
+            yield Calling(lambda item: said.append(f"{role} {item}"), item)  # noqa: B023 -- made before the next
+        return item
+
+    with map_ordered(steps, read(), 1, LONG, Work().stop) as results:
+        for item in results:
+            said.append(f"decided {item}")
+    assert said == [f"{what} {item}" for item in range(3) for what in ("read", "judge", "repairer", "decided")]
 
 
 @pytest.mark.parametrize("collected", [collect, acollect])
@@ -310,6 +330,43 @@ def test_a_slow_item_does_not_let_those_behind_it_pile_up() -> None:
         assert len(taken) <= window_of(2)
         assert list(results) == list(range(1, 10_000))
     opened.join()
+
+
+class Punctual:
+    """Stands for the threads: a call is through when it is waited for, or only when that may take long."""
+
+    def __init__(self, workers: int, *, slow: bool) -> None:
+        self.workers, self.slow = workers, slow
+        self.given: list[tuple[int, Any]] = []
+
+    def give(self, number: int, call: Any) -> None:
+        self.given.append((number, call.keep(call.make())))
+
+    def take(self, seconds: float) -> tuple[int, Any] | None:
+        return self.given.pop(0) if self.given and seconds > (1 if self.slow else 0) else None
+
+
+@pytest.mark.parametrize(("slow", "begun"), [(False, window_of(3)), (True, 13)], ids=["calls go on", "none is through"])
+def test_a_result_is_used_when_no_call_is_through_or_the_window_is_full(slow: bool, begun: int) -> None:
+    work = Work()
+    callers: Any = Punctual(3, slow=slow)
+    results = _in_order(calling(work), range(2_000), callers)
+    assert (next(results), len(work.began)) == (0, begun)
+    assert list(results) == [item * item for item in range(1, 2_000)]
+
+
+def test_results_are_used_while_a_call_is_under_way() -> None:
+    gate = threading.Event()
+
+    def last_waits(item: int) -> int:
+        if item == 5:
+            assert gate.wait(60)
+        return item
+
+    with map_ordered(calling(last_waits), range(6), 3, LONG, lambda _: None) as results:
+        assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+        gate.set()
+        assert list(results) == [5]
 
 
 def test_the_callers_context_holds_in_every_thread() -> None:

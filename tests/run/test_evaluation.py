@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shutil
 import signal
 import sys
@@ -15,7 +16,7 @@ import dspy
 import pytest
 
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
-from eldgr_dspy.journal import read_journal
+from eldgr_dspy.journal import Consultation, read_journal
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, allowed_failures, evaluate, out_of
 from eldgr_dspy.programs.run.failures import FailureBudget
@@ -49,6 +50,13 @@ def pool(tmp_path: Path) -> Path:
     return write_pool(tmp_path / "capitals.jsonl", map(row, range(30)))
 
 
+Run = Callable[[Selector, Plan, Watcher], Any]
+
+
+def in_tasks(selector: Selector, plan: Plan, watcher: Watcher) -> Any:
+    return asyncio.run(aevaluate(selector, plan, watcher))
+
+
 VERDICT = {"assessments": [], "preferred": 2, "judge_rationale": "seen"}
 NO_SPAN = {"repaired_answer": "", "repair_passage": -1}
 
@@ -65,8 +73,9 @@ def selector_with(reply: Callable[[Any], Any], **settings: Any) -> tuple[Selecto
 
 
 def untimed(summary: Mapping[str, Any]) -> str:
+    timed = ("seconds", "seconds_saved")
     return json.dumps(
-        json.loads(json.dumps(summary), object_hook=lambda found: {k: v for k, v in found.items() if k != "seconds"})
+        json.loads(json.dumps(summary), object_hook=lambda found: {k: v for k, v in found.items() if k not in timed})
     )
 
 
@@ -412,7 +421,7 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
     finally:
         armed = False
         signal.signal(number, before)
-    names = {"decisions.jsonl", "record.json", "report.html", "summary.json"}
+    names = {"decisions.jsonl", "record.json", "questions.html", "report.html", "summary.json"}
     assert {path.name for path in out.iterdir()} - {".lock", "journal.jsonl"} == names
 
 
@@ -467,10 +476,52 @@ def test_the_watcher_is_told_of_every_row_and_consultation(pool: Path, tmp_path:
     assert (told[0], told.count("row"), told.count("judge")) == (30, 30, 30)
 
 
-def test_the_run_leaves_the_callers_lm_and_history_as_they_were(pool: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("run", [evaluate, in_tasks])
+def test_a_verdict_is_on_the_disk_before_anything_is_decided_from_it(
+    run: Run, pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal, fsync, flushed, early = tmp_path / "run" / "journal.jsonl", os.fsync, [b""], list[str]()
+
+    def flush(file: int) -> None:
+        written = journal.read_bytes() if os.path.samestat(os.fstat(file), journal.stat()) else b""
+        fsync(file)
+        flushed[0] = max(flushed[0], written, key=len)
+
+    def watch(one: Consultation) -> None:
+        if f'"id": "{one.id}", "role": "{one.role}"'.encode() not in flushed[0]:
+            early.append(one.id)
+
+    selector, lm = selector_with(obliging)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", flush)
+        run(selector, Plan([pool], tmp_path / "run", workers=6), Watcher(on_consultation=watch))
+    assert (len(lm.requests), early) == (30, [])
+
+
+@pytest.mark.parametrize("run", [evaluate, in_tasks])
+def test_no_more_are_asked_at_once_than_there_are_workers(run: Run, pool: Path, tmp_path: Path) -> None:
+    under_way, most, lock = [0], [0], Lock()
+
+    class Counting(dspy.Module):
+        def forward(self, **inputs: Any) -> Any:
+            with lock:
+                under_way[0] += 1
+                most[0] = max(most[0], under_way[0])
+            time.sleep(0.005)
+            with lock:
+                under_way[0] -= 1
+            return dspy.Prediction(**VERDICT)
+
+    selector = Selector()
+    selector.judge = Counting()
+    run(selector, Plan([pool], tmp_path / "run", ("judge",), workers=3), Watcher())
+    assert most == [3]
+
+
+def test_the_run_leaves_the_callers_lm_history_and_trace_as_they_were(pool: Path, tmp_path: Path) -> None:
     lm = scripted_lm(obliging)
-    with dspy.context(lm=lm):
+    with dspy.context(lm=lm, trace=[]):
         evaluate(Selector(), Plan([pool], tmp_path / "run"))
-        assert dspy.settings.lm is lm
+        assert (dspy.settings.lm, dspy.settings.trace) == (lm, [])
     assert (lm.history, len(lm.requests)) == ([], 30)
     shutil.rmtree(tmp_path / "run")

@@ -12,6 +12,7 @@ from typing import Any
 
 import dspy
 import pytest
+from dspy.utils.callback import BaseCallback
 
 from eldgr_dspy.decision import RULES, Choice, Steps
 from eldgr_dspy.errors import ArgumentError, RunChangedError
@@ -19,8 +20,10 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.behaviour import foundations, rule_behaviour
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.run.exchanges import TOLD, exchanges
 from eldgr_dspy.programs.run.locks import freeze, ledger_of, read_lock
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.questions import Settings
 from tests.run.test_evaluation import obliging, row, selector_with, write_pool
 
@@ -316,6 +319,76 @@ def test_a_rule_that_decides_otherwise_is_refused(lock: Path, pool: Path, monkey
     monkeypatch.setitem(rules, "eldgr", RULES["judge"])
     with pytest.raises(RunChangedError, match=r"frozen:\n  rules\.eldgr\.asks.*\n(  .*\n)*  rules\.eldgr\.sha256: "):
         run(pool, lock, "out")
+
+
+def _longer(label: str, text: str) -> str:
+    return f"<<{label}>>\n{text}\n<</{label}>>"
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        ("eldgr_dspy.lexical.SOURCES", 2, ["what the embedded judge prefers on the fixed scenes differs ("]),
+        (
+            "eldgr_dspy.programs.embedded.best_span",
+            lambda question, evidence: None,
+            ["what the embedded repairer copies on the fixed scenes differs ("],
+        ),
+        (
+            "eldgr_dspy.programs.fencing._between",
+            _longer,
+            [f"how a request of the {role} is written differs (" for role in ("judge", "repairer", "deriver")],
+        ),
+        (
+            "eldgr_dspy.programs.engines.strict._listed",
+            str,
+            [f"how a request of the {role} is written differs (" for role in ("judge", "pairwise judge", "repairer")],
+        ),
+        ("eldgr_dspy.programs.engines.strict._without_thought", str, ["how a reply of an LM is read differs ("]),
+    ],
+    ids=["scoring", "spans", "fence", "adapter", "reading"],
+)
+def test_what_embedded_roles_say_and_how_requests_are_written_is_frozen_too(
+    lock: Path, pool: Path, monkeypatch: pytest.MonkeyPatch, place: str, value: Any, said: list[str]
+) -> None:
+    monkeypatch.setattr(place, value)
+    with pytest.raises(RunChangedError) as refused:
+        run(pool, lock, "out")
+    assert all(f"\n  {one}foundations." in str(refused.value) for one in said)
+    lines = [line for line in str(refused.value).splitlines() if line.startswith("  ")]
+    assert len(lines) >= len(said)
+    assert all(" differs (foundations." in line for line in lines)
+
+
+def test_of_a_lock_that_does_not_state_an_exchange_it_is_said_in_one_line(lock: Path, pool: Path) -> None:
+    def change(content: dict[str, Any]) -> None:
+        for name in TOLD:
+            del content["foundations"][name]
+
+    rewrite(lock, change)
+    with pytest.raises(
+        RunChangedError, match=r"frozen:\n  an earlier version froze it, and it does not state what the e"
+    ):
+        run(pool, lock, "out")
+
+
+def test_exchanges_are_the_same_whatever_the_surroundings_are() -> None:
+    alone = exchanges()
+    seen: list[str] = []
+    with dspy.context(lm=scripted_lm([]), adapter=dspy.ChatAdapter(), callbacks=[Telling(seen)], track_usage=True):
+        assert exchanges() == alone
+    assert seen == []
+    assert alone.keys() == TOLD.keys()
+
+
+class Telling(BaseCallback):
+    """Notes each module that is called."""
+
+    def __init__(self, seen: list[str]) -> None:
+        self.seen = seen
+
+    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        self.seen.append(type(instance).__name__)
 
 
 def test_an_adapter_of_the_surroundings_is_a_change(lock: Path, pool: Path) -> None:

@@ -5,6 +5,7 @@ The runs are real processes of the command, and their LM is a real server on loo
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from eldgr_dspy.programs.run.concurrency import THREADS
 from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm
-from tests.crash_runs import RESULTS, calls_of, lines_of, untimed
+from tests.crash_runs import PAGES, RESULTS, calls_of, lines_of, untimed
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.run.test_evaluation import obliging as obliging_script
 from tests.run.test_evaluation import row, write_pool
@@ -59,6 +60,9 @@ class Gate:
         if held:
             self.opened.wait(60)
         return obliging(asked)
+
+
+BY_ADDRESS = re.compile(rb'("(?:role|settings)": )"[0-9a-f]{16}"')  # fingerprints of what the address is a part of
 
 
 class Run:
@@ -111,11 +115,11 @@ class Run:
         """The results but for what the clock and the server's address decide."""
         address = self.server.address.encode()
         found = {name: untimed(self.out / name) for name in RESULTS if (self.out / name).exists()}
-        return {name: content.replace(address, b"ADDRESS") for name, content in found.items()}
+        return {name: BY_ADDRESS.sub(rb"\1", content.replace(address, b"ADDRESS")) for name, content in found.items()}
 
     def leftovers(self) -> set[str]:
         """What lies in the directory and is neither journal nor result."""
-        return {path.name for path in self.out.iterdir()} - {".lock", "journal.jsonl", "report.html", *RESULTS}
+        return {path.name for path in self.out.iterdir()} - {".lock", "journal.jsonl", *PAGES, *RESULTS}
 
 
 def asking(number: int) -> dict[str, Any]:
@@ -250,7 +254,7 @@ def test_a_disk_that_is_full_at_the_end_leaves_the_old_results(
     with serving() as server:
         run = Run(tmp_path, server)
         assert run.finished("--limit", "3") == 0
-        old = {name: (run.out / name).read_bytes() for name in (*RESULTS, "report.html")}
+        old = {name: (run.out / name).read_bytes() for name in (*RESULTS, *PAGES)}
         assert run.finished() == 0
         largest = (run.out / "report.html").stat().st_size - 1
         for name, content in old.items():

@@ -122,6 +122,49 @@ def test_a_pool_is_what_its_content_is(lock: Path, pool: Path) -> None:
     assert [one["name"] for one in looks(lock)] == ["capitals", "capitals-of-the-world", "other"]
 
 
+def other_candidates(number: int) -> dict[str, Any]:
+    return {**row(number), "id": f"other{number}", "candidates": [{"text": "Rome", "answer": "Rome"}]}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [row(number) for number in reversed(range(6))],
+        [other_candidates(number) for number in range(6)],
+        [{**row(number), "question": f"  {row(number)['question'].upper()} "} for number in range(6)],
+    ],
+    ids=["reversed", "other-candidates", "case"],
+)
+def test_a_pool_was_seen_where_its_questions_were(lock: Path, pool: Path, rows: list[dict[str, Any]]) -> None:
+    run(pool, lock, "first")
+    other = write_pool(Path("other.jsonl"), rows)
+    said = (
+        r"^rule\.lock\.json: the same questions as in other were seen 1 time before under this lock, in another order"
+    )
+    with pytest.raises(ArgumentError, match=said):
+        run(other, lock, "once", once=True)
+    with pytest.warns(SeenBeforeWarning, match=said):
+        found = run(other, lock, "second")
+    assert found["seen_before"] == {"other": 1}
+    assert [one["out"] for one in found["earlier"]] == ["first"]
+    assert len({one["asked"] for one in looks(lock)}) == 1
+    assert again(pool, lock, "third")["seen_before"] == {"capitals": 2}
+
+
+def test_one_question_less_is_another_pool(lock: Path, pool: Path) -> None:
+    run(pool, lock, "first")
+    assert run(write_pool(Path("less.jsonl"), map(row, range(5))), lock, "second")["seen_before"] == {"less": 0}
+
+
+def test_a_ledger_without_hashes_of_questions_is_read_as_it_is(lock: Path, pool: Path) -> None:
+    run(pool, lock, "first")
+    entry = looks(lock)[0]
+    del entry["asked"]
+    ledger_of(lock).write_text(json.dumps(entry) + "\n")
+    assert run(write_pool(Path("b.jsonl"), map(row, reversed(range(6)))), lock, "second")["seen_before"] == {"b": 0}
+    assert again(pool, lock, "third")["seen_before"] == {"capitals": 2}
+
+
 def test_more_questions_of_the_same_run_are_entered_and_are_no_second_look(lock: Path, pool: Path) -> None:
     for limit in (2, 4, 3):
         assert run(pool, lock, "first", limit=limit)["seen_before"] == {"capitals": 0}

@@ -20,6 +20,7 @@ from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
 from eldgr_dspy.programs.scoring.labels import LABELS
+from eldgr_dspy.programs.scoring.nli import load_nli
 from eldgr_dspy.programs.scoring.onnx_nli import OnnxNLI
 from tests.tiny_nli import held_out
 
@@ -265,6 +266,19 @@ def test_a_model_that_does_not_name_its_labels_is_refused(nli_folder: Path, tmp_
         CrossEncoderNLI(relabelled(tmp_path, nli_folder, labels))
 
 
+def test_a_model_that_states_no_labels_is_refused_before_it_is_loaded(reader: Reader, tmp_path: Path) -> None:
+    folder = Path(reader.name.partition("@")[0])
+    folder = folder if folder.is_dir() else folder.parent
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    stated = json.loads((tmp_path / "config.json").read_text("utf-8"))
+    del stated["id2label"]
+    (tmp_path / "config.json").write_text(json.dumps(stated), encoding="utf-8")
+    with pytest.raises(
+        ArgumentError, match=r"its config\.json has no id2label, but exactly contradiction, neutral and"
+    ):
+        load_nli(tmp_path / "model.onnx" if isinstance(reader, OnnxNLI) else tmp_path)
+
+
 def test_a_model_without_a_trained_head_is_refused(nli_folder: Path, tmp_path: Path) -> None:
     """Its configuration states the labels, and a head would be drawn at random."""
     shutil.copytree(nli_folder, tmp_path, dirs_exist_ok=True)
@@ -277,8 +291,13 @@ def test_a_model_without_a_trained_head_is_refused(nli_folder: Path, tmp_path: P
 
 @pytest.mark.parametrize(
     ("name", "content"),
-    [("config.json", "{"), ("config.json", "{}"), ("model.safetensors", "nothing"), ("tokenizer.json", "{}")],
-    ids=["torn-config", "empty-config", "torn-weights", "empty-tokenizer"],
+    [
+        ("config.json", "{"),
+        ("config.json", json.dumps({"id2label": dict(enumerate(LABELS))})),
+        ("model.safetensors", "nothing"),
+        ("tokenizer.json", "{}"),
+    ],
+    ids=["torn-config", "config-of-labels-alone", "torn-weights", "empty-tokenizer"],
 )
 def test_a_torn_model_is_refused_with_its_folder(nli_folder: Path, tmp_path: Path, name: str, content: str) -> None:
     shutil.copytree(nli_folder, tmp_path, dirs_exist_ok=True)

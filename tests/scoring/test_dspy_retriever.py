@@ -1,5 +1,7 @@
 """Whatever a DSPy retriever returns becomes hits in its order, in a corpus that grows and never renumbers."""
 
+import copy
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
@@ -163,3 +165,16 @@ def test_a_retriever_can_be_called_and_what_it_raises_comes_through() -> None:
     nothing: dict[str, list[str]] = {}
     with pytest.raises(KeyError):
         DSPyRetriever(nothing.__getitem__).search(["capital"])
+
+
+def pickled(index: DSPyRetriever) -> Any:
+    return pickle.loads(pickle.dumps(index))  # noqa: S301 -- our own
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, pickled])
+def test_a_copy_and_a_pickle_know_what_was_found_by_its_numbers_and_grow_by_themselves(again: Any) -> None:
+    index = DSPyRetriever(Searching())
+    index.search(["Doha"])
+    twin = again(index)
+    assert twin.search(["Qatar", "Doha"]) == [[Hit(1, 1.0)], [Hit(0, 1.0)]]
+    assert [document.text for document in twin.documents] == ["Doha", "Qatar"] and len(index.documents) == 1

@@ -1,10 +1,15 @@
 """A pair is read once while it is remembered, and what is remembered is what was read."""
 
 import copy
+import json
+import pickle
+import shutil
 import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import dspy
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,7 +19,10 @@ from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
 from eldgr_dspy.programs.scoring.nli import CachedNLI, load_nli
+from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.programs.scoring.onnx_nli import OnnxNLI, export_onnx
+from eldgr_dspy.programs.selector import Selector
+from tests.tiny_nli import held_out
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -127,6 +135,51 @@ def test_a_copy_of_a_program_shares_the_model_and_what_is_remembered(nli: CrossE
     cached = CachedNLI(nli)
     assert copy.deepcopy({"scorer": cached})["scorer"] is cached
     assert copy.deepcopy({"reader": nli})["reader"] is nli
+    scorer: Any = Selector(scorers=NLIScorer(cached)).deepcopy().scorers[0]
+    assert copy.copy(nli) is nli and scorer.nli is cached
+
+
+def pickled(one: Any) -> Any:
+    return pickle.loads(pickle.dumps(one))  # noqa: S301 -- our own
+
+
+def test_a_pickle_has_the_reader_and_the_room_and_nothing_that_was_read() -> None:
+    cached = CachedNLI(Counting(), 3)
+    cached.probabilities([("a", "b"), ("b", "a")])
+    again = pickled(cached)
+    assert (again.name, again.read, len(again)) == ("counting", 0, 0)
+    again.probabilities([("a", str(one)) for one in range(5)])
+    assert len(again) == 3
+
+
+@pytest.mark.parametrize("kind", ["torch", "onnx"])
+def test_a_saved_program_loads_its_model_from_where_it_lay(nli_folder: Path, tmp_path: Path, kind: str) -> None:
+    """The weights stay out of the file."""
+    cached = load_nli(nli_folder, max_length=64, batch_size=2)
+    if kind == "onnx":
+        assert isinstance(cached.nli, CrossEncoderNLI)
+        cached = load_nli(export_onnx(cached.nli, tmp_path), max_length=64, threads=1)
+    Selector(scorers=NLIScorer(cached)).save(tmp_path / "program", save_program=True)
+    loaded: Any = dspy.load(str(tmp_path / "program"), allow_pickle=True)
+    nli, pairs = loaded.scorers[0].nli, [(example.premise, example.hypothesis) for example in held_out(5)]
+    assert nli.name == cached.name and nli.nli is not cached.nli
+    assert nli.probabilities(pairs).tobytes() == cached.probabilities(pairs).tobytes()
+    assert (tmp_path / "program" / "program.pkl").stat().st_size < 100_000
+
+
+def test_a_saved_program_refuses_another_model_than_its_own(nli_folder: Path, tmp_path: Path) -> None:
+    """Its readings would be others, under the same program."""
+    folder = shutil.copytree(nli_folder, tmp_path / "nli")
+    scorer = NLIScorer(load_nli(folder))
+    stated = json.loads((folder / "config.json").read_text("utf-8"))
+    (folder / "config.json").write_text(json.dumps(stated | {"since": "changed"}), encoding="utf-8")
+    with pytest.raises(
+        ArgumentError, match=r"^What was saved reads with the NLI model '.*', but '.*' lies there now; "
+    ):
+        pickled(scorer)
+    shutil.rmtree(folder)
+    with pytest.raises(ArgumentError, match=r"is no folder on this disk; give the folder that holds the model's"):
+        pickled(scorer)
 
 
 def test_room_for_nothing_is_refused() -> None:

@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.channels.protocols import Retriever
+from eldgr_dspy.channels.protocols import Reasoning, Retriever
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.bm25s_index import BM25s
+from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.programs.scoring.retrieval import LARGE, retriever
 from eldgr_dspy.programs.scoring.searching import Index, document_words, query_words
+from tests.scoring.readers import Reader, by_chance
 
 ENGINES = [pytest.param(engine, id=engine.__name__) for engine in (BM25, BM25s)]
 
@@ -295,3 +297,21 @@ def test_the_idf_is_one_of_two() -> None:
     wrong: Any = "robertson"
     with pytest.raises(ArgumentError, match="idf='robertson' is not known; use one of 'lucene', 'okapi'"):
         BM25([], wrong)
+
+
+@pytest.mark.parametrize("n", [LARGE, LARGE + 1], ids=["small", "large"])
+def test_many_passages_of_a_text_are_searched_as_a_large_corpus_is_and_the_same_is_found(
+    n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passages = tuple(corpus(*(f"Bread {at} is baked." for at in range(n - 1)), "Doha is in Qatar."))
+    text = "Step 1: Doha is in Qatar.\nStep 2: Bread 7 is baked."
+    own, shared = Reasoning(text, "Where?", passages), Reasoning(text, "Where?")
+    found = NLIScorer(Reader(by_chance("entailment", "neutral"))).score([own])
+    assert found == NLIScorer(Reader(by_chance("entailment", "neutral")), BM25(passages)).score([shared])
+    assert found[0].scores[0].document == n - 1
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    if n > LARGE:
+        with pytest.raises(ArgumentError, match=r"^BM25s, which searches large corpora, needs bm25s; run: pip install"):
+            NLIScorer(Reader()).score([own])
+    else:
+        NLIScorer(Reader()).score([own])

@@ -9,7 +9,7 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
-from eldgr_dspy.programs.scoring.weights import digest, located, revision_of
+from eldgr_dspy.programs.scoring.weights import commit_of, digest, located, revision_of
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -47,7 +47,8 @@ def test_a_model_in_the_cache_is_found_by_its_name_and_the_network_is_not_asked(
     (here / "refs").mkdir()
     (here / "refs" / "main").write_text(COMMIT, encoding="utf-8")
     assert located("some/model", local_files_only=local_files_only) == folder
-    assert revision_of(folder) == COMMIT[:12]
+    assert revision_of(folder) == COMMIT[:12] and commit_of(folder) == COMMIT
+    assert located("some/model", commit_of(folder), local_files_only=local_files_only) == folder
 
 
 def test_a_model_that_is_not_on_the_disk_is_missed_in_one_sentence(cache: Path) -> None:

@@ -60,6 +60,22 @@ def test_a_million_discordant_questions_neither_overflow_nor_vanish() -> None:  
     assert mcnemar(600, 500) == pytest.approx(binomtest(500, 1_100, 0.5).pvalue, rel=1e-9)
 
 
+def test_a_thousand_million_discordant_questions_have_the_p_of_the_normal_approximation() -> None:  # hazard 104
+    wins, losses = 500_050_000, 499_950_000
+    z = (wins - losses - 1) / (wins + losses) ** 0.5
+    assert mcnemar(wins, losses) == pytest.approx(2 * norm.sf(z), rel=1e-6)
+    assert contrast_from_counts(10**9, wins, losses).p == mcnemar(wins, losses)
+
+
+@pytest.mark.parametrize("count", [10**12 + 1, 2**64, 10**400], ids=["one more", "no integer of C", "no float"])
+def test_more_questions_than_floats_can_tell_apart_are_refused(count: int) -> None:  # hazard 104
+    shown = f"{count!r:.80} is more than 1,000,000,000,000 questions; give at most so many."
+    for refused, name in ((lambda: mcnemar(count, 1), "wins"), (lambda: contrast_from_counts(count, 3, 1), "n")):
+        with pytest.raises(ArgumentError) as caught:
+            refused()
+        assert str(caught.value) == f"{name}={shown}"
+
+
 def test_without_discordant_questions_p_is_one() -> None:  # hazard 103
     assert mcnemar(0, 0) == 1.0
     assert contrast([1, 0, 1], [1, 0, 1]).p == 1.0
@@ -210,6 +226,14 @@ def test_a_value_that_is_no_finite_number_is_named_by_its_position(value: Any) -
         contrast([1, 0, 1], [0, value, 1])
     # Beside text NumPy makes text of all, so the position is found in what was given.
     assert str(caught.value) == f"against[1]={value!r} {UNSCORED}"
+
+
+def test_a_masked_score_is_none_whatever_lies_under_the_mask() -> None:  # hazard 106
+    masked = np.ma.masked_array([1.0, 1.0, 0.0], mask=[False, True, False])
+    with pytest.raises(ArgumentError) as caught:
+        contrast(masked, [0, 0, 1])
+    assert str(caught.value) == f"rule[1]=masked {UNSCORED}"
+    assert contrast(np.ma.masked_array([1, 0], mask=False), [0, 0]) == contrast([1, 0], [0, 0])
 
 
 def test_arms_of_unequal_length_are_refused() -> None:  # hazard 105

@@ -6,11 +6,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerFast, Qwen2Tokenizer
 from transformers.utils import logging
 
-from tests.tiny_policy import tiny_policy, tiny_tokenizer, warmed
+from eldgr_dspy.training.miniature.tokenizer import byte_tokenizer
+from tests.tiny_policy import tiny_policy, warmed
 from tests.training.training_on import REPLIES
 
 _FOLDER = TemporaryDirectory(prefix="eldgr-policies-")
@@ -42,27 +41,6 @@ def saved_adapter() -> Path:
     drawn = LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False)
     get_peft_model(base, drawn).save_pretrained(str(folder))
     return folder
-
-
-def byte_tokenizer(texts: list[str]) -> Any:
-    """A tokenizer of pieces of the texts that spells any other byte by byte.
-
-    It is cut as Qwen2 cuts, since whoever loads a folder with a model of that name takes its tokenizer for one.
-    """
-    qwen2 = Qwen2Tokenizer().backend_tokenizer
-    bpe = Tokenizer(models.BPE())
-    bpe.normalizer, bpe.pre_tokenizer, bpe.decoder = qwen2.normalizer, qwen2.pre_tokenizer, qwen2.decoder
-    learner = trainers.BpeTrainer(
-        vocab_size=2000,
-        special_tokens=["<|pad|>", "<|im_start|>", "<|im_end|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    bpe.train_from_iterator([*texts, "user\nassistant\n"] * 2, learner)
-    fast: Any = PreTrainedTokenizerFast
-    tokenizer = fast(tokenizer_object=bpe, pad_token="<|pad|>", eos_token="<|im_end|>", padding_side="left")
-    tokenizer.chat_template = tiny_tokenizer(texts).chat_template
-    return tokenizer
 
 
 def _quiet() -> None:

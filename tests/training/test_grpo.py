@@ -160,8 +160,10 @@ def trajectory(rewards: list[Any], folder: Path, weights: list[float]) -> tuple[
 
 def test_a_reward_that_draws_random_numbers_changes_neither_what_is_sampled_nor_what_is_learnt(tmp_path: Path) -> None:
     plain_run = trajectory([orm, format], tmp_path / "plain", [3.0, 0.5])
-    drawing = StepReward(Drawing(), name="drawing")
+    scorer = Drawing()
+    drawing = StepReward(scorer, name="drawing")
     assert trajectory([orm, format, drawing], tmp_path / "drawing", [3.0, 0.5, 0.0]) == plain_run
+    assert (scorer.calls, len(scorer.given)) == (3, 24), "one call for all completions of a generation batch"
 
 
 def unkept(prompts: list[Any], **columns: Any) -> list[float]:

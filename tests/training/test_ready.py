@@ -64,6 +64,7 @@ def test_every_public_name_is_there() -> None:
 def test_finding_the_rewards_starts_neither_torch_nor_trl() -> None:
     script = (
         "import sys; from eldgr_dspy.training import orm, format, prm, ra_msd, eldgr_rank; "
+        "from eldgr_dspy.training import Sampling, draw_curves, rewards_of, sample_pool, training_rows; "
         "print(*{'torch', 'trl', 'transformers', 'datasets'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

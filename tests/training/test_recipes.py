@@ -9,7 +9,7 @@ import torch
 import yaml
 
 from eldgr_dspy.channels.rewards import PAPER
-from eldgr_dspy.errors import ArgumentError, EldgrError, PoolError
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training import format, orm
 from eldgr_dspy.training.grpo import parsed, trainable
 from eldgr_dspy.training.questions import prompt_of, training_rows
@@ -97,7 +97,8 @@ def test_defaults_that_bite_are_set_in_every_recipe() -> None:
             "num_generations",
             "temperature",
         ),
-        *("top_p", "top_k", "beta", "loss_type", "scale_rewards", "multi_objective_aggregation", "num_iterations"),
+        *("top_p", "top_k", "repetition_penalty", "beta", "epsilon", "loss_type", "scale_rewards"),
+        *("multi_objective_aggregation", "num_iterations"),
         *("steps_per_generation", "gradient_accumulation_steps", "per_device_train_batch_size", "bf16", "dtype"),
         *("gradient_checkpointing", "lora_r", "lora_alpha", "lora_dropout", "lora_target_modules", "use_peft", "seed"),
         *(
@@ -154,6 +155,13 @@ def test_weights_gate_and_threshold_are_those_of_the_recipe_or_the_flags() -> No
     assert (scorer.k, scorer.reading, scorer.nli) == (3, "settled", NamedNLI("folder"))
 
 
+@pytest.mark.parametrize("name", [*DROPS, "ra_msd", "prm", "miniature/ra_msd", "miniature/prm"])
+def test_every_recipe_says_what_becomes_of_a_batch_that_the_nli_model_fails_on(name: str) -> None:
+    assert fields(name)["on_error"] == "raise"
+    arguments = parsed(["--config", name, "--use_cpu", "true", "--on_error", "undefined"]).rewards
+    assert rewards_of_named(arguments)[2].on_error == "undefined"
+
+
 def test_a_corpus_stands_for_the_evidence_of_all_rows(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"title": "Cup", "text": "The host was Qatar."}\n{"text": "Doha is a city."}\n', "utf-8")
@@ -174,23 +182,24 @@ def test_a_reward_of_ones_own_is_named_with_dots() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "kind", "said"),
+    ("changed", "said"),
     [
-        ({"rewards": ["orn"]}, ArgumentError, f"rewards has 'orn', which is none of {', '.join(NAMES)}"),
-        ({"rewards": ["os.nothing"]}, ArgumentError, "cannot be imported"),
-        ({"drop": ["facts"]}, ArgumentError, "'facts' is not a channel"),
-        ({"gate": ["facts"]}, ArgumentError, "'facts' is not a channel"),
-        ({"tau": 2.0}, ArgumentError, "tau=2.0 is not a threshold"),
-        ({"channel_weights": {"fact": 0.5}}, ArgumentError, "do not sum to 1"),
-        ({"channel_weights": "fact: 1"}, ArgumentError, "channel_weights='fact: 1' is not JSON"),
-        ({"documents": 0}, ArgumentError, "k=0 is no number of documents"),
-        ({"reading": "labels"}, ArgumentError, "reading='labels' is not known"),
-        ({"corpus": "absent.jsonl"}, PoolError, "absent.jsonl: no such file"),
+        ({"rewards": ["orn"]}, f"rewards has 'orn', which is none of {', '.join(NAMES)}"),
+        ({"rewards": ["os.nothing"]}, "cannot be imported"),
+        ({"drop": ["facts"]}, "'facts' is not a channel"),
+        ({"gate": ["facts"]}, "'facts' is not a channel"),
+        ({"tau": 2.0}, "tau=2.0 is not a threshold"),
+        ({"channel_weights": {"fact": 0.5}}, "do not sum to 1"),
+        ({"channel_weights": "fact: 1"}, "channel_weights='fact: 1' is not JSON"),
+        ({"documents": 0}, "k=0 is no number of documents"),
+        ({"reading": "labels"}, "reading='labels' is not known"),
+        ({"corpus": "absent.jsonl"}, "corpus='absent.jsonl' cannot be read (absent.jsonl: no such file"),
+        ({"on_error": "ignore"}, "on_error='ignore' is not known; use one of 'raise', 'undefined'"),
     ],
-    ids=["name", "dotted", "drop", "gate", "tau", "sum", "json", "documents", "reading", "corpus"],
+    ids=["name", "dotted", "drop", "gate", "tau", "sum", "json", "documents", "reading", "corpus", "on_error"],
 )
-def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], kind: type[EldgrError], said: str) -> None:
-    with pytest.raises(kind) as caught:
+def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
         rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changed}))
     assert said in str(caught.value)
 
@@ -199,6 +208,13 @@ def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], kind: type[Eld
 def test_a_corpus_with_anything_else_in_it_is_refused_with_the_line(passages: str, tmp_path: Path) -> None:
     (tmp_path / "corpus.jsonl").write_text(passages, "utf-8")
     with pytest.raises(ArgumentError, match=r"corpus.jsonl, line [12]: evidence\[0\]"):
+        rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(tmp_path / "corpus.jsonl")))
+
+
+def test_a_corpus_without_a_passage_is_refused(tmp_path: Path) -> None:
+    """It would be held to exist, and every step to be neutral under it."""
+    (tmp_path / "corpus.jsonl").touch()
+    with pytest.raises(ArgumentError, match=r"corpus='.*corpus.jsonl' has no passage; give a file with some, or leave"):
         rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(tmp_path / "corpus.jsonl")))
 
 

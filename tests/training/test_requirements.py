@@ -7,12 +7,29 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training import StepReward, format, orm, require_inputs
+from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.training import (
+    FormatReward,
+    GroupReward,
+    NamedNLI,
+    Reward,
+    StepReward,
+    TotalReward,
+    format,
+    orm,
+    prm,
+    process_reward,
+    require_inputs,
+)
 from tests.training.calling import Fixed
 from tests.training.training_on import ROWS, policy, trainer, trains
 
 RENDERS = SimpleNamespace(chat_template="{{ messages }}")
 BARE = SimpleNamespace(chat_template=None, name_or_path="tiny/base")
+
+
+def repr_of(reward: Reward) -> str:
+    return "+".join([reward.__name__, *(part.__name__ for part in reward.parts)])
 
 
 def refused(rows: Any, rewards: Any = (), tokenizer: Any = RENDERS, settings: Any = None) -> str:
@@ -42,6 +59,31 @@ def test_a_dataset_without_prompts_or_rows_is_named() -> None:
     assert refused([]) == "The dataset has no row; give one with a column 'prompt'."
 
 
+STEPS = StepReward(Fixed())
+SOLVED = [{**ROWS[0], "task": "arithmetic", "evidence": None}]
+
+
+@pytest.mark.parametrize("nothing", [None, []], ids=["null", "empty"])
+@pytest.mark.parametrize(
+    "reward", [STEPS, TotalReward([orm, STEPS]), GroupReward(), GroupReward(auxiliary=STEPS)], ids=repr_of
+)
+def test_where_no_row_has_passages_a_reward_that_reads_them_is_refused(reward: Reward, nothing: Any) -> None:
+    rows = [{**row, "evidence": nothing} for row in ROWS]
+    assert refused(rows, [orm, reward]) == (
+        f"The reward '{reward.__name__}' reads passages, and no row of the dataset has any in the column 'evidence'; "
+        "add them as strings or as {title, text}, or give all rows one corpus, by the field corpus of a recipe or by "
+        "StepReward(NLIScorer(nli, retriever=...), evidence=False)."
+    )
+    require_inputs([*rows, ROWS[0]], [reward], RENDERS)
+    require_inputs(iter(rows), [reward], RENDERS)  # a stream may bring them later
+
+
+def test_in_arithmetic_the_group_rank_reads_no_passage_and_its_auxiliary_reward_may() -> None:
+    require_inputs(SOLVED, [orm, GroupReward(), GroupReward(auxiliary=prm, name="by_logic")], RENDERS)
+    assert "no row of the dataset has any" in refused(SOLVED, [GroupReward(auxiliary=STEPS)])
+    assert "no row of the dataset has any" in refused(SOLVED, [STEPS])
+
+
 def test_messages_need_a_tokenizer_with_a_chat_template() -> None:
     assert refused(ROWS, [], BARE) == (
         "The column 'prompt' holds messages, and the tokenizer 'tiny/base' has no chat template to render them; set "
@@ -67,3 +109,27 @@ def test_the_trainer_says_it_before_it_starts(tmp_path: Path) -> None:
     tokenizer.chat_template = None
     with pytest.raises(ArgumentError, match=r"'prompt' holds messages, and the tokenizer .* has no chat template"):
         trainer([format], tmp_path, tokenizer=tokenizer)
+    with pytest.raises(ArgumentError, match="The reward 'ra_msd' reads passages, and no row of the dataset has any"):
+        trainer([STEPS], tmp_path, rows=[{**row, "evidence": None} for row in ROWS])
+
+
+@trains
+@pytest.mark.slow
+@pytest.mark.parametrize("within", [lambda one: one, lambda one: TotalReward([orm, one])], ids=["alone", "in a sum"])
+def test_an_nli_model_that_is_not_there_is_named_before_the_first_step(within: Any, tmp_path: Path) -> None:
+    """It is loaded with the trainer, and not when the first step is scored."""
+    absent = NamedNLI(str(tmp_path))
+    with pytest.raises(ArgumentError, match=r"has no config.json.*give a folder"):
+        trainer([within(process_reward(absent))], tmp_path)
+    with pytest.raises(ArgumentError, match=r"has no config.json.*give a folder"):
+        trainer([GroupReward(auxiliary=StepReward(NLIScorer(absent)))], tmp_path)
+
+
+@trains
+@pytest.mark.slow
+def test_two_rewards_of_one_name_are_refused_whoever_made_them(tmp_path: Path) -> None:
+    def plain(prompts: list[Any], **columns: Any) -> list[float]:
+        return [0.0] * len(prompts)
+
+    with pytest.raises(ArgumentError, match="2 rewards are named 'plain', and a trainer would log them as one"):
+        trainer([orm, plain, FormatReward(name="plain")], tmp_path)

@@ -410,6 +410,11 @@ def test_arguments_outside_their_range_are_refused(changed: dict[str, Any], said
         sampled(tmp_path / "pool.jsonl", **changed)
 
 
+def test_a_sampling_is_the_papers_where_nothing_else_is_said() -> None:
+    one = Sampling(seed=2029)
+    assert (one.samples, one.temperature, one.top_p, one.max_new_tokens) == (1, 0.7, 0.9, 128)
+
+
 @pytest.mark.parametrize(
     "values",
     [

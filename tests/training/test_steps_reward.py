@@ -126,8 +126,8 @@ def test_a_scorer_that_fails_ends_the_training_with_a_sentence_by_default() -> N
     with pytest.raises(ScoringError) as caught:
         silent(Broken())(["?"] * 2, [TEXT] * 2, **rows(2))
     assert str(caught.value) == (
-        "The scorer of the reward 'ra_msd' failed on 2 completions (RuntimeError: out of memory); mend it, or make the "
-        "reward with on_error='undefined', by which they would earn 0."
+        "The scorer of the reward 'ra_msd' failed on 2 completions (RuntimeError: out of memory); mend it, or give the "
+        "reward or the recipe on_error='undefined', by which they would earn 0."
     )
     assert isinstance(caught.value.__cause__, RuntimeError)
 

@@ -1,0 +1,123 @@
+"""Models of real shape with random weights, and texts for them: what a training costs, and nothing that it learns.
+
+The policy's tokens are numbered words of a small vocabulary, many tokens a word, so that what is sampled from random
+weights shares words with passages, as steps and evidence do. About one token in twenty ends a line, and one in ten is a
+number, by which a step can be changed.
+"""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, Final, NamedTuple
+
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast, Qwen2Config
+
+from eldgr_dspy.training.questions import prompt_of
+
+SPECIAL: Final = ("<|pad|>", "<|im_start|>", "<|im_end|>", "<|unk|>")
+TEMPLATE: Final = (
+    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+WORDS, LINE, NUMBERS = 500, 20, 10
+QUESTION, PASSAGES, PASSAGE = (15, 25), 10, (60, 120)
+"""Words of a question, passages a question, words of a passage; as in HotpotQA."""
+
+
+class Shape(NamedTuple):
+    """What a training runs on.
+
+    Attributes:
+        policy: Settings of a Qwen2.
+        nli: What differs from nli-deberta-v3-small.
+        flags: What differs from the recipe `ra_msd`.
+    """
+
+    policy: Mapping[str, Any]
+    nli: Mapping[str, Any]
+    flags: Sequence[str]
+
+
+SHAPES: Final[Mapping[str, Shape]] = {
+    "qwen2.5-3b": Shape(
+        {
+            "vocab_size": 151_936,
+            "hidden_size": 2048,
+            "intermediate_size": 11_008,
+            "num_hidden_layers": 36,
+            "num_attention_heads": 16,
+            "num_key_value_heads": 2,
+            "max_position_embeddings": 32_768,
+        },
+        {},
+        (),
+    ),
+    "tiny": Shape(
+        {
+            "vocab_size": 2_000,
+            "hidden_size": 64,
+            "intermediate_size": 128,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "max_position_embeddings": 512,
+        },
+        {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64},
+        ("--max_completion_length", "40", "--gradient_checkpointing", "false"),
+    ),
+}
+
+
+def policy_config(shape: Shape) -> Qwen2Config:
+    """Return the configuration of the policy."""
+    named: Any = Qwen2Config
+    config: Qwen2Config = named(**shape.policy, tie_word_embeddings=True, pad_token_id=0, eos_token_id=2)
+    return config
+
+
+def policy_tokenizer(shape: Shape) -> Any:
+    """Return a tokenizer with as many tokens as the policy has; most of them spell the same words."""
+    size = shape.policy["vocab_size"]
+    pieces = [*SPECIAL, *(_piece(number) for number in range(len(SPECIAL), size))]
+    words = Tokenizer(models.WordLevel(vocab={piece: at for at, piece in enumerate(pieces)}, unk_token=SPECIAL[3]))
+    split: Any = pre_tokenizers.Split(Regex(r" ?\w+| ?[^\w\s]|\s"), behavior="isolated")
+    numbered: Any = decoders.Replace(Regex("#[0-9]+"), "")
+    words.pre_tokenizer, words.decoder = split, decoders.Sequence([decoders.Fuse(), numbered])
+    fast: Any = PreTrainedTokenizerFast
+    tokenizer = fast(
+        tokenizer_object=words,
+        pad_token=SPECIAL[0],
+        eos_token=SPECIAL[2],
+        unk_token=SPECIAL[3],
+        additional_special_tokens=[SPECIAL[1]],
+        padding_side="left",
+    )
+    tokenizer.chat_template = TEMPLATE
+    return tokenizer
+
+
+def rows(count: int) -> list[dict[str, Any]]:
+    """Return questions as a training reads them, with ten passages each."""
+    drawn = Random(0)
+    return [_row(drawn) for _ in range(count)]
+
+
+def _row(drawn: Random) -> dict[str, Any]:
+    question = _text(drawn, QUESTION)
+    return {
+        "prompt": prompt_of(question, "retrieval"),
+        "question": question,
+        "task": "retrieval",
+        "gold": [_text(drawn, (1, 3))],
+        "evidence": [{"title": _text(drawn, (1, 2)), "text": _text(drawn, PASSAGE)} for _ in range(PASSAGES)],
+    }
+
+
+def _text(drawn: Random, words: tuple[int, int]) -> str:
+    return " ".join(f"w{drawn.randrange(WORDS)}" for _ in range(drawn.randint(*words)))
+
+
+def _piece(number: int) -> str:
+    end = "" if number % LINE else ".\n"
+    word = f"{number % WORDS}" if number % NUMBERS == 1 else f"w{number % WORDS}"
+    return f" {word}{end}#{number}"

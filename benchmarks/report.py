@@ -1,0 +1,95 @@
+"""Seconds and memory of a report on 10,000 questions, what its plots take, and how fast its pages open.
+
+Run: python -m benchmarks.report [--rows 10000]
+
+A pool of synthetic questions, each with six candidates and ten passages of the size of HotpotQA's, a run on it with the
+embedded roles, and `eldgr report --format html` in a process of its own. Where Chromium is installed, its pages are
+opened in it.
+"""
+
+import argparse
+import json
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks._timing import line
+from benchmarks.runs import command
+from eldgr_dspy.report.page import PLOTS
+
+_PASSAGES, _CANDIDATES, _WORDS, _REASONING = 10, 6, 80, 90
+
+
+def rows(n: int) -> Iterator[str]:
+    """Questions whose answers stand in one passage each, with candidates that differ."""
+    draw = random.Random(7)
+    words = ["".join(draw.choices("aeioubcdfglmnprst", k=draw.randint(2, 9))) for _ in range(5_000)]
+
+    def text(length: int) -> str:
+        return " ".join(draw.choices(words, k=length)).capitalize() + "."
+
+    for number in range(n):
+        answers = [f"{draw.choice(words).capitalize()} {draw.choice(words).capitalize()}" for _ in range(4)]
+        evidence = [{"title": text(2), "text": text(_WORDS)} for _ in range(_PASSAGES)]
+        for answer in answers[: draw.randint(0, 3)]:
+            passage = draw.choice(evidence)
+            passage["text"] = f"{passage['text']} Here is {answer}. {text(12)}"
+        picked = draw.choices(answers, weights=(4, 2, 1, 1), k=_CANDIDATES)
+        candidates = [
+            {"text": text(_REASONING), "answer": answer, "source": f"sample {i}"} for i, answer in enumerate(picked)
+        ]
+        row = {"id": f"q{number}", "question": text(16), "task": "retrieval", "candidates": candidates}
+        yield json.dumps({**row, "evidence": evidence, "gold": [draw.choice(answers[:2])]}) + "\n"
+
+
+def opened(page: Path, folder: Path) -> float:
+    """The seconds until a page is complete in Chromium."""
+    from tests.browser.chromium import browsing
+
+    with browsing(folder) as browser:
+        tab = browser.tab()
+        tab.look()
+        began = time.perf_counter()
+        tab.open(page.as_uri())
+        return time.perf_counter() - began
+
+
+def plots_of(run: Path) -> float:
+    """The processor seconds that the plots of a run's first pool take."""
+    pool = next(iter(json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"].values()))
+    began = time.process_time()
+    for draw in PLOTS:
+        draw(pool)
+    return time.process_time() - began
+
+
+def main() -> None:
+    """Print the figures."""
+    from tests.browser.chromium import BROWSER
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000, help="size of the pool")
+    n = parser.parse_args().rows
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pool, run = folder / "synthetic.jsonl", folder / "run"
+        with pool.open("w", encoding="utf-8") as file:
+            file.writelines(rows(n))
+        seconds, mib = command("evaluate", str(pool), "--out", str(run), "--quiet")
+        line(f"eldgr evaluate, {n:,} x {_CANDIDATES}, embedded roles, wall", seconds, "s")
+        line("the same, peak memory", mib, "MiB")
+        seconds, mib = command("report", str(run), "--format", "html")
+        line(f"eldgr report --format html on {n:,} questions, wall", seconds, "s", "30")
+        line("the same, peak memory", mib, "MiB")
+        line(f"{len(PLOTS)} plots, with the import of matplotlib, CPU", plots_of(run), "s")
+        line("the same again, CPU", plots_of(run), "s")
+        for page in ("report.html", "questions.html"):
+            line(f"{page}, size", (run / page).stat().st_size / 2**20, "MiB")
+            if BROWSER is not None:
+                line(f"{page}, opened in Chromium, wall", opened(run / page, folder / page.removesuffix(".html")), "s")
+
+
+if __name__ == "__main__":
+    main()

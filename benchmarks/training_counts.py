@@ -1,0 +1,243 @@
+"""What a step of training has to do, counted and not run: `python -m benchmarks.training_counts`, seconds of one core.
+
+The recipe `ra_msd` on the shapes of Qwen2.5-3B and nli-deberta-v3-small. Parameters are counted on models without
+weights, on torch's meta device, and operations of PyTorch on models of the same layers and next to no width.
+Floating-point operations and bytes are made by the formulas below. Nothing here was timed on a GPU. Each part of a step
+gets three least times on a card of the figures of `CARD`, by arithmetic, by memory and by operations begun one after
+the other; the longest of them bounds it.
+
+Assumed: prompts of 100 tokens; completions of 128, the most that the recipe allows, in lines of 20, so 6.4 steps each;
+NLI pairs of 150 tokens, as many a step as `python -m benchmarks.channels` counts on its two workloads; and that 10
+microseconds pass from the beginning of an operation of PyTorch to that of the next, which is an estimate.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, Qwen2ForCausalLM
+
+from benchmarks._shapes import SHAPES, policy_config
+from benchmarks._timing import line
+from benchmarks.nli import SHAPE as NLI_SHAPE
+from benchmarks.training import AIM
+from eldgr_dspy.training.grpo import Recipe, parsed
+
+PROMPT, LINE, PAIR, NLI_BATCH = 100, 20, 150, 16
+PAIRS: Final = {"own passages": 7.6, "one corpus": 11.4}
+BEGINNING = 10e-6
+
+CARD: Final = {"bfloat16": 989e12, "float32": 67e12, "bytes": 3.35e12}
+"""Operations and bytes a second of an H100 SXM, dense, by its data sheet."""
+
+GIGA, HALF, WHOLE = 1e9, 2, 4
+
+
+class Work(NamedTuple):
+    """What a part of a step does.
+
+    Attributes:
+        flops: Floating-point operations.
+        moved: Bytes that weights and cache are read in.
+        begun: Operations of PyTorch.
+        precision: Of the arithmetic.
+    """
+
+    flops: float
+    moved: float
+    begun: float
+    precision: str = "bfloat16"
+
+    def seconds(self) -> tuple[float, float, float]:
+        """Return the least time by arithmetic, by memory and by operations begun."""
+        return self.flops / CARD[self.precision], self.moved / CARD["bytes"], self.begun * BEGINNING
+
+
+class Counts(NamedTuple):
+    """What is counted on models.
+
+    Attributes:
+        policy: Parameters of the policy.
+        adapter: Of the adapter, which alone are trained.
+        nli: Of the NLI model.
+        decoding: Operations of PyTorch for a token.
+        reading: For a forward pass.
+        updating: For a forward pass with checkpoints and the way back.
+        judging: For a batch of the NLI model.
+    """
+
+    policy: int
+    adapter: int
+    nli: int
+    decoding: int
+    reading: int
+    updating: int
+    judging: int
+
+
+class Begun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types for it
+    """Counts operations that do something; views do not."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += not func.is_view and func is not torch.ops.aten._unsafe_view.default
+        return func(*args, **(kwargs or {}))
+
+
+def begun(work: Callable[[], object]) -> int:
+    """Return how many operations a piece of work begins."""
+    counting: Any = Begun
+    with counting() as mode:
+        work()
+    count: int = mode.count
+    return count
+
+
+def counted(recipe: Recipe) -> Counts:
+    """Return what is counted on the models of a recipe."""
+    with torch.device("meta"):
+        policy, judge = _policy(recipe, {}), _judge({})
+        sizes = [sum(one.numel() for one in model.parameters()) for model in (policy, judge)]
+        adapter = sum(one.numel() for one in policy.parameters() if one.requires_grad)
+    narrow = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 32}
+    return Counts(sizes[0] - adapter, adapter, sizes[1], *_passes(_policy(recipe, narrow)), _judged(narrow))
+
+
+def _policy(recipe: Recipe, changed: dict[str, int]) -> Any:
+    import peft
+    import trl
+
+    adapting: Any = peft
+    library: Any = trl
+    config = policy_config(SHAPES["qwen2.5-3b"])
+    config.update(changed)
+    return adapting.get_peft_model(Qwen2ForCausalLM(config).bfloat16(), library.get_peft_config(recipe.model))
+
+
+def _judge(changed: dict[str, int]) -> Any:
+    described: Any = DebertaV2Config
+    made: Any = DebertaV2ForSequenceClassification
+    return made(described(**{**NLI_SHAPE, **changed})).eval()
+
+
+def _passes(policy: Any) -> tuple[int, int, int]:
+    """Operations for a token, for a forward pass, and for an update."""
+    ids = torch.ones((2, 4), dtype=torch.long)
+    with torch.no_grad():
+        cache = policy(input_ids=ids, use_cache=True).past_key_values
+        decoding = begun(lambda: policy(input_ids=ids[:, :1], past_key_values=cache, use_cache=True))
+        reading = begun(lambda: policy(input_ids=ids, use_cache=False))
+    policy.train()
+    policy.gradient_checkpointing_enable()
+    policy.enable_input_require_grads()
+    return decoding, reading, begun(lambda: policy(input_ids=ids, use_cache=False).logits.sum().backward())
+
+
+def _judged(narrow: dict[str, int]) -> int:
+    ids = torch.ones((2, 4), dtype=torch.long)
+    judge = _judge({**narrow, "hidden_size": 24})
+    with torch.no_grad():
+        return begun(lambda: judge(input_ids=ids, attention_mask=ids))
+
+
+def works(counts: Counts, completions: int, length: int, pairs: float) -> dict[str, Work]:
+    """Return the parts of a step; `pairs` are those that the NLI model reads in it."""
+    tokens = completions * (PROMPT + length)
+    weights = HALF * counts.policy
+    cache = completions * (PROMPT + length / 2) * _cached()
+    batches = pairs / NLI_BATCH
+    return {
+        "generation": Work(2 * counts.policy * tokens, length * (weights + cache), length * counts.decoding),
+        "confidence": Work(2 * counts.policy * tokens, weights, counts.reading),
+        "reward": Work(
+            pairs * _pair_flops() + batches * _batch_flops(),
+            batches * WHOLE * _encoder(),
+            batches * counts.judging,
+            "float32",
+        ),
+        "update": Work(6 * counts.policy * tokens, 3 * weights, counts.updating),
+    }
+
+
+def _cached() -> int:
+    """Bytes of the cache for a token: a key and a value in each layer."""
+    shape = SHAPES["qwen2.5-3b"].policy
+    width = shape["hidden_size"] // shape["num_attention_heads"] * shape["num_key_value_heads"]
+    return int(2 * shape["num_hidden_layers"] * width * HALF)
+
+
+def _encoder() -> int:
+    """Parameters of the NLI model that multiply: 4 d^2 + 2 d f a layer. Its embeddings are looked up."""
+    width, layers, inner, _ = _nli()
+    return layers * (4 * width**2 + 2 * width * inner)
+
+
+def _pair_flops() -> int:
+    """2 a parameter and token; attention to contents, 4 n^2 d, and to positions both ways, 4 n r d, a layer."""
+    width, layers, _, positions = _nli()
+    return 2 * PAIR * _encoder() + layers * (4 * PAIR**2 * width + 4 * PAIR * positions * width)
+
+
+def _batch_flops() -> int:
+    """The positions themselves are projected once a batch: 4 r d^2 a layer."""
+    width, layers, _, positions = _nli()
+    return 4 * layers * positions * width**2
+
+
+def _nli() -> tuple[int, int, int, int]:
+    """Width d, layers, inner width f, and relative positions r, as far forwards as backwards."""
+    width, layers, inner = (NLI_SHAPE[name] for name in ("hidden_size", "num_hidden_layers", "intermediate_size"))
+    return width, layers, inner, 2 * NLI_SHAPE["position_buckets"]
+
+
+def memory(counts: Counts, completions: int, length: int) -> dict[str, float]:
+    """Return what lies on the card, in bytes; what is alive at one time only is marked as such."""
+    shape, tokens = SHAPES["qwen2.5-3b"].policy, completions * (PROMPT + length)
+    width, layers, inner = (shape[name] for name in ("hidden_size", "num_hidden_layers", "intermediate_size"))
+    return {
+        "weights of the policy, bfloat16": HALF * counts.policy,
+        "adapter, its gradients and two moments, float32": 4 * WHOLE * counts.adapter,
+        "weights of the NLI model, float32": WHOLE * counts.nli,
+        "in generation: the cache": tokens * _cached(),
+        "in the confidence: logits, bfloat16": completions * (length + 1) * shape["vocab_size"] * HALF,
+        "in the update: a checkpoint a layer": tokens * width * layers * HALF,
+        "in the update: one layer, made again": tokens * (4 * inner + 8 * width) * HALF,
+    }
+
+
+def show(parts: dict[str, Work]) -> None:
+    """Print the parts of a step, and what share of it the reward has by these bounds."""
+    print(f"{'':<12}{'TFLOP':>8}{'GB':>8}{'begun':>10}   seconds by each of them")
+    for name, work in parts.items():
+        bounds = "".join(f"{one:>8.3f}" for one in work.seconds())
+        print(f"{name:<12}{work.flops / 1e12:>8.1f}{work.moved / GIGA:>8.1f}{work.begun:>10,.0f}   {bounds}")
+    least = {name: max(work.seconds()) for name, work in parts.items()}
+    line("a step at least", sum(least.values()), "s")
+    line("share of the reward, by these bounds", 100 * least["reward"] / sum(least.values()), "%", f"under {AIM:g}")
+    least["generation"] = max(parts["generation"].seconds()[:2])
+    share = 100 * least["reward"] / sum(least.values())
+    line("  where generation does not wait for operations, as by vLLM", share, "%", f"under {AIM:g}")
+
+
+def main() -> None:
+    """Print the counts, and what they come to."""
+    warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it is about to drop
+    recipe = parsed(["--config", "ra_msd", "--use_cpu", "true", "--bf16", "false"])
+    completions, length = recipe.training.per_device_train_batch_size, recipe.training.max_completion_length
+    counts = counted(recipe)
+    for name, value in counts._asdict().items():
+        print(f"{name:<12}{value:>16,}")
+    for name, a_step in PAIRS.items():
+        pairs = completions * length / LINE * a_step
+        print(f"\n{name}: {completions} completions, {a_step} pairs a reasoning step, {pairs:,.0f} pairs in all")
+        show(works(counts, completions, length, pairs))
+    print()
+    for name, held in memory(counts, completions, length).items():
+        line(name, held / GIGA, "GB")
+
+
+if __name__ == "__main__":
+    main()

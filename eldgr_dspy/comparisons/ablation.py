@@ -1,0 +1,143 @@
+"""Policies against policies: one rule on the pools of several, question by question, as in the paper's ablation table.
+
+Each run is on one policy's pool of the same questions. Its candidates differ from the others', so that what differs is
+the policy; the questions and their gold answers have to be the same. Percentages are numbers from 0 to 100,
+differences percentage points, the row minus what it is set against.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from eldgr_dspy.comparisons.arms import Arm, arm_of, contrast_of, require_the_same_questions
+from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
+from eldgr_dspy.comparisons.published import CORRECTED, LEGACY
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.report.tables import questions
+from eldgr_dspy.statistics import holm
+from eldgr_dspy.words import CHANNELS, Task
+
+REFERENCES = ("full", "grpo")
+"""What the paper sets every row against."""
+
+_JUDGE_FREE = ("first", "majority")
+_MADE_WITH: Mapping[str, Literal["settings", "role"]] = {"settings of the {}": "settings", "{}": "role"}
+
+
+def ablate(runs: Iterable[str], *, rule: str = "first", against: Sequence[str] = ()) -> dict[str, Any]:
+    """Return how one rule did on the pools of several policies.
+
+    Args:
+        runs: Each `NAME=RUN` or `NAME=RUN:POOL`, as `eldgr_dspy.comparisons.named_runs` reads them; any names. A
+            channel's name stands for the policy trained without it.
+        rule: Whose answers are scored; `first` is what the policy itself answers.
+        against: The names that every other is set against; by default those of `full` and `grpo` that are given.
+
+    Returns:
+        `rule`, `task`, `n`, `n_scored`; `runs`: for each name its `run`, `pool` and `sha256`, its `em` and `f1`, and
+        what is `published` of that name; `contrasts`: for each name of `against`, for each other name, the contrast as
+        in `summary.json`, `p_holm` being within the contrasts against the same name, with the difference that is
+        `published`; and `remarks`.
+
+    Raises:
+        ArgumentError: as `named_runs`; there are fewer than two runs, nothing to set them against, or other questions
+            or gold answers in one than in another; or the rule has no result in one.
+        JournalError: a journal cannot be read.
+    """
+    found = named_runs(runs)
+    references = _references(found, against)
+    arms = {name: arm_of(named, rule) for name, named in found.items()}
+    require_the_same_questions(list(arms.values()))
+    first = next(iter(found.values())).figures
+    return {
+        "rule": rule,
+        **{key: first[key] for key in ("task", "n", "n_scored")},
+        "runs": {name: _row(name, arm, rule) for name, arm in arms.items()},
+        "contrasts": {reference: _family(reference, arms) for reference in references},
+        "remarks": list(_remarks(found, rule)),
+    }
+
+
+def _references(found: Mapping[str, NamedRun], against: Sequence[str]) -> list[str]:
+    if len(found) < 2:
+        raise ArgumentError(
+            f"There {'is one run' if found else 'is no run'}; give two or more, such as full=RUN grpo=RUN."
+        )
+    for name in against:
+        if name not in found:
+            raise ArgumentError(f"against={name!r} is none of the runs; use one of {', '.join(found)}.")
+    references = list(dict.fromkeys(against)) or [name for name in REFERENCES if name in found]
+    if not references:
+        raise ArgumentError(
+            f"None of the runs is named full or grpo; say what to set the others against, one of {', '.join(found)}."
+        )
+    return references
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+
+def _row(name: str, arm: Arm, rule: str) -> dict[str, Any]:
+    figures = arm.named.figures
+    return {
+        "run": arm.named.run.path.as_posix(),
+        "pool": arm.named.pool,
+        "sha256": arm.named.sha256,
+        "em": figures["rules"][rule]["em"],
+        "f1": figures["rules"][rule]["f1"],
+        "published": _published(name, figures["task"]),
+    }
+
+
+def _published(name: str, task: Task) -> dict[str, Any] | None:
+    """What the paper prints of a row of that name: on HotpotQA a row each, on GSM8K full and the range of the drops."""
+    if task == "retrieval":
+        row = CORRECTED.rows.get(name)
+        return None if row is None else {"em": float(row.em), "f1": float(row.f1)}
+    if name == "full":
+        return {"em": float(LEGACY.full)}
+    return {"em_range": [float(end) for end in LEGACY.drops]} if name in CHANNELS else None
+
+
+def _family(reference: str, arms: Mapping[str, Arm]) -> dict[str, Any]:
+    """Every other row against one of them; their probabilities are adjusted together."""
+    others = {name: arm for name, arm in arms.items() if name != reference}
+    found = {name: contrast_of(arm, arms[reference]) for name, arm in others.items()}
+    adjusted = holm([one["p"] for one in found.values()])
+    task = arms[reference].named.figures["task"]
+    return {
+        name: {**one, "p_holm": p, "published": _published_delta(name, reference, task)}
+        for (name, one), p in zip(found.items(), adjusted, strict=True)
+    }
+
+
+def _published_delta(name: str, reference: str, task: Task) -> int | None:
+    row = CORRECTED.rows.get(name) if task == "retrieval" else None
+    return row.over.get(reference) if row else None
+
+
+def _remarks(runs: Mapping[str, NamedRun], rule: str) -> Iterator[str]:
+    """Yield a sentence for each thing that keeps the differences from being those of the policies."""
+    first, *others = runs.values()
+    if first.figures["n_scored"] < first.figures["n"]:
+        yield (
+            f"Scores are over the {questions(first.figures['n_scored'])} that have a gold answer, of "
+            f"{first.figures['n']:,}."
+        )
+    by_content = dict[str, list[str]]()
+    for name, named in runs.items():
+        by_content.setdefault(named.sha256, []).append(name)
+    for names in by_content.values():
+        if len(names) > 1:
+            yield f"{', '.join(names)}: the same pool, so that nothing between them is a policy's."
+    if rule not in _JUDGE_FREE:
+        for name in dict.fromkeys(name for other in others for name in _made_otherwise(first, other)):
+            yield f"The runs differ in the {name}, by which rule {rule!r} goes: a difference is not a policy's alone."
+
+
+def _made_otherwise(one: NamedRun, other: NamedRun) -> Iterator[str]:
+    """Yield the settings and the roles that both runs state, with other details."""
+    for said, kind in _MADE_WITH.items():
+        first, second = one.run.stated(kind), other.run.stated(kind)
+        for name in first:
+            if name in second and first[name]["details"] != second[name]["details"]:
+                yield said.format(name)

@@ -1,0 +1,125 @@
+"""A rule's scores in one finished run, question by question, to be set against another's on the same questions.
+
+The candidates of the runs may differ; the questions and their gold answers may not. Scores are percentages, and
+differences percentage points.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eldgr_dspy.comparisons.named_runs import NamedRun
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.report.tables import questions
+from eldgr_dspy.splitting import folded_question
+from eldgr_dspy.statistics import Contrast, align, contrast_by_cluster
+
+_NAMED = 3  # ids that a message names
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A rule's scores on the pool of one run, by id; None without a gold answer, and F1 in arithmetic.
+
+    Attributes:
+        texts: The folded text of each question: rows of one text are one question in a contrast.
+    """
+
+    named: NamedRun
+    em: Mapping[str, float | None]
+    f1: Mapping[str, float | None]
+    gold: Mapping[str, frozenset[str]]
+    texts: Mapping[str, str]
+
+
+def arm_of(named: NamedRun, rule: str) -> Arm:
+    """Return the scores of a rule in a run.
+
+    Raises:
+        ArgumentError: the rule has no result there, or the decisions cannot be read.
+    """
+    if rule not in named.figures["rules"]:
+        why = "it is withheld there" if rule in named.figures["withheld"] else "it was not among the rules"
+        raise ArgumentError(
+            f"{named} has no result of rule {rule!r} on pool {named.pool!r}: {why}; use one of "
+            f"{', '.join(named.figures['rules'])}."
+        )
+    rows = [row for row in named.run.decisions(named.summary) if (row["pool"], row["rule"]) == (named.pool, rule)]
+    return Arm(
+        named,
+        {row["id"]: _percent(row["em"]) for row in rows},
+        {row["id"]: _percent(row["f1"]) for row in rows},
+        {row["id"]: frozenset(row["gold"]) for row in rows},
+        {row["id"]: folded_question(row["question"]) for row in rows},
+    )
+
+
+def _percent(score: float | None) -> float | None:
+    return None if score is None else 100.0 * score
+
+
+def require_the_same_questions(arms: Sequence[Arm]) -> None:
+    """Hold every run to the questions and gold answers of the first.
+
+    Raises:
+        ArgumentError: naming the first questions that one of them lacks, or another task or gold answer.
+    """
+    first, *others = arms
+    for other in others:
+        for one, lacking in ((first, other), (other, first)):
+            _require_ids(one, lacking)
+        tasks = first.named.figures["task"], other.named.figures["task"]
+        if tasks[0] != tasks[1]:
+            raise ArgumentError(
+                f"{first.named} is {tasks[0]} and {other.named} is {tasks[1]}; give runs on one set of questions."
+            )
+        _require_gold(first, other)
+
+
+def _require_gold(first: Arm, other: Arm) -> None:
+    for id_, gold in first.gold.items():
+        if gold != other.gold[id_]:
+            raise ArgumentError(
+                f"Question {id_!r} has gold answers {sorted(gold)!r:.80} in {first.named} and "
+                f"{sorted(other.gold[id_])!r:.80} in {other.named}; give pools with the same gold answers."
+            )
+
+
+def _require_ids(one: Arm, lacking: Arm) -> None:
+    missing = [id_ for id_ in one.gold if id_ not in lacking.gold]
+    if missing:
+        named = ", ".join(map(repr, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
+        raise ArgumentError(
+            f"{questions(len(missing))} of {one.named} {'is' if len(missing) == 1 else 'are'} not in {lacking.named}: "
+            f"{named}; give runs on the same questions, with the same --limit."
+        )
+
+
+def contrast_of(arm: Arm, against: Arm) -> dict[str, Any]:
+    """Return one run against another on the same questions, as a contrast of `summary.json`."""
+    found = _paired(arm.em, against.em, arm.texts)
+    graded = _paired(arm.f1, against.f1, arm.texts) if any(one is not None for one in arm.f1.values()) else None
+    return as_figures(found, graded)
+
+
+def _paired(
+    rule: Mapping[str, float | None], against: Mapping[str, float | None], texts: Mapping[str, str]
+) -> Contrast:
+    aligned = align(rule, against, missing="drop")  # what lacks a gold answer lacks it in both
+    return contrast_by_cluster(aligned.rule, aligned.against, [texts[id_] for id_ in aligned.ids])
+
+
+def as_figures(found: Contrast, graded: Contrast | None) -> dict[str, Any]:
+    """Return a contrast of right and wrong, with that of F1 where there is one, as a contrast of `summary.json`."""
+    return {
+        **_difference(found),
+        "p": found.p,
+        "wins": found.wins,
+        "losses": found.losses,
+        "f1": graded and _difference(graded),
+        "notes": list(found.notes),
+    }
+
+
+def _difference(found: Contrast) -> dict[str, Any]:
+    return {"delta": found.delta, "ci": list(found.interval), "bca": found.bca and list(found.bca)}

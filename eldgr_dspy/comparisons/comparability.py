@@ -1,0 +1,172 @@
+"""What of a run can be set beside the paper's figures and what cannot, in sentences that follow from the run.
+
+A run does not prove whose questions or candidates it is on. So what cannot be known is said to be unknown, also where
+the numbers happen to be the paper's.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eldgr_dspy.comparisons.published import CANDIDATES, JUDGE, LABELS, Selection
+from eldgr_dspy.figures.record import is_same_model
+from eldgr_dspy.report.tables import never_asked, questions
+from eldgr_dspy.words import Task
+
+_RULE = (
+    "Comparable: the rules are the paper's, all on one frozen pool and the same replies, so that rows differ by the "
+    "rule alone."
+)
+_STATISTICS = (
+    "Comparable: the statistics are the paper's: paired percentile bootstrap with 20,000 resamples of questions, "
+    "two-sided exact McNemar test, "
+)
+_EMBEDDED = "eldgr_dspy.programs.embedded"
+_UNKNOWN = ", and a recording does not say what made it"
+_SCORES: Mapping[Task, str] = {
+    "arithmetic": "numeric accuracy.",
+    "retrieval": "EM and token F1 by HotpotQA's normalisation.",
+}
+
+
+def comparable(here: Mapping[str, Any], published: Selection) -> Iterator[str]:
+    """Yield a sentence for each thing in which a run is as the paper.
+
+    Args:
+        here: A run's part of `eldgr_dspy.comparisons.reproduction.reproduce`. published: what it stands beside.
+    """
+    yield _RULE
+    yield _STATISTICS + _SCORES[published.task]
+    if _counts(here) == {CANDIDATES}:
+        yield "Comparable: four candidates a question."
+    if _judges(here) and _paper_judge(here):
+        yield f"Comparable: the judge was asked of {_named(_judges(here))}, the paper's model."
+    if published.task == "retrieval" and here["settings"]["certificate"] == "substring":
+        yield "Comparable: the certificate is verbatim occurrence."
+    if published.task == "arithmetic" and here["settings"]["derivation"] == "stated":
+        yield "Comparable: a derivation counts that parses and comes with a check."
+    if published.audit is not None and here["confirmation"] and not here["confirmation"]["seen_before"]:
+        yield "Comparable: the run was under a lock, and the pool was seen for the first time."
+
+
+def not_comparable(here: Mapping[str, Any], published: Selection) -> Iterator[str]:
+    """Yield a sentence for each thing in which a run is not as the paper, or cannot be known to be."""
+    yield _questions(here, published)
+    yield f"Not comparable: who wrote the candidates a run does not state; in the paper it is {published.candidates}."
+    if _counts(here) not in ({CANDIDATES}, set()):
+        yield f"Not comparable: {_span(_counts(here))} candidates a question, and four in the paper."
+    yield from _roles(here, published)
+    yield from _settings(here["settings"], published.task)
+    if published.audit is not None:
+        yield from _freezing(here["confirmation"])
+    yield from _gaps(here)
+
+
+def _questions(here: Mapping[str, Any], published: Selection) -> str:
+    if here["n_scored"] == published.n:
+        return (
+            f"Not comparable: pool {here['pool']!r} has as many scored questions as the paper; whether they are the "
+            "same a run cannot say."
+        )
+    return (
+        f"Not comparable: {questions(here['n_scored'])} of pool {here['pool']!r}, and {published.n:,} of "
+        f"{published.title} in the paper; absolute scores are of other questions."
+    )
+
+
+def _counts(here: Mapping[str, Any]) -> set[int]:
+    found = here["candidates"] or {}
+    return {count for key in ("fewest", "most") if (count := found.get(key)) is not None}
+
+
+def _span(counts: set[int]) -> str:
+    return f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(*counts)
+
+
+# -- who answered -----------------------------------------------------------------------------------------------------
+
+
+def _judges(here: Mapping[str, Any]) -> list[str]:
+    return list(here["roles"].get("judge", {}).get("models", ()))
+
+
+def _paper_judge(here: Mapping[str, Any]) -> bool:
+    return all(is_same_model(model, JUDGE) for model in _judges(here))
+
+
+def _roles(here: Mapping[str, Any], published: Selection) -> Iterator[str]:
+    if not (_judges(here) and _paper_judge(here)):
+        yield f"Not comparable: {_who(here, 'judge')}; the paper's judge is {JUDGE}, by Ollama."
+    verifier = "deriver" if published.task == "arithmetic" else "repairer"
+    yield f"Not comparable: {_who(here, verifier)}; the paper does not name its verifier's model."
+    for role, asked in here["roles"].items():
+        if 0 < asked["recorded"] < asked["consultations"]:
+            yield (
+                f"Not comparable: {asked['recorded']:,} of {asked['consultations']:,} consultations of the {role} were "
+                f"recorded{_UNKNOWN}."
+            )
+        if asked["abstained"] == asked["consultations"]:
+            yield (
+                f"Not comparable: the {role} abstained on all {questions(asked['consultations'])}, so that no rule had "
+                "anything of it."
+            )
+        elif asked["abstained"]:
+            yield f"The {role} abstained on {asked['abstained']:,} of {questions(asked['consultations'])}."
+
+
+def _who(here: Mapping[str, Any], role: str) -> str:
+    asked = here["roles"].get(role)
+    if asked is None:
+        return f"the {role} was never asked"
+    if asked["models"]:
+        return f"the {role} was asked of {_named(asked['models'])}"
+    if asked["recorded"] == asked["consultations"]:
+        return f"the {role}'s replies are recorded{_UNKNOWN}"
+    folder, _, name = str(asked["module"]).rpartition(".")
+    return f"the {role} is {name}, {'which asks no LM' if folder == _EMBEDDED else 'and no LM call of it was counted'}"
+
+
+def _named(models: list[str]) -> str:
+    return " and ".join(models)
+
+
+# -- how it decided ---------------------------------------------------------------------------------------------------
+
+
+def _settings(settings: Mapping[str, Any], task: Task) -> Iterator[str]:
+    if task == "retrieval":
+        if settings["certificate"] != "substring":
+            yield (
+                f"Not comparable: the certificate is {settings['certificate']!r}, and verbatim occurrence in the paper "
+                "(--certificate substring)."
+            )
+        if settings["preference"] != "global":
+            yield f"Not comparable: the preference is {settings['preference']!r}, and global in the paper's equation."
+    elif settings["derivation"] != "stated":
+        yield (
+            f"Not comparable: derivations are held to {settings['derivation']!r}; the paper takes one that parses and "
+            "comes with a check (--derivation stated)."
+        )
+    if settings["homogeneous"] is not None:
+        yield (
+            f"Not comparable: pools of one class are set to {settings['homogeneous']!r}, and not left as in the paper."
+        )
+
+
+def _freezing(confirmation: Mapping[str, Any] | None) -> Iterator[str]:
+    if confirmation is None:
+        yield "Not comparable: the run was under no lock, so that nothing shows that its rule was fixed beforehand."
+    elif confirmation["seen_before"]:
+        yield "Not comparable: under a lock, but the pool had been seen before, so that this is no confirmation."
+
+
+def _gaps(here: Mapping[str, Any]) -> Iterator[str]:
+    if here["n_scored"] < here["n"]:
+        yield f"Scores are over the {questions(here['n_scored'])} that have a gold answer, of {here['n']:,}."
+    if here["n_failed"]:
+        yield f"{questions(here['n_failed'])} had a call that did not come through and decided as with a silent role."
+    for rule, label in LABELS.items():
+        if rule in here["withheld"]:
+            yield f"{label} has no result here: {never_asked(here['withheld'][rule])}."
+        elif rule not in here["rules"]:
+            yield f"{label} has no result here: {rule} was not among the rules of the run."
+    yield from here["remarks"]

@@ -1,0 +1,105 @@
+"""Finished runs by names: `NAME=RUN`, since what a run stands for does not follow from the names of its pools.
+
+One pool of each run is meant. It is the only one of the task that the name asks for, or it is named as `NAME=RUN:POOL`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.finished import RunRead, read_run
+from eldgr_dspy.words import Task
+
+
+@dataclass(frozen=True)
+class NamedRun:
+    """A finished run under a name, with the pool of it that is meant; the pool has scored questions.
+
+    Attributes:
+        name: What it stands for. pool: the pool's name. summary: the content of `summary.json`.
+    """
+
+    name: str
+    run: RunRead
+    pool: str
+    summary: Mapping[str, Any]
+
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        """The pool's part of `summary.json`."""
+        found: Mapping[str, Any] = self.summary["pools"][self.pool]
+        return found
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the pool's content."""
+        return str(self.run.stated("pool")[self.pool]["details"]["sha256"])
+
+    def __str__(self) -> str:
+        return f"{self.name}={self.run.path}"
+
+
+def named_runs(arguments: Iterable[str], tasks: Mapping[str, Task] | None = None) -> dict[str, NamedRun]:
+    """Read runs given as `NAME=RUN` or `NAME=RUN:POOL`, in the order given.
+
+    Args:
+        arguments: As typed.
+        tasks: The names that are known, with the task that each asks for; None where any name and task will do.
+
+    Raises:
+        ArgumentError: an argument names no run; a name is unknown or given twice; a run cannot be read or is not
+            finished; the pool is not told, is of another task, or has no question with a gold answer.
+        JournalError: a journal cannot be read.
+    """
+    found = dict[str, NamedRun]()
+    for argument in arguments:
+        name, _, given = argument.partition("=")
+        if not name or not given:
+            raise ArgumentError(f"{argument!r} names no run; give NAME=RUN, such as {_example(tasks)}=runs/NAME.")
+        if tasks is not None and name not in tasks:
+            raise ArgumentError(f"{argument!r}: {name!r} is not known; use one of {', '.join(tasks)}.")
+        if name in found:
+            raise ArgumentError(f"{argument!r}: {name!r} is given already, as {found[name]}; give each name once.")
+        found[name] = _named(name, given, None if tasks is None else tasks[name])
+    return found
+
+
+def _example(tasks: Mapping[str, Task] | None) -> str:
+    return next(iter(tasks)) if tasks else "full"
+
+
+def _named(name: str, given: str, task: Task | None) -> NamedRun:
+    path, pool = _located(given)
+    run = read_run(path)
+    summary = run.summary()
+    found = NamedRun(name, run, _pool(f"{name}={path}", summary["pools"], pool, task), summary)
+    for count, lack in (("n", "is empty"), ("n_scored", "has no question with a gold answer, so nothing is scored")):
+        if not found.figures[count]:
+            raise ArgumentError(f"{found}: pool {found.pool!r} {lack}; give a run on a pool with gold answers.")
+    return found
+
+
+def _located(given: str) -> tuple[Path, str | None]:
+    """A directory whose name has a colon is that directory; otherwise a pool's name may follow the last colon."""
+    run, colon, pool = given.rpartition(":")
+    if Path(given).is_dir() or not colon or not Path(run).is_dir():
+        return Path(given), None
+    return Path(run), pool
+
+
+def _pool(said: str, pools: Mapping[str, Any], given: str | None, task: Task | None) -> str:
+    listed = ", ".join(f"{name!r} ({pool['task']})" for name, pool in pools.items()) or "none"
+    if given is not None and given not in pools:
+        raise ArgumentError(f"{said} has no pool {given!r}; its pools are {listed}.")
+    fitting = [name for name in ([given] if given is not None else pools) if task in (None, pools[name]["task"])]
+    if not fitting:
+        raise ArgumentError(
+            f"{said} is to be a run on a pool of task {task or 'arithmetic or retrieval'}; its pools are {listed}."
+            if given is None
+            else f"{said} is to be on a pool of task {task}, and {given!r} is another; its pools are {listed}."
+        )
+    if len(fitting) > 1:
+        raise ArgumentError(f"{said} has several pools, {listed}; say which by its name, as {said}:{fitting[0]}.")
+    return fitting[0]

@@ -1,0 +1,224 @@
+"""The paper's figures as data: each with the place in the paper where it is printed, and what it is over.
+
+Every figure is a `Decimal` with the digits that are printed, so that what is computed again can be held to them. Scores
+are percentages. A lead is EL-DGR minus the other rule in percentage points; the table of the confirmation prints the
+same differences the other way round. Source: the paper's TeX; places are its labels.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Literal
+
+from eldgr_dspy.words import Task
+
+LABELS = {"first": "First candidate", "majority": "Majority vote", "judge": "Scalar judge", "eldgr": "EL-DGR"}
+"""The paper's selectors by the names of their rules, in the order of its tables."""
+
+JUDGE = "deepseek-r1:7b"
+CANDIDATES = 4
+
+MAIN, CONFIRMATION, AUDIT, AUTHORITY = "tab:main_results", "tab:eldgr_confirmation", "sec:audit", "sec:intro"
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedScore:
+    """What a selector or a policy scores, in percent: accuracy, or exact match and token F1."""
+
+    em: Decimal
+    f1: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """EL-DGR against another rule.
+
+    Attributes:
+        delta: percentage points. interval: its 95 % bootstrap interval. p: two-sided exact McNemar.
+        wins, losses: the counts. counts: whether the paper prints them, or its delta and p leave no others.
+    """
+
+    delta: Decimal
+    interval: tuple[Decimal, Decimal]
+    p: Decimal
+    wins: int
+    losses: int
+    counts: Literal["printed", "implied"] = "implied"
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Seconds a question that calls take on average: of the scalar judge, of the verifier, and of both together."""
+
+    both: Decimal
+    judge: Decimal | None = None
+    verifier: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What the paper prints of the four selectors on one set of questions.
+
+    Attributes:
+        title: the name of the data. table: the label of the table with scores and leads.
+        n: how many questions. candidates: who wrote the four of each question.
+        scores: by rule. leads: of EL-DGR, by the rule it is set against.
+        full_authority: the scalar judge minus majority vote, in percentage points, as the paper's text states it.
+        seconds: from the paragraph on cost. homogeneous: how many questions have one class of answers, likewise.
+        audit: counts of questions by the names of `summary.json`; the paper has one for the confirmation alone.
+    """
+
+    title: str
+    table: str
+    task: Task
+    n: int
+    candidates: str
+    scores: Mapping[str, PublishedScore]
+    leads: Mapping[str, Lead]
+    full_authority: Decimal
+    seconds: Seconds
+    homogeneous: int | None = None
+    audit: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """A row of the corrected ablation: percent, and the differences in EM that are printed beside it."""
+
+    em: Decimal
+    f1: Decimal
+    over: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedAblation:
+    """The channel drops that were run again: `tab:hotpot_ablation`, one seed, every exact p against full 1.0.
+
+    Attributes:
+        rows: by name, a channel's name standing for the run without it. labels: the names that the paper gives them.
+    """
+
+    table: str
+    n: int
+    rows: Mapping[str, Drop]
+    labels: Mapping[str, str]
+    p_against_full: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyAblation:
+    """The channel drops on GSM8K that collapsed: a range in the text of `sec:negative`, kept as a diagnostic failure.
+
+    Attributes:
+        full: accuracy of full RA-MSD. drops: lowest and highest accuracy of a drop.
+        below_grpo: by how many percentage points the drops are below GRPO. p: every row's is smaller.
+    """
+
+    place: str
+    full: Decimal
+    drops: tuple[Decimal, Decimal]
+    below_grpo: tuple[int, int]
+    p: Decimal
+
+
+def _lead(delta: str, low: str, high: str, p: str, wins: int, losses: int, *, printed: bool = False) -> Lead:
+    ends = Decimal(low), Decimal(high)
+    return Lead(Decimal(delta), ends, Decimal(p), wins, losses, "printed" if printed else "implied")
+
+
+def _scores(*printed: str) -> dict[str, PublishedScore]:
+    """Scores in the order of `LABELS`, each as `EM` or `EM/F1`."""
+    pairs = [[Decimal(one) for one in text.split("/")] for text in printed]
+    return {rule: PublishedScore(*pair) for rule, pair in zip(LABELS, pairs, strict=True)}
+
+
+_POLICIES = "one from each of four policies trained from Qwen2.5-3B-Instruct (GRPO, ORM, PRM, RA-MSD)"
+
+PUBLISHED: Mapping[str, Selection] = {
+    "gsm8k": Selection(
+        title="GSM8K",
+        table=MAIN,
+        task="arithmetic",
+        n=500,
+        candidates=_POLICIES,
+        scores=_scores("55.4", "55.8", "56.8", "58.2"),
+        leads={
+            "first": _lead("2.80", "1.20", "4.60", ".0026", 17, 3, printed=True),
+            "majority": _lead("2.40", "0.40", "4.60", ".0357", 20, 8),
+            "judge": _lead("1.40", "-0.20", "3.00", ".1435", 12, 5),
+        },
+        full_authority=Decimal("1.0"),
+        seconds=Seconds(both=Decimal("1.36")),
+        homogeneous=352,
+    ),
+    "hotpotqa": Selection(
+        title="HotpotQA",
+        table=MAIN,
+        task="retrieval",
+        n=300,
+        candidates=_POLICIES,
+        scores=_scores("15.33/22.97", "15.33/23.19", "15.67/23.49", "17.33/25.46"),
+        leads={
+            "first": _lead("2.00", "0.33", "4.00", ".0703", 7, 1, printed=True),
+            "majority": _lead("2.00", "0.67", "3.67", ".0313", 6, 0),
+            "judge": _lead("1.67", "0.33", "3.33", ".0625", 5, 0),
+        },
+        full_authority=Decimal("0.34"),
+        seconds=Seconds(both=Decimal("4.99")),
+        homogeneous=172,
+    ),
+    "confirmation": Selection(
+        title="HotpotQA, confirmation",
+        table=CONFIRMATION,
+        task="retrieval",
+        n=30,
+        candidates="four samples of one GRPO checkpoint, at temperature 0.7 and top-p 0.9",
+        scores=_scores("13.3/15.41", "20.0/22.07", "10.0/12.81", "26.7/29.00"),
+        leads={
+            "first": _lead("13.3", "3.3", "26.7", ".125", 4, 0),
+            "majority": _lead("6.7", "0.0", "16.7", ".500", 2, 0),
+            "judge": _lead("16.7", "3.3", "30.0", ".0625", 5, 0),
+        },
+        full_authority=Decimal("-10.0"),
+        seconds=Seconds(judge=Decimal("1.77"), verifier=Decimal("2.91"), both=Decimal("4.68")),
+        audit={
+            "preserved": 22,
+            "judge_overrides": 4,
+            "repair_overrides": 4,
+            "correct_to_incorrect": 0,
+            "incorrect_to_correct": 2,
+        },
+    ),
+}
+
+
+def _drop(em: int, f1: str, full: int | None, grpo: int | None) -> Drop:
+    over = {"full": full, "grpo": grpo}
+    return Drop(Decimal(em), Decimal(f1), {name: delta for name, delta in over.items() if delta is not None})
+
+
+CORRECTED = CorrectedAblation(
+    table="tab:hotpot_ablation",
+    n=100,
+    rows={
+        "full": _drop(19, "28.62", None, 1),
+        "grpo": _drop(18, "27.99", -1, None),
+        "logic": _drop(18, "27.65", -1, 0),
+        "fact": _drop(20, "29.17", 1, 2),
+        "epist": _drop(18, "27.01", -1, 0),
+        "info": _drop(20, "28.15", 1, 2),
+        "triang": _drop(19, "27.46", 0, 1),
+        "adv": _drop(18, "26.53", -1, 0),
+        "min": _drop(20, "28.85", 1, 2),
+    },
+    labels={"full": "Full gated RA-MSD", "grpo": "GRPO"},
+    p_against_full=Decimal("1.0"),
+)
+
+LEGACY = LegacyAblation(
+    place="sec:negative",
+    full=Decimal("55.6"),
+    drops=(Decimal("44.6"), Decimal("47.4")),
+    below_grpo=(8, 11),
+    p=Decimal("3.4e-6"),
+)

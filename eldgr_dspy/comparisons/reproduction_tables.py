@@ -1,0 +1,295 @@
+"""The paper's tables as text cells: its rows and columns, and beside each column a column of what is here.
+
+Input is what `eldgr_dspy.comparisons.reproduction.reproduce` returns. What the paper prints stands in the digits in
+which it is printed; what is here is rounded as in all tables of this package.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+from eldgr_dspy.comparisons.published import (
+    AUDIT,
+    AUTHORITY,
+    CORRECTED,
+    LABELS,
+    LEGACY,
+    PUBLISHED,
+    Lead,
+    PublishedScore,
+    Seconds,
+)
+from eldgr_dspy.report.tables import (
+    UNDEFINED,
+    Table,
+    difference,
+    figure,
+    interval,
+    probability,
+    questions,
+    record,
+    signed,
+)
+
+Beside = tuple[str, str]
+"""Two cells: what the paper prints, and what is here."""
+
+_NOTHING: Beside = ("", "")
+_SIGN = "Δ is EL-DGR minus the row, in percentage points."
+_TURNED = "Δ is the row minus EL-DGR here, as the paper prints it in this table, in percentage points."
+
+_AUDIT = {
+    "preserved": "majority answer returned",
+    "judge_overrides": "certified judge choice returned",
+    "repair_overrides": "certified repair returned",
+    "correct_to_incorrect": "right majority made wrong",
+    "incorrect_to_correct": "wrong majority made right",
+}
+
+
+def reproduction_tables(found: Mapping[str, Any]) -> Iterator[Table]:
+    """Yield the tables in the paper's order, then its contrasts computed again and what it prints of ablations."""
+    for name, data in found["data"].items():
+        yield selection_table(name, data, beside=_any_run(found))
+    yield authority_table(found)
+    yield audit_table(found)
+    yield cost_table(found)
+    yield contrasts_table(found)
+    yield corrected_table()
+    yield legacy_table()
+
+
+def _any_run(found: Mapping[str, Any]) -> bool:
+    return any(data["here"] for data in found["data"].values())
+
+
+def _table(
+    title: str, headers: Sequence[str], rows: Iterable[tuple[str, Sequence[Beside]]], notes: Iterable[str], beside: bool
+) -> Table:
+    """A table of pairs of cells; where nothing stands beside the paper, of the paper's cells alone."""
+    first, *others = headers
+    heads = [f"{header}, {where}" for header in others for where in ("paper", "here")] if beside else others
+    cells = [(row, *(cell for pair in pairs for cell in pair[: 1 + beside])) for row, pairs in rows]
+    return Table(title, (first, *heads), tuple(cells), tuple(notes))
+
+
+# -- scores and leads -------------------------------------------------------------------------------------------------
+
+
+def selection_table(name: str, data: Mapping[str, Any], *, beside: bool) -> Table:
+    """Return the four selectors on one of the paper's data: score, lead of EL-DGR with its interval, exact p."""
+    published, here = PUBLISHED[name], data["here"] or {"rules": {}, "leads": {}}
+    turned = name == "confirmation"
+    scores, delta = ("accuracy %", "Δ") if published.task == "arithmetic" else ("EM / F1 %", "Δ EM")
+    rows = []
+    for rule, label in LABELS.items():
+        pairs = [(_printed_score(published.scores[rule]), _score(here["rules"].get(rule)))]
+        lead, found = published.leads.get(rule), here["leads"].get(rule)
+        pairs += [_NOTHING] * 2 if lead is None else [_leads(lead, found, turned), _probabilities(lead, found)]
+        rows.append((label, pairs))
+    notes = [_TURNED if turned else _SIGN, *data["comparable"], *data["not_comparable"]]
+    if beside and not data["here"]:
+        notes.append(f"{UNDEFINED}: no run was given for it; give {name}=RUN.")
+    title = f"{published.title} ({published.table}): {questions(published.n)} in the paper"
+    title += f", {data['here']['n_scored']:,} of {data['here']['pool']} here" if data["here"] else ""
+    return _table(title, ("selector", scores, f"{delta} [95% CI]", "exact p"), rows, notes, beside)
+
+
+def _printed_score(score: PublishedScore) -> str:
+    return f"{score.em}" if score.f1 is None else f"{score.em} / {score.f1}"
+
+
+def _score(rule: Mapping[str, Any] | None) -> str:
+    if rule is None:
+        return UNDEFINED
+    return figure(rule["em"]) if rule["f1"] is None else f"{figure(rule['em'])} / {figure(rule['f1'])}"
+
+
+def _leads(lead: Lead, found: Mapping[str, Any] | None, turned: bool) -> Beside:
+    delta, ends = lead.delta, lead.interval
+    if turned:
+        delta, ends = -delta, (-ends[1], -ends[0])
+        found = found and {"delta": -found["delta"], "ci": [-end for end in reversed(found["ci"])]}
+    return f"{delta:+} {_printed_interval(ends)}", UNDEFINED if found is None else difference(found)
+
+
+def _printed_interval(ends: tuple[Decimal, Decimal]) -> str:
+    return f"[{ends[0]}, {ends[1]}]"
+
+
+def _probabilities(lead: Lead, found: Mapping[str, Any] | None) -> Beside:
+    return _printed_probability(lead.p), UNDEFINED if found is None else probability(found["p"])
+
+
+def _printed_probability(p: Decimal) -> str:
+    return f"{p:f}".removeprefix("0")
+
+
+# -- what a judge is worth, what was decided, what it took ------------------------------------------------------------
+
+
+def authority_table(found: Mapping[str, Any]) -> Table:
+    """Return what full authority of the judge is worth: scalar judge minus majority vote."""
+    rows = []
+    for name, data in found["data"].items():
+        contrast = data["here"] and data["here"]["full_authority"]
+        cells = (UNDEFINED,) * 3
+        if contrast:
+            cells = (difference(contrast), probability(contrast["p"]), record(contrast))
+        rows.append((PUBLISHED[name].title, f"{PUBLISHED[name].full_authority:+}", *cells))
+    headers = ("scalar judge minus majority", "Δ, paper", "Δ [95% CI], here", "exact p, here", "wins–losses, here")
+    beside = _any_run(found)
+    shown = [row if beside else row[:2] for row in rows]
+    notes = ("The paper states the difference in its text, in percentage points, without interval or p.",)
+    return Table(
+        f"the judge with full authority ({AUTHORITY})", headers if beside else headers[:2], tuple(shown), notes
+    )
+
+
+def audit_table(found: Mapping[str, Any]) -> Table:
+    """Return the decision audit: counts of questions, and their share in percent."""
+    published = PUBLISHED["confirmation"]
+    here = {name: data["here"] for name, data in found["data"].items() if data["here"]}
+    rows = []
+    for key, label in _AUDIT.items():
+        printed = _of((published.audit or {})[key], published.n)
+        rows.append((label, printed, *(_audited(one, key) for one in here.values())))
+    headers = ("decision of EL-DGR", f"paper, {questions(published.n)}", *(f"{name}, here" for name in here))
+    notes = [
+        "Counts of questions, and percent of them. The paper has an audit of its confirmation alone.",
+        f"By its counts against majority EL-DGR made {_wins('gsm8k')} on GSM8K, and {_wins('hotpotqa')} on HotpotQA.",
+    ]
+    if any(one["audit"] is None for one in here.values()):
+        notes.append(f"{UNDEFINED}: EL-DGR has no result there.")
+    return Table(f"decision audit ({AUDIT})", headers, tuple(rows), tuple(notes))
+
+
+def _wins(name: str) -> str:
+    lead = PUBLISHED[name].leads["majority"]
+    return f"{lead.wins} wrong answers right and {lead.losses} right ones wrong"
+
+
+def _audited(here: Mapping[str, Any], key: str) -> str:
+    return UNDEFINED if here["audit"] is None else _of(here["audit"][key], here["n"])
+
+
+def _of(count: int, n: int) -> str:
+    return f"{count:,} ({figure(100 * count / n, 1)})"
+
+
+def cost_table(found: Mapping[str, Any]) -> Table:
+    """Return seconds a question of judge, verifier and both, and on how many questions all candidates agree."""
+    beside, rows = _any_run(found), []
+    for name, data in found["data"].items():
+        published, here = PUBLISHED[name], data["here"]
+        seconds = [
+            (_printed_seconds(published.seconds, key), _seconds(here, key)) for key in ("judge", "verifier", "both")
+        ]
+        one_class = UNDEFINED if published.homogeneous is None else f"{published.homogeneous} of {published.n}"
+        same = UNDEFINED if here is None or here["homogeneous"] is None else f"{here['homogeneous']:,} of {here['n']:,}"
+        rows.append((published.title, [*seconds, (one_class, same)]))
+    headers = ("seconds a question", "judge", "verifier", "both", "one class of answers")
+    return _table(f"cost ({AUDIT})", headers, rows, _cost_notes(found), beside)
+
+
+def _printed_seconds(seconds: Seconds, key: str) -> str:
+    found = getattr(seconds, key)
+    return UNDEFINED if found is None else str(found)
+
+
+def _seconds(here: Mapping[str, Any] | None, key: str) -> str:
+    return UNDEFINED if here is None else figure(here["seconds"][key])
+
+
+def _cost_notes(found: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{UNDEFINED}: the paper does not print it, no run was given, or it was recorded."
+    for name, data in found["data"].items():
+        if not data["here"]:
+            continue
+        calls = sum(asked["calls"] for asked in data["here"]["roles"].values())
+        if calls:
+            yield f"{name}: {calls:,} LM calls, of another machine and server than the paper's."
+        else:
+            yield f"{name}: no LM call was counted, so that its seconds say nothing of the cost of one."
+
+
+# -- computed again ---------------------------------------------------------------------------------------------------
+
+
+def contrasts_table(found: Mapping[str, Any]) -> Table:
+    """Return the nine contrasts as printed and as computed again from their counts."""
+    rows = tuple(map(_again, found["contrasts"]))
+    headers = ("EL-DGR against", "n", "wins–losses", "Δ, paper", "Δ, again", "95% CI, paper", "95% CI, again")
+    notes = (
+        _verdict(found["contrasts"]),
+        "The paper prints the counts marked *; of the others its Δ and p leave no choice.",
+        "An end of an interval may lie one question (1/n) beside the paper's, since bootstrap draws differ; the last "
+        "column says where it does.",
+    )
+    return Table(
+        "the published contrasts, computed again from their counts",
+        (*headers, "p, paper", "p, again", "ends apart"),
+        rows,
+        notes,
+    )
+
+
+def _again(one: Mapping[str, Any]) -> tuple[str, ...]:
+    published, again = PUBLISHED[one["data"]], one["recomputed"]
+    lead = published.leads[one["against"]]
+    return (
+        f"{published.title}: {one['against']}",
+        f"{one['n']:,}",
+        f"{record(one)}{'*' if one['counts'] == 'printed' else ''}",
+        f"{lead.delta:+}",
+        signed(again["delta"]),
+        _printed_interval(lead.interval),
+        interval(again["ci"]),
+        _printed_probability(lead.p),
+        probability(again["p"]),
+        " and ".join(f"{apart}/{one['n']}" if apart else "0" for apart in one["ends_apart"]),
+    )
+
+
+def _verdict(contrasts: Sequence[Mapping[str, Any]]) -> str:
+    apart = [f"{one['data']} {one['against']}" for one in contrasts if not all(one["agree"].values())]
+    if apart:
+        return f"Δ or p is not what is printed: {', '.join(apart)}."
+    return "Every Δ and every p is what is printed, to its last digit."
+
+
+# -- ablations, as published ------------------------------------------------------------------------------------------
+
+
+def corrected_table() -> Table:
+    """Return the corrected channel drops as printed."""
+    rows = [
+        (
+            CORRECTED.labels.get(name, f"without {name}"),
+            f"{row.em} / {row.f1}",
+            *(_points(row.over.get(over)) for over in ("full", "grpo")),
+        )
+        for name, row in CORRECTED.rows.items()
+    ]
+    note = (
+        f"Published figures alone: one seed, the same {CORRECTED.n} questions, every exact p against full "
+        f"{CORRECTED.p_against_full}. eldgr ablation sets runs beside them."
+    )
+    headers = ("config", "EM / F1 %", "Δ full", "Δ GRPO")
+    return Table(f"channel drops, corrected, HotpotQA ({CORRECTED.table})", headers, tuple(rows), (note,))
+
+
+def _points(delta: int | None) -> str:
+    return UNDEFINED if delta is None else f"{delta:+}" if delta else "0"
+
+
+def legacy_table() -> Table:
+    """Return what the paper's text says of the channel drops that collapsed."""
+    low, high = LEGACY.drops
+    rows = (("Full gated RA-MSD", f"{LEGACY.full}"), ("channel drops", f"{low} to {high}"))
+    below = " to ".join(map(str, LEGACY.below_grpo))
+    note = (
+        f"Published figures alone. The paper keeps this as a diagnostic failure: {below} points below GRPO, which uses "
+        f"no channel (p < {LEGACY.p:f} on every row)."
+    )
+    return Table(f"channel drops, legacy, GSM8K ({LEGACY.place})", ("config", "accuracy %"), rows, (note,))

@@ -1,0 +1,184 @@
+"""Runs of several seeds on the same questions: one rule against another over all of them, and whose the spread is.
+
+A run is a seed: of sampling, where each is on a pool of its own, or of the judge, where all are on one. Scores are
+percentages, differences percentage points, variances their squares.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from eldgr_dspy.comparisons.arms import Arm, arm_of, as_figures, require_the_same_questions
+from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.report.tables import Table, difference, figure, interval, probability, questions, record, signed
+from eldgr_dspy.statistics import Contrast, contrast_by_cluster, seed_variance
+
+Score: TypeAlias = Literal["em", "f1"]
+Pairs: TypeAlias = Sequence[tuple[Arm, Arm]]
+
+_FEW = 5
+
+
+def over_seeds(runs: Iterable[str], *, rule: str = "eldgr", against: str = "majority") -> dict[str, Any]:
+    """Return how one rule did against another in runs of several seeds.
+
+    Args:
+        runs: Each `RUN` or `RUN:POOL`, a finished run on the same questions and gold answers as the others.
+        rule, against: Whose answers are scored.
+
+    Returns:
+        `rule`, `against`, `task`, `n`, `n_scored`; `runs`: for each its `run`, `pool`, `sha256`, what either rule
+        scored (`em`, `f1`: two entries), `delta`, `wins` and `losses`; `variance`: under `em` and `f1` (None in
+        arithmetic) for the `rule`, for what it is set `against` and for the `difference` the attributes of
+        `statistics.SeedVariance`; `contrast`: as in `summary.json`, over questions, each with the mean of its seeds;
+        and `remarks`.
+
+    Raises:
+        ArgumentError: there are fewer than two runs or scored questions, one is given twice, or the rules are the same;
+            a run cannot be read, is not finished, has no result of a rule, or other questions or gold answers.
+        JournalError: a journal cannot be read.
+    """
+    found = [*named_runs(f"run {number}={given}" for number, given in enumerate(runs, start=1)).values()]
+    _require_several(found)
+    if rule == against:
+        raise ArgumentError(f"rule={rule!r} and against={against!r} are the same; give two rules.")
+    pairs = [(arm_of(named, rule), arm_of(named, against)) for named in found]
+    require_the_same_questions([arm for arm, _ in pairs])
+    ids = [id_ for id_, em in pairs[0][0].em.items() if em is not None]
+    if len(ids) < 2:
+        raise ArgumentError(f"{questions(len(ids))} with a gold answer; give runs on two or more, to see their spread.")
+    figures = found[0].figures
+    scores: tuple[Score, ...] = ("em", "f1") if figures["task"] == "retrieval" else ("em",)
+    contrasts = {score: _contrast(pairs, ids, score) for score in scores}
+    return {
+        "rule": rule,
+        "against": against,
+        **{key: figures[key] for key in ("task", "n", "n_scored")},
+        "runs": [_run(*pair, ids, scores) for pair in pairs],
+        "variance": {"f1": None, **{score: _variance(pairs, ids, score) for score in scores}},
+        "contrast": as_figures(contrasts["em"], contrasts.get("f1")),
+        "remarks": list(_remarks(found, [pairs[0][0].texts[id_] for id_ in ids])),
+    }
+
+
+def _require_several(found: Sequence[NamedRun]) -> None:
+    if len(found) < 2:
+        raise ArgumentError(f"There is {len(found)} run; give two or more, one a seed.")
+    seen = dict[tuple[str, str], NamedRun]()
+    for named in found:
+        place = str(named.run.path.resolve()), named.pool
+        if place in seen:
+            raise ArgumentError(f"{named} is {seen[place]} once more; a run is one seed: give each once.")
+        seen[place] = named
+
+
+def _scores(arm: Arm, ids: Sequence[str], score: Score) -> list[float]:
+    given = arm.em if score == "em" else arm.f1
+    return [given[id_] or 0.0 for id_ in ids]  # those that are scored
+
+
+def _run(arm: Arm, other: Arm, ids: Sequence[str], scores: Sequence[Score]) -> dict[str, Any]:
+    one, against = _scores(arm, ids, "em"), _scores(other, ids, "em")
+    means: dict[str, list[float]] = {
+        score: [sum(_scores(of, ids, score)) / len(ids) for of in (arm, other)] for score in scores
+    }
+    return {
+        "run": arm.named.run.path.as_posix(),
+        "pool": arm.named.pool,
+        "sha256": arm.named.sha256,
+        "f1": None,
+        **means,
+        "delta": means["em"][0] - means["em"][1],
+        "wins": sum(1 for a, b in zip(one, against, strict=True) if a > b),
+        "losses": sum(1 for a, b in zip(one, against, strict=True) if a < b),
+    }
+
+
+def _variance(pairs: Pairs, ids: Sequence[str], score: Score) -> dict[str, dict[str, Any]]:
+    tables = [[_scores(pair[side], ids, score) for pair in pairs] for side in (0, 1)]
+    gaps = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(*tables, strict=True)]
+    named = {"rule": tables[0], "against": tables[1], "difference": gaps}
+    return {name: _figures(table) for name, table in named.items()}
+
+
+def _figures(table: Sequence[Sequence[float]]) -> dict[str, Any]:
+    found = seed_variance(table)
+    names = ("n_seeds", "n_questions", "mean", "seeds", "questions", "rest", "standard_error")
+    return {**{name: getattr(found, name) for name in names}, "interval": list(found.interval)}
+
+
+def _contrast(pairs: Pairs, ids: Sequence[str], score: Score) -> Contrast:
+    """The rule against the other with questions as the unit: the outcomes of one question err together."""
+    rule, against = ([one for pair in pairs for one in _scores(pair[side], ids, score)] for side in (0, 1))
+    return contrast_by_cluster(rule, against, [arm.texts[id_] for arm, _ in pairs for id_ in ids])
+
+
+def _remarks(found: Sequence[NamedRun], texts: Sequence[str]) -> Iterator[str]:
+    n, distinct = len(texts), len(set(texts))
+    if distinct < n:
+        yield (
+            f"{questions(n)} have {distinct:,} different texts: one that stands several times counts once in the "
+            "contrast, and as often as it stands in the spread."
+        )
+    if n < found[0].figures["n"]:
+        yield f"Scores are over the {questions(n)} that have a gold answer, of {found[0].figures['n']:,}."
+    contents = {named.sha256 for named in found}
+    if len(contents) == 1:
+        yield "All runs are on one pool: the seeds are those of the roles, and nothing is said of other candidates."
+    elif len(contents) < len(found):
+        yield "Some of the runs are on the same pool: its candidates count as several seeds."
+    if len(found) < _FEW:
+        yield f"{len(found)} seeds say little of others, and the interval over seeds is as wide as that."
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def seed_tables(found: Mapping[str, Any]) -> list[Table]:
+    """Return the tables of `over_seeds`: the runs, whose the spread is, and the contrast over questions."""
+    return [_runs(found), _spread(found), _over_questions(found)]
+
+
+def _score_names(found: Mapping[str, Any]) -> dict[Score, str]:
+    return {"em": "EM", "f1": "F1"} if found["task"] == "retrieval" else {"em": "accuracy"}
+
+
+def _runs(found: Mapping[str, Any]) -> Table:
+    names, rules = _score_names(found), (found["rule"], found["against"])
+    rows = [
+        (
+            one["run"],
+            one["pool"],
+            *(figure(mean) for score in names for mean in one[score]),
+            signed(one["delta"]),
+            record(one),
+        )
+        for one in found["runs"]
+    ]
+    headers = ("run", "pool", *(f"{rule} {name} %" for name in names.values() for rule in rules), "Δ", "wins–losses")
+    title = f"{found['rule']} against {found['against']}, {len(rows)} seeds, {questions(found['n'])}"
+    return Table(title, headers, tuple(rows), tuple(found["remarks"]))
+
+
+def _spread(found: Mapping[str, Any]) -> Table:
+    said = {"rule": found["rule"], "against": found["against"], "difference": f"{found['rule']} − {found['against']}"}
+    rows = []
+    for score, name in _score_names(found).items():
+        for key, of in said.items():
+            one = found["variance"][score][key]
+            mean = signed(one["mean"]) if key == "difference" else figure(one["mean"])
+            parts = (figure(one[part]) for part in ("standard_error", "seeds", "questions", "rest"))
+            rows.append((f"{of}, {name}", mean, interval(one["interval"]), *parts))
+    headers = ("what", "mean", "95% CI", "standard error", "variance: seeds", "questions", "rest")
+    note = "The interval is for another draw of both seeds and questions. A variance below 0 is none that was seen."
+    return Table("whose the spread is, in percentage points", headers, tuple(rows), (note,))
+
+
+def _over_questions(found: Mapping[str, Any]) -> Table:
+    one, named = found["contrast"], f"{found['rule']} − {found['against']}"
+    name, *graded = _score_names(found).values()
+    rows = [(f"{named}, {name}", difference(one), interval(one["bca"]), probability(one["p"]), record(one))]
+    rows += [(f"{named}, {score}", difference(one["f1"]), interval(one["f1"]["bca"]), "", "") for score in graded]
+    headers = ("contrast", "Δ [95% CI]", "BCa 95% CI", "exact p", "wins–losses")
+    note = "A question counts once, with the mean of its seeds; nothing is said of other seeds."
+    return Table("over questions, these seeds", headers, tuple(rows), (note, *one["notes"]))

@@ -1,0 +1,231 @@
+"""The decision audit: on which questions EL-DGR kept consensus, let the judge or a repair in, and what that did.
+
+A question leaves a few marks, and questions with the same marks are counted together: an audit is as small for a
+million questions as for ten, and every figure is made from the counts at the end. Source: ours.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.decision import Decision
+from eldgr_dspy.figures.silences import error_of, kind_of
+from eldgr_dspy.words import ROLES, Branch, Role, Task
+
+Became = Literal["lost", "won", "wrong", "right", "unscored"]
+"""What became of an answer: right before and wrong after, the reverse, wrong or right both times; without gold answers
+nobody knows."""
+
+
+class Marks(NamedTuple):
+    """What is kept of a question.
+
+    Attributes:
+        branch: What decided.
+        level: What vouches for what shipped: in retrieval `exact`, `folded`, `uncertified` or `inapplicable`; in
+            arithmetic the level at which its derivation passed, or `unchecked`.
+        became: What shipped, against consensus.
+        homogeneous: Whether the candidates form one class.
+        settled: The certificate of consensus; in arithmetic, whether a checked derivation agrees with it.
+        rival: Whether consensus is uncertified and another class certified. preferred: and the judge preferred a
+            certified one.
+        proposed: Whether a repair was proposed, the judge not having overridden; in arithmetic, a derivation given.
+        certified: Whether that is certified; in arithmetic, whether its check passed.
+        asked: The roles that were asked. always: those that `consult="always"` asks.
+        abstained: The roles that said nothing, each with the kind of its reason. failed: those whose call did not come
+            through, each with its error.
+    """
+
+    branch: Branch
+    level: str
+    became: Became
+    homogeneous: bool
+    settled: bool | None
+    rival: bool
+    preferred: bool
+    proposed: bool
+    certified: bool
+    asked: tuple[Role, ...]
+    always: tuple[Role, ...]
+    abstained: tuple[tuple[Role, str], ...]
+    failed: tuple[tuple[Role, str], ...]
+
+
+def became(before: bool, after: bool) -> Became:
+    """Return what became of an answer that was right before or not, and is right after or not."""
+    if after:
+        return "right" if before else "won"
+    return "lost" if before else "wrong"
+
+
+class Consulting(NamedTuple):
+    """What asking a role came to in a run: questions, LM calls and seconds in all."""
+
+    questions: int
+    calls: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Audit:
+    """The audit of a pool, taken question by question."""
+
+    task: Task
+    marks: Counter[Marks] = field(default_factory=Counter)
+
+    def take(self, case: Case, decision: Decision, outcome: Became, failed: Collection[Role] = ()) -> None:
+        """Take what `eldgr` decided on a question.
+
+        Args:
+            case: The question. decision: what was decided. outcome: what became of it, against consensus.
+            failed: The roles whose call did not come through; a failed call is no abstention.
+        """
+        silent, marks = decision.abstentions, _in_retrieval if self.task == "retrieval" else _in_arithmetic
+        self.marks[
+            Marks(
+                decision.branch,
+                _level(case, decision),
+                outcome,
+                case.vote.n_classes == 1,
+                *marks(case, decision),
+                asked=decision.consulted,
+                always=case.roles(),
+                abstained=tuple((role, kind_of(why)) for role, why in silent.items() if role not in failed),
+                failed=tuple((role, error_of(why)) for role, why in silent.items() if role in failed),
+            )
+        ] += 1
+
+    # -- figures ------------------------------------------------------------------------------------------------------
+
+    def count(self, holds: Callable[[Marks], object]) -> int:
+        """Return on how many questions something holds."""
+        return sum(n for marks, n in self.marks.items() if holds(marks))
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts of `audit` in `summary.json`.
+
+        `preserved + judge_overrides + repair_overrides` is the number of questions. In arithmetic a derivation that
+        differs from consensus is a repair override, and `certified_consensus` counts checked derivations that equal it.
+        """
+        return {
+            "preserved": self.count(lambda one: one.branch == "consensus"),
+            "judge_overrides": self.count(lambda one: one.branch == "judge"),
+            "repair_overrides": self.count(lambda one: one.branch == "repair"),
+            "correct_to_incorrect": self.count(lambda one: one.became == "lost"),
+            "incorrect_to_correct": self.count(lambda one: one.became == "won"),
+            "abstentions": self.count(lambda one: one.abstained),
+            "homogeneous": self.count(lambda one: one.homogeneous),
+            "certified_consensus": self.count(lambda one: one.settled),
+        }
+
+    def outcomes(self) -> list[dict[str, Any]]:
+        """Return the questions by what decided, what vouches for what shipped, and what became of it."""
+        found = Counter[tuple[str, str, str]]()
+        for marks, n in self.marks.items():
+            found[marks.branch, marks.level, marks.became] += n
+        names = ("branch", "level", "outcome")
+        return [dict(zip(names, key, strict=True)) | {"questions": n} for key, n in sorted(found.items())]
+
+    def funnel(self) -> list[dict[str, Any]]:
+        """Return how many questions come to each stage on the way to an override, in order."""
+        stages = _RETRIEVAL if self.task == "retrieval" else _ARITHMETIC
+        return [{"stage": name, "questions": self.count(holds)} for name, holds in stages.items()]
+
+    def silences(self) -> dict[str, dict[str, Any]]:
+        """Return for each role that was asked on how many questions it abstained or its call failed, and by what kinds.
+
+        The kinds are those of `eldgr_dspy.figures.silences`, and the errors of failed calls.
+        """
+        abstained, failed = Counter[tuple[Role, str]](), Counter[tuple[Role, str]]()
+        for marks, n in self.marks.items():
+            abstained.update(dict.fromkeys(marks.abstained, n))
+            failed.update(dict.fromkeys(marks.failed, n))
+        asked = {role for marks in self.marks for role in marks.asked}
+        return {role: _silences(role, abstained, failed) for role in ROLES if role in asked}
+
+    def laziness(self, consulting: Mapping[Role, Consulting]) -> dict[str, Any]:
+        """Return on how many questions each role was asked, would always have been, and what that would cost more.
+
+        Args:
+            consulting: What asking each role came to. A consultation that was not made is taken to cost as much as the
+                mean of those; what is saved is None where a role that would be asked never was.
+        """
+        asked, always = Counter[Role](), Counter[Role]()
+        for marks, n in self.marks.items():
+            asked.update(dict.fromkeys(marks.asked, n))
+            always.update(dict.fromkeys(marks.always, n))
+        spared = [(always[role] - asked[role], consulting[role]) for role in ROLES if always[role] > asked[role]]
+        known = all(cost.questions for _, cost in spared)
+        shares = [(n / cost.questions, cost) for n, cost in spared] if known else []
+        calls = sum(share * cost.calls for share, cost in shares)
+        seconds = sum((share * cost.seconds for share, cost in shares), 0.0)
+        return {
+            "asked": {role: asked[role] for role in ROLES},
+            "always": {role: always[role] for role in ROLES},
+            "calls_saved": round(calls) if known else None,
+            "seconds_saved": round(seconds, 3) if known else None,
+        }
+
+
+def _silences(role: Role, *counted: Mapping[tuple[Role, str], int]) -> dict[str, Any]:
+    kinds = [{kind: n for (one, kind), n in sorted(counts.items()) if one == role} for counts in counted]
+    totals = {name: sum(of.values()) for name, of in zip(("abstained", "failed"), kinds, strict=True)}
+    return {**totals, "kinds": {kind: n for of in kinds for kind, n in of.items()}}
+
+
+_RETRIEVAL: Mapping[str, Callable[[Marks], object]] = {
+    "questions": lambda one: True,
+    "consensus uncertified": lambda one: one.settled is False,
+    "another class certified": lambda one: one.rival,
+    "judge preferred a certified one": lambda one: one.preferred,
+    "judge overrides": lambda one: one.branch == "judge",
+    "still open": lambda one: one.settled is False and one.branch != "judge",
+    "repair proposed": lambda one: one.proposed,
+    "repair certified": lambda one: one.certified,
+    "repair overrides": lambda one: one.branch == "repair",
+}
+_ARITHMETIC: Mapping[str, Callable[[Marks], object]] = {
+    "questions": lambda one: True,
+    "derivation asked": lambda one: "deriver" in one.asked,
+    "derivation given": lambda one: one.proposed,
+    "derivation checked": lambda one: one.certified,
+    "differs from consensus": lambda one: one.certified and not one.settled,
+    "repair overrides": lambda one: one.branch == "repair",
+}
+
+
+# -- the marks of a question ------------------------------------------------------------------------------------------
+
+
+def _level(case: Case, decision: Decision) -> str:
+    if case.task == "arithmetic":
+        return case.settings.derivation if decision.certified else "unchecked"
+    if decision.witness is not None:
+        return decision.witness.level
+    return "inapplicable" if decision.certified is None else "uncertified"
+
+
+def _in_retrieval(case: Case, decision: Decision) -> tuple[bool | None, bool, bool, bool, bool]:
+    """The marks from `settled` to `certified`; what only an open question has is not looked for in another."""
+    kept = decision.branch == "consensus"
+    settled = decision.certified if kept else case.certified(decision.consensus)
+    if settled is not False:
+        return settled, False, False, False, False
+    rival = case.rival()
+    preferred = None if decision.preference is None else case.question.answers[decision.preference]
+    proposed = decision.branch != "judge" and decision.repair is not None
+    return (
+        settled,
+        rival,
+        rival and case.certified(preferred) is True,
+        proposed,
+        proposed and case.certified(decision.repair) is True,
+    )
+
+
+def _in_arithmetic(case: Case, decision: Decision) -> tuple[bool | None, bool, bool, bool, bool]:
+    """The same; the judge is never asked there, and no class is certified before a derivation."""
+    given, checked = decision.repair is not None, decision.certified is True
+    return checked and decision.branch == "consensus", False, False, given, checked

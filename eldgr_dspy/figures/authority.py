@@ -1,0 +1,119 @@
+"""The authority bound of a whole pool: between what and what every rule's accuracy lies, and what roles can change.
+
+It needs the pool alone: no LM, no recording and no run. Without gold answers nobody knows what is right, but still on
+how many questions a judge or a repairer can change what ships. Percentages are numbers from 0 to 100; what is undefined
+is None, never 0. Source: ours.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from eldgr_dspy.answers import exact_match, numeric_equal
+from eldgr_dspy.cases import Case
+from eldgr_dspy.decision import RULES
+from eldgr_dspy.figures.bounds import asked_of_any_judge, asks, extreme_spans, interval, sways
+from eldgr_dspy.questions import Settings
+from eldgr_dspy.rows import Row
+from eldgr_dspy.words import Role, Task
+
+_SWAYING: dict[Task, tuple[Role, ...]] = {"retrieval": ("judge", "repairer"), "arithmetic": ("judge", "deriver")}
+
+
+class PoolBounds:
+    """The bounds of the rules on one pool, taken question by question."""
+
+    def __init__(self, task: Task, rules: Iterable[str]) -> None:
+        self.task: Task = task
+        self.n_scored = 0
+        self._silent: dict[str, list[int]] = {name: [0, 0] for name in rules}
+        self._any_span: dict[str, list[int]] = {name: [0, 0] for name in self._silent}
+        self._not_covered: set[str] = set()
+
+    def take(self, case: Case, gold: Sequence[str]) -> None:
+        """Take one question with its gold answers, of which there is at least one."""
+
+        @cache
+        def correct(answer: str | None) -> bool:
+            return numeric_equal(answer, gold) if self.task == "arithmetic" else exact_match(answer, gold)
+
+        self.n_scored += 1
+        for name in self._silent:
+            rule = case.rule(name)
+            ends = interval(rule, case, correct)
+            _add(self._silent[name], ends)
+            if name not in RULES:
+                if asked_of_any_judge(rule, case) - {"judge"}:
+                    self._not_covered.add(name)
+            elif self.task == "retrieval" and asks(rule, case, "repairer"):
+                ends = interval(rule, case, correct, extreme_spans(case, gold, correct))
+            _add(self._any_span[name], ends)
+
+    def figures(self) -> dict[str, dict[str, list[float] | None]]:
+        """Return `bounds` and `bounds_any_span` as `summary.json` has them.
+
+        The former are over all judges with the other roles silent, the latter also over all spans as repair. Each names
+        for every rule the ends of its accuracy in percent of the questions with a gold answer, None without one. The
+        latter is None in arithmetic, where no span repairs, and for a rule of the user's that asks more than a judge:
+        which spans stand for all depends on what it ships.
+        """
+        covered = self._any_span.keys() - self._not_covered if self.task == "retrieval" else ()
+        return {
+            "bounds": {name: self._percentages(ends) for name, ends in self._silent.items()},
+            "bounds_any_span": {
+                name: self._percentages(ends) if name in covered else None for name, ends in self._any_span.items()
+            },
+        }
+
+    def _percentages(self, ends: Sequence[int]) -> list[float] | None:
+        return [100.0 * end / self.n_scored for end in ends] if self.n_scored else None
+
+
+def _add(sums: list[int], ends: tuple[bool, bool]) -> None:
+    for index, right in enumerate(ends):
+        sums[index] += right
+
+
+def pool_authority(
+    rows: Iterable[Row], task: Task, settings: Settings | None = None, rules: Sequence[str] = tuple(RULES)
+) -> dict[str, Any]:
+    """Return between what and what each rule's accuracy lies on a pool, and what the roles can change.
+
+    Args:
+        rows: The pool's rows, taken one by one. task: Its task.
+        settings: Of the rule; `certificate` and `homogeneous` matter here.
+        rules: Their names, as `eldgr_dspy.rules` takes them.
+
+    Returns:
+        `n`, `n_scored`, `task`; `bounds` and `bounds_any_span`, see `PoolBounds.figures`; `can_change`, for each rule
+        and role the percentage of questions on which it can change the class of answers that ships, see
+        `bounds.sways`, None where there are no questions, and for any role but the judge where a rule of the user's
+        asks one; and `unbounded`, the roles whose replies no bound covers: what a deriver may derive is not in the
+        pool.
+    """
+    bounds, counts, n = PoolBounds(task, rules), Counter[tuple[str, Role]](), 0
+    asking_others: set[str] = set()
+    for row in rows:
+        case = Case(row.to_question(), settings)
+        n += 1
+        if row.gold:
+            bounds.take(case, row.gold)
+        for name in rules:
+            rule = case.rule(name)
+            counts.update((name, role) for role in _SWAYING[task] if sways(rule, case, role))
+            if name not in RULES and asked_of_any_judge(rule, case) - {"judge"}:
+                asking_others.add(name)
+
+    def share(name: str, role: Role) -> float | None:
+        known = n and (role == "judge" or name not in asking_others)
+        return 100.0 * counts[name, role] / n if known else None
+
+    return {
+        "n": n,
+        "n_scored": bounds.n_scored,
+        "task": task,
+        **bounds.figures(),
+        "can_change": {name: {role: share(name, role) for role in _SWAYING[task]} for name in rules},
+        "unbounded": ["deriver"] if task == "arithmetic" else [],
+    }

@@ -1,0 +1,202 @@
+"""The authority bound: between what and what a rule's outcome lies, whatever the judge answers.
+
+Over all judges the outcome of a rule on a question ranges over a finite set that the pool alone fixes; so the rule's
+accuracy lies in an interval that needs no judge to be known. The rule itself is driven over every possible reply, so
+the bound holds for any rule of the same form. Source: ours; it makes the paper's title a number.
+"""
+
+import re
+import string
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, product, takewhile
+
+from eldgr_dspy.answers import normalise
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Abstention, Repair, Reply, Verdict
+from eldgr_dspy.decision import Rule, drive
+from eldgr_dspy.words import Role
+
+_SILENT = Abstention("silent")
+_BESIDE = 8  # characters on either side that a span takes in of what the normalisation drops
+_MARK = f"[{re.escape(string.punctuation)}]"
+_ARTICLE = f"(?:t{_MARK}*+h{_MARK}*+e|a{_MARK}*+n?)"
+_GAP = rf"(?:\s|{_MARK}|{_ARTICLE})+"
+
+
+def outcomes(rule: Rule, case: Case, replies: Mapping[Role, Sequence[Reply]]) -> Iterator[str | None]:
+    """Yield the answer of `rule` on `case` for every combination of the given replies.
+
+    Args:
+        replies: What each role may reply; a role that is absent is silent.
+    """
+    answer, asked = _asked(rule, case)
+    yield answer
+    if not asked:
+        return
+    for combination in product(*replies.values()):
+        given = dict(zip(replies, combination, strict=True))
+        yield drive(rule(case), partial(_reply, given)).answer
+
+
+def _reply(given: Mapping[Role, Reply], role: Role) -> Reply:
+    return given.get(role, _SILENT)
+
+
+def asks(rule: Rule, case: Case, role: Role) -> bool:
+    """Whether `rule` asks `role` about `case` when all roles are silent."""
+    return role in _asked(rule, case)[1]
+
+
+def asked_of_any_judge(rule: Rule, case: Case) -> frozenset[Role]:
+    """Return the roles that `rule` asks about `case` after one reply of the judge or another, the others silent."""
+    roles = frozenset(_asked(rule, case)[1])
+    if "judge" not in roles:
+        return roles
+    return roles.union(*(_asked(rule, case, reply)[1] for reply in _possible(case, ())["judge"]))
+
+
+def _asked(rule: Rule, case: Case, judge: Reply = _SILENT) -> tuple[str | None, list[Role]]:
+    """The answer of `rule` on a reply of the judge, the other roles silent, and the roles that it asked."""
+    asked: list[Role] = []
+
+    def reply(role: Role) -> Reply:
+        asked.append(role)
+        return judge if role == "judge" else _SILENT
+
+    answer: str | None = drive(rule(case), reply).answer
+    return answer, asked
+
+
+def interval(
+    rule: Rule,
+    case: Case,
+    correct: Callable[[str | None], bool],
+    spans: Sequence[str] = (),
+) -> tuple[bool, bool]:
+    """Return (worst, best): whether the rule is right on `case` whatever the judge answers, and whether it can be.
+
+    A rule of one's own is to read replies through `case`, and the scores of a verdict not at all.
+
+    Args:
+        correct: Whether an answer is right.
+        spans: What the repairer may reply besides nothing; empty for a silent repairer. Those of `extreme_spans` stand
+            for all where the rule ships no repair but a certified one of another class than consensus.
+    """
+    every = [correct(answer) for answer in set(outcomes(rule, case, _possible(case, spans)))]
+    return all(every), any(every)
+
+
+def _possible(case: Case, spans: Sequence[str]) -> dict[Role, Sequence[Reply]]:
+    one_a_class = {key: index for index, key in enumerate(case.vote.classes) if key is not None}
+    verdicts = [*map(Verdict, one_a_class.values()), *_scored(case, [*one_a_class.values()])]
+    return {"judge": [_SILENT, *verdicts], "repairer": [_SILENT, *map(Repair, spans)]}
+
+
+def _scored(case: Case, indices: Sequence[int]) -> Iterator[Verdict]:
+    """Verdicts with scores, where `stratum` takes the best certified candidate in the place of the preferred one."""
+    if case.settings.preference == "stratum":
+        answers = case.question.answers
+        best = [one for one in indices if case.certified(answers[one])]
+        scores = (tuple(float(other == one) for other in range(len(answers))) for one in best)
+        yield from (Verdict(preferred, given) for given in scores for preferred in indices)
+
+
+def sways(rule: Rule, case: Case, role: Role) -> bool:
+    """Whether a role can change what `rule` ships on `case`, the others silent; spellings of one class are the same.
+
+    A repairer may give any span of the evidence. What a deriver may derive is not in the pool: it can change what ships
+    wherever it is asked.
+    """
+    if role == "judge":
+        return _differ(case, outcomes(rule, case, {role: _possible(case, ())[role]}))
+    if role == "deriver" or not asks(rule, case, role):
+        return asks(rule, case, role)
+    span = _first(case, _spans(case, 2), lambda _: True)
+    return span is not None and _differ(case, outcomes(rule, case, {role: [Repair(span)]}))
+
+
+def _differ(case: Case, answers: Iterable[str | None]) -> bool:
+    first, *others = dict.fromkeys(answers)
+    return any(not case.same(first, other) for other in others)
+
+
+def extreme_spans(case: Case, gold: Sequence[str], correct: Callable[[str | None], bool]) -> list[str]:
+    """Return spans of the evidence that stand for all: one that is right, if any is, and one that is wrong, if any is.
+
+    A span is any run of characters, so that words are taken apart too: `substring` certifies parts of them, and of
+    "A Paris-based firm" every policy certifies "Paris". Whether a repair overrides depends on its certificate and its
+    class alone, so that a right span and a wrong one of another class than consensus reach the ends of the interval.
+    """
+    most = len(gold) + 2  # pieces of a wrong span: no more than this can all be right, or consensus
+    spans = (
+        _first(case, spans, wanted)
+        for spans, wanted in ((_spans_like(case, gold), correct), (_spans(case, most), _not(correct)))
+    )
+    return [span for span in spans if span is not None]
+
+
+def _first(case: Case, spans: Iterable[str], wanted: Callable[[str], bool]) -> str | None:
+    """The first span that overrides consensus and is as wanted."""
+    return next((s for s in spans if wanted(s) and not case.same(s, case.consensus) and case.certified(s)), None)
+
+
+def _not(correct: Callable[[str | None], bool]) -> Callable[[str], bool]:
+    return lambda span: not correct(span)
+
+
+def _sources(case: Case) -> Iterator[str]:
+    for passage in case.question.passages:
+        yield from (passage.text, passage.title)
+
+
+def _spans(case: Case, most: int) -> Iterator[str]:
+    """Spans among which is one that overrides and is wrong, if there is any in the evidence.
+
+    Every word; every character, since `substring` certifies parts of words; then runs of up to `most` pieces of words,
+    and every source whole.
+    """
+    yield from (word for source in _sources(case) for word in source.split())
+    yield from (character for source in _sources(case) for character in source)
+    for n in range(1, most + 1):
+        yield from (span for source in _sources(case) for span in _runs(source, n))
+    yield from _sources(case)
+
+
+def _runs(source: str, n: int) -> Iterator[str]:
+    """The runs of `n` words or numbers, with what stands beside them."""
+    places = [match.span() for match in re.finditer(r"[^\W_]+", source)]
+    for first, last in zip(places, places[n - 1 :], strict=False):
+        yield from _with_what_is_beside(source, first[0], last[1])
+
+
+def _spans_like(case: Case, gold: Sequence[str]) -> Iterator[str]:
+    """The spans that are a gold answer under the official normalisation, wherever they begin and end."""
+    for wanted in map(normalise, gold):
+        spelled = _spelled(wanted)
+        for source in _sources(case):
+            for found in chain.from_iterable(pattern.finditer(source) for pattern in spelled):
+                yield from _with_what_is_beside(source, *found.span(1))
+
+
+def _spelled(wanted: str) -> tuple[re.Pattern[str], ...]:
+    """Patterns whose group 1 is every shortest span that normalises to an answer, and few that do not."""
+    if not wanted:  # a gold answer such as "A", of which the normalisation leaves nothing
+        alone = ("a", _ARTICLE, _MARK, rf"{_ARTICLE}(?:\s|{_MARK}){{1,{_BESIDE}}}{_ARTICLE}")
+        return tuple(re.compile(f"(?=({one}))", re.IGNORECASE) for one in alone)
+    words = (f"{_MARK}*+".join(map(re.escape, word)) for word in wanted.split())
+    two = f"i{_MARK}*+\u0307"  # what the one letter of Istanbul's is in lower case
+    spelled = _GAP.join(words).replace(two, f"(?:{two}|\u0130)")
+    return (re.compile(f"(?=({spelled}))", re.IGNORECASE),)
+
+
+def _with_what_is_beside(source: str, start: int, end: int) -> Iterator[str]:
+    """A span of a source, then with the punctuation and white space beside it, which may make it of another class."""
+    before = takewhile(lambda at: _is_dropped(source[at]), range(start - 1, max(-1, start - 1 - _BESIDE), -1))
+    behind = takewhile(lambda at: _is_dropped(source[at]), range(end, min(len(source), end + _BESIDE)))
+    ends = [end, *(at + 1 for at in behind)]
+    yield from (source[first:last] for first, last in product([start, *before], ends))
+
+
+def _is_dropped(character: str) -> bool:
+    return character in string.punctuation or character.isspace()

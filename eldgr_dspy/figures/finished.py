@@ -1,0 +1,241 @@
+"""A run directory read back: what its journal states, its figures, its decisions; and a sentence where it is not whole.
+
+Nothing is opened for writing and nothing is locked. A run is finished where its `summary.json` counts what its journal
+holds; that is read from both, since times of files do not survive a copy.
+"""
+
+import importlib.metadata
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from eldgr_dspy.errors import ArgumentError, JournalError
+from eldgr_dspy.figures.record import JournalTotals
+from eldgr_dspy.figures.results import Decided, Record, Shape, Summary
+from eldgr_dspy.journal import Consultation, read_journal
+from eldgr_dspy.questions import Settings
+
+_AGAIN = "give the same eldgr evaluate command again, without --fresh"
+
+
+@dataclass(frozen=True)
+class RunRead:
+    """A run directory, read.
+
+    Attributes:
+        path: The directory.
+        heads: What the run states to be made with, in order, see `eldgr_dspy.journal`.
+        totals: What its consultations add up to.
+        torn: Whether the last line of its journal is torn; it is passed over.
+    """
+
+    path: Path
+    heads: list[dict[str, Any]]
+    totals: JournalTotals
+    torn: bool = False
+
+    def stated(self, kind: Literal["settings", "pool", "role"]) -> dict[str, dict[str, Any]]:
+        """Return what the journal states of a kind, by name: each line with its `details`."""
+        found: dict[str, dict[str, Any]] = {}
+        for head in self.heads:
+            if head["kind"] == kind:
+                found.setdefault(head["name"], head)
+        return found
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the rule. Raises `ArgumentError` where this version does not know them."""
+        details = self.stated("settings")["rule"]["details"]
+        try:
+            return Settings(**details)
+        except (TypeError, ArgumentError) as error:
+            raise ArgumentError(
+                f"{self.path}: {details!r:.200} are no settings that eldgr_dspy {installed_version()} knows"
+                f"{self._made_by()}; read the run with the version that made it."
+            ) from error
+
+    @property
+    def versions(self) -> list[str]:
+        """The versions of the package that its roles were asked by; none where nobody was asked."""
+        versions = (role["details"].get("versions") for role in self.stated("role").values())
+        found = {one.get("eldgr_dspy") for one in versions if isinstance(one, Mapping)}
+        return sorted(str(one) for one in found if one is not None)
+
+    @property
+    def made_by_others(self) -> str | None:
+        """A sentence where another version of the package than this one made the run, as far as it states one."""
+        others = [version for version in self.versions if version != installed_version()]
+        made = f"{self.path} was made by eldgr_dspy {' and '.join(others)}; this is {installed_version()}"
+        return f"{made}, which may decide otherwise." if others else None
+
+    def consultations(self) -> Iterator[Consultation]:
+        """Yield the journal's consultations, in order."""
+        return _whole_lines(self.path / "journal.jsonl", [], self.torn)
+
+    def finished(self) -> bool:
+        """Whether the run has been finished: its figures are there and count what the journal holds."""
+        return (self.path / "summary.json").exists() and self._counts_all(self._summary())
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures of a finished run: the content of `summary.json`.
+
+        Raises:
+            ArgumentError: the run is not finished, or the file is torn, or is not one that this version writes.
+        """
+        summary = self._summary()
+        if not self._counts_all(summary):
+            raise ArgumentError(
+                f"{self.path}: the run is not finished: its journal is not what summary.json counts; to finish it "
+                f"{_AGAIN}. What the journal holds, eldgr decide evaluates."
+            )
+        return summary
+
+    def _summary(self) -> dict[str, Any]:
+        return self._read("summary.json", Summary)
+
+    def _counts_all(self, summary: Mapping[str, Any]) -> bool:
+        """Whether a summary is of this journal: the same pools, and the same sums over the consultations."""
+        now, stated = self.totals.roles(), self.stated("pool")
+        pools = all(pool["n"] <= stated.get(name, _NONE)["details"]["rows"] for name, pool in summary["pools"].items())
+        same = (
+            all(sums[name] == now[role][name] for name in sums.keys() & now[role].keys())
+            for role, sums in summary["consultations"].items()
+        )
+        return not self.torn and pools and all(same)
+
+    def record(self) -> dict[str, Any]:
+        """Return the judge's record: the content of `record.json`.
+
+        Raises:
+            ArgumentError: as `summary` does.
+        """
+        return self._read("record.json", Record)
+
+    def decisions(self, summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield the lines of `decisions.jsonl`, one at a time.
+
+        Raises:
+            ArgumentError: a line cannot be read, or there are not as many as the summary's figures are over.
+        """
+        path, counts = self.path / "decisions.jsonl", Counter[tuple[str, str]]()
+        try:
+            with path.open("rb") as file:
+                for number, line in enumerate(file, start=1):
+                    decided = _decided(line, f"{path}, line {number}", self._mend())
+                    counts[decided["pool"], decided["rule"]] += 1
+                    yield decided
+        except OSError as error:
+            raise self._missing("decisions.jsonl", error) from error
+        for name, pool in summary["pools"].items():
+            for rule in pool["rules"]:
+                if counts[name, rule] != pool["n"]:
+                    raise ArgumentError(
+                        f"{path} has {counts[name, rule]:,} decisions of rule {rule!r} on pool {name!r}, and "
+                        f"summary.json counts {pool['n']:,}: a part is missing; {self._mend()}."
+                    )
+
+    def _read(self, name: str, shape: type[Shape]) -> dict[str, Any]:
+        path = self.path / name
+        try:
+            content = path.read_bytes()
+            shape.model_validate_json(content)
+            found: dict[str, Any] = json.loads(content)
+        except OSError as error:
+            raise self._missing(name, error) from error
+        except ValidationError as error:
+            first = error.errors()[0]
+            if first["type"] == "json_invalid":
+                raise ArgumentError(f"{path} is torn or no JSON ({first['msg']}); {self._mend()}.") from error
+            where = ".".join(map(str, first["loc"]))
+            raise ArgumentError(
+                f"{path} is not a file that eldgr_dspy {installed_version()} writes{self._made_by()}: {where or 'it'}: "
+                f"{first['msg']}; {self._mend()}."
+            ) from error
+        return found
+
+    def _missing(self, name: str, error: OSError) -> ArgumentError:
+        if isinstance(error, FileNotFoundError) and name == "summary.json":
+            return ArgumentError(
+                f"{self.path} has no summary.json: the run is not finished; to finish it {_AGAIN}. What its journal "
+                "holds, eldgr decide evaluates."
+            )
+        return ArgumentError(f"{self.path / name} cannot be read ({error.strerror}); {self._mend()}.")
+
+    def _mend(self) -> str:
+        return f"restore it from a copy, or {_AGAIN}, which makes it anew and asks nothing twice"
+
+    def _made_by(self) -> str:
+        return f" (the run is by eldgr_dspy {' and '.join(self.versions)})" if self.versions else ""
+
+
+_NONE = {"details": {"rows": -1}}
+
+
+def read_run(path: Path) -> RunRead:
+    """Read a run directory: its journal once through.
+
+    Raises:
+        ArgumentError: there is no such directory, it is none of a run, or its journal cannot be read.
+        JournalError: a line of the journal other than a torn last one cannot be read.
+    """
+    journal = path / "journal.jsonl"
+    if not path.is_dir():
+        found = "is no directory" if path.exists() else "no such directory"
+        raise ArgumentError(f"{path}: {found}; give the directory of a run, such as runs/NAME.")
+    if not journal.is_file():
+        raise ArgumentError(f"{path} holds no journal.jsonl; give the directory of a run, such as runs/NAME.")
+    heads = list[dict[str, Any]]()
+    try:
+        torn = _is_torn(journal)
+        run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads, torn)), torn)
+    except OSError as error:
+        raise ArgumentError(f"{journal} cannot be read ({error.strerror}); check the permissions.") from error
+    if "rule" not in run.stated("settings"):
+        raise ArgumentError(f"{journal} does not state what it is made with: a recording, or a run that never began.")
+    for name, head in run.stated("pool").items():
+        if {"sha256": str, "rows": int} != {key: type(head["details"].get(key)) for key in ("sha256", "rows")}:
+            raise JournalError(f"{journal}: pool {name!r} is stated without sha256 and rows, as by another version.")
+    return run
+
+
+def _is_torn(journal: Path) -> bool:
+    with journal.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 1))
+        return size > 0 and file.read(1) != b"\n"
+
+
+def _whole_lines(journal: Path, heads: list[dict[str, Any]], torn: bool) -> Iterator[Consultation]:
+    """Yield the consultations of a journal; a torn last line, which its own run would drop, is passed over."""
+    try:
+        yield from read_journal(journal, heads)
+    except JournalError as error:
+        if not torn or f", line {_lines(journal)}: " not in str(error):
+            raise
+
+
+def _lines(journal: Path) -> int:
+    with journal.open("rb") as file:
+        return sum(1 for _ in file)
+
+
+def _decided(line: bytes, where: str, mend: str) -> dict[str, Any]:
+    try:
+        return Decided.model_validate_json(line).model_dump()
+    except ValidationError as error:
+        first = error.errors()[0]
+        what = ".".join(map(str, first["loc"])) or "the line"
+        raise ArgumentError(
+            f"{where}: torn, or no decision that eldgr_dspy {installed_version()} writes ({what}: {first['msg']}); "
+            f"{mend}."
+        ) from error
+
+
+def installed_version() -> str:
+    """Return the version of the package that is installed."""
+    return importlib.metadata.version("eldgr_dspy")

@@ -1,0 +1,209 @@
+"""The judge's record: what a deployment should state about a judge that decides (the paper's section on deployment).
+
+Which default it must beat, which certificate it needs to do so, and how often it did, by outcome and by certificate;
+with what was asked, what answered, what could not be read, what else verdicts went by, and what it cost. Written as
+`record.json`; `eldgr_dspy.figures.results.Record` is its shape.
+"""
+
+import hashlib
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from eldgr_dspy.figures.silences import error_of, kind_of
+from eldgr_dspy.journal import Consultation
+from eldgr_dspy.words import ROLES, Role
+
+_VERSION = re.compile(r"[-:@_.](?:latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{3,8}|v\d+(?:[.:]\d+)*)$")
+_FEWEST_TOKENS, _LONG = 1 / 8, 4_000
+"""Tokens a character that no tokenizer goes below on text, and how long a prompt has to be to be held to that."""
+
+
+class JournalTotals:
+    """What the lines of a journal add up to: every attempt that was made, whether it came through or not."""
+
+    def __init__(self, consultations: Iterable[Consultation]) -> None:
+        self.models: Counter[tuple[Role, str | None, str | None]] = Counter()
+        self.reasons: Counter[tuple[Role, str, str, str]] = Counter()
+        self.through: Counter[Role] = Counter()
+        self.unreadable: Counter[Role] = Counter()
+        self._outcomes: Counter[tuple[Role, str]] = Counter()
+        self._amounts: dict[tuple[Role, str], list[float | None]] = defaultdict(list)
+        self._cached: Counter[Role] = Counter()
+        self._shortened: Counter[Role] = Counter()
+        for one in consultations:
+            self._take(one)
+
+    def _take(self, one: Consultation) -> None:
+        self._outcomes[one.role, "recorded" if one.recorded else one.outcome] += 1
+        self.through[one.role] += one.settled
+        if one.reason:
+            self._take_reason(one, one.reason)
+        if one.recorded:
+            return
+        self._cached[one.role] += one.cached
+        self._shortened[one.role] += _was_shortened(one)
+        if not one.calls:
+            return
+        self.models[one.role, one.asked, one.served] += one.calls
+        for name in ("calls", "prompt_tokens", "completion_tokens", "cost"):
+            self._amounts[one.role, name].append(getattr(one, name))
+
+    def _take_reason(self, one: Consultation, reason: str) -> None:
+        kind = error_of(reason) if one.outcome == "failed" else kind_of(reason)
+        self.reasons[one.role, one.outcome, kind, reason.split(":")[0][:80]] += 1
+        self.unreadable[one.role] += kind == "unreadable"
+
+    def roles(self) -> dict[str, Any]:
+        """Return for each role how its consultations ended, calls, tokens and dollars (None where any is unknown)."""
+        return {role: self._role(role) for role in ROLES}
+
+    def _role(self, role: Role) -> dict[str, Any]:
+        outcomes = {name: self._outcomes[role, name] for name in ("ok", "abstained", "failed", "recorded")}
+        amounts = {name: self._sum(role, name) for name in ("prompt_tokens", "completion_tokens", "cost")}
+        return {**outcomes, "calls": self._sum(role, "calls") or 0, "cached": self._cached[role], **amounts}
+
+    def parse_failures(self) -> dict[str, Any]:
+        """Return for each role how many of its replies could not be read, of those that came through; recorded too."""
+        return {role: _share(self.unreadable[role], self.through[role]) for role in ROLES}
+
+    def cost(self) -> dict[str, Any]:
+        """Return calls, tokens and dollars of all roles together, None where unknown for any call."""
+        roles = [self._role(role) for role in ROLES if self._amounts[role, "calls"]]
+        names = ("calls", "prompt_tokens", "completion_tokens", "cost")
+        amounts = {name: [role[name] for role in roles] for name in names}
+        return {name: None if None in of else sum(of) for name, of in amounts.items()}
+
+    def remarks(self) -> list[str]:
+        """Return what one who reads the figures should know of the models, a sentence each."""
+        others = [
+            f"The {role} was asked of {asked}, and {served} answered ({n} calls)."
+            for (role, asked, served), n in sorted(self.models.items(), key=str)
+            if is_same_model(asked, served) is False
+        ]
+        shortened = [
+            f"The {role}'s server counted far fewer tokens than {n} of its prompts have: it may have cut them."
+            for role, n in sorted(self._shortened.items())
+            if n
+        ]
+        return others + shortened
+
+    def _sum(self, role: Role, name: str) -> float | None:
+        known = [amount for amount in self._amounts[role, name] if amount is not None]
+        if not known or len(known) < len(self._amounts[role, name]):
+            return None
+        return math.fsum(known) if name == "cost" else sum(known)
+
+
+def _was_shortened(one: Consultation) -> bool:
+    """Whether a server says to have read so little of a prompt that it cannot have read all of it."""
+    sent, read = one.prompt_characters, one.prompt_tokens
+    return sent is not None and read is not None and sent >= _LONG and read < sent * _FEWEST_TOKENS
+
+
+def is_same_model(asked: str | None, served: str | None) -> bool | None:
+    """Return whether the model that answered is one that was asked for; None where either is unknown.
+
+    Providers and dates aside: `gpt-4o-2024-08-06` is an `openai/gpt-4o`, and `gpt-4o-mini` is not.
+
+    Args:
+        asked: As DSPy names it; several models of one role are joined by `+`. served: as the server names it.
+    """
+    if asked is None or served is None:
+        return None
+    return any(_names(one) & _names(served) for one in asked.split("+"))
+
+
+def _names(model: str) -> set[str]:
+    """The names of a model: with and without its provider, its options and its version."""
+    name = model.lower().split("#")[0]
+    parts = name.split("/")
+    tails = {"/".join(parts[first:]) for first in range(len(parts))}
+    return tails | {_VERSION.sub("", _VERSION.sub("", tail)) for tail in tails}
+
+
+def judges_record(
+    summary: Mapping[str, Any],
+    heads: Sequence[Mapping[str, Any]],
+    totals: JournalTotals,
+    effects: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, Any]:
+    """Return the record of a run.
+
+    Args:
+        summary: As written to `summary.json`.
+        heads: The journal's statements of what the run is made with; a pool that is not in the summary is left out.
+        totals: What the journal's consultations add up to.
+        effects: What else the judge's verdicts went by, a pool; see `eldgr_dspy.figures.effects`.
+    """
+    stated: dict[str, dict[str, Any]] = {"settings": {}, "pool": {}, "role": {}}
+    for head in heads:
+        stated.setdefault(head["kind"], {})[head["name"]] = head["details"]
+    settings = stated["settings"].get("rule", {})
+    roles = {role: stated["role"][role] for role in ROLES if role in stated["role"]}
+    return {
+        "default": "consensus: majority vote over answer classes, ties to the earliest candidate",
+        "certificate": {"retrieval": settings.get("certificate"), "arithmetic": settings.get("derivation")},
+        "settings": settings,
+        "override_rates": {name: _rates(pool) for name, pool in summary["pools"].items()},
+        "judge_effects": {name: effects.get(name) for name in summary["pools"]} if effects else {},
+        "models": [
+            {"role": role, "asked": asked, "served": served, "same": is_same_model(asked, served), "calls": n}
+            for (role, asked, served), n in sorted(totals.models.items(), key=str)
+        ],
+        "fingerprints": {role: _fingerprints(details) for role, details in roles.items()},
+        "parse_failures": totals.parse_failures(),
+        "cost": totals.cost(),
+        "consultations": totals.roles(),
+        "remarks": totals.remarks(),
+        "silences": [
+            {"role": role, "outcome": outcome, "kind": kind, "reason": reason, "consultations": n}
+            for (role, outcome, kind, reason), n in sorted(totals.reasons.items())
+        ],
+        "pools": {name: stated["pool"][name] for name in summary["pools"] if name in stated["pool"]},
+        "roles": roles,
+    }
+
+
+def _fingerprints(details: Mapping[str, Any]) -> dict[str, str]:
+    """What stands for a role: all of its details, as the journal has it, its prompts alone, and its LM's settings."""
+    settings = {name: details.get(name) for name in ("lm", "adapter", "adapter_options")}
+    parts = {"role": details, "prompts": details.get("prompts"), "settings": settings}
+    texts = {name: json.dumps(part, sort_keys=True) for name, part in parts.items()}
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
+
+
+def _share(count: int, of: int) -> dict[str, Any]:
+    return {"count": count, "of": of, "rate": 100.0 * count / of if of else None}
+
+
+def _rates(pool: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The measured override rate, split by what it did to the answer; None where EL-DGR was not run."""
+    audit = pool["audit"]
+    if audit is None or not pool["n"]:
+        return None
+    overrides = audit["judge_overrides"] + audit["repair_overrides"]
+    gained, lost = audit["incorrect_to_correct"], audit["correct_to_incorrect"]
+    return {
+        "questions": pool["n"],
+        "by_judge": 100.0 * audit["judge_overrides"] / pool["n"],
+        "by_repair": 100.0 * audit["repair_overrides"] / pool["n"],
+        "overrides": overrides,
+        "incorrect_to_correct": gained,
+        "correct_to_incorrect": lost,
+        "neither": overrides - gained - lost if pool["n_scored"] == pool["n"] else None,
+        "by_outcome": {branch: _split(pool, branch, "outcome") for branch in ("judge", "repair")},
+        "by_certificate": {branch: _split(pool, branch, "level") for branch in ("judge", "repair")},
+    }
+
+
+def _split(pool: Mapping[str, Any], branch: str, by: str) -> dict[str, float]:
+    """The overrides of a branch by outcome or by level, in percent of the questions."""
+    found = Counter[str]()
+    for one in pool["decided"]["outcomes"]:
+        if one["branch"] == branch:
+            found[one[by]] += one["questions"]
+    return {name: 100.0 * n / pool["n"] for name, n in found.items()}

@@ -1,0 +1,85 @@
+"""The tables of the decision audit in full: what shipped and why, the way to an override, what each role said and cost.
+
+As those of `eldgr_dspy.report.tables` they are text of what `summary.json` has. A pool without the audit in full has
+None in their place: `eldgr` has no result there, or an earlier version made the run.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eldgr_dspy.report.tables import Table, count_of, figure, per_question, pools_of, questions, share_of, tokens_of
+
+_BECAME = ("lost", "won", "wrong", "right", "unscored")
+_MEANING = "lost: consensus is right and what shipped is wrong; won: the reverse; wrong, right: both are."
+
+
+def outcomes_table(summary: Mapping[str, Any]) -> list[Table | None]:
+    """Return for each pool its questions by what decided, by what vouches for the answer, and by what became of it."""
+    return [_outcomes(name, pool) if pool.get("decided") else None for name, pool in pools_of(summary).items()]
+
+
+def funnel_table(summary: Mapping[str, Any]) -> list[Table | None]:
+    """Return for each pool how many questions come to each stage on the way to an override."""
+    return [_funnel(name, pool) if pool.get("decided") else None for name, pool in pools_of(summary).items()]
+
+
+def roles_table(summary: Mapping[str, Any]) -> list[Table | None]:
+    """Return for each pool on how many questions `eldgr` asked each role, what came of it, and what laziness saved."""
+    return [_roles(name, pool) if pool.get("decided") else None for name, pool in pools_of(summary).items()]
+
+
+def _outcomes(name: str, pool: Mapping[str, Any]) -> Table:
+    counts: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    for one in pool["decided"]["outcomes"]:
+        counts[one["branch"], one["level"]][one["outcome"]] = one["questions"]
+    seen = [word for word in _BECAME if any(word in of for of in counts.values())]
+    rows = [
+        (f"{branch}, {level}", *(count_of(of.get(word, 0)) for word in seen), count_of(sum(of.values())))
+        for (branch, level), of in counts.items()
+    ]
+    notes = (_MEANING,) if seen != ["unscored"] else ()
+    return Table(
+        f"{name}: what shipped, by decision and certificate", ("decision", *seen, "questions"), tuple(rows), notes
+    )
+
+
+def _funnel(name: str, pool: Mapping[str, Any]) -> Table:
+    rows = [
+        (one["stage"], count_of(one["questions"]), share_of(one["questions"], pool["n"]))
+        for one in pool["decided"]["funnel"]
+    ]
+    return Table(f"{name}: the way to an override", ("stage", "questions", "%"), tuple(rows))
+
+
+def _roles(name: str, pool: Mapping[str, Any]) -> Table:
+    lazy, silences = pool["decided"]["laziness"], pool["decided"]["silences"]
+    rows = []
+    for role, always in lazy["always"].items():
+        if always:
+            asked, silent = lazy["asked"][role], silences.get(role, {"abstained": 0, "failed": 0})
+            counts = (asked, silent["abstained"], silent["failed"], always, always - asked)
+            rows.append((role, *map(count_of, counts)))
+    headers = ("role", "asked", "abstained", "failed", "always would ask", "spared")
+    return Table(f"{name}: whom eldgr asked, in questions", headers, tuple(rows), tuple(_notes(pool)))
+
+
+def _notes(pool: Mapping[str, Any]) -> Iterator[str]:
+    """What a question took and what laziness saved, and by what kinds roles said nothing."""
+    lazy, eldgr, n = pool["decided"]["laziness"], pool["rules"]["eldgr"], pool["n"]
+    if n:
+        tokens = tokens_of(eldgr)
+        each = figure(None if tokens is None else tokens / n)
+        calls, seconds = per_question(eldgr["calls"], n), figure(lazy["seconds"] / n)
+        yield f"A question took {calls} LM calls, {each} tokens and {seconds} seconds."
+    if lazy["calls_saved"] is None:
+        yield "What asking always would cost more is not known: a role that it asks was never asked."
+    else:
+        yield (
+            f"Asking always would take {count_of(lazy['calls_saved'])} LM calls and {figure(lazy['seconds_saved'])} "
+            "seconds more, by the mean of the consultations that were made."
+        )
+    for role, silent in pool["decided"]["silences"].items():
+        if silent["kinds"]:
+            kinds = (f"{kind}, {questions(n)}" for kind, n in silent["kinds"].items())
+            yield f"Silence of the {role}: {'; '.join(kinds)}."

@@ -1,0 +1,208 @@
+"""The page of questions: one HTML file to browse, filter and link to, written question by question.
+
+Every question is a line of JSON in a `script` element of its own, which no browser runs, below a few fields to filter
+by. The page's one script reads those fields, and the rest of a question when it is shown; texts become text nodes and
+nothing else. Its hash stands in the page's policy, so that no other script could run, and nothing may be loaded.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.journal import Consultation
+from eldgr_dspy.report.asked import consultation
+from eldgr_dspy.report.changes import OUTCOMES, certificate, outcome_of
+from eldgr_dspy.report.passages import passages
+from eldgr_dspy.report.paths import path
+from eldgr_dspy.report.shown import clip, is_printable, printable, source, template
+from eldgr_dspy.rows import Row
+from eldgr_dspy.words import ROLES, Role
+
+LARGEST = 128 * 2**20
+"""How many characters of questions a page holds; beyond them it says how many more questions there are."""
+
+_SCRIPT, _STYLE, _PAGE = "questions.js.jinja", "questions.css.jinja", "questions.html.jinja"
+_LONGEST = {"question": 4_000, "answer": 300, "candidate": 1_500, "head": 240, "source": 120}
+_CANDIDATES = 64  # whose texts are shown; the others have their answers alone
+_GOLDS = 20  # gold answers that are shown
+_CERTIFIED = {True: "certified", False: "uncertified", None: "inapplicable"}
+_HERE = "\x00"  # where the questions stand in the page; no text of a page holds it
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_CONTROL = re.compile(r"\\(?:u00|b|f)")  # how JSON writes control characters; it may also be a text with a backslash
+_ESCAPES = {mark: f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
+
+
+def link_to(page: str, pool: str, question: str) -> str:
+    """Return the address of a question in a page of questions."""
+    return f"{page}#question={quote(printable(f'{pool}/{question}'), safe='')}"
+
+
+class QuestionsPage:
+    """A page under way: `head`, then each question, then `foot`."""
+
+    def __init__(self, report: str = "report.html", largest: int = LARGEST) -> None:
+        """Begin a page.
+
+        Args:
+            report: The name of the report beside it.
+            largest: How many characters of questions it holds; no further one is begun then.
+        """
+        self._report, self._largest = report, largest
+        self._written = self._left_out = 0
+
+    def head(self) -> str:
+        """Return how the page begins."""
+        return self._parts({})[0]
+
+    def foot(self, pools: Mapping[str, Mapping[str, Any]]) -> str:
+        """Return how it ends.
+
+        Args:
+            pools: The pools of `summary.json`. Of their rules the page begins with `eldgr`, or else with the last.
+        """
+        rules = dict.fromkeys(rule for one in pools.values() for rule in (*one["rules"], *one["withheld"]))
+        about = {"pools": [*pools], "rules": [*rules], "outcomes": OUTCOMES, "leftOut": self._left_out}
+        return self._parts(about)[1]
+
+    def question(
+        self,
+        pool: str,
+        row: Row,
+        case: Case,
+        decisions: Sequence[Mapping[str, Any]],
+        consultations: Mapping[Role, Consultation],
+    ) -> str:
+        """Return a question as the page holds it; nothing where the page is full.
+
+        Args:
+            pool: The pool's name. row: the question. case: the same, under the settings of the run.
+            decisions: The lines of `decisions.jsonl` about it. consultations: what roles were asked about it; those
+                that no decision took into account are passed over.
+        """
+        if self._left_out or self._written >= self._largest:
+            self._left_out += 1
+            return ""
+        text = f"{as_data(_head(pool, row, decisions))}\n{as_data(_body(row, case, decisions, consultations))}"
+        self._written += len(text)
+        return f'<script type="application/json" class="question">{text}</script>\n'
+
+    def _parts(self, about: Mapping[str, Any]) -> list[str]:
+        """The page before its questions, and behind them."""
+        script, style = source(_SCRIPT), source("page.css.jinja") + source(_STYLE)
+        page = template(_PAGE).render(
+            script=script,
+            style=style,
+            script_hash=_hash(script),
+            style_hash=_hash(style),
+            about=as_data(about),
+            report=self._report,
+            questions=_HERE,
+        )
+        return page.split(_HERE)
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def as_data(value: Any) -> str:
+    """Return JSON in which no markup can be read, with every text as a page shows it."""
+    text = _ENCODER.encode(value)
+    if not is_printable(text) or _CONTROL.search(text):
+        text = _ENCODER.encode(_shown(value))
+    for mark, escaped in _ESCAPES.items():
+        text = text.replace(mark, escaped)
+    return text
+
+
+def _shown(value: Any) -> Any:
+    """The value with every text as a page shows it."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, Mapping):
+        return {printable(name): _shown(inner) for name, inner in value.items()}
+    return [_shown(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def _clip(text: str | None, what: str) -> str | None:
+    return None if text is None else clip(text, _LONGEST[what])
+
+
+# -- a question -------------------------------------------------------------------------------------------------------
+
+
+def _head(pool: str, row: Row, decisions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What a question is listed and filtered by: for each rule branch, what became of the answer, certificate."""
+    answers = dict.fromkeys(answer for one in decisions for answer in (one["answer"], one["consensus"]) if answer)
+    return {
+        "pool": pool,
+        "id": row.id,
+        "question": _clip(row.question, "head"),
+        "answers": [_clip(answer, "head") for answer in [*answers, *row.gold[:3]]],
+        "rules": [[one["rule"], one["branch"], outcome_of(one), _CERTIFIED[one["certified"]]] for one in decisions],
+    }
+
+
+def _body(
+    row: Row, case: Case, decisions: Sequence[Mapping[str, Any]], consultations: Mapping[Role, Consultation]
+) -> dict[str, Any]:
+    """What is shown of a question."""
+    used = {role for one in decisions for role in one["consulted"]}
+    asked = {role: one for role, one in consultations.items() if role in used}
+    shown, left_out = passages(row.evidence, case, decisions)
+    return {
+        "question": _clip(row.question, "question"),
+        "gold": [_clip(answer, "answer") for answer in row.gold[:_GOLDS]],
+        "moreGold": max(0, len(row.gold) - _GOLDS),
+        "votes": list(_votes(case)),
+        "candidates": list(_candidates(row, case)),
+        "decisions": [_decision(case, one) for one in decisions],
+        "consultations": [consultation(asked[role]) for role in ROLES if role in asked],
+        "passages": shown,
+        "morePassages": left_out,
+    }
+
+
+def _votes(case: Case) -> Iterator[dict[str, Any]]:
+    """The classes of answers, most votes first, each with its candidates and its certificate."""
+    voters: dict[str, list[int]] = {}
+    for index, key in enumerate(case.vote.classes):
+        if key is not None:
+            voters.setdefault(key, []).append(index)
+    for key, indices in sorted(voters.items(), key=lambda item: -len(item[1])):
+        answer = case.question.answers[indices[0]]
+        found = case.certificate(answer) if case.task == "retrieval" else None
+        yield {
+            "answer": _clip(answer, "answer"),
+            "votes": len(indices),
+            "candidates": indices,
+            "certificate": None if found is None else [_CERTIFIED[found.certified], found.reason],
+            "consensus": key == case.vote.winner,
+        }
+
+
+def _candidates(row: Row, case: Case) -> Iterator[list[Any]]:
+    """Of each candidate its answer, whether it votes, its source and its text."""
+    for index, (one, key) in enumerate(zip(row.candidates, case.vote.classes, strict=True)):
+        text = one.text if index < _CANDIDATES and one.text.strip() != (one.answer or "").strip() else ""
+        source = "" if one.source is None else clip(one.source, _LONGEST["source"])
+        yield [_clip(one.answer, "answer"), key is not None, source, _clip(text, "candidate")]
+
+
+def _decision(case: Case, one: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "rule": one["rule"],
+        "answer": _clip(one["answer"], "answer"),
+        "branch": one["branch"],
+        "reason": one["reason"],
+        "certificate": certificate(one),
+        "outcome": outcome_of(one),
+        "right": one["em"],
+        "path": list(path(case, one)),
+        "notes": [clip(note, _LONGEST["answer"]) for note in one["notes"]],
+    }

@@ -1,0 +1,83 @@
+"""The judge's record as a card: what `record.json` states, on one page, as a table of two columns.
+
+The paper asks a deployment to say what a judge must beat, what certificate it needs, and how often it gets its way, by
+outcome. What is not known is a dash, and what an earlier version did not record is left out.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eldgr_dspy.report.tables import UNDEFINED, Table, count_of, figure, questions
+
+Record = Mapping[str, Any]
+_BRANCHES = {"judge": "by the judge", "repair": "by a repair or a derivation"}
+
+
+def record_table(record: Record) -> Table:
+    """Return the card: a row a statement, its pool or role named where there are several.
+
+    Args:
+        record: The content of `record.json`.
+    """
+    rows = (*_rule(record), *_overrides(record), *_effects(record), *_roles(record), *_sums(record))
+    return Table("the judge's record", ("what", "stated"), tuple(rows), tuple(record["remarks"]))
+
+
+def _rule(record: Record) -> Iterator[tuple[str, str]]:
+    yield "default to beat", record["default"]
+    for task, level in record["certificate"].items():
+        yield f"certificate required, {task}", level or UNDEFINED
+
+
+def _overrides(record: Record) -> Iterator[tuple[str, str]]:
+    for pool, rates in record["override_rates"].items():
+        if rates is None:
+            yield f"{pool}: overrides", f"{UNDEFINED}: eldgr has no result there"
+            continue
+        for branch, said in _BRANCHES.items():
+            share = f"{figure(rates[f'by_{branch}'])} % of {questions(rates['questions'])}"
+            yield f"{pool}: overrides {said}", share + _split(rates, branch)
+
+
+def _split(rates: Mapping[str, Any], branch: str) -> str:
+    """The overrides by outcome, then by certificate, in percent of the questions; empty where there are none."""
+    splits = ((rates.get(name) or {}).get(branch) for name in ("by_outcome", "by_certificate"))
+    said = (", ".join(f"{name} {figure(share)} %" for name, share in split.items()) for split in splits if split)
+    return "".join(f"; {one}" for one in said)
+
+
+def _effects(record: Record) -> Iterator[tuple[str, str]]:
+    named = {"position_flips": "position flips", "longer_wins": "longer preferred"}
+    for pool, effects in record["judge_effects"].items():
+        for name, said in named.items():
+            if effects:
+                yield f"{pool}: {said}", _share(effects[name])
+
+
+def _share(of: Mapping[str, Any]) -> str:
+    return f"{count_of(of['count'])} of {count_of(of['of'])} ({figure(of['rate'])} %)" if of["of"] else UNDEFINED
+
+
+def _roles(record: Record) -> Iterator[tuple[str, str]]:
+    for one in record["models"]:
+        served = one["served"] or UNDEFINED
+        calls = f"{count_of(one['calls'])} call{'' if one['calls'] == 1 else 's'}"
+        yield f"{one['role']}: model", f"{one['asked'] or UNDEFINED}, served by {served}, {calls}"
+    asked = {one["role"] for one in record["models"]}
+    for role, details in record["roles"].items():
+        if role not in asked:
+            yield f"{role}: no model", str(details.get("module") or UNDEFINED)
+    for role, prints in (record.get("fingerprints") or {}).items():
+        yield f"{role}: fingerprint", f"{prints['role']} (prompts {prints['prompts']}, settings {prints['settings']})"
+    for role, unread in (record.get("parse_failures") or {}).items():
+        if unread["of"]:
+            yield f"{role}: replies that could not be read", _share(unread)
+
+
+def _sums(record: Record) -> Iterator[tuple[str, str]]:
+    cost = record.get("cost")
+    if cost:
+        tokens = f"{count_of(cost['prompt_tokens'])} tokens read, {count_of(cost['completion_tokens'])} written"
+        yield "cost", f"{count_of(cost['calls'])} LM calls, {tokens}, ${figure(cost['cost'], 4)}"
+    if record.get("confirmation"):
+        yield "lock", record["confirmation"]["lock"]

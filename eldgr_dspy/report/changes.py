@@ -1,0 +1,159 @@
+"""The decisions of a run that changed something, as the report shows them: what was lost first, `SHOWN` a pool."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from eldgr_dspy.figures.audit import Became, became
+from eldgr_dspy.figures.silences import FAILED
+from eldgr_dspy.report.shown import clip
+from eldgr_dspy.report.tables import Table
+
+SHOWN = 50
+"""How many decisions of a pool are shown in full; the page says how many more there are."""
+
+_REASONS = 50  # distinct reasons of abstention that are listed; some reasons quote the reply, so they need a bound
+_LONGEST = 600  # characters of one text that are shown
+_GOLDS = 5  # gold answers of a question that are shown
+
+_clip = partial(clip, longest=_LONGEST)
+
+OUTCOMES: dict[Became, str] = {
+    "lost": "correct to incorrect",
+    "won": "incorrect to correct",
+    "wrong": "incorrect before and after",
+    "right": "correct before and after",
+    "unscored": "not scored against majority",
+}
+"""What became of an answer in words, in the order in which they are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One decision that changed something, as it is shown; None is an answer that there is not."""
+
+    pool: str
+    id: str
+    question: str
+    consensus: str | None
+    answer: str | None
+    gold: tuple[str, ...]
+    outcome: Became
+    verdict: str
+    branch: str
+    certificate: str
+    witness: Mapping[str, Any] | None
+    remarks: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Reasons:
+    """Why roles said nothing, counted by role and reason; beyond a bound, reasons are counted together."""
+
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+    others: int = 0
+
+    def take(self, role: str, reason: str) -> None:
+        if (role, reason) in self.counts or len(self.counts) < _REASONS:
+            self.counts[role, reason] += 1
+        else:
+            self.others += 1
+
+    def table(self, title: str) -> Table:
+        """Return the reasons, the most frequent first."""
+        rows = [(role, reason, f"{count:,}") for (role, reason), count in self.counts.most_common()]
+        if self.others:
+            rows.append(("any", "other reasons", f"{self.others:,}"))
+        return Table(title, ("role", "reason", "questions"), tuple(rows))
+
+
+@dataclass(slots=True)
+class Kept:
+    """What is kept of a pool's decisions: at most `SHOWN` an outcome, and counts of reasons; memory stays flat."""
+
+    changes: dict[Became, list[Change]] = field(default_factory=lambda: {outcome: [] for outcome in OUTCOMES})
+    n_changed: int = 0
+    abstentions: _Reasons = field(default_factory=_Reasons)
+    failures: _Reasons = field(default_factory=_Reasons)
+
+    def take(self, row: Mapping[str, Any]) -> None:
+        """Take a decision of `eldgr`."""
+        for role, reason in row["abstentions"].items():
+            failed = reason.startswith(FAILED)
+            (self.failures if failed else self.abstentions).take(role, _clip(reason.removeprefix(FAILED)))
+        outcome = outcome_of(row)
+        if row["branch"] in ("judge", "repair") or outcome in ("lost", "won"):
+            self.n_changed += 1
+            if len(self.changes[outcome]) < SHOWN:
+                self.changes[outcome].append(_change(row, outcome))
+
+    def shown(self) -> list[Change]:
+        """Return the changes in the order in which they are shown."""
+        return [change for changes in self.changes.values() for change in changes][:SHOWN]
+
+
+def _change(row: Mapping[str, Any], outcome: Became) -> Change:
+    gold = [_clip(answer) for answer in row["gold"]]
+    more = len(gold) - _GOLDS
+    return Change(
+        pool=row["pool"],
+        id=row["id"],
+        question=_clip(row["question"]),
+        consensus=_answer(row["consensus"]),
+        answer=_answer(row["answer"]),
+        gold=(*gold[:_GOLDS], *([f"and {more} more"] if more > 0 else [])),
+        outcome=outcome,
+        verdict=OUTCOMES[outcome],
+        branch=row["branch"],
+        certificate=certificate(row),
+        witness=_witness(row["witness"]),
+        remarks=tuple(_remarks(row)),
+    )
+
+
+def outcome_of(row: Mapping[str, Any]) -> Became:
+    """Return what became of majority's answer by a decision."""
+    before, after = row["majority_em"], row["em"]
+    return "unscored" if before is None or after is None else became(before, after)
+
+
+def certificate(row: Mapping[str, Any]) -> str:
+    """Return in words what vouches for the answer of a decision."""
+    if row["certified"] is None:
+        return "inapplicable"
+    if row["certified"] and row["witness"] is None:
+        return "certified by a checked derivation"
+    return "certified" if row["certified"] else "uncertified"
+
+
+def _witness(witness: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    if witness is None:
+        return None
+    where = "title of passage" if witness.get("field") == "title" else "passage"
+    return {
+        "title": _answer(witness.get("title")),
+        "place": f"{where} [{witness['passage']}], characters {witness['start']} to {witness['end']}",
+        "before": (witness.get("before") or "")[-_LONGEST:],
+        "text": _clip(witness["text"]),
+        "after": (witness.get("after") or "")[:_LONGEST],
+        "level": witness["level"],
+        "flags": ", ".join(flag.replace("_", " ") for flag in witness["flags"]),
+    }
+
+
+def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
+    if row["preference"] is not None:
+        yield f"the judge prefers candidate [{row['preference']}]"
+    if row["repair"] is not None and row["branch"] != "repair":
+        yield f"proposed as repair: {_clip(row['repair'])}"
+    for role, reason in row["abstentions"].items():
+        said = f"the {role}'s call failed" if reason.startswith(FAILED) else f"the {role} abstained"
+        yield f"{said}: {_clip(reason.removeprefix(FAILED))}"
+    if row["tie"]:
+        yield "consensus is the earliest of a tie"
+
+
+def _answer(text: object) -> str | None:
+    return None if text is None else _clip(text)

@@ -1,0 +1,102 @@
+"""Tables as Markdown and as LaTeX: the cells of `eldgr_dspy.report.tables`, each of which shows as the text that it is.
+
+A name that holds `|`, `_`, `%`, `&` or a backslash breaks no table and is no markup. White space of any kind becomes
+one space, since a cell is one line; control characters and those that turn the direction of text become U+FFFD, in
+LaTeX a diamond. The LaTeX needs `booktabs`, and for letters that its fonts lack XeLaTeX or LuaLaTeX with others.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+
+from eldgr_dspy.report.tables import Table
+
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+
+_MARKDOWN = re.compile(r"[\\`*_|<>~&$#]|\](?=[(\[:])|(?<=:)/(?=/)|(?<=\bwww)\.", re.IGNORECASE)
+"""What Markdown could read as markup; a bracket only where it could end a link's text. On GitHub `$` is mathematics."""
+_LIST = re.compile(r"^(\d{0,9})([-+.)])")
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{mark: f"\\{mark}" for mark in "{}#$%&_"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\char34{}",  # no shorthand of babel, and in any encoding of fonts
+    "`": r"\textasciigrave{}",
+    "Δ": r"$\Delta$",
+    "−": "$-$",
+    "\ufffd": r"$\diamond$",
+}
+_LATEX_MARKS = re.compile("|".join(map(re.escape, _LATEX)))
+_LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)")  # -- would become a dash
+_AFTER_BREAK = re.compile(r"^(?=[\[*])")  # a row that begins so would be an argument of the rule or the break before it
+
+
+def as_markdown(tables: Iterable[Table]) -> str:
+    """Return tables in GitHub's Markdown: heading of the third level, lead, table, and notes as paragraphs."""
+    return "\n".join(_markdown(table) for table in tables)
+
+
+def as_latex(tables: Iterable[Table]) -> str:
+    """Return tables as LaTeX: a `table` each, title and lead as caption, `booktabs` rules, and its notes below."""
+    return "\n".join(_latex(table) for table in tables)
+
+
+def markdown_text(text: str) -> str:
+    """Return a text that Markdown shows as it is, on one line."""
+    return _MARKDOWN.sub(lambda found: f"\\{found[0]}", _one_line(text))
+
+
+def latex_text(text: str) -> str:
+    """Return a text that LaTeX shows as it is, on one line; a letter and its accent as one character, where one is."""
+    composed = unicodedata.normalize("NFC", _one_line(text))  # pdfLaTeX knows no accent that stands behind its letter
+    shown = _LATEX_MARKS.sub(lambda found: _LATEX[found[0]], _LIGATURES.sub("\0", composed))
+    return shown.replace("\0", "{}")
+
+
+def _one_line(text: str) -> str:
+    return _UNSEEN.sub("\ufffd", " ".join(text.split()))
+
+
+def _markdown(table: Table) -> str:
+    rules = ["---", *["--:"] * (len(table.headers) - 1)]
+    lines = [_row(table.headers, markdown_text), f"| {' | '.join(rules)} |"]
+    lines += [_row(row, markdown_text) for row in table.rows]
+    lead = [_paragraph(table.lead), ""] if table.lead else []
+    notes = ["\n" + _paragraph(note) for note in table.notes]
+    return "\n".join([f"### {markdown_text(table.title)}", "", *lead, *lines, *notes, ""])
+
+
+def _paragraph(text: str) -> str:
+    return _LIST.sub(r"\1\\\2", markdown_text(text))
+
+
+def _row(cells: Iterable[str], text: Callable[[str], str]) -> str:
+    return f"| {' | '.join(map(text, cells))} |"
+
+
+def _latex(table: Table) -> str:
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{latex_text(f'{table.title}. {table.lead}' if table.lead else table.title)}}}",
+        rf"\begin{{tabular}}{{l{'r' * (len(table.headers) - 1)}}}",
+        r"\toprule",
+        _cells(table.headers),
+        r"\midrule",
+        *map(_cells, table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        *(rf"\par\smallskip{{\footnotesize {latex_text(note)}\par}}" for note in table.notes),
+        r"\end{table}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _cells(cells: Iterable[str]) -> str:
+    return _AFTER_BREAK.sub("{}", f"{' & '.join(map(latex_text, cells))} \\\\")

@@ -1,0 +1,153 @@
+"""The way that a rule took through a question, in words: what it found, whom it asked, what was said, what shipped.
+
+It is read off the question and the decision as `decisions.jsonl` has it; nothing is decided here.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.figures.silences import FAILED
+from eldgr_dspy.report.shown import clip
+
+_LONGEST = 200  # characters of an answer or a reason in a sentence
+_ACCEPTED = ("derivation_checked", "derivation_agrees")
+_NOT_ACCEPTED = "the derivation is not accepted: "
+
+
+def path(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the way of a rule to its decision, a sentence or two a step.
+
+    Args:
+        case: The question. decided: a line of `decisions.jsonl` about it.
+    """
+    rule = decided["rule"]
+    if rule == "first":
+        yield f"The first candidate ships: {_quoted(decided['answer'])}."
+        return
+    yield _consensus(case)
+    if rule == "majority":
+        yield "Consensus ships."
+    elif rule == "judge":
+        yield from _judge(case, decided)
+    elif rule != "eldgr":
+        yield from _own(decided)
+    elif case.task == "arithmetic":
+        yield from _arithmetic(case, decided)
+    else:
+        yield from _retrieval(case, decided)
+
+
+def _consensus(case: Case) -> str:
+    if case.vote.winner is None:
+        return "No candidate has an answer, so there is no consensus."
+    votes, n = case.vote.classes.count(case.vote.winner), len(case.vote.classes)
+    tie = "; others have as many, and its first vote comes earliest" if case.vote.tie else ""
+    return f"Consensus is {_quoted(case.consensus)} with {votes} of {n} votes{tie}."
+
+
+def _judge(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
+    if not case.contested:
+        yield "There is nothing to choose between, so the judge is not asked. Consensus ships."
+        return
+    yield "The candidates differ, so the judge is asked, with full authority."
+    yield _said_by("judge", decided) or f"It prefers {_candidate(case, decided)}."
+    yield "That ships." if decided["branch"] == "judge" else "Consensus ships."
+
+
+def _own(decided: Mapping[str, Any]) -> Iterator[str]:
+    for role in decided["consulted"]:
+        yield _said_by(role, decided) or f"The {role} was asked and answered."
+    yield f"What decides is {decided['branch']}: {_quoted(decided['answer'])} ships."
+
+
+def _retrieval(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
+    found = case.certificate(case.consensus)
+    if case.settings.consult == "always" and decided["consulted"]:
+        yield f"Every role is asked, as consult=always says: {' and '.join(decided['consulted'])}."
+    if found.certified is not False:
+        why = "is certified" if found.certified else "is a yes or no, to which a certificate does not apply"
+        yield f"It {why}, so it is final: nothing that a role says can replace it."
+        return
+    yield f"It is uncertified: {clip(found.reason, _LONGEST)}."
+    if not case.rival():
+        yield "No other answer of the pool is certified, so no preference of a judge could ship."
+    else:
+        yield "Another answer is certified, so the judge is asked."
+        yield _preference(case, decided)
+    if decided["branch"] != "judge":
+        yield from _repair(case, decided)
+
+
+def _preference(case: Case, decided: Mapping[str, Any]) -> str:
+    silent = _said_by("judge", decided)
+    if silent:
+        return silent
+    preferred = _candidate(case, decided)
+    answer = case.question.answers[decided["preference"]]
+    if decided["branch"] == "judge":
+        return f"It prefers {preferred}, which is certified: that ships."
+    if case.same(answer, case.consensus):
+        return f"It prefers {preferred}, which is consensus."
+    return f"It prefers {preferred}, which is uncertified and cannot override."
+
+
+def _repair(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
+    if not case.repairable:
+        yield "All candidates agree, and homogeneous=skip leaves it at that. Consensus ships."
+        return
+    yield "It is still open, so the repairer is asked for a span of the evidence."
+    if decided["branch"] == "repair":
+        yield f"It gives {_quoted(decided['repair'])}, which is certified: that ships."
+        return
+    span = decided["repair"]
+    silent = _said_by("repairer", decided)
+    if silent or span is None:
+        yield silent or "It gives no span."
+    elif case.same(span, case.consensus):
+        yield f"It gives {_quoted(span)}, which is consensus."
+    else:
+        yield f"It gives {_quoted(span)}, which is uncertified and cannot override."
+    yield "Consensus ships." if case.consensus is not None else "Nothing ships."
+
+
+def _arithmetic(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
+    if not case.repairable:
+        yield "All candidates agree, so no derivation is asked for, as homogeneous=skip says. Consensus ships."
+        return
+    yield "The deriver is asked: in arithmetic a derivation certifies and the judge never decides."
+    silent = _said_by("deriver", decided)
+    if silent:
+        yield silent
+    elif decided["reason"] in _ACCEPTED:
+        yield f"Its derivation of {_quoted(decided['repair'])} passes the check “{case.settings.derivation}”."
+    else:
+        reasons = [note.removeprefix(_NOT_ACCEPTED) for note in decided["notes"] if note.startswith(_NOT_ACCEPTED)]
+        why = f": {clip(reasons[0], _LONGEST)}" if reasons else ""
+        derived, level = _quoted(decided["repair"]), case.settings.derivation
+        yield f"Its derivation of {derived} does not pass the check “{level}”{why}."
+    if decided["branch"] == "repair":
+        yield "It differs from consensus and ships."
+    elif decided["reason"] == "derivation_agrees":
+        yield "It says what consensus says. Consensus ships."
+    else:
+        yield "Consensus ships." if case.consensus is not None else "Nothing ships."
+
+
+def _said_by(role: str, decided: Mapping[str, Any]) -> str | None:
+    """What a role is said to have done that gave no answer; None where it gave one."""
+    reason = decided["abstentions"].get(role)
+    if reason is None:
+        return None
+    if reason.startswith(FAILED):
+        return f"The {role}'s call did not come through: {clip(reason.removeprefix(FAILED), _LONGEST)}."
+    return f"The {role} abstains: {clip(reason, _LONGEST)}."
+
+
+def _candidate(case: Case, decided: Mapping[str, Any]) -> str:
+    index = decided["preference"]
+    return f"candidate [{index}], {_quoted(case.question.answers[index])}"
+
+
+def _quoted(answer: str | None) -> str:
+    return "no answer" if answer is None else f"“{clip(answer, _LONGEST)}”"

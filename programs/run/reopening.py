@@ -1,0 +1,51 @@
+"""The pools of a run, opened again: where they were, or where they are said to be now, and with the content they had.
+
+Candidates, evidence and gold answers are in the pools and not in the journal.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.pools import Pool, open_pools, pool_name
+
+
+def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command: str) -> list[Pool]:
+    """Open pools of a run, and hold them to what its journal states.
+
+    Args:
+        run: The run. names: which of its pools. files: where pools are that are not where they were.
+        command: What to type where one is lacking, with FILE in it.
+
+    Raises:
+        ArgumentError: a pool is not there, or a file is of none of these. PoolError: a pool cannot be read.
+        RunChangedError: a pool is not the one that the run was made on.
+    """
+    given = {pool_name(path): path for path in files}
+    for name, path in given.items():
+        if name not in names:
+            made = ", ".join(map(repr, names))
+            raise ArgumentError(f"{path}: {run.path} was not made on a pool {name!r}; it was made on {made}.")
+    stated = run.stated("pool")
+    pools = open_pools([given.get(name) or _where(run, name, stated[name], command) for name in names])
+    for pool in pools:
+        made_on = stated[pool.name]["details"]["sha256"]
+        if pool.sha256 != made_on:
+            raise RunChangedError(
+                f"{pool.path}: {run.path} was made on another pool {pool.name!r} (sha256 {made_on!r:.80}) than this "
+                f"one ({pool.sha256!r}); give the file that it was made on."
+            )
+    return pools
+
+
+def _where(run: RunRead, name: str, head: Mapping[str, Any], command: str) -> Path:
+    path = head.get("path")
+    if isinstance(path, str) and Path(path).is_file():
+        return Path(path)
+    was = f"which was {path!r} and is not there" if isinstance(path, str) else "and does not say where it was"
+    raise ArgumentError(
+        f"{run.path} was made on a pool {name!r}, {was}; give its file: {command} "
+        f"(sha256 {head['details']['sha256']:.16}..., {head['details']['rows']:,} questions)."
+    )

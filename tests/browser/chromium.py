@@ -1,0 +1,193 @@
+"""Debian's headless Chromium, driven over its DevTools protocol through a pipe: no driver, no port, no library.
+
+A page is opened from a file. What it says on the console, and every address that it asks for, is kept.
+"""
+
+import base64
+import fcntl
+import json
+import os
+import select
+import shutil
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+BROWSER = shutil.which("chromium")
+PATIENCE = 30.0
+"""Seconds in which a command has to be answered and a condition has to come true."""
+
+_FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
+    "--hide-scrollbars",
+    "--remote-debugging-pipe",
+)
+
+
+class Tab:
+    """A tab of the browser.
+
+    Attributes:
+        said: What pages said on the console or threw since the last `open`. asked: the addresses they asked for.
+    """
+
+    def __init__(self, browser: "Browser", session: str) -> None:
+        self.said: list[str] = []
+        self.asked: list[str] = []
+        self._browser, self._session = browser, session
+        for domain in ("Page", "Runtime", "Network", "Log"):
+            self.do(f"{domain}.enable")
+
+    def do(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """Give a command of the protocol and return its result."""
+        return self._browser.do(method, self._session, self._take, **parameters)
+
+    def open(self, address: str, *, until: str = "document.readyState === 'complete'") -> None:
+        """Open an address anew, and wait until an expression is true of the page."""
+        self.do("Page.navigate", url="about:blank")
+        self.said.clear()
+        self.asked.clear()
+        self.do("Page.navigate", url=address)
+        self.wait(f"location.href !== 'about:blank' && ({until})")
+
+    def run(self, expression: str) -> Any:
+        """Return what an expression comes to in the page."""
+        done = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        assert "exceptionDetails" not in done, (expression, done["exceptionDetails"])
+        return done["result"].get("value")
+
+    def wait(self, expression: str) -> None:
+        """Wait until an expression is true."""
+        until = time.monotonic() + PATIENCE
+        while not self.run(expression):
+            assert time.monotonic() < until, f"never true: {expression}"
+            time.sleep(0.01)
+
+    def look(self, *, dark: bool = False, width: int = 1280, height: int = 900, media: str = "") -> None:
+        """Say how wide the window is, and whether the page is asked for in dark and for print."""
+        features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.do("Emulation.setEmulatedMedia", media=media, features=features)
+        self.do(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+        )
+
+    def picture(self, path: Path, *, whole: bool = True) -> None:
+        """Write what is seen, or the whole page, as PNG."""
+        found = self.do("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(found["data"]))
+
+    def printed(self) -> bytes:
+        """Return the page printed, as PDF."""
+        return base64.b64decode(self.do("Page.printToPDF", printBackground=True)["data"])
+
+    def _take(self, event: dict[str, Any]) -> None:
+        method, found = event["method"], event["params"]
+        if method == "Runtime.consoleAPICalled":
+            self.said.append(" ".join(str(one.get("value", one.get("description"))) for one in found["args"]))
+        elif method == "Runtime.exceptionThrown":
+            self.said.append(str(found["exceptionDetails"]))
+        elif method == "Log.entryAdded":
+            self.said.append(found["entry"]["text"])
+        elif method == "Network.requestWillBeSent":
+            self.asked.append(found["request"]["url"])
+
+
+class Browser:
+    """A running Chromium: commands go into one pipe and answers come out of another, each ended by a zero byte."""
+
+    def __init__(self, into: int, out: int) -> None:
+        self._into, self._out = into, out
+        self._number, self._rest = 0, b""
+
+    def tab(self) -> Tab:
+        """Open a tab."""
+        target = self.do("Target.createTarget", url="about:blank")["targetId"]
+        return Tab(self, self.do("Target.attachToTarget", targetId=target, flatten=True)["sessionId"])
+
+    def do(
+        self,
+        method: str,
+        session: str | None = None,
+        take: Callable[[dict[str, Any]], None] = lambda event: None,
+        **parameters: Any,
+    ) -> dict[str, Any]:
+        """Give a command, hand the events that come before its answer to `take`, and return the answer."""
+        self._number += 1
+        command = {"id": self._number, "method": method, "params": parameters}
+        command |= {"sessionId": session} if session else {}
+        os.write(self._into, json.dumps(command).encode() + b"\0")
+        for message in self._messages():
+            if message.get("id") == self._number:
+                assert "error" not in message, (method, message["error"])
+                result: dict[str, Any] = message["result"]
+                return result
+            if "method" in message and message.get("sessionId") == session:
+                take(message)
+        raise AssertionError(f"no answer to {method}")
+
+    def _messages(self) -> Iterator[dict[str, Any]]:
+        until = time.monotonic() + PATIENCE
+        while True:
+            while b"\0" in self._rest:
+                one, _, self._rest = self._rest.partition(b"\0")
+                yield json.loads(one)
+            ready, _, _ = select.select([self._out], [], [], max(0.0, until - time.monotonic()))
+            assert ready, "Chromium is silent"
+            found = os.read(self._out, 2**20)
+            assert found, "Chromium has ended"
+            self._rest += found
+
+
+@contextmanager
+def browsing(folder: Path) -> Iterator[Browser]:
+    """Start Chromium with a profile of its own in a folder, and end it."""
+    assert BROWSER is not None
+    commands, into = map(_high, os.pipe())
+    out, answers = map(_high, os.pipe())
+    quiet = os.open(os.devnull, os.O_RDWR)
+    # It reads its descriptor 3 and writes its descriptor 4.
+    places = [(commands, 3), (answers, 4), (quiet, 0), (quiet, 1), (quiet, 2)]
+    moves = [(os.POSIX_SPAWN_DUP2, found, place) for found, place in places]
+    process = os.posix_spawn(
+        BROWSER, [BROWSER, *_FLAGS, f"--user-data-dir={folder}"], os.environ, file_actions=moves, setpgroup=0
+    )
+    for one in (commands, answers, quiet):
+        os.close(one)
+    browser = Browser(into, out)
+    try:
+        yield browser
+        browser.do("Browser.close")
+    finally:
+        os.close(into)
+        os.close(out)
+        _end(process)
+
+
+def _high(descriptor: int) -> int:
+    """The descriptor moved to where no place of a child is; it is closed in children."""
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
+    os.close(descriptor)
+    return moved
+
+
+def _end(process: int) -> None:
+    """Wait for the browser, which ends when its pipe does, and end its processes where it does not."""
+    until = time.monotonic() + PATIENCE
+    while os.waitpid(process, os.WNOHANG) == (0, 0):
+        if time.monotonic() > until:
+            os.killpg(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+            return
+        time.sleep(0.02)

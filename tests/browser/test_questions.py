@@ -1,0 +1,162 @@
+"""The page of questions as it is used: filters, words, links, the way back, the keyboard, and witnesses in place."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.pools import open_pool
+from tests.browser.chromium import Tab
+from tests.browser.conftest import ARTIFACTS, decisions
+from tests.finished_runs import finished_run
+from tests.run.test_evaluation import row
+
+LISTED = "Array.from(document.querySelectorAll('#list .id'), (one) => one.textContent)"
+COUNT = "document.getElementById('count').textContent"
+
+
+def became(one: dict[str, Any]) -> str:
+    return {(True, False): "lost", (False, True): "won", (True, True): "right", (False, False): "wrong"}[
+        one["majority_em"], one["em"]
+    ]
+
+
+@pytest.fixture
+def page(tab: Tab, demo: Path) -> str:
+    tab.look()
+    tab.open((demo / "questions.html").as_uri())
+    return (demo / "questions.html").as_uri()
+
+
+def choose(tab: Tab, name: str, value: str) -> None:
+    """Choose from a filter as a person does."""
+    tab.run(
+        f"(() => {{ const one = document.forms[0].elements.{name}; one.value = {json.dumps(value)}; "
+        "one.dispatchEvent(new Event('change', { bubbles: true })); })()"
+    )
+    tab.wait(f"location.hash.includes({json.dumps(value)})")
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"branch": "judge"},
+        {"outcome": "lost"},
+        {"branch": "repair", "outcome": "won"},
+        {"pool": "demo-arithmetic", "certificate": "uncertified"},
+    ],
+    ids=["branch", "outcome", "both", "pool"],
+)
+def test_filters_of_the_address_list_the_questions_that_they_name(tab: Tab, demo: Path, wanted: dict[str, str]) -> None:
+    marks = {True: "certified", False: "uncertified", None: "inapplicable"}
+    expected = []
+    for one in decisions(demo):
+        own = {
+            "branch": one["branch"],
+            "outcome": became(one),
+            "certificate": marks[one["certified"]],
+            "pool": one["pool"],
+        }
+        if wanted.items() <= own.items():
+            expected.append(one["id"])
+    tab.look()
+    tab.open(f"{(demo / 'questions.html').as_uri()}#{'&'.join('='.join(pair) for pair in wanted.items())}")
+    assert expected
+    assert tab.run(LISTED) == expected
+    assert tab.run(COUNT) == f"{len(expected)} of 90 questions"
+
+
+def test_a_filter_goes_into_the_address_and_the_way_back_undoes_it(tab: Tab, page: str) -> None:
+    assert tab.run(COUNT) == "90 questions"
+    choose(tab, "branch", "judge")
+    before = tab.run(COUNT)
+    choose(tab, "outcome", "lost")
+    assert tab.run(COUNT) != before
+    assert tab.run("location.hash") == "#branch=judge&outcome=lost"
+    tab.run("history.back()")
+    tab.wait(f"{COUNT} === {json.dumps(before)}")
+    assert tab.run("document.forms[0].elements.outcome.value") == ""
+    tab.run("history.back()")
+    tab.wait(f"{COUNT} === '90 questions'")
+
+
+def test_another_rule_is_filtered_by_its_own_decisions(tab: Tab, page: str) -> None:
+    choose(tab, "rule", "majority")
+    choose(tab, "branch", "judge")
+    assert tab.run(COUNT) == "0 of 90 questions"
+
+
+def test_words_are_sought_in_questions_answers_and_ids_as_they_are_typed(tab: Tab, page: str) -> None:
+    tab.run("document.forms[0].elements.text.focus()")
+    tab.do("Input.insertText", text="harrow LIGHT")
+    tab.wait(f"{COUNT} !== '90 questions'")
+    assert "r15" in tab.run(LISTED)
+    assert "text=harrow+LIGHT" in tab.run("location.hash")
+    assert tab.run("document.activeElement.name") == "text"
+    tab.run("document.getElementById('clear').click()")
+    tab.wait(f"{COUNT} === '90 questions'")
+    assert tab.run("document.forms[0].elements.text.value") == ""
+
+
+def test_a_question_is_opened_by_keyboard_has_the_focus_and_stands_in_the_address(tab: Tab, page: str) -> None:
+    tab.run("document.querySelectorAll('#list a')[2].focus()")
+    for kind in ("keyDown", "keyUp"):
+        tab.do("Input.dispatchKeyEvent", type=kind, key="Enter", code="Enter", text="\r", windowsVirtualKeyCode=13)
+    tab.wait("location.hash === '#question=demo-retrieval%2Fr03'")
+    tab.wait("document.activeElement.id === 'shown'")
+    assert tab.run("document.querySelector('[aria-current=true] .id').textContent") == "r03"
+    tab.run("history.back()")
+    tab.wait("document.querySelector('main').textContent === 'Choose a question from the list.'")
+
+
+def test_the_next_question_is_the_next_of_those_that_are_listed(tab: Tab, page: str) -> None:
+    tab.open(f"{page}#outcome=lost&question=demo-retrieval%2Fr15")
+    listed = tab.run(LISTED)
+    tab.run("document.querySelector('.stepping a:last-child').click()")
+    following = listed[listed.index("r15") + 1]
+    tab.wait(f"document.title.startsWith('{following}, ')")
+    assert tab.run(LISTED) == listed
+
+
+def test_an_address_of_no_question_says_so(tab: Tab, page: str) -> None:
+    tab.open(f"{page}#question=demo-retrieval%2Fnone&branch=%3Cb%3E&page=x")
+    assert tab.run("document.querySelector('main').textContent") == "This page has no question of that name."
+    assert tab.run(COUNT) == "0 of 90 questions"
+
+
+def test_every_witness_is_marked_in_its_whole_passage(tab: Tab, page: str, demo: Path) -> None:
+    evidence = {row.id: row.evidence for row in open_pool(ARTIFACTS / "demo-retrieval.jsonl").rows()}
+    witnessed = [one for one in decisions(demo) if one["witness"]][:12]
+    assert len(witnessed) == 12
+    for one in witnessed:
+        tab.run(f"location.hash = '#question=demo-retrieval%2F{one['id']}'")
+        tab.wait(f"document.title.startsWith('{one['id']}, ')")
+        shown = tab.run(
+            "Array.from(document.querySelectorAll('main mark:not(.other)'), (one) => "
+            "[one.textContent, one.closest('.passage').querySelector('p').textContent])"
+        )
+        witness = one["witness"]
+        assert [witness["text"], evidence[one["id"]][witness["passage"]].text] in shown
+
+
+def test_a_question_shows_its_votes_its_consultations_and_the_way_of_each_rule(tab: Tab, page: str) -> None:
+    tab.open(f"{page}#question=demo-retrieval%2Fr15")
+    text = " ".join(tab.run("document.querySelector('main').innerText").split())
+    assert "5 consensus 3 [0] [1] [3] uncertified does not occur in the evidence" in text
+    assert "judge: answered embedded, no LM 0 LM calls" in text
+    assert "It prefers candidate [2], “1854”, which is certified: that ships." in text
+    assert [heading in text for heading in ("eldgr: 1854", "first: 5", "majority: 5", "judge: 1854")] == [True] * 4
+
+
+def test_of_many_questions_fifty_are_listed_at_once(tab: Tab, tmp_path: Path) -> None:
+    out, _ = finished_run(tmp_path, rows=[row(number) for number in range(160)])
+    tab.look()
+    tab.open((out / "questions.html").as_uri())
+    assert tab.run(COUNT) == "160 questions"
+    assert len(tab.run(LISTED)) == 50
+    tab.run("document.querySelector('#pager a:last-child').click()")
+    tab.wait(f"{LISTED}[0] === 'q50'")
+    assert tab.run("document.getElementById('pager').textContent") == "‹ Earlierpage 2 of 4Later ›"
+    tab.open(f"{(out / 'questions.html').as_uri()}#question=capitals%2Fq159")
+    assert tab.run(LISTED)[-1] == "q159"

@@ -1,0 +1,123 @@
+"""The command that goes on with a run parses back to the very options, whatever is named in it."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.programs.commands import cli
+from eldgr_dspy.programs.commands.continuing import command_that_asks
+from eldgr_dspy.programs.commands.options import lms_of, names_in, selector_of
+from eldgr_dspy.programs.models import is_of_ollama
+from eldgr_dspy.programs.run.deciding import Redecided
+from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
+from eldgr_dspy.questions import Settings
+from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, ROLES, STRICTNESS, Role
+
+FREE = ("lock", "once", "fresh", "replay", "workers", "max_calls", "max_cost", "dry_run", "as_json", "quiet")
+"""What is no part of how a run was made; left as it is."""
+
+NAMES = ("pool.jsonl", "my pool.jsonl", "-p.jsonl", "--lm", "a'b\"c.jsonl", "$(ls);*.jsonl", "~/p", "é\n.jsonl", "-")
+ADDRESSES = ("http://h:1/v1", "http://h/a;b")
+MODELS = ("openai/a", "openai/b c", "openai/$(d)'e", "ollama/qwen3:8b", "ollama_chat/g")
+
+
+class Made(NamedTuple):
+    """How a run was made."""
+
+    models: Mapping[Role, str | None]
+    api_base: str | None
+    num_ctx: int | None
+    style: tuple[Any, int]
+    settings: Settings
+    asked: tuple[Role, ...]
+
+    def stated(self) -> dict[Role, Mapping[str, Any]]:
+        """What the journal of such a run says of the roles that were asked."""
+        lms = lms_of({**dict.fromkeys(ROLES), **self.models}, self.api_base, self.num_ctx)
+        selector = selector_of(lms, asdict(self.settings), self.style)
+        with metered_settings():
+            return {role: role_call(getattr(selector, role))[1] for role in self.asked}
+
+
+SETTINGS = st.builds(
+    Settings,
+    *map(st.sampled_from, (POLICIES, STRICTNESS, CONSULT, (None, *HOMOGENEOUS), PREFERENCE)),
+)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Made:
+    """Runs as the command makes them: a role that was not asked is one that nothing is known of."""
+    asked: list[Role] = [role for role in ROLES if draw(st.booleans())]
+    models: dict[Role, str | None] = {role: draw(st.none() | st.sampled_from(MODELS)) for role in asked}
+    named = [model for model in models.values() if model]
+    api_base = draw(st.none() | st.sampled_from(ADDRESSES)) if named else None
+    num_ctx = draw(st.sampled_from([None, 4096])) if any(map(is_of_ollama, named)) else None
+    styles = [("listwise", 1), ("listwise", 3), ("pairwise", 1), ("pairwise", 2)]
+    styles += [("pointwise", 1)] if models.get("judge") else []
+    style = draw(st.sampled_from(styles)) if "judge" in asked else ("listwise", 1)
+    return Made(models, api_base, num_ctx, style, draw(SETTINGS), tuple(asked))
+
+
+DRAWN = Made({"repairer": "ollama/qwen3:8b"}, None, None, ("listwise", 1), Settings(), ("repairer",))
+MIXED = DRAWN._replace(
+    models={"judge": "ollama/qwen3:8b", "repairer": "openai/a"}, api_base="http://h/v1", asked=("judge", "repairer")
+)
+"""The two LMs state one address differently."""
+
+
+def command_for(made: Made, out: str, pools: list[str], rules: list[str], limit: int | None) -> list[str]:
+    """The words of the command for such a run, as a shell would split them."""
+    heads: list[dict[str, Any]] = [{"kind": "settings", "name": "rule", "details": asdict(made.settings)}]
+    heads += [{"kind": "role", "name": role, "details": details} for role, details in made.stated().items()]
+    totals: Any = None
+    files: Any = tuple(SimpleNamespace(path=Path(name)) for name in pools)
+    found = command_that_asks(
+        RunRead(Path(out), heads, totals), Redecided(tuple(rules), files, limit, {}), frozenset(made.asked)
+    )
+    assert found is not None
+    return shlex.split(found)
+
+
+def parsed(words: list[str]) -> dict[str, Any]:
+    """What the command would be called with."""
+    assert words[:2] == ["eldgr", "evaluate"]
+    command: Any = cli.commands["evaluate"]
+    found: dict[str, Any] = command.make_context("evaluate", words[2:]).params
+    return found
+
+
+@settings(max_examples=60)
+@given(
+    runs(),
+    st.sampled_from(NAMES),
+    st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True),
+    st.lists(st.sampled_from(["majority", "eldgr", "rules:my_own"]), min_size=1, unique=True),
+    st.none() | st.integers(1, 10**6),
+)
+@example(DRAWN, "-p.jsonl", ["--lm", "-p.jsonl"], ["eldgr"], None)
+@example(MIXED, "run", ["pool.jsonl"], ["eldgr"], 5)
+def test_the_words_of_the_command_are_the_options_of_the_run(
+    made: Made, out: str, pools: list[str], rules: list[str], limit: int | None
+) -> None:
+    options = parsed(command_for(made, out, pools, rules, limit))
+    assert (options["out"], list(options["pools"])) == (Path(out), [Path(name) for name in pools])
+    assert (names_in(options["rules"]), options["limit"]) == (tuple(rules), limit)
+    assert {name: options[name] for name in asdict(made.settings)} == asdict(made.settings)
+    assert {name: options[name] for name in FREE if options[name]} == {}
+    again = Made(
+        {role: options[role] for role in ROLES},
+        options["api_base"],
+        options["num_ctx"],
+        (options["judge_style"], options["orders"]),
+        made.settings,
+        made.asked,
+    )
+    assert again.stated() == made.stated()

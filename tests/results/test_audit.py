@@ -1,0 +1,387 @@
+"""The decision audit says what became of every question, by what decided and what vouched for it; and adds up."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.decision import RULES, drive
+from eldgr_dspy.figures.audit import Consulting, became
+from eldgr_dspy.figures.summary import Outcome, Tally
+from eldgr_dspy.journal import Consultation
+from eldgr_dspy.laws.trials import Trial
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.testing import consultations
+from eldgr_dspy.words import CONSULT, ROLES, Role, Task
+
+Replies = Mapping[Role, Reply]
+Asked = tuple[Case, list[str], Replies, Collection[Role]]
+"""A question with its gold answers, what the roles would reply, and whose call fails."""
+
+SILENT = Abstention("silent")
+EACH: dict[str, Any] = {"calls": 2, "prompt_tokens": 90, "completion_tokens": 10, "seconds": 0.5}
+
+
+def outcome(case: Case, rule: str, replies: Replies, failed: Collection[Role] = ()) -> Outcome:
+    """What a rule decides, where each consultation took two calls, a hundred tokens and half a second."""
+    said: dict[Role, Reply] = {}
+
+    def ask(role: Role) -> Reply:
+        said[role] = Abstention("failed: LMTimeoutError: late") if role in failed else replies.get(role, SILENT)
+        return said[role]
+
+    choice = drive(case.rule(rule)(case), ask)
+    made = [Consultation("p", "q", role, "ok", content={}, **EACH) for role in said]
+    return Outcome(case.record(choice, said), None, made)
+
+
+def tallied(task: Task, asked: list[Asked], rules: tuple[str, ...] = tuple(RULES)) -> Tally:
+    tally = Tally(task, rules)
+    for number, (same, gold, replies, failed) in enumerate(asked):
+        case = Case(replace(same.question, text=same.question.text + "?" * number), same.settings)  # each its own text
+        tally.add(case, gold, {rule: outcome(case, rule, replies, failed) for rule in rules}, failed)
+    return tally
+
+
+def figures(task: Task, asked: list[Asked], rules: tuple[str, ...] = tuple(RULES)) -> dict[str, Any]:
+    return tallied(task, asked, rules).summary()
+
+
+def retrieval(answers: Sequence[str | None], text: str = "Doha is north of Lusail.", **settings: Any) -> Case:
+    return Case(Question("Q?", "retrieval", tuple(answers), (), (Passage("", text),)), Settings(**settings))
+
+
+def arithmetic(answers: Sequence[str | None], **settings: Any) -> Case:
+    return Case(
+        Question("There are 3 ships and 4 boats. How many?", "arithmetic", tuple(answers)), Settings(**settings)
+    )
+
+
+SOUND = Derivation((Step("3 + 4", "7"),), "7", "7 - 4 = 3")
+FAULTY = replace(SOUND, check="")
+
+
+# -- by hand ----------------------------------------------------------------------------------------------------------
+
+LATE: tuple[Role, ...] = ("judge",)
+OPEN = ["Dubai", "Dubai", "Doha", "Lusail"]  # Dubai is nowhere, Doha and Lusail are
+
+RETRIEVAL: list[Asked] = [
+    (retrieval(["Doha", "Doha", "Dubai"]), ["Doha"], {}, ()),  # certified, and right
+    (retrieval(["Doha", "Doha", "Dubai"]), ["Dubai"], {}, ()),  # certified, and wrong
+    (retrieval(["DOHA", "DOHA", "Dubai"]), ["Doha"], {}, ()),  # certified after folding
+    (retrieval(["yes", "yes", "Doha"]), ["no"], {}, ()),  # inapplicable
+    (retrieval(OPEN), ["Doha"], {"judge": Verdict(2)}, ()),  # the judge mends
+    (retrieval(OPEN), ["Doha"], {"judge": Verdict(3)}, ()),  # it changes a wrong answer into another one
+    (retrieval(OPEN), ["Dubai"], {"judge": Verdict(2)}, ()),  # it loses
+    (retrieval(OPEN), ["Dubai"], {"judge": Verdict(0)}, ()),  # it prefers consensus, and nobody repairs
+    (retrieval(OPEN), ["Doha"], {"judge": Verdict(1), "repairer": Repair("Doha")}, ()),  # a repair mends
+    (retrieval(OPEN), ["Doha"], {"judge": Abstention("unparsable: x"), "repairer": Repair("Rome")}, ()),  # uncertified
+    (retrieval(["Rome", "Oslo"]), ["Rome"], {"repairer": Repair("north")}, ()),  # no rival; a repair loses
+    (retrieval(["Rome", "Rome"]), ["Doha"], {"repairer": Abstention("no span")}, ()),  # homogeneous, nobody repairs
+    (retrieval(OPEN), ["Doha"], {"repairer": Repair("Doha")}, LATE),  # the judge's call fails; a repair mends
+]
+
+ARITHMETIC: list[Asked] = [
+    (arithmetic(["7", "7", "8"]), ["7"], {"deriver": SOUND}, ()),  # agrees
+    (arithmetic(["8", "8", "7"]), ["7"], {"deriver": SOUND}, ()),  # mends
+    (arithmetic(["8", "8", "7"]), ["8"], {"deriver": SOUND}, ()),  # loses
+    (arithmetic(["8", "8", "7"]), ["8"], {"deriver": FAULTY}, ()),  # fails its check
+    (arithmetic(["8", "8", "7"]), ["7"], {"deriver": Abstention("cut off: x")}, ()),
+    (arithmetic(["8", "8"]), ["7"], {"deriver": SOUND}, ()),  # homogeneous: nobody is asked
+]
+
+
+def stages(found: dict[str, Any]) -> dict[str, int]:
+    return {one["stage"]: one["questions"] for one in found["decided"]["funnel"]}
+
+
+def shipped(found: dict[str, Any]) -> set[tuple[str, str, str, int]]:
+    keys = ("branch", "level", "outcome", "questions")
+    rows = [tuple(one[key] for key in keys) for one in found["decided"]["outcomes"]]
+    assert rows == sorted(rows) and len(rows) == len({row[:3] for row in rows})
+    return set(rows)
+
+
+def test_questions_are_split_by_what_decided_what_vouches_and_what_became_of_the_answer() -> None:
+    assert shipped(figures("retrieval", RETRIEVAL)) == {
+        ("consensus", "exact", "right", 1),
+        ("consensus", "exact", "wrong", 1),
+        ("consensus", "folded", "right", 1),
+        ("consensus", "inapplicable", "wrong", 1),
+        ("consensus", "uncertified", "right", 1),
+        ("consensus", "uncertified", "wrong", 2),
+        ("judge", "exact", "lost", 1),
+        ("judge", "exact", "won", 1),
+        ("judge", "exact", "wrong", 1),
+        ("repair", "exact", "lost", 1),
+        ("repair", "exact", "won", 2),
+    }
+
+
+def test_the_audit_counts_what_was_kept_changed_and_silent() -> None:
+    assert figures("retrieval", RETRIEVAL)["audit"] == {
+        "preserved": 7,
+        "judge_overrides": 3,
+        "repair_overrides": 3,
+        "correct_to_incorrect": 2,
+        "incorrect_to_correct": 3,
+        "abstentions": 3,
+        "homogeneous": 1,
+        "certified_consensus": 3,
+    }
+    assert figures("arithmetic", ARITHMETIC)["audit"] == {
+        "preserved": 4,
+        "judge_overrides": 0,
+        "repair_overrides": 2,
+        "correct_to_incorrect": 1,
+        "incorrect_to_correct": 1,
+        "abstentions": 1,
+        "homogeneous": 1,
+        "certified_consensus": 1,
+    }
+
+
+def test_in_arithmetic_the_level_is_that_of_the_derivation() -> None:
+    assert shipped(figures("arithmetic", ARITHMETIC)) == {
+        ("consensus", "executed", "right", 1),
+        ("consensus", "unchecked", "right", 1),
+        ("consensus", "unchecked", "wrong", 2),
+        ("repair", "executed", "lost", 1),
+        ("repair", "executed", "won", 1),
+    }
+    stated: list[Asked] = [(arithmetic(["8", "8", "7"], derivation="stated"), ["7"], {"deriver": SOUND}, ())]
+    assert shipped(figures("arithmetic", stated)) == {("repair", "stated", "won", 1)}
+
+
+def test_the_funnel_counts_how_far_each_question_comes() -> None:
+    assert stages(figures("retrieval", RETRIEVAL)) == {
+        "questions": 13,
+        "consensus uncertified": 9,
+        "another class certified": 7,
+        "judge preferred a certified one": 3,
+        "judge overrides": 3,
+        "still open": 6,
+        "repair proposed": 4,
+        "repair certified": 3,
+        "repair overrides": 3,
+    }
+    assert stages(figures("arithmetic", ARITHMETIC)) == {
+        "questions": 6,
+        "derivation asked": 5,
+        "derivation given": 4,
+        "derivation checked": 3,
+        "differs from consensus": 2,
+        "repair overrides": 2,
+    }
+
+
+def test_a_repair_that_votes_with_consensus_may_be_certified_and_overrides_nothing() -> None:
+    case = retrieval(["the Rome", "Oslo"], "Rome lies inland.", certificate="token")
+    found = figures("retrieval", [(case, ["Rome"], {"repairer": Repair("Rome")}, ())])
+    assert [stages(found)[name] for name in ("repair proposed", "repair certified", "repair overrides")] == [1, 1, 0]
+
+
+def test_a_repair_that_always_asking_brought_up_is_no_proposal_where_the_judge_overrides() -> None:
+    case = retrieval(OPEN, consult="always")
+    found = figures("retrieval", [(case, ["Doha"], {"judge": Verdict(2), "repairer": Repair("Lusail")}, ())])
+    assert [stages(found)[name] for name in ("judge overrides", "still open", "repair proposed")] == [1, 0, 0]
+
+
+def test_flips_are_counted_against_each_rule_that_has_a_result() -> None:
+    flips = figures("retrieval", RETRIEVAL)["decided"]["flips"]
+    assert flips == {
+        "first": {"correct_to_incorrect": 2, "incorrect_to_correct": 3},
+        "majority": {"correct_to_incorrect": 2, "incorrect_to_correct": 3},
+        "judge": {"correct_to_incorrect": 1, "incorrect_to_correct": 2},
+    }
+    assert figures("retrieval", RETRIEVAL, ("eldgr", "first"))["decided"]["flips"] == {"first": flips["first"]}
+
+
+def test_silences_are_counted_a_role_and_by_kind_and_failures_apart() -> None:
+    assert figures("retrieval", RETRIEVAL)["decided"]["silences"] == {
+        "judge": {"abstained": 1, "failed": 1, "kinds": {"unreadable": 1, "LMTimeoutError": 1}},
+        "repairer": {"abstained": 2, "failed": 0, "kinds": {"nothing to say": 2}},
+    }
+    assert figures("arithmetic", ARITHMETIC)["decided"]["silences"] == {
+        "deriver": {"abstained": 1, "failed": 0, "kinds": {"cut off": 1}}
+    }
+
+
+def test_laziness_saves_what_always_would_have_asked_beyond_it_at_the_mean_of_what_was_asked() -> None:
+    found = figures("retrieval", RETRIEVAL)
+    assert found["decided"]["laziness"] == {
+        "asked": {"judge": 7, "deriver": 0, "repairer": 6},
+        "always": {"judge": 12, "deriver": 0, "repairer": 13},
+        "calls": 26,
+        "calls_saved": 24,
+        "seconds": 6.5,
+        "seconds_saved": 6.0,
+    }
+    assert found["rules"]["eldgr"]["tokens"] == {"judge": 700, "deriver": 0, "repairer": 600}
+
+
+def test_what_a_role_would_cost_is_not_known_where_it_was_never_asked() -> None:
+    settled: list[Asked] = [(retrieval(["Doha", "Doha", "Dubai"]), ["Doha"], {}, ())]
+    alone = figures("retrieval", settled, ("eldgr",))["decided"]["laziness"]
+    assert (alone["calls_saved"], alone["seconds_saved"]) == (None, None)
+    nothing = figures("arithmetic", [ARITHMETIC[-1]])["decided"]["laziness"]
+    assert (nothing["calls_saved"], nothing["seconds_saved"]) == (0, 0.0)
+
+
+def test_what_another_rule_asked_of_a_role_says_what_it_costs() -> None:
+    audit = tallied("retrieval", [(retrieval(["Doha", "Doha", "Dubai"]), ["Doha"], {}, ())]).audit
+    costs: dict[Role, Consulting] = {role: Consulting(4, 6, 1.0) for role in ROLES}
+    assert audit.laziness(costs)["calls_saved"] == 3  # a judge and a repairer, at 1.5 calls each
+    assert audit.laziness(costs)["seconds_saved"] == 0.5
+
+
+def test_tokens_are_unknown_where_a_server_did_not_report_them_and_none_where_no_call_was_made() -> None:
+    case, tally = retrieval(OPEN), Tally("retrieval", ("eldgr",))
+    said: list[dict[str, Any]] = [EACH | {"completion_tokens": None}, EACH | {"calls": 0, "prompt_tokens": None}]
+    roles: tuple[Role, ...] = ("judge", "repairer")
+    made = [Consultation("p", "q", role, "ok", content={}, **one) for role, one in zip(roles, said, strict=True)]
+    tally.add(case, ["Doha"], {"eldgr": replace(outcome(case, "eldgr", {}), consultations=made)}, ())
+    assert tally.summary()["rules"]["eldgr"]["tokens"] == {"judge": None, "deriver": 0, "repairer": 0}
+
+
+def test_without_gold_answers_nothing_is_scored_and_what_a_judge_can_change_is_said() -> None:
+    found = figures("retrieval", [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL])
+    assert {row[2] for row in shipped(found)} == {"unscored"}
+    assert found["decided"]["flips"]["judge"] == {"correct_to_incorrect": None, "incorrect_to_correct": None}
+    assert found["audit"]["incorrect_to_correct"] is None
+    assert found["risk_coverage"] == {}
+    eldgr, judge = (found["can_change"][rule]["judge"] for rule in ("eldgr", "judge"))
+    assert eldgr == pytest.approx(100 * 7 / 13) and judge == pytest.approx(100 * 12 / 13)
+    assert found["can_change"]["majority"] == {"judge": 0.0}
+    assert figures("retrieval", RETRIEVAL)["can_change"] is None
+    assert figures("retrieval", [])["can_change"] is None
+
+
+def test_without_a_result_of_eldgr_there_is_no_audit_in_full() -> None:
+    assert figures("retrieval", RETRIEVAL, ("majority",))["decided"] is None
+    tally = Tally("retrieval", ("eldgr",))
+    tally.add(retrieval(OPEN), ["Doha"], {"eldgr": Outcome(None, missing="judge")}, ())
+    assert (tally.summary()["audit"], tally.summary()["decided"]) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [(False, True, "won"), (True, False, "lost"), (True, True, "right"), (False, False, "wrong")],
+)
+def test_what_became_of_an_answer_is_one_word(before: bool, after: bool, expected: str) -> None:
+    assert became(before, after) == expected
+
+
+# -- laws -------------------------------------------------------------------------------------------------------------
+
+
+def asked_of(trial: Trial) -> Asked:
+    failed: list[Role] = ["judge"] if trial.failure.reason.startswith("failed: ") else []
+    return Case(trial.question, trial.settings), [trial.gold] if trial.gold else [], trial.replies, failed
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> tuple[Task, list[Asked]]:
+    task: Task = draw(st.sampled_from(("retrieval", "arithmetic")))
+    return task, [asked_of(one) for one in draw(st.lists(consultations(task), max_size=6))]
+
+
+AT_LEAST = {
+    "retrieval": (
+        ("questions", "consensus uncertified", "another class certified", "judge preferred a certified one"),
+        ("judge preferred a certified one", "judge overrides"),
+        ("consensus uncertified", "still open", "repair proposed", "repair certified", "repair overrides"),
+    ),
+    "arithmetic": (
+        ("questions", "derivation asked", "derivation given", "derivation checked", "differs from consensus"),
+        ("differs from consensus", "repair overrides"),
+    ),
+}
+
+
+@settings(max_examples=30)
+@given(pools())
+@example(("retrieval", RETRIEVAL))
+@example(("arithmetic", ARITHMETIC))
+def test_the_audit_adds_up(pool: tuple[Task, list[Asked]]) -> None:
+    task, asked = pool
+    found = figures(task, asked)
+    decided, audit, funnel = found["decided"], found["audit"], stages(found)
+    by: dict[str, int] = dict.fromkeys(("consensus", "judge", "repair"), 0)
+    for branch, _, _, n in shipped(found):
+        by[branch] += n
+    assert sum(by.values()) == found["n"] == len(asked)
+    assert tuple(by.values()) == (audit["preserved"], audit["judge_overrides"], audit["repair_overrides"])
+    assert funnel["repair overrides"] == audit["repair_overrides"]
+    for chain in AT_LEAST[task]:
+        counts = [funnel[name] for name in chain]
+        assert counts == sorted(counts, reverse=True)
+    if task == "retrieval":
+        assert funnel["judge preferred a certified one"] == funnel["judge overrides"] == audit["judge_overrides"]
+        assert funnel["still open"] == funnel["consensus uncertified"] - funnel["judge overrides"]
+    names = ("correct_to_incorrect", "incorrect_to_correct")
+    assert decided["flips"]["majority"] == {name: audit[name] for name in names}
+    assert sum(n for _, _, became, n in shipped(found) if became != "unscored") == found["n_scored"]
+
+
+@settings(max_examples=30)
+@given(pools())
+@example(("retrieval", RETRIEVAL))
+def test_laziness_is_never_negative_and_silences_are_of_questions_asked(pool: tuple[Task, list[Asked]]) -> None:
+    task, asked = pool
+    found = figures(task, asked)
+    lazy, silences = found["decided"]["laziness"], found["decided"]["silences"]
+    assert lazy["asked"] == found["rules"]["eldgr"]["asked"]
+    assert (lazy["calls"], lazy["seconds"]) == (2 * sum(lazy["asked"].values()), 0.5 * sum(lazy["asked"].values()))
+    assert all(lazy["always"][role] >= lazy["asked"][role] for role in ROLES)
+    assert lazy["calls_saved"] is None or lazy["calls_saved"] >= 0 <= lazy["seconds_saved"]
+    assert set(silences) == {role for role in ROLES if lazy["asked"][role]}
+    for role, of in silences.items():
+        assert sum(of["kinds"].values()) == of["abstained"] + of["failed"] <= lazy["asked"][role]
+
+
+@settings(max_examples=30)
+@given(pools())
+def test_always_asks_what_laziness_says_and_saves_nothing(pool: tuple[Task, list[Asked]]) -> None:
+    task, asked = pool
+    one, other = (
+        figures(
+            task,
+            [
+                (Case(case.question, replace(case.settings, consult=consult)), gold, replies, failed)
+                for case, gold, replies, failed in asked
+            ],
+        )["decided"]
+        for consult in CONSULT
+    )
+    assert one["laziness"]["always"] == other["laziness"]["always"] == other["laziness"]["asked"]
+    assert other["laziness"]["calls_saved"] == 0
+    assert (one["outcomes"], one["flips"]) == (other["outcomes"], other["flips"])
+
+
+# -- a pool that nobody here wrote ------------------------------------------------------------------------------------
+
+
+def test_on_a_real_pool_the_audit_is_that_of_a_count_question_by_question(pools_dir: Path) -> None:
+    asked: list[Asked] = []
+    for row in open_pool(pools_dir / "hotpotqa-reflexion12.jsonl.gz").rows():
+        case = Case(row.to_question())
+        last = max((index for index, key in enumerate(case.vote.classes) if key is not None), default=None)
+        asked.append((case, row.gold, {} if last is None else {"judge": Verdict(last)}, ()))
+    found = figures("retrieval", asked)
+    uncertified = [case for case, *_ in asked if case.certified(case.consensus) is False]
+    assert stages(found)["consensus uncertified"] == len(uncertified)
+    assert stages(found)["another class certified"] == sum(case.rival() for case in uncertified) == 20
+    contested = sum(case.vote.n_classes > 1 for case, *_ in asked)
+    assert found["decided"]["laziness"]["always"] == {"judge": contested, "deriver": 0, "repairer": 100}
+    assert found["decided"]["laziness"]["asked"]["judge"] == 20
+    assert found["risk_coverage"]["majority"][-1] == [100.0, 42.0]

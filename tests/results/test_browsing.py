@@ -1,0 +1,138 @@
+"""The page of questions as it is written: data that no markup can be read in, one script that its policy names."""
+
+import base64
+import hashlib
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.journal import Consultation
+from eldgr_dspy.report.browsing import LARGEST, QuestionsPage, as_data, link_to
+from eldgr_dspy.report.shown import printable
+from eldgr_dspy.rows import Row
+from tests.results.test_report import Page, decision
+
+
+def row(text: str = "Doha", **changes: Any) -> Row:
+    candidates = [{"answer": answer, "text": f"So {answer}.", "source": text} for answer in ("Dubai", "Dubai", text)]
+    made = {"id": "q1", "question": text, "task": "retrieval", "candidates": candidates, "gold": [text]}
+    return Row.model_validate({**made, "evidence": [{"title": text, "text": f"in {text}."}], **changes})
+
+
+def decided(found: Row, **changes: Any) -> dict[str, Any]:
+    """A decision of `eldgr` about a row, as `decisions.jsonl` has it."""
+    case = Case(found.to_question())
+    witness = case.certificate(found.candidates[2].answer).witness
+    plain = None if witness is None else {name: getattr(witness, name) for name in ("passage", "field", "start", "end")}
+    own = {"id": found.id, "question": found.question, "answer": found.candidates[2].answer, "witness": plain}
+    return decision(**own, reason="preference_certified", notes=["one note"], **changes)
+
+
+def written(*rows: Row, pool: str = "hotpot", asked: Any = None, largest: int = LARGEST) -> str:
+    page = QuestionsPage(largest=largest)
+    body = (page.question(pool, one, Case(one.to_question()), [decided(one)], asked or {}) for one in rows)
+    return "".join([page.head(), *body, page.foot({pool: {"rules": {"eldgr": {}}, "withheld": {"judge": {}}}})])
+
+
+def data(html: str) -> list[dict[str, Any]]:
+    """What the page holds of its questions: the fields to filter by and the rest together."""
+    found = re.findall(r'<script type="application/json" class="question">(.*?)</script>', html, re.DOTALL)
+    return [json.loads(head) | json.loads(body) for head, body in (one.split("\n") for one in found)]
+
+
+def test_a_question_has_all_that_is_shown_of_it() -> None:
+    asked = {"judge": Consultation("hotpot", "q1", "judge", "ok", content={"preferred": 2}, asked="m", calls=1)}
+    (one,) = data(written(row(), asked=asked))
+    assert (one["pool"], one["id"], one["question"], one["gold"]) == ("hotpot", "q1", "Doha", ["Doha"])
+    assert one["rules"] == [["eldgr", "judge", "won", "certified"]]
+    assert one["answers"] == ["Doha", "Dubai", "Doha"]
+    assert [(vote["answer"], vote["votes"], vote["candidates"], vote["consensus"]) for vote in one["votes"]] == [
+        ("Dubai", 2, [0, 1], True),
+        ("Doha", 1, [2], False),
+    ]
+    assert one["votes"][1]["certificate"] == ["certified", "occurs in the evidence as written"]
+    assert one["candidates"][2] == ["Doha", True, "Doha", "So Doha."]
+    assert one["decisions"][0]["path"][-1] == "It prefers candidate [2], “Doha”, which is certified: that ships."
+    assert one["consultations"][0]["by"] == "m"
+    assert ["Doha", "witness of what ships by eldgr", True] in one["passages"][0]["text"]
+
+
+def test_a_consultation_that_no_decision_took_into_account_is_passed_over() -> None:
+    asked = {"repairer": Consultation("hotpot", "q1", "repairer", "abstained", "no span")}
+    assert data(written(row(), asked=asked))[0]["consultations"] == []
+
+
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    "<!--<script>",
+    "\"><img src=x onerror=alert(1)> ' & &amp;",
+    "{{ 7 * 7 }}\u2028\u2029\x00",
+    "\ud800\u202e\x1b[31m",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE[:4], ids=["script", "comment", "attribute", "template"])
+def test_hostile_text_is_data_and_never_markup(text: str) -> None:  # hazards 78 and 100
+    hostile, plain = written(row(text, id=text), pool=text), written(row())
+    assert [tag for tag, _ in Page(hostile).tags] == [tag for tag, _ in Page(plain).tags]
+    assert data(hostile)[0]["question"] == text.replace("\x00", "\ufffd")
+    assert "\u2028" not in hostile
+
+
+@given(st.text(max_size=30))
+@example("\\u0000\\b")
+@example("\x08\x0c\\")
+@example("\u202e")
+def test_any_text_is_read_back_as_it_is_shown(text: str) -> None:
+    value = {"text": [text, {text: text}]}
+    encoded = as_data(value)
+    encoded.encode("utf-8")
+    shown = printable(text)
+    assert json.loads(encoded) == {"text": [shown, {shown: shown}]}
+    assert not set("<>&\n") & set(encoded)
+
+
+def test_the_policy_of_the_page_names_its_one_script_and_its_style_by_their_hashes() -> None:
+    html = written(row())
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
+    script = re.search(r"<script>(.*?)</script>", html, re.DOTALL)
+    style = re.search(r"<style>(.*?)</style>", html, re.DOTALL)
+    assert policy and script and style
+    hashes = [base64.b64encode(hashlib.sha256(one[1].encode()).digest()).decode() for one in (script, style)]
+    assert policy[1] == f"default-src 'none'; script-src 'sha256-{hashes[0]}'; style-src 'sha256-{hashes[1]}'"
+    assert "innerHTML" not in script[1]
+    assert "style=" not in html
+
+
+def test_beyond_its_size_a_page_counts_the_questions_that_it_leaves_out() -> None:
+    html = written(*(row(id=f"q{number}") for number in range(4)), largest=1)
+    assert [one["id"] for one in data(html)] == ["q0"]
+    assert '"leftOut":3' in html
+
+
+def test_texts_are_cut_with_a_count_however_long_they_are() -> None:
+    long = row("x" * 100_000, evidence=[{"title": "t" * 100_000, "text": "y" * 100_000}] * 40)
+    html = written(long)
+    assert len(html) < 120_000
+    (one,) = data(html)
+    assert one["candidates"][2][3].endswith("more characters)")
+    assert one["morePassages"] == 10
+
+
+def test_a_question_of_an_arithmetic_pool_has_no_certificates_by_evidence() -> None:
+    candidates = [{"answer": "1"}, {"answer": None}]
+    found = row(task="arithmetic", candidates=candidates, evidence=[])
+    page = QuestionsPage()
+    (one,) = data(page.question("p", found, Case(found.to_question()), [], {}))
+    assert one["votes"][0]["certificate"] is None
+    assert one["candidates"] == [["1", True, "", ""], [None, False, "", ""]]
+    assert one["rules"] == []
+
+
+def test_a_link_to_a_question_says_pool_and_id_so_that_any_characters_come_through() -> None:
+    assert link_to("questions.html", "a b", "1/2+3&é") == "questions.html#question=a%20b%2F1%2F2%2B3%26%C3%A9"

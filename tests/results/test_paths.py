@@ -1,0 +1,185 @@
+"""The way of a rule in words says what happened: every sentence agrees with the decision it is read off."""
+
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.decision import drive
+from eldgr_dspy.programs.selector import plain
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.report.paths import path
+from eldgr_dspy.words import Role
+
+EVIDENCE = (Passage("Doha", "Qatar Airways is based in Doha, Qatar."),)
+
+
+def case(*answers: str | None, task: Any = "retrieval", question: str = "Where?", **settings: Any) -> Case:
+    passages = EVIDENCE if task == "retrieval" else ()
+    return Case(Question(question, task, answers, passages=passages), Settings(**settings))
+
+
+def way(found: Case, rule: str, replies: dict[Role, Reply] | None = None) -> list[str]:
+    """What is said of a rule that hears these replies."""
+    heard: dict[Role, Reply] = {}
+
+    def reply(role: Role) -> Reply:
+        heard[role] = (replies or {})[role]
+        return heard[role]
+
+    decision = found.record(drive(found.rule(rule)(found), reply), heard)
+    return list(path(found, {"rule": rule, **plain(decision)}))
+
+
+DUBAI = "Consensus is “Dubai” with 2 of 3 votes."
+OPEN = "It is uncertified: does not occur in the evidence."
+ASKED = "Another answer is certified, so the judge is asked."
+STILL = "It is still open, so the repairer is asked for a span of the evidence."
+SHIPS = "Consensus ships."
+
+
+@pytest.mark.parametrize(
+    ("answers", "replies", "said"),
+    [
+        (
+            ("Doha", "Doha", "Dubai"),
+            {},
+            [
+                "Consensus is “Doha” with 2 of 3 votes.",
+                "It is certified, so it is final: nothing that a role says can replace it.",
+            ],
+        ),
+        (
+            ("yes", "no"),
+            {},
+            [
+                "Consensus is “yes” with 1 of 2 votes; others have as many, and its first vote comes earliest.",
+                "It is a yes or no, to which a certificate does not apply, so it is final: nothing that a role says can"
+                " replace it.",
+            ],
+        ),
+        (
+            ("Dubai", "Dubai", "Doha"),
+            {"judge": Verdict(2)},
+            [DUBAI, OPEN, ASKED, "It prefers candidate [2], “Doha”, which is certified: that ships."],
+        ),
+        (
+            ("Dubai", "Dubai", "Doha"),
+            {"judge": Verdict(0), "repairer": Abstention("no span")},
+            [
+                *(DUBAI, OPEN, ASKED, "It prefers candidate [0], “Dubai”, which is consensus.", STILL),
+                *("The repairer abstains: no span.", SHIPS),
+            ],
+        ),
+        (
+            ("Dubai", "Dubai", "Doha", "Riga"),
+            {"judge": Verdict(3), "repairer": Repair("Qatar Airways")},
+            [
+                *("Consensus is “Dubai” with 2 of 4 votes.", OPEN, ASKED),
+                "It prefers candidate [3], “Riga”, which is uncertified and cannot override.",
+                *(STILL, "It gives “Qatar Airways”, which is certified: that ships."),
+            ],
+        ),
+        (
+            ("Dubai", "Dubai", "Doha"),
+            {"judge": Abstention("failed: ConnectionError: reset"), "repairer": Repair("Riga")},
+            [
+                *(DUBAI, OPEN, ASKED, "The judge's call did not come through: ConnectionError: reset.", STILL),
+                *("It gives “Riga”, which is uncertified and cannot override.", SHIPS),
+            ],
+        ),
+        (
+            ("Dubai", "Dubai", "Riga"),
+            {"repairer": Repair("dubai")},
+            [
+                *(DUBAI, OPEN, "No other answer of the pool is certified, so no preference of a judge could ship."),
+                *(STILL, "It gives “dubai”, which is consensus.", SHIPS),
+            ],
+        ),
+        (
+            (None, ""),
+            {"repairer": Abstention("no span")},
+            [
+                *("No candidate has an answer, so there is no consensus.", "It is uncertified: empty answer."),
+                "No other answer of the pool is certified, so no preference of a judge could ship.",
+                *(STILL, "The repairer abstains: no span.", "Nothing ships."),
+            ],
+        ),
+    ],
+    ids=["certified", "polar", "judge", "agrees", "repair", "failed", "echo", "nobody"],
+)
+def test_the_way_of_eldgr_in_retrieval(answers: Any, replies: Any, said: list[str]) -> None:
+    assert way(case(*answers), "eldgr", replies) == said
+
+
+def test_settings_that_change_who_is_asked_are_named() -> None:
+    always = case("Doha", "Doha", "Dubai", consult="always")
+    assert way(always, "eldgr", {"judge": Verdict(0), "repairer": Abstention("no span")})[1] == (
+        "Every role is asked, as consult=always says: judge and repairer."
+    )
+    assert way(case("Dubai", homogeneous="skip"), "eldgr")[-1] == (
+        "All candidates agree, and homogeneous=skip leaves it at that. Consensus ships."
+    )
+    assert way(case("60", task="arithmetic"), "eldgr")[-1] == (
+        "All candidates agree, so no derivation is asked for, as homogeneous=skip says. Consensus ships."
+    )
+
+
+QUESTION = "A crate holds 12 jars. Jo fills 5 crates and then breaks 8 of the jars. How many jars are whole?"
+DERIVED = Derivation((Step("12 * 5", "60"), Step("60 - 8", "52")), "52", "(52 + 8) / 5 = 12")
+DERIVER = "The deriver is asked: in arithmetic a derivation certifies and the judge never decides."
+
+
+@pytest.mark.parametrize(
+    ("answers", "reply", "said"),
+    [
+        (
+            ("60", "60", "52"),
+            DERIVED,
+            ["Its derivation of “52” passes the check “executed”.", "It differs from consensus and ships."],
+        ),
+        (
+            ("52", "52", "60"),
+            DERIVED,
+            ["Its derivation of “52” passes the check “executed”.", "It says what consensus says. Consensus ships."],
+        ),
+        (("60", "60", "52"), Abstention("silent"), ["The deriver abstains: silent.", SHIPS]),
+    ],
+    ids=["differs", "agrees", "silent"],
+)
+def test_the_way_of_eldgr_in_arithmetic(answers: Any, reply: Reply, said: list[str]) -> None:
+    told = way(case(*answers, task="arithmetic", question=QUESTION), "eldgr", {"deriver": reply})
+    assert told[1:] == [DERIVER, *said]
+
+
+def test_a_derivation_that_is_not_accepted_is_given_with_the_reason() -> None:
+    wrong = Derivation((Step("12 * 5", "61"),), "61")
+    told = way(case("60", "60", "52", task="arithmetic", question=QUESTION), "eldgr", {"deriver": wrong})
+    assert told[2].startswith("Its derivation of “61” does not pass the check “executed”: ")
+    assert told[3] == SHIPS
+
+
+def test_the_ways_of_the_other_rules() -> None:
+    found = case("Dubai", "Dubai", "Doha")
+    assert way(found, "first") == ["The first candidate ships: “Dubai”."]
+    assert way(case(None), "first") == ["The first candidate ships: no answer."]
+    assert way(found, "majority") == [DUBAI, SHIPS]
+    asked = "The candidates differ, so the judge is asked, with full authority."
+    prefers = "It prefers candidate [2], “Doha”."
+    assert way(found, "judge", {"judge": Verdict(2)}) == [DUBAI, asked, prefers, "That ships."]
+    assert way(found, "judge", {"judge": Abstention("silent")}) == [DUBAI, asked, "The judge abstains: silent.", SHIPS]
+    assert way(case("Dubai"), "judge")[-1] == (
+        "There is nothing to choose between, so the judge is not asked. Consensus ships."
+    )
+
+
+def test_of_a_users_own_rule_it_is_said_whom_it_asked_and_what_decided() -> None:
+    decided = {"rule": "mine:rule", "consulted": ["judge", "repairer"], "abstentions": {"judge": "silent"}}
+    decided |= {"branch": "repair", "answer": "Doha"}
+    assert list(path(case("Dubai", "Dubai", "Doha"), decided))[1:] == [
+        "The judge abstains: silent.",
+        "The repairer was asked and answered.",
+        "What decides is repair: “Doha” ships.",
+    ]

@@ -1,0 +1,161 @@
+"""The plots are SVG that can stand in any page: the page's colours, no ids, no links, and every mark inside."""
+
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import matplotlib
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.report import plots
+from eldgr_dspy.report.svg import WIDTH, Sheet, colour, drawn
+from tests.results.test_report import AUDITED, CURVES, audited
+
+POOL = audited()["pools"]["hotpot"]
+DRAWN = (plots.forest, plots.bounds, plots.flips, plots.funnel, plots.coverage, plots.calls)
+
+percentages = st.floats(-100, 100)
+
+
+def elements(svg: str | None) -> ElementTree.Element:
+    assert svg is not None
+    return ElementTree.fromstring(svg)
+
+
+def texts(svg: str | None) -> list[str]:
+    return [one.text or "" for one in elements(svg).iter("text")]
+
+
+def beside(svg: str | None) -> list[str]:
+    """The texts that stand beside the plot, without the labels of the axis."""
+    return [text for text in texts(svg) if not re.fullmatch(r"−?[\d,.]+", text)]
+
+
+def contrasts(*ends: tuple[float, float, float]) -> dict[str, Any]:
+    """A pool with a contrast for each (low, delta, high)."""
+    found = [
+        {"rule": "eldgr", "against": f"r{i}", "delta": delta, "ci": [low, high], "p": 0.04, "wins": 2, "losses": 1}
+        for i, (low, delta, high) in enumerate(ends)
+    ]
+    return {"contrasts": found, "rules": {}}
+
+
+def across(svg: str | None) -> list[float]:
+    """Every horizontal coordinate of a path."""
+    paths = [one.attrib["d"] for one in elements(svg).iter("path")]
+    return [float(x) for path in paths for x, _ in re.findall(r"(-?[\d.e+-]+) (-?[\d.e+-]+)", path)]
+
+
+@pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
+def test_a_plot_takes_colours_and_fonts_from_the_page_and_nothing_from_elsewhere(draw: Any) -> None:
+    svg = draw(POOL)
+    root = elements(svg)
+    assert {one.tag for one in root.iter()} == {"svg", "path", "text"}
+    assert {name for one in root.iter() for name in one.attrib} <= {
+        "viewBox",
+        "role",
+        "aria-label",
+        "d",
+        "style",
+        "x",
+        "y",
+    }
+    assert not re.search(r"#[0-9a-f]{3,}|url\(|font-family|http", svg)
+    assert "var(--ink)" in svg
+    assert draw(POOL) == svg
+
+
+@pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
+def test_where_there_is_nothing_to_draw_there_is_no_plot(draw: Any) -> None:
+    bare = {"n": 0, "rules": {}, "contrasts": [], "bounds": {}, "bounds_any_span": {}, "decided": None}
+    assert draw(bare) is None
+    assert draw({"n": 0, "rules": {}}) is None
+
+
+def test_settings_of_the_process_neither_matter_nor_change() -> None:
+    before = plots.forest(POOL)
+    with matplotlib.rc_context(
+        {"text.usetex": True, "axes.grid": True, "font.size": 40, "svg.fonttype": "path", "savefig.bbox": "tight"}
+    ):
+        assert plots.forest(POOL) == before
+        assert matplotlib.rcParams["svg.fonttype"] == "path"
+    assert matplotlib.rcParams["svg.fonttype"] == matplotlib.rcParamsDefault["svg.fonttype"]
+
+
+@pytest.mark.parametrize("name", ["$x^2$", "</text><script>", "漢字", "a\x00b\u202ec", "@7", r"\frac"])
+def test_any_name_of_a_rule_stands_in_a_plot_as_text(name: str) -> None:
+    pool = {"n": 1, "rules": {name: {"asked": {"judge": 1}}}, "bounds": {name: [1.0, 2.0]}}
+    shown = name.replace("\x00", "\ufffd").replace("\u202e", "[U+202E]")
+    assert beside(plots.bounds(pool)) == [shown, "[1.00, 2.00]"]
+    assert beside(plots.calls(pool)) == [shown, "judge 1"]
+
+
+@settings(max_examples=15)
+@given(st.lists(st.tuples(percentages, percentages, percentages).map(sorted).map(tuple), min_size=1, max_size=4))
+@example([(0.0, 0.0, 0.0)])
+@example([(-10.0, -5.0, 0.0)])
+@example([(1e-9, 1e-9, 1e-9)])
+@example([(0.0, 0.0, 1e-308)])
+@example([(99.0, 100.0, 100.0)])
+def test_a_forest_keeps_every_mark_inside_the_drawing(ends: list[Any]) -> None:
+    svg = plots.forest(contrasts(*ends))
+    assert all(0 <= x <= WIDTH for x in across(svg))
+    ticks = [text for text in texts(svg) if re.fullmatch(r"−?[\d.]+", text)]
+    assert 2 <= len(ticks) <= 12
+    assert len(set(ticks)) == len(ticks)
+
+
+def test_the_axis_of_a_forest_is_round_and_holds_zero() -> None:
+    svg = plots.forest(contrasts((1.2, 2.8, 4.6), (-0.2, 1.4, 3.0)))
+    assert [text for text in texts(svg) if re.fullmatch(r"−?\d", text)] == ["−1", "0", "1", "2", "3", "4", "5"]
+    assert beside(svg) == ["eldgr − r0", "+2.80 [1.20, 4.60], p .0400", "eldgr − r1", "+1.40 [-0.20, 3.00], p .0400"]
+
+
+def test_a_square_is_filled_where_the_exact_p_is_below_five_hundredths() -> None:
+    pool = contrasts((1.0, 2.0, 3.0))
+    filled = "fill: var(--blue); stroke: var(--blue)"
+    assert filled in str(plots.forest(pool))
+    pool["contrasts"][0]["p"] = 0.05
+    assert filled not in str(plots.forest(pool))
+
+
+def test_a_contrast_without_an_interval_has_its_square_alone() -> None:
+    pool = contrasts((1.0, 2.0, 3.0))
+    pool["contrasts"][0]["ci"] = None
+    assert beside(plots.forest(pool)) == ["eldgr − r0", "+2.00, p .0400"]
+
+
+def test_flips_are_shown_by_what_decided_and_their_axis_counts_both_ways() -> None:
+    svg = plots.flips(POOL)
+    assert beside(svg) == [
+        *("consensus", "0 lost, 0 mended"),
+        *("judge", "1 lost, 8 mended"),
+        *("repair", "0 lost, 0 mended"),
+    ]
+    assert not [text for text in texts(svg) if text.startswith("−")]
+    unscored = [{"branch": "judge", "level": "exact", "outcome": "unscored", "questions": 3}]
+    assert plots.flips(POOL | {"decided": AUDITED | {"outcomes": unscored}}) is None
+
+
+def test_a_curve_of_one_point_is_a_line_and_all_rules_are_named() -> None:
+    svg = plots.coverage({"n": 4, "rules": {}, "risk_coverage": CURVES | {"first": [[100.0, 0.0]]}})
+    assert {text for text in beside(svg) if "%" not in text} == {"eldgr", "first", "majority"}
+    assert all(0 <= x <= WIDTH for x in across(svg))
+
+
+def test_a_text_stands_where_it_is_put() -> None:
+    def draw(sheet: Sheet) -> None:
+        sheet.text(100, 20, "left")
+        sheet.text(300, 20, "right", anchor="right")
+
+    one, other = elements(drawn(draw, 40, "two texts")).iter("text")
+    assert (float(one.attrib["x"]), float(other.attrib["x"])) == (100, 300)
+    assert "text-anchor: end" in other.attrib["style"]
+    assert 15 < float(one.attrib["y"]) < 30
+
+
+def test_a_colour_that_the_page_does_not_have_is_an_error() -> None:
+    with pytest.raises(ValueError, match="not in"):
+        colour("puce")

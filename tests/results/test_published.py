@@ -1,0 +1,160 @@
+"""The published figures: as the paper prints them, at one with each other, and what follows from their counts."""
+
+import re
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.comparisons.published import AUDIT, AUTHORITY, CORRECTED, LABELS, LEGACY, PUBLISHED, Lead, Selection
+from eldgr_dspy.comparisons.reproduction import agrees, recomputed
+from eldgr_dspy.statistics import mcnemar
+from eldgr_dspy.words import CHANNELS
+
+SEEDS = Path(__file__).parents[3] / "shared" / "seeds"
+LEADS = [
+    pytest.param(selection, against, lead, id=f"{name}-{against}")
+    for name, selection in PUBLISHED.items()
+    for against, lead in selection.leads.items()
+]
+
+
+def right(selection: Selection, rule: str) -> int:
+    """How many questions a rule has right, from the percentage that is printed."""
+    return round(float(selection.scores[rule].em) * selection.n / 100)
+
+
+@pytest.fixture(scope="module")
+def paper() -> str:
+    """The paper's text without the markup of numbers and without white space."""
+    files = sorted(SEEDS.glob("*.txt"))
+    if not files:
+        pytest.skip(f"no text of the paper in {SEEDS}")
+    text = files[0].read_text(encoding="utf-8")
+    return re.sub(r"\\mathbf|\\textbf|\\[, ]|[${}\s]", "", text)
+
+
+def test_the_nine_contrasts_follow_from_their_counts_to_every_printed_digit() -> None:
+    found = list(recomputed())
+    assert len(found) == 9
+    assert [one["agree"] for one in found] == [{"delta": True, "p": True}] * 9
+    assert all(max(one["ends_apart"]) <= 1 for one in found)
+    assert sum(map(sum, (one["ends_apart"] for one in found))) == 1  # one end of eighteen
+
+
+@pytest.mark.parametrize(("selection", "against", "lead"), LEADS)
+def test_no_other_counts_give_the_printed_difference_and_probability(
+    selection: Selection, against: str, lead: Lead
+) -> None:
+    n = selection.n
+    fitting = [
+        (losses + ahead, losses)
+        for ahead in range(n + 1)
+        if agrees(100 * ahead / n, lead.delta)
+        for losses in range((n - ahead) // 2 + 1)
+        if agrees(mcnemar(losses + ahead, losses), lead.p)
+    ]
+    assert fitting == [(lead.wins, lead.losses)]
+
+
+@pytest.mark.parametrize(("selection", "against", "lead"), LEADS)
+def test_a_lead_is_the_difference_of_the_scores(selection: Selection, against: str, lead: Lead) -> None:
+    assert right(selection, "eldgr") - right(selection, against) == lead.wins - lead.losses
+
+
+@pytest.mark.parametrize("selection", PUBLISHED.values(), ids=PUBLISHED)
+def test_every_score_is_a_whole_number_of_questions(selection: Selection) -> None:
+    assert list(selection.scores) == list(LABELS)
+    for rule, score in selection.scores.items():
+        assert agrees(100 * right(selection, rule) / selection.n, score.em)
+        assert (score.f1 is None) is (selection.task == "arithmetic")
+
+
+@pytest.mark.parametrize("selection", PUBLISHED.values(), ids=PUBLISHED)
+def test_full_authority_is_the_judges_score_minus_majoritys(selection: Selection) -> None:
+    assert selection.full_authority == selection.scores["judge"].em - selection.scores["majority"].em
+
+
+def test_the_audit_adds_up_and_is_at_one_with_the_lead_over_majority() -> None:
+    confirmation = PUBLISHED["confirmation"]
+    audit, lead = confirmation.audit or {}, confirmation.leads["majority"]
+    assert audit["preserved"] + audit["judge_overrides"] + audit["repair_overrides"] == confirmation.n
+    assert (audit["incorrect_to_correct"], audit["correct_to_incorrect"]) == (lead.wins, lead.losses)
+    assert [selection.audit for selection in PUBLISHED.values()] == [None, None, audit]
+
+
+def test_judge_and_verifier_take_together_what_is_printed() -> None:
+    seconds = PUBLISHED["confirmation"].seconds
+    assert (seconds.judge or 0) + (seconds.verifier or 0) == seconds.both == Decimal("4.68")
+
+
+def test_the_ablations_differences_are_those_of_its_scores() -> None:
+    assert list(CORRECTED.rows) == ["full", "grpo", *CHANNELS]
+    for name, row in CORRECTED.rows.items():
+        expected = {one: int(row.em - CORRECTED.rows[one].em) for one in ("full", "grpo") if one != name}
+        assert row.over == expected
+
+
+def test_the_legacy_drops_are_as_far_below_grpo_as_the_text_says() -> None:
+    grpo = PUBLISHED["gsm8k"].scores["first"].em  # the abstract calls the first candidate GRPO
+    assert tuple(round(grpo - end) for end in reversed(LEGACY.drops)) == LEGACY.below_grpo
+
+
+@given(st.decimals(-100, 100, places=2))
+def test_what_is_printed_agrees_with_itself_and_with_nothing_a_digit_away(printed: Decimal) -> None:
+    value = abs(printed)
+    assert agrees(float(value), value)
+    assert not agrees(float(value) + 0.01, value)
+
+
+# -- in the paper -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("selection", PUBLISHED.values(), ids=PUBLISHED)
+def test_every_score_stands_in_the_paper(selection: Selection, paper: str) -> None:
+    for score in selection.scores.values():
+        divided = "&" if selection.n == 30 else "/"
+        assert f"&{score.em}" + ("" if score.f1 is None else f"{divided}{score.f1}") in paper
+
+
+@pytest.mark.parametrize(("selection", "against", "lead"), LEADS)
+def test_every_lead_stands_in_the_paper(selection: Selection, against: str, lead: Lead, paper: str) -> None:
+    low, high = lead.interval
+    if selection.n == 30:
+        row = f"&{-lead.delta}[{-high},{-low}],p={lead.p}"
+    else:
+        row = f"&{lead.delta:+}[{low},{high}]&{str(lead.p).removeprefix('0')}"
+    assert row in paper
+    counts = {17: "17pairedwinsand3losses", 7: "sevenEMwinsandoneloss"}
+    assert (lead.counts == "printed") is (counts.get(lead.wins, "no such words") in paper)
+
+
+def test_every_other_figure_stands_in_the_paper(paper: str) -> None:
+    said: list[str] = [
+        "+1.0ppon500GSM8K",
+        "+0.34EMon300HotpotQA",
+        "10pointsbelowjudge-freemajority",
+        "1.77sand2.91s",
+        "4.68stotal",
+    ]
+    said += ["1.36sperGSM8K", "4.99sperHotpotQA", "352of500homogeneous", "172of300HotpotQA", "44.6--47.4"]
+    said += ["(55.6\\%)", "8--11ppbelowGRPO", "p<3.4\\times10^-6"]
+    said += ["majorityansweron22", "judgechoiceon4", "repairon4", "addingtwoexactmatches", "deepseek-r1:7b"]
+    assert [one for one in said if one not in paper] == []
+
+
+def test_every_place_is_a_label_of_the_paper(paper: str) -> None:
+    places = {selection.table for selection in PUBLISHED.values()} | {AUDIT, AUTHORITY, CORRECTED.table, LEGACY.place}
+    assert all(f"\\label{place}" in paper for place in places)
+
+
+@pytest.mark.parametrize("name", CORRECTED.rows)
+def test_every_row_of_the_ablation_stands_in_the_paper(name: str, paper: str) -> None:
+    row = CORRECTED.rows[name]
+    deltas = "&".join(
+        "," if row.over.get(over) is None else f"{row.over[over]:+}" if row.over[over] else "0"
+        for over in ("full", "grpo")
+    )
+    assert f"&{row.em}/{row.f1}&{deltas}" in paper

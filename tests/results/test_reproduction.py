@@ -1,0 +1,386 @@
+"""The paper beside runs: figures of the run's own summary, sentences that follow from the run, dashes where none is."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.comparisons.comparability import comparable, not_comparable
+from eldgr_dspy.comparisons.published import PUBLISHED
+from eldgr_dspy.comparisons.reproduction import reproduce
+from eldgr_dspy.comparisons.reproduction_tables import reproduction_tables
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import role_of, scripted_lm
+from eldgr_dspy.report.tables import Table
+from tests.finished_runs import finished_run, numbered
+from tests.run.test_evaluation import NO_SPAN, VERDICT, row, write_pool
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run on nine retrieval questions of three candidates, by the embedded roles."""
+    return finished_run(tmp_path_factory.mktemp("made"), n=9)[0]
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "run"))
+
+
+def summary_of(run: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    return found
+
+
+def change(run: Path, **figures: Any) -> None:
+    summary = summary_of(run)
+    summary["pools"]["capitals"].update(figures)
+    (run / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+
+
+def here(run: Path, name: str = "hotpotqa") -> dict[str, Any]:
+    found: dict[str, Any] = reproduce([f"{name}={run}"])["data"][name]["here"]
+    return found
+
+
+def tables_by_title(found: Mapping[str, Any]) -> dict[str, Table]:
+    return {table.title.partition(" (")[0]: table for table in reproduction_tables(found)}
+
+
+# -- figures ----------------------------------------------------------------------------------------------------------
+
+
+def test_without_a_run_the_paper_stands_alone() -> None:
+    found = reproduce()
+    assert [data["here"] for data in found["data"].values()] == [None] * 3
+    tables = tables_by_title(found)
+    assert tables["GSM8K"].headers == ("selector", "accuracy %", "Δ [95% CI]", "exact p")
+    assert tables["GSM8K"].rows[0] == ("First candidate", "55.4", "+2.80 [1.20, 4.60]", ".0026")
+    assert tables["HotpotQA"].rows[-1] == ("EL-DGR", "17.33 / 25.46", "", "")
+    assert tables["HotpotQA, confirmation"].rows[1] == (
+        "Majority vote",
+        "20.0 / 22.07",
+        "-6.7 [-16.7, 0.0]",
+        ".500",
+    )
+    assert tables["decision audit"].rows[0] == ("majority answer returned", "22 (73.3)")
+    assert tables["cost"].rows[2] == ("HotpotQA, confirmation", "1.77", "2.91", "4.68", "—")
+    assert tables["channel drops, corrected, HotpotQA"].rows[2] == ("without logic", "18 / 27.65", "-1", "0")
+    assert tables["channel drops, legacy, GSM8K"].rows[1] == ("channel drops", "44.6 to 47.4")
+    assert not any("here" in header for table in tables.values() for header in table.headers)
+
+
+def test_the_contrasts_computed_again_say_where_an_interval_is_a_question_apart() -> None:
+    table = tables_by_title(reproduce())["the published contrasts, computed again from their counts"]
+    assert len(table.rows) == 9
+    assert table.rows[0][1:4] == ("500", "17–3*", "+2.80")
+    assert [row[0] for row in table.rows if row[-1] != "0 and 0"] == ["GSM8K: majority"]
+    assert table.rows[1][-1] == "0 and 1/500"
+    assert table.notes[0] == "Every Δ and every p is what is printed, to its last digit."
+
+
+def test_a_contrast_that_did_not_agree_would_be_named() -> None:
+    found = reproduce()
+    found["contrasts"][3]["agree"]["p"] = False
+    table = tables_by_title(found)["the published contrasts, computed again from their counts"]
+    assert table.notes[0] == "Δ or p is not what is printed: hotpotqa first."
+
+
+def test_what_is_here_is_what_the_run_counted(run: Path) -> None:
+    found, pool = here(run), summary_of(run)["pools"]["capitals"]
+    assert (found["pool"], found["n"], found["n_scored"]) == ("capitals", 9, 9)
+    for rule, scores in found["rules"].items():
+        assert scores == {key: pool["rules"][rule][key] for key in ("em", "f1")}
+    against = {one["against"]: one for one in pool["contrasts"] if one["rule"] == "eldgr"}
+    assert list(found["leads"]) == ["first", "majority", "judge"]
+    for rule, lead in found["leads"].items():
+        assert lead == {key: against[rule][key] for key in ("delta", "ci", "p", "wins", "losses")}
+    assert found["audit"]["judge_overrides"] == pool["audit"]["judge_overrides"]
+    assert found["homogeneous"] == 0
+
+
+def test_seconds_and_calls_are_those_of_the_journal_on_the_pools_questions(tmp_path: Path) -> None:
+    selector = Selector()
+    selector.set_lm(scripted_lm(lambda request: VERDICT if role_of(request) == "judge" else NO_SPAN))
+    run, _ = finished_run(tmp_path, n=6, selector=selector)
+    lines = [json.loads(line) for line in (run / "journal.jsonl").read_text(encoding="utf-8").splitlines()]
+    asked = [line for line in lines if line["kind"] == "consultation"]
+    found = here(run)
+    assert found["roles"]["judge"]["calls"] == found["roles"]["judge"]["consultations"] == 6
+    assert found["roles"]["judge"]["models"] == ["scripted/lm"]
+    assert found["seconds"]["both"] == pytest.approx(sum(line["seconds"] for line in asked) / 6)
+    assert found["seconds"]["judge"] + found["seconds"]["verifier"] == pytest.approx(found["seconds"]["both"])
+
+
+def test_questions_that_were_asked_and_are_not_decided_take_no_time(tmp_path: Path) -> None:
+    """A run goes on with a smaller limit: its journal has more than its figures are over."""
+    run, _ = finished_run(tmp_path, n=6)
+    finished_run(tmp_path, n=6, limit=2)
+    assert here(run)["n"] == 2
+    assert here(run)["roles"]["judge"]["consultations"] == 2
+
+
+def test_of_recordings_no_seconds_are_said(tmp_path: Path) -> None:
+    asked, _ = finished_run(tmp_path)
+    played, _ = finished_run(tmp_path, out=tmp_path / "played", replay=asked / "journal.jsonl")
+    found = here(played)
+    assert found["seconds"] == {"judge": None, "verifier": 0.0, "both": None}
+    said = list(not_comparable(found, PUBLISHED["hotpotqa"]))
+    recorded = "the judge's replies are recorded, and a recording does not say what made it; the paper's judge is"
+    assert any(recorded in one for one in said)
+    found["roles"]["judge"]["recorded"] = 4
+    assert any("4 of 6 consultations of the judge were recorded" in one for one in sentences(found).split("\n"))
+
+
+def test_a_module_of_ones_own_is_not_said_to_ask_no_lm(made: Path) -> None:
+    found = deepcopy(here(made))
+    found["roles"]["judge"]["module"] = "mine.Judge"
+    assert "the judge is Judge, and no LM call of it was counted; the paper's judge is" in sentences(found)
+
+
+@pytest.mark.parametrize(
+    ("abstained", "said"),
+    [
+        (0, None),
+        (2, "\nThe judge abstained on 2 of 9 questions."),
+        (9, "Not comparable: the judge abstained on all 9 questions, so that no rule had anything of it."),
+    ],
+)
+def test_silence_is_said(made: Path, abstained: int, said: str | None) -> None:
+    found = deepcopy(here(made))
+    found["roles"]["judge"]["abstained"] = abstained
+    assert "abstained" not in sentences(found) if said is None else said in sentences(found)
+
+
+def test_the_tables_follow_from_the_json_alone(run: Path) -> None:
+    found = reproduce([f"hotpotqa={run}", f"confirmation={run}"])
+    assert list(reproduction_tables(json.loads(json.dumps(found)))) == list(reproduction_tables(found))
+
+
+def test_every_column_of_the_paper_has_one_of_here_beside_it(run: Path) -> None:
+    tables = tables_by_title(reproduce([f"hotpotqa={run}"]))
+    table = tables["HotpotQA"]
+    assert table.headers[1:3] == ("EM / F1 %, paper", "EM / F1 %, here")
+    assert table.rows[1][1:3] == ("15.33 / 23.19", "33.33 / 33.33")
+    assert table.title == "HotpotQA (tab:main_results): 300 questions in the paper, 9 of capitals here"
+    assert tables["GSM8K"].rows[0][2::2] == ("—", "—", "—")
+    assert "—: no run was given for it; give gsm8k=RUN." in tables["GSM8K"].notes
+    assert tables["decision audit"].headers == ("decision of EL-DGR", "paper, 30 questions", "hotpotqa, here")
+    assert (
+        "hotpotqa: no LM call was counted, so that its seconds say nothing of the cost of one." in tables["cost"].notes
+    )
+    assert {len(row) for table in tables.values() for row in table.rows} == {
+        len(table.headers) for table in tables.values() for _ in table.rows
+    }
+
+
+def test_the_confirmation_has_its_differences_the_other_way_round_as_the_paper_prints_them(run: Path) -> None:
+    as_main, turned = (
+        {row[0]: row for row in tables_by_title(reproduce([f"{name}={run}"]))[title].rows}
+        for name, title in (("hotpotqa", "HotpotQA"), ("confirmation", "HotpotQA, confirmation"))
+    )
+    lead = here(run)["leads"]["majority"]
+    low, high = lead["ci"]
+    assert as_main["Majority vote"][4] == f"+{lead['delta']:.2f} [{low:.2f}, {high:.2f}]"
+    assert turned["Majority vote"][4] == f"{-lead['delta']:.2f} [{-high:.2f}, {-low:.2f}]"
+
+
+# -- what is comparable -----------------------------------------------------------------------------------------------
+
+
+def test_what_follows_from_the_run_is_said(run: Path) -> None:
+    data = reproduce([f"hotpotqa={run}"])["data"]["hotpotqa"]
+    assert [one[:40] for one in data["comparable"]] == [
+        "Comparable: the rules are the paper's, a",
+        "Comparable: the statistics are the paper",
+    ]
+    said = "\n".join(data["not_comparable"])
+    assert "9 questions of pool 'capitals', and 300 of HotpotQA in the paper" in said
+    assert "3 candidates a question, and four in the paper" in said
+    assert "the judge is LexicalJudge, which asks no LM; the paper's judge is deepseek-r1:7b, by Ollama" in said
+    assert "the repairer was never asked; the paper does not name its verifier's model" in said
+    assert "the certificate is 'folded', and verbatim occurrence in the paper (--certificate substring)" in said
+
+
+def sentences(found: Mapping[str, Any], name: str = "hotpotqa") -> str:
+    return "\n".join([*comparable(found, PUBLISHED[name]), *not_comparable(found, PUBLISHED[name])])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        pytest.param({"candidates": {"fewest": 4, "most": 4}}, "Comparable: four candidates a question.", id="four"),
+        pytest.param({"candidates": {"fewest": 2, "most": 4}}, "2 to 4 candidates a question", id="two to four"),
+        pytest.param({"n_scored": 300, "n": 300}, "whether they are the same a run cannot say", id="same n"),
+        pytest.param({"n_scored": 7}, "Scores are over the 7 questions that have a gold answer, of 9.", id="gold"),
+        pytest.param({"n_failed": 2}, "2 questions had a call that did not come through", id="failed"),
+        pytest.param(
+            {"withheld": {"judge": {"judge": 3}}},
+            "Scalar judge has no result here: the judge was never asked on 3 questions where this rule needs it.",
+            id="withheld",
+        ),
+        pytest.param(
+            {"rules": {}}, "EL-DGR has no result here: eldgr was not among the rules of the run.", id="no rule"
+        ),
+        pytest.param({"roles": {}}, "the judge was never asked; the paper's judge is", id="never asked"),
+        pytest.param({"remarks": ["Another answered."]}, "Another answered.", id="remark"),
+    ],
+)
+def test_each_thing_that_matters_has_its_sentence(made: Path, changes: dict[str, Any], said: str) -> None:
+    found = here(made)
+    assert said not in sentences(found)
+    assert said in sentences({**found, **changes})
+
+
+@pytest.mark.parametrize(
+    ("model", "same"),
+    [
+        ("ollama_chat/deepseek-r1:7b", True),
+        ("ollama/deepseek-r1:7b", True),
+        ("ollama/deepseek-r1:14b", False),
+        ("openai/gpt-4o-mini", False),
+    ],
+)
+def test_the_papers_judge_is_known_by_its_model(made: Path, model: str, same: bool) -> None:
+    found = deepcopy(here(made))
+    found["roles"]["judge"]["models"] = [model]
+    assert (f"Comparable: the judge was asked of {model}, the paper's model." in sentences(found)) is same
+    assert (f"Not comparable: the judge was asked of {model}; the paper's judge" in sentences(found)) is not same
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value", "said"),
+    [
+        ("hotpotqa", "certificate", "substring", None),
+        ("hotpotqa", "certificate", "token", "the certificate is 'token'"),
+        ("hotpotqa", "preference", "stratum", "the preference is 'stratum', and global in the paper's equation"),
+        ("hotpotqa", "homogeneous", "skip", "pools of one class are set to 'skip'"),
+        ("gsm8k", "derivation", "stated", None),
+        ("gsm8k", "derivation", "traced", "derivations are held to 'traced'"),
+    ],
+)
+def test_each_setting_that_is_not_the_papers_is_named(
+    made: Path, name: str, setting: str, value: str, said: str | None
+) -> None:
+    found = here(made)
+    paper = {"certificate": "substring", "derivation": "stated"}
+    changed = sentences({**found, "settings": {**found["settings"], **paper, setting: value}}, name)
+    assert "(--" not in changed if said is None else said in changed
+
+
+@pytest.mark.parametrize(
+    ("confirmation", "said"),
+    [
+        (None, "Not comparable: the run was under no lock"),
+        ({"lock": "ab", "seen_before": 2}, "Not comparable: under a lock, but the pool had been seen before"),
+        (
+            {"lock": "ab", "seen_before": 0},
+            "Comparable: the run was under a lock, and the pool was seen for the first time.",
+        ),
+    ],
+)
+def test_only_what_was_frozen_and_unseen_is_a_confirmation(made: Path, confirmation: Any, said: str) -> None:
+    found = here(made, "confirmation")
+    assert found["confirmation"] is None
+    assert said in sentences({**found, "confirmation": confirmation}, "confirmation")
+    assert said not in sentences({**found, "confirmation": confirmation})
+
+
+def test_a_rule_without_a_result_has_dashes_and_its_reason(tmp_path: Path) -> None:
+    run, _ = finished_run(tmp_path, rules=("first", "majority"))
+    found = reproduce([f"hotpotqa={run}"])
+    tables = tables_by_title(found)
+    assert [row[2] for row in tables["HotpotQA"].rows] == ["33.33 / 33.33"] * 2 + ["—"] * 2
+    assert "EL-DGR has no result here: eldgr was not among the rules of the run." in tables["HotpotQA"].notes
+    assert tables["decision audit"].rows[0][2] == "—"
+    assert tables["decision audit"].notes[-1] == "—: EL-DGR has no result there."
+    assert tables["the judge with full authority"].rows[1][2:] == ("—", "—", "—")
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_a_pool_is_named_where_a_run_has_several_of_the_task(tmp_path: Path) -> None:
+    other = write_pool(tmp_path / "towns.jsonl", [row(1), row(2)])
+    capitals = write_pool(tmp_path / "capitals.jsonl", numbered(3))
+    sums = write_pool(tmp_path / "sums.jsonl", [row(1, task="arithmetic", answers=("1", "2"), gold=["2"], evidence=[])])
+    both = tmp_path / "a:b"  # a colon in a directory's name is part of it
+    evaluate(embedded_selector(), Plan([capitals, other, sums], both))
+    assert here(both, "gsm8k")["pool"] == "sums"
+    assert reproduce([f"hotpotqa={both}:towns"])["data"]["hotpotqa"]["here"]["n"] == 2
+    with pytest.raises(
+        ArgumentError, match=r"a:b has several pools, 'capitals' \(retrieval\), .*; say which .*:capitals\."
+    ):
+        reproduce([f"hotpotqa={both}"])
+    with pytest.raises(
+        ArgumentError, match=r"a:b has no pool 'cities'; its pools are 'capitals' \(retrieval\), 'towns'"
+    ):
+        reproduce([f"hotpotqa={both}:cities"])
+    with pytest.raises(ArgumentError, match=r"is to be on a pool of task retrieval, and 'sums' is another"):
+        reproduce([f"hotpotqa={both}:sums"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["RUN"], r"names no run; give NAME=RUN, such as gsm8k=runs/NAME\."),
+        (["=RUN"], r"'=.*' names no run"),
+        (["gsm8k="], r"'gsm8k=' names no run"),
+        (["svamp=RUN"], r"'svamp' is not known; use one of gsm8k, hotpotqa, confirmation\."),
+        (["hotpotqa=RUN", "hotpotqa=RUN"], r"'hotpotqa' is given already, as hotpotqa=.*; give each name once\."),
+        (["gsm8k=RUN"], r"is to be a run on a pool of task arithmetic; its pools are 'capitals' \(retrieval\)\."),
+        (["hotpotqa=RUN/nowhere"], r"nowhere: no such directory; give the directory of a run"),
+        (["hotpotqa=nowhere:towns"], r"nowhere:towns: no such directory"),
+        (["hotpotqa=RUN/.."], r"holds no journal\.jsonl; give the directory of a run"),
+    ],
+)
+def test_an_argument_that_names_no_run_is_refused_with_what_it_says(
+    made: Path, arguments: list[str], said: str
+) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        reproduce([argument.replace("RUN", str(made)) for argument in arguments])
+
+
+def test_a_run_that_is_not_finished_is_refused(run: Path) -> None:
+    (run / "summary.json").unlink()
+    with pytest.raises(ArgumentError, match=r"has no summary\.json: the run is not finished"):
+        reproduce([f"hotpotqa={run}"])
+
+
+def test_a_run_of_another_version_is_refused(run: Path) -> None:
+    summary = summary_of(run)
+    del summary["pools"]["capitals"]["n_scored"]
+    (run / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    with pytest.raises(ArgumentError, match=r"is not a file that eldgr_dspy .* writes"):
+        reproduce([f"hotpotqa={run}"])
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        (
+            {"n": 0, "n_scored": 0, "contrasts": []},
+            r"pool 'capitals' is empty; give a run on a pool with gold answers\.",
+        ),
+        ({"n_scored": 0, "contrasts": []}, r"pool 'capitals' has no question with a gold answer, so nothing is scored"),
+    ],
+    ids=["no question", "no gold answer"],
+)
+def test_a_run_without_a_scored_question_is_refused(run: Path, figures: dict[str, Any], said: str) -> None:
+    change(run, **figures)
+    with pytest.raises(ArgumentError, match=said):
+        reproduce([f"hotpotqa={run}"])
+
+
+def test_a_run_that_lacks_decisions_is_refused(run: Path) -> None:
+    lines = (run / "decisions.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "decisions.jsonl").write_bytes(b"".join(lines[:-1]))
+    with pytest.raises(ArgumentError, match=r"has 8 decisions of rule 'eldgr' on pool 'capitals'"):
+        reproduce([f"hotpotqa={run}"])

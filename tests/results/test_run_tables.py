@@ -1,0 +1,157 @@
+"""The tables of a run: contrasts with both intervals and both probabilities, and the audit in full."""
+
+import re
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.figures.results import Summary
+from eldgr_dspy.programs.commands.console import undecorated
+from eldgr_dspy.report.audit_tables import funnel_table, outcomes_table, roles_table
+from eldgr_dspy.report.formats import as_latex, as_markdown
+from eldgr_dspy.report.run_tables import contrasts_table, graded_contrasts_table, tables_of
+from eldgr_dspy.report.tables import UNDEFINED, Table
+from tests.results.test_audit import ARITHMETIC, RETRIEVAL, figures
+
+LATER = ("decided", "risk_coverage", "can_change")
+
+
+@pytest.fixture(scope="module")
+def summary() -> dict[str, Any]:
+    return {"pools": {"open": figures("retrieval", RETRIEVAL), "sums": figures("arithmetic", ARITHMETIC)}}
+
+
+def earlier(summary: dict[str, Any]) -> dict[str, Any]:
+    """The same summary as an earlier version wrote it."""
+    old = deepcopy(summary)
+    for pool in old["pools"].values():
+        for name in LATER:
+            del pool[name]
+        for one in pool["contrasts"]:
+            del one["bca"], one["p_holm"], one["notes"]
+            if one["f1"]:
+                del one["f1"]["bca"]
+        for rule in pool["rules"].values():
+            del rule["tokens"]
+    return old
+
+
+def table_of(found: Table | None) -> Table:
+    assert found is not None
+    return found
+
+
+def test_contrasts_have_both_intervals_both_probabilities_and_the_order_of_the_summary(summary: dict[str, Any]) -> None:
+    pool = summary["pools"]["open"]
+    pool["contrasts"][0] |= {"delta": 2.4, "ci": [0.4, 4.4], "bca": [0.5, 4.6], "p": 0.0357, "p_holm": 0.0714}
+    pool["contrasts"][0]["f1"] = {"delta": -1.25, "ci": [-3.0, 0.5], "bca": [-3.5, 0.25]}
+    table = table_of(contrasts_table(summary)[0])
+    assert table.title == "open: contrasts in EM, percentage points"
+    assert table.headers == ("contrast", "Δ", "95% CI", "BCa 95% CI", "exact p", "Holm p", "wins–losses")
+    assert table.rows[0] == ("eldgr − first", "+2.40", "[0.40, 4.40]", "[0.50, 4.60]", ".0357", ".0714", "3–2")
+    assert [row[0] for row in table.rows] == [f"{one['rule']} − {one['against']}" for one in pool["contrasts"]]
+    graded = table_of(graded_contrasts_table(summary)[0])
+    assert (graded.title, graded.headers) == ("open: contrasts in F1, percentage points", table.headers[:4])
+    assert graded.rows[0] == ("eldgr − first", "-1.25", "[-3.00, 0.50]", "[-3.50, 0.25]")
+    assert table_of(contrasts_table(summary)[1]).title == "sums: contrasts in accuracy, percentage points"
+    assert graded_contrasts_table(summary)[1] is None
+
+
+def test_an_undefined_bca_interval_is_a_dash_with_its_reason(summary: dict[str, Any]) -> None:
+    pool = deepcopy(summary["pools"]["open"])
+    pool["contrasts"][0]["bca"] = None
+    table = table_of(contrasts_table({"pools": {"p": pool}})[0])
+    assert table.rows[0][3] == UNDEFINED
+    assert table.notes[0] == "—: BCa is undefined where all resamples lie on one side of the difference."
+
+
+def test_what_keeps_a_contrast_from_saying_much_stands_below_it(summary: dict[str, Any]) -> None:
+    pool = deepcopy(summary["pools"]["open"]) | {"n_scored": 60, "n_distinct": 12}
+    for one, notes in zip(pool["contrasts"], (["There is one."], ["There is one.", "Nothing."], [], []), strict=True):
+        one["notes"] = notes
+    first, second = (f"{one['rule']} − {one['against']}" for one in pool["contrasts"][:2])
+    assert table_of(contrasts_table({"pools": {"p": pool}})[0]).notes[-3:] == (
+        "60 questions have 12 different texts: a text that stands several times counts once in a contrast, with the "
+        "mean of its outcomes.",
+        f"{first}, {second}: There is one.",
+        f"{second}: Nothing.",
+    )
+
+
+def test_the_audit_in_full_is_three_tables(summary: dict[str, Any]) -> None:
+    shipped = table_of(outcomes_table(summary)[0])
+    assert shipped.headers == ("decision", "lost", "won", "wrong", "right", "questions")
+    assert ("judge, exact", "1", "1", "1", "0", "3") in shipped.rows
+    assert ("consensus, inapplicable", "0", "0", "1", "0", "1") in shipped.rows
+    assert sum(int(row[-1]) for row in shipped.rows) == 13
+    funnel = table_of(funnel_table(summary)[0])
+    assert funnel.rows[1] == ("consensus uncertified", "9", "69.23")
+    roles = table_of(roles_table(summary)[0])
+    assert roles.headers == ("role", "asked", "abstained", "failed", "always would ask", "spared")
+    assert roles.rows == (("judge", "7", "1", "1", "12", "5"), ("repairer", "6", "2", "0", "13", "7"))
+    assert roles.notes == (
+        "A question took 2.00 LM calls, 100.00 tokens and 0.50 seconds.",
+        "Asking always would take 24 LM calls and 6.00 seconds more, by the mean of the consultations that were made.",
+        "Silence of the judge: unreadable, 1 question; LMTimeoutError, 1 question.",
+        "Silence of the repairer: nothing to say, 2 questions.",
+    )
+
+
+def test_what_laziness_saved_is_said_to_be_unknown_where_it_is() -> None:
+    pool = figures("retrieval", [RETRIEVAL[0]], ("eldgr",))
+    notes = table_of(roles_table({"pools": {"p": pool}})[0]).notes
+    assert notes[1] == "What asking always would cost more is not known: a role that it asks was never asked."
+
+
+def test_without_gold_answers_outcomes_are_unscored() -> None:
+    pool = figures("retrieval", [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL])
+    table = table_of(outcomes_table({"pools": {"p": pool}})[0])
+    assert (table.headers, table.notes) == (("decision", "unscored", "questions"), ())
+    assert contrasts_table({"pools": {"p": pool}}) == [None]
+
+
+def test_a_run_without_eldgr_has_no_audit_in_full() -> None:
+    pools = {"pools": {"p": figures("retrieval", RETRIEVAL, ("first", "majority"))}}
+    assert outcomes_table(pools) == funnel_table(pools) == roles_table(pools) == [None]
+    assert "p: contrasts in EM, percentage points" not in [table.title for table in tables_of(pools)]
+
+
+def test_a_pool_without_questions_has_tables(summary: dict[str, Any]) -> None:
+    for table in tables_of({"pools": {"p": figures("retrieval", [])}}):
+        assert all(len(row) == len(table.headers) for row in table.rows)
+
+
+def test_no_table_is_wider_than_a_hundred_columns_but_for_sentences(summary: dict[str, Any]) -> None:
+    drawn = undecorated(tables_of(summary)).splitlines()
+    assert max(len(line) for line in drawn if line[:1] in "┏┃┡│└") <= 100
+
+
+def test_every_format_shows_bca_and_holm(summary: dict[str, Any]) -> None:
+    for write in (undecorated, as_markdown, as_latex):
+        text = write(tables_of(summary))
+        assert "BCa 95" in text
+        assert "Holm p" in text
+        assert re.search(r"the way to an override", text)
+
+
+def test_a_summary_of_an_earlier_version_is_read_and_what_it_lacks_is_left_out_with_a_sentence(
+    summary: dict[str, Any],
+) -> None:
+    old = earlier(summary)
+    totals = {"ok": 0, "abstained": 0, "failed": 0, "recorded": 0, "calls": 0}
+    roles = {role: totals | dict.fromkeys(("prompt_tokens", "completion_tokens", "cost")) for role in ("judge",)}
+    Summary.model_validate(old | {"consultations": roles, "remarks": []})
+    Summary.model_validate(summary | {"consultations": roles, "remarks": []})
+    tables = list(tables_of(old))
+    assert [table.title.removeprefix("open: ") for table in tables if table.title.startswith("open")] == [
+        "retrieval, 13 questions",
+        "contrasts in EM, percentage points",
+        "contrasts in F1, percentage points",
+        "authority bounds, %",
+        "decision audit of eldgr",
+        "what each rule alone would ask, in total",
+    ]
+    said = "which an earlier version of eldgr_dspy wrote."
+    assert sum(said in note for table in tables for note in table.notes) == 4 + 3
+    assert table_of(contrasts_table(old)[0]).rows[0][3::2] == (UNDEFINED, UNDEFINED)

@@ -1,0 +1,146 @@
+"""Runs of several seeds: a run is a seed, a question is a cluster, and what cannot be taken apart is refused."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eldgr_dspy.comparisons.seed_runs import over_seeds
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.statistics import contrast_by_cluster, seed_variance
+from tests.finished_runs import finished_run
+from tests.run.test_evaluation import row
+
+FIRST_RIGHT: Sequence[Sequence[int]] = (range(8), range(6), range(4, 9))
+"""On which of twelve questions the first candidate of each seed is right; the other two are right on the even ones."""
+
+
+def seed(folder: Path, right: Sequence[int], n: int = 12, **changes: Any) -> str:
+    """A run on the pool of one seed of sampling."""
+    folder.mkdir()
+    rows = [
+        row(
+            number,
+            answers=("Paris" if number in right else "Nice", *["Lyon" if number % 2 else "Paris"] * 2),
+            **changes,
+        )
+        for number in range(n)
+    ]
+    run, _ = finished_run(folder, rows=rows, rules=("first", "majority"))
+    return str(run)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("seeds")
+    return [seed(folder / f"{number}", right) for number, right in enumerate(FIRST_RIGHT)]
+
+
+def over(runs: Sequence[str]) -> dict[str, Any]:
+    return over_seeds(runs, rule="first", against="majority")
+
+
+def scored() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """What each seed scores on each question, by the first candidate and by majority."""
+    first = [[100.0 * (number in right) for number in range(12)] for right in FIRST_RIGHT]
+    return np.array(first), np.array([[100.0 * (number % 2 == 0) for number in range(12)]] * 3)
+
+
+def test_each_seed_has_its_own_row(made: list[str]) -> None:
+    found = over(made)
+    assert (found["rule"], found["against"], found["n"], found["n_scored"]) == ("first", "majority", 12, 12)
+    assert [one["em"] for one in found["runs"]] == [
+        pytest.approx([800 / 12, 50]),
+        pytest.approx([50, 50]),
+        pytest.approx([500 / 12, 50]),
+    ]
+    assert [(one["wins"], one["losses"]) for one in found["runs"]] == [(4, 2), (3, 3), (2, 3)]
+    assert len({one["sha256"] for one in found["runs"]}) == 3
+
+
+def test_the_spread_is_taken_apart_by_seeds_and_questions(made: list[str]) -> None:
+    first, majority = scored()
+    for name, table in (("rule", first), ("against", majority), ("difference", first - majority)):
+        one, expected = over(made)["variance"]["em"][name], seed_variance(table)
+        assert (one["n_seeds"], one["n_questions"]) == (3, 12)
+        for part in ("mean", "seeds", "questions", "rest", "standard_error"):
+            assert one[part] == pytest.approx(getattr(expected, part))
+        assert one["interval"] == pytest.approx(list(expected.interval))
+
+
+def test_a_question_with_all_its_seeds_is_one_unit_of_the_contrast(made: list[str]) -> None:
+    first, majority = scored()
+    found, expected = over(made)["contrast"], contrast_by_cluster(first.ravel(), majority.ravel(), [*range(12)] * 3)
+    assert (found["wins"], found["losses"], found["p"]) == (expected.wins, expected.losses, expected.p)
+    assert found["wins"] + found["losses"] <= 12
+    assert found["delta"] == pytest.approx(expected.delta)
+    assert found["ci"] == pytest.approx(list(expected.interval))
+    assert found["bca"] == pytest.approx(list(expected.bca or ()))
+    assert found["f1"]["delta"] == pytest.approx(expected.delta)  # an answer here is right or shares no word
+
+
+def test_that_all_runs_are_on_one_pool_is_said(made: list[str], tmp_path: Path) -> None:
+    again = seed(tmp_path / "again", FIRST_RIGHT[0])
+    few = "2 seeds say little of others, and the interval over seeds is as wide as that."
+    assert over([made[0], again])["remarks"] == [
+        "All runs are on one pool: the seeds are those of the roles, and nothing is said of other candidates.",
+        few,
+    ]
+    assert over(made[:2])["remarks"] == [few]
+    assert over([*made, again])["remarks"][0] == (
+        "Some of the runs are on the same pool: its candidates count as several seeds."
+    )
+
+
+def test_rows_of_one_text_are_one_question_of_the_contrast(tmp_path: Path) -> None:
+    found = over([seed(tmp_path / name, (0, 1, 2), n=6, question="Which?") for name in "ab"])
+    assert found["contrast"]["wins"] + found["contrast"]["losses"] <= 1
+    assert found["remarks"][0] == (
+        "6 questions have 1 different texts: one that stands several times counts once in the contrast, and as often "
+        "as it stands in the spread."
+    )
+
+
+def test_what_are_no_seeds_of_the_same_questions_is_refused(made: list[str], tmp_path: Path) -> None:
+    shorter, other_gold = seed(tmp_path / "short", (), n=9), seed(tmp_path / "gold", (), gold=["Rome"])
+    for runs, message in (
+        (made[:1], r"There is 1 run; give two or more, one a seed\."),
+        ([made[0], made[0]], r"run 2=.* is run 1=.* once more; a run is one seed: give each once\."),
+        ([made[0], shorter], r"3 questions of run 1=.* are not in run 2=.*: 'q9', 'q10', 'q11'; give runs on the same"),
+        ([made[0], other_gold], r"Question 'q0' has gold answers \['Paris'\] in run 1=.* and \['Rome'\] in run 2="),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            over(runs)
+    with pytest.raises(ArgumentError, match="rule='first' and against='first' are the same; give two rules"):
+        over_seeds(made, rule="first", against="first")
+    with pytest.raises(ArgumentError, match="has no result of rule 'eldgr' on pool 'capitals': it was not among"):
+        over_seeds(made)
+
+
+def test_one_question_has_no_spread(tmp_path: Path) -> None:
+    runs = [seed(tmp_path / name, (0,), n=1) for name in "ab"]
+    with pytest.raises(ArgumentError, match="1 question with a gold answer; give runs on two or more, to see their"):
+        over(runs)
+
+
+def test_the_command_prints_three_tables_or_the_figures(made: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    rules = ["--rule", "first", "--against", "majority"]
+    assert main(["seeds", *made, *rules]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    for said in (
+        "first against majority, 3 seeds, 12 questions",
+        "whose the spread is, in percentage points",
+        "over questions, these seeds",
+        "The interval is for another draw of both seeds and questions. A variance below 0 is none that was seen.",
+        "A question counts once, with the mean of its seeds; nothing is said of other seeds.",
+    ):
+        assert said in out
+    assert main(["seeds", *made, *rules, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == over(made)
+    assert main(["seeds", made[0]]) == 1
+    assert capsys.readouterr().err == "Error: There is 1 run; give two or more, one a seed.\n"

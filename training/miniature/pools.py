@@ -1,0 +1,80 @@
+"""The pools of a miniature, and what the four rules decide on them: one to evaluate on, and one to confirm on.
+
+The first has a candidate of each policy a question, the second four samples of the first policy. Beside each stands a
+pool with what the start wrote, which is what policies are compared with, and where derivations come from.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from eldgr_dspy.answers import score
+from eldgr_dspy.pools import Pool, open_pool
+from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.training.generation import Sampling
+from eldgr_dspy.training.miniature.deriving import record_derivations
+from eldgr_dspy.training.miniature.settings import CONFIRMING, Settings
+from eldgr_dspy.training.miniature.task import Part, Questions
+from eldgr_dspy.training.sampling import sample_pool
+from eldgr_dspy.words import TASKS, Task
+
+START: Final = "start"
+"""What the policy is called before it is rewarded."""
+
+RUNS: Final[tuple[Part, ...]] = ("evaluation", "confirmation")
+
+_BATCH: Final = 64
+
+
+def pool_path(out: Path, part: Part, task: Task, by: str = "") -> Path:
+    """Return the file of a pool; `by` is who wrote it, where that is not who it is for."""
+    return out / "pools" / f"{'-'.join(filter(None, [by, part, task]))}.jsonl"
+
+
+def sample_pools(out: Path, questions: Questions, settings: Settings, seed: int) -> None:
+    """Sample all pools, and record what the start derived.
+
+    The paper states temperature and top-p for the confirmation pool alone; here they are those of all.
+    """
+    (out / "pools").mkdir(exist_ok=True)
+    checkpoints = {policy: out / "checkpoints" / policy for policy in settings.policies}
+    first = settings.policies[0]
+    length = int(settings.training["max_completion_length"])
+    alone = Sampling(seed=seed, max_new_tokens=length)
+    asked = {
+        "evaluation": (checkpoints, alone),
+        "confirmation": ({first: checkpoints[first]}, Sampling(CONFIRMING, 4, max_new_tokens=length)),
+    }
+    for part in RUNS:
+        for task in TASKS:
+            rows = [one.row(f"{part[0]}{task[0]}{at}") for at, one in enumerate(questions.parts[task, part], start=1)]
+            for by, (models, sampling) in ((START, ({START: out / "warm"}, alone)), ("", asked[part])):
+                path = pool_path(out, part, task, by)
+                sample_pool(path, rows, models, sampling, base=out / "warm", batch_size=_BATCH)
+    _record(out)
+
+
+def _record(out: Path) -> None:
+    named = ((pool_path(out, part, "arithmetic"), pool_path(out, part, "arithmetic", START)) for part in RUNS)
+    record_derivations(out / "pools" / "derivations.jsonl", [(to.stem, open_pool(by)) for to, by in named])
+
+
+def decide(out: Path) -> None:
+    """Evaluate the four rules on both pools of each part, into a run directory a part.
+
+    Judge and repairer are the embedded ones, which have no LM; derivations are those of the start.
+    """
+    for part in RUNS:
+        pools = [pool_path(out, part, task) for task in TASKS]
+        plan = Plan(pools, out / "runs" / part, replay=out / "pools" / "derivations.jsonl")
+        evaluate(embedded_selector(), plan)
+
+
+def exact_matches(pool: Pool) -> dict[str, list[bool]]:
+    """Return for each source of a pool whether its candidate is right, question by question."""
+    found: dict[str, list[bool]] = {}
+    for row in pool.rows():
+        for one in row.candidates:
+            right = score(one.answer, row.gold, pool.task).em
+            found.setdefault(str(one.source).partition("/")[0], []).append(bool(right))
+    return found

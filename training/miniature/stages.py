@@ -1,0 +1,105 @@
+"""The stages of a run, each done once: what is finished has a file that says so, and is passed over the next time."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from eldgr_dspy.errors import ArgumentError, RunChangedError, RunLockedError
+from eldgr_dspy.files import replacing
+from eldgr_dspy.programs.run.fingerprints import differences
+
+FILE = "miniature.json"
+"""What the record of how a run was begun is called in its folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """The stages that a folder knows of.
+
+    Attributes:
+        folder: Where the file of each stage is.
+        say: Who is told what is under way.
+    """
+
+    folder: Path
+    say: Callable[[str], object]
+
+    def do(self, name: str, work: Callable[[], Mapping[str, Any] | None]) -> None:
+        """Do a stage that is not done, and write down what it found and the seconds that it took.
+
+        What is printed meanwhile, by trainers and the like, goes into a file beside.
+
+        Args:
+            name: Of the stage.
+            work: What is to be done. A stage that was broken off is done again, and has to put up with its own traces.
+        """
+        path = self.folder / f"{name}.json"
+        if path.exists():
+            self.say(f"{name}: done before")
+            return
+        self.say(f"{name} ...")
+        self.folder.mkdir(exist_ok=True)
+        wall, cpu = time.monotonic(), time.process_time()
+        with path.with_suffix(".log").open("w", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
+            found = work() or {}
+        spent = {"wall": round(time.monotonic() - wall, 1), "cpu": round(time.process_time() - cpu, 1)}
+        write_json(path, {"seconds": spent, "found": found})
+        self.say(f"{name}: {spent['wall']:.0f} s, {spent['cpu']:.0f} s of them on the processor")
+
+    def found(self, name: str) -> Any:
+        """Return what a stage found."""
+        return self._read(name)["found"]
+
+    def seconds(self) -> dict[str, dict[str, float]]:
+        """Return the seconds of each stage that is done, as `wall` and `cpu`: those of the call that finished it."""
+        return {path.stem: self._read(path.stem)["seconds"] for path in sorted(self.folder.glob("*.json"))}
+
+    def _read(self, name: str) -> Any:
+        return json.loads((self.folder / f"{name}.json").read_text("utf-8"))
+
+
+def begin(out: Path, stated: Mapping[str, Any]) -> None:
+    """Begin a run in a folder, or go on with one that was begun as the same.
+
+    Raises:
+        RunChangedError: It was begun as another, saying what differs.
+        ArgumentError: The folder holds something else.
+    """
+    path, plain = out / FILE, json.loads(json.dumps(stated))
+    if path.exists():
+        if changed := differences(json.loads(path.read_text("utf-8")), plain):
+            listed = "\n".join(f"  {line}" for line in changed)
+            raise RunChangedError(
+                f"{out}: this miniature was begun otherwise:\n{listed}\nUndo the change, or give another --out."
+            )
+        return
+    if out.is_file() or (out.is_dir() and any(out.iterdir())):
+        raise ArgumentError(f"--out {str(out)!r} is there and holds no {FILE}; give a folder that is empty or new.")
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(path, plain)
+
+
+@contextmanager
+def alone(out: Path) -> Iterator[None]:
+    """Keep other processes from a folder. Raises `RunLockedError` where one is at work in it."""
+    lock = FileLock(out / f".{FILE}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RunLockedError(f"{out}: another process is at work in it; wait for it, or give another --out.") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a file of JSON, whole or not at all."""
+    with replacing(path) as out:
+        out.write(json.dumps(content, indent=1, allow_nan=False).encode("ascii") + b"\n")
