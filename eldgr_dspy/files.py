@@ -13,7 +13,7 @@ import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,20 +59,30 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
         raise FileExistsError(errno.EEXIST, "A link, a folder, a pipe or a device is there", str(path))
     temporary = path.parent / f".{secrets.token_hex(8)}.tmp"  # not made from the name, which may be as long as allowed
-    try:
+    with naming(path):
         out = temporary.open("xb")
-    except OSError as error:
-        error.filename = str(path)  # what was asked for; nobody knows the temporary one
-        raise
     try:
-        with out:
-            yield out
+        yield out
+        with naming(path):
             out.flush()
             os.fsync(out.fileno())
+            out.close()
         temporary.replace(path)
         sync_folder(path.parent)
     except BaseException:
+        with suppress(OSError):
+            out.close()  # writes what is left, and fails where the first write did
         temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have an error of the system name the file that is being made; nobody knows the temporary one."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
         raise
 
 

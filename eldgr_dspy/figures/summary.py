@@ -148,8 +148,8 @@ class Tally:
         return {
             "n": self.n,
             "n_scored": self.n_scored,
-            "n_failed": self.failed,
             "n_distinct": len(self._clusters),
+            "n_failed": self.failed,
             "task": self.task,
             "ties": self.ties,
             "candidates": {"fewest": self.fewest, "most": self.most, "without_answer": self.without_answer},

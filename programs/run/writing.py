@@ -17,6 +17,7 @@ from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.effects import JudgeEffects
 from eldgr_dspy.figures.record import JournalTotals, judges_record
 from eldgr_dspy.figures.summary import Tally
+from eldgr_dspy.files import naming
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.runner import Runner, Settled
@@ -86,13 +87,18 @@ class Results:
         for chunk in render_report(summary, decisions, record, "questions.html"):
             self._write("report.html", chunk)
         self._write("summary.json", _pretty(summary))
-        for file in self._files.values():  # all on the disk before the first is renamed: a full disk changes nothing
-            file.flush()
-            os.fsync(file.fileno())
+        for name, file in self._files.items():  # all on the disk before one is renamed: a full disk changes nothing
+            with naming(self._path(name)):
+                file.flush()
+                os.fsync(file.fileno())
         return summary
 
     def _write(self, name: str, text: str) -> None:
-        self._files[name].write(text.encode("utf-8"))
+        with naming(self._path(name)):
+            self._files[name].write(text.encode("utf-8"))
+
+    def _path(self, name: str) -> Path:
+        return self._runner.journal.path.with_name(name)
 
 
 def _line(

@@ -20,7 +20,7 @@ from eldgr_dspy.training.miniature.deriving import derivation_of, record_derivat
 from eldgr_dspy.training.miniature.habits import HABITS, RIGHT, shown_reply
 from eldgr_dspy.training.miniature.nli import LABELS
 from eldgr_dspy.training.miniature.pairs import KINDS, Pairs
-from eldgr_dspy.training.miniature.settings import FULL, SHORT
+from eldgr_dspy.training.miniature.settings import FULL, SHORT, Settings
 from eldgr_dspy.training.miniature.solved import Solved
 from eldgr_dspy.training.miniature.sums import problems
 from eldgr_dspy.training.miniature.task import PARTS, drawn_questions
@@ -41,7 +41,7 @@ def derived(text: str) -> Derivation:
 
 
 @pytest.mark.parametrize("settings", [FULL, SHORT], ids=["full", "short"])
-def test_the_parts_have_their_sizes_and_no_question_is_learnt_from_and_evaluated_on(settings: type[FULL]) -> None:
+def test_the_parts_have_their_sizes_and_no_question_is_learnt_from_and_evaluated_on(settings: Settings) -> None:
     questions = drawn_questions(42, settings.sizes)
     sizes = {(task, part): settings.sizes.parts[task][at] for task in TASKS for at, part in enumerate(PARTS)}
     assert {key: len(found) for key, found in questions.parts.items()} == sizes
