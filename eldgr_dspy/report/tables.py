@@ -207,8 +207,9 @@ def per_question(calls: Mapping[str, int] | None, n: int) -> str:
 
 def tokens_of(figures: Mapping[str, Any]) -> int | None:
     """Return the tokens that a rule took, read and written, over all roles; None where unknown for any."""
-    tokens = (figures.get("tokens") or {"": None}).values()
-    return None if None in tokens else sum(tokens)
+    tokens: Mapping[str, int | None] = figures.get("tokens") or {"": None}
+    known = [one for one in tokens.values() if one is not None]
+    return sum(known) if len(known) == len(tokens) else None
 
 
 def questions(n: int) -> str:

@@ -1,6 +1,7 @@
 """What a run may still send: its limits on requests and dollars, and how often it may repeat itself.
 
-A request is admitted before it is sent, so that no limit is passed by what is under way at once, retries included.
+A request is admitted before it is sent, retries included: the limit on requests is never passed, and that on dollars by
+no more than each request under way turns out dearer than the dearest so far.
 """
 
 import math

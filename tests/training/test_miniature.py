@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -204,6 +204,24 @@ def test_the_committed_tables_have_the_committed_figures() -> None:
     for summary in found["runs"].values():
         for pool in summary["pools"].values():
             assert all(f"| {rule} | {figure(one['em'])} |" in shown for rule, one in pool["rules"].items())
+
+
+@pytest.mark.parametrize("seed", [42, 43, 44])
+def test_the_readme_of_the_figures_has_those_of_every_seed(seed: int) -> None:
+    found = json.loads(
+        (COMMITTED / ("results.json" if seed == SEED else f"seed-{seed}.results.json")).read_text("utf-8")
+    )
+    lines = (COMMITTED / "README.md").read_text("utf-8").splitlines()
+    assert (found["seed"], found["questions"]["seen_before"]) == (seed, 0)
+    for task, one in found["policies"].items():
+        assert f"| {seed} | {task} | {cells(one['em'].values())} |" in lines
+    for summary in found["runs"].values():
+        for name, pool in summary["pools"].items():
+            assert f"| {seed} | {name} | {cells(rule['em'] for rule in pool['rules'].values())} |" in lines
+
+
+def cells(values: Iterable[float]) -> str:
+    return " | ".join(figure(value, 1) for value in values)
 
 
 # --- what cannot be run -----------------------------------------------------------------------------------------------

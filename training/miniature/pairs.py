@@ -44,7 +44,7 @@ class Pairs:
         """A step under a document about some subject."""
         at = self.drawn.randrange(len(ABOUT))
         subject = self.drawn.choice(self.world.subjects[at])
-        facts = {relation: self._value(relation) for relation in ABOUT[at]}
+        facts: dict[Relation, str] = {relation: self._value(relation) for relation in ABOUT[at]}
         passage = document(subject, facts)
         relation = self.drawn.choice(ABOUT[at])
         if label == "neutral":
@@ -105,7 +105,9 @@ class Pairs:
         return cited(other, relation, value if self.drawn.random() < 0.5 else self._value(relation))
 
 
-_RESPECTS: Final = [(at, relation) for at, relations in enumerate(ABOUT) for relation in relations]
+_RESPECTS: Final[list[tuple[int, Relation]]] = [
+    (at, relation) for at, relations in enumerate(ABOUT) for relation in relations
+]
 
 KINDS: Final[Mapping[str, Callable[[Pairs, str], Pair]]] = {
     "document": Pairs.document,

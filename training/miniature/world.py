@@ -104,7 +104,7 @@ def drawn_world(seed: int, people: int, towns: int, firms: int) -> World:
         "makes": tuple(drawn.sample(_GOODS, firms)),
         "led": tuple(next(names) for _ in range(firms)),
     }
-    facts = {
+    facts: dict[tuple[str, Relation], str] = {
         (subject, relation): drawn.choice(values[relation])
         for own, relations in zip(subjects, ABOUT, strict=True)
         for subject in own
