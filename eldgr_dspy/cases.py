@@ -50,7 +50,7 @@ class Case:
     @cached_property
     def consensus(self) -> str | None:
         """The majority's answer in the spelling that ships, None where nobody votes."""
-        return None if self.vote.winner is None else self._class(self.vote.winner)[0]
+        return None if self.vote.winner is None else self._shipped(self.vote.winner)
 
     @property
     def contested(self) -> bool:
@@ -130,7 +130,7 @@ class Case:
         return max(certified, key=verdict.scores.__getitem__, default=verdict.preferred)
 
     def _answer_at(self, index: int) -> str:
-        return self._class(self._voters[index])[0]
+        return self._shipped(self._voters[index])
 
     def checked(self, derivation: Derivation) -> Checked:
         """The check of a derivation at the level of the settings, made once."""
@@ -195,15 +195,24 @@ class Case:
         spelling, found = self._class(key) if key in self.vote.classes and key is not None else (answer, None)
         return spelling if found and found.certified else answer
 
+    def _spellings(self, key: str) -> list[str]:
+        """The spellings of a class in pool order."""
+        voters = zip(self.question.answers, self.vote.classes, strict=True)
+        return list(dict.fromkeys(answer for answer, its in voters if answer and its == key))
+
+    def _shipped(self, key: str) -> str:
+        """A class's spelling that ships; where there is but one, nothing is sought in the evidence to tell."""
+        spellings = self._spellings(key)
+        return spellings[0] if len(spellings) == 1 else self._class(key)[0]
+
     def _class(self, key: str) -> tuple[str, Certificate]:
         """A class's spelling that ships (the earliest certified, else the earliest), with the class's certificate."""
         if key not in self._found:
-            members = [a for index, a in enumerate(self.question.answers) if a and self.vote.classes[index] == key]
-            tried = {spelling: self._certify(spelling) for spelling in members}
+            tried = {spelling: self._certify(spelling) for spelling in self._spellings(key)}
             ordered = sorted(
                 tried.items(), key=lambda item: (item[1].certified is not True, item[1].certified is False)
             )
-            self._found[key] = (ordered[0][0] if ordered[0][1].certified else members[0], ordered[0][1])
+            self._found[key] = (ordered[0][0] if ordered[0][1].certified else next(iter(tried)), ordered[0][1])
         return self._found[key]
 
     # -- writing down what was chosen ---------------------------------------------------------------------------------

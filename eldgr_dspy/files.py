@@ -5,6 +5,7 @@ Bytes, lines and JSON; what an object means is for `eldgr_dspy.pools` and `eldgr
 
 import errno
 import gzip
+import io
 import json
 import os
 import re
@@ -27,6 +28,7 @@ MAX_EXPANSION = 100
 
 _FREE_EXPANSION = 64 * 2**20
 _MAX_NAME = 120
+_BUFFER = 256 * 2**10  # a read or a write lets other threads go on, and is then waited for
 
 _FOREIGN = {
     b"\x80": "a pickle, which is never loaded since loading one can run code",
@@ -60,7 +62,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise FileExistsError(errno.EEXIST, "A link, a folder, a pipe or a device is there", str(path))
     temporary = path.parent / f".{secrets.token_hex(8)}.tmp"  # not made from the name, which may be as long as allowed
     with naming(path):
-        out = temporary.open("xb")
+        out = temporary.open("xb", buffering=_BUFFER)
     try:
         yield out
         with naming(path):
@@ -173,7 +175,7 @@ def read_whole(path: Path, limit: int, remedy: str) -> bytes:
 def _unpacked(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | None]]:
     """Open a plain or .gz file, with how many bytes a compressed one may expand to."""
     try:
-        with path.open("rb") as raw:
+        with io.BufferedReader(io.FileIO(path), _BUFFER) as raw:
             if raw.peek(2).startswith(b"\x1f\x8b"):
                 with gzip.GzipFile(fileobj=raw) as unpacked:
                     yield unpacked, expansion_limit(path)

@@ -25,6 +25,7 @@ MAX_CHARACTERS = 500_000
 MAX_DEPTH = 32
 """How deep `meta` may be nested; far below where reading it would depend on how deep the reader stands."""
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _HALF = "half of a surrogate pair, which is not valid Unicode: mend or drop it"
 
 
@@ -108,7 +109,7 @@ class Row(_Model):
     def digest(self) -> bytes:
         """Return the SHA-256 of the row's content, `meta` apart."""
         content = self.model_dump(exclude={"meta"})
-        return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode("ascii")).digest()
+        return hashlib.sha256(_ENCODER.encode(content).encode("ascii")).digest()
 
 
 def schema() -> dict[str, Any]:

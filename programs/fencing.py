@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _DIGITS = 16
+_APART = "/"  # no digit, and not read as nothing
 
 # Blank to a reader: white space and what renders as nothing at all.
 _INVISIBLE = r"\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
@@ -76,7 +77,7 @@ def derive_marker(groups: Sequence[Sequence[str]], digits: int = _DIGITS) -> str
         for text in texts:
             data = text.encode()
             hashed.update(len(data).to_bytes(8) + data)
-    read = "\n".join(_as_digits(text) for texts in groups for text in texts)  # which is no digit
+    read = _as_digits(_APART.join(text for texts in groups for text in texts))
     while any(half in read for half in _halves(hashed.hexdigest()[:digits])):
         hashed.update(b"another")
     return hashed.hexdigest()[:digits]

@@ -20,7 +20,8 @@ from weakref import WeakKeyDictionary
 
 import dspy
 from dspy.adapters.base import Adapter
-from pydantic import TypeAdapter, ValidationError
+from dspy.clients.legacy_requests import _strict_json_schema
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 # Derived from a signature's class alone, hence one for all adapters; gone when the signature is.
 _DERIVED: WeakKeyDictionary[type, dict[Hashable, Any]] = WeakKeyDictionary()
@@ -103,15 +104,25 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         return super()._call_postprocess(processed_signature, original_signature, outputs or [""], lm, lm_kwargs)
 
     def _prepare_response_format(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> None:
-        # A schema depends on the signature and on these three answers; JSONAdapter builds it anew for every request.
-        abilities = ("response_format" in lm.supported_params, lm.supports_response_schema)
+        # A schema depends on the signature and on these answers; JSONAdapter builds it anew for every request.
+        abilities = ("response_format" in lm.supported_params, lm.supports_response_schema, _speaks_chat(lm))
         key = ("format", self.use_native_function_calling, *abilities)
         lm_kwargs.update(_once(signature, key, lambda: self._response_format(lm, signature)))
 
     def _response_format(self, lm: Any, signature: Any) -> dict[str, Any]:
         chosen: dict[str, Any] = {}
         super()._prepare_response_format(lm, chosen, signature)
+        model = chosen.get("response_format")
+        if _speaks_chat(lm) and isinstance(model, type) and issubclass(model, BaseModel):
+            # What DSPy and LiteLLM send in its place, as they derive it anew for every request.
+            schema = {"name": model.__name__, "schema": _strict_json_schema(model.model_json_schema()), "strict": True}
+            chosen["response_format"] = {"type": "json_schema", "json_schema": schema}
         return chosen
+
+
+def _speaks_chat(lm: Any) -> bool:
+    """Whether a response format may be given in the words of chat completions: not to a user's LM that knows models."""
+    return isinstance(lm, dspy.LM) and lm.model_type == "chat"
 
 
 def _is_text(value: Any) -> bool:

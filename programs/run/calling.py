@@ -72,9 +72,9 @@ class Callers:
         Raises:
             BaseException: what the call failed with.
         """
-        self._give_up_late_ones()
+        left = self._until_the_next_deadline() or self._give_up_late_ones()
         try:
-            job = self._through.get(timeout=min(seconds, self._until_the_next_deadline()))
+            job = self._through.get(timeout=min(seconds, left))
         except Empty:
             return None
         if job.error is not None:
@@ -92,9 +92,9 @@ class Callers:
     def wait(self) -> None:
         """Wait, after `stop`, for the calls under way."""
         while self._threads:
+            left = self._until_the_next_deadline() or self._give_up_late_ones()
             thread = next(iter(self._threads))
-            thread.join(self._until_the_next_deadline())
-            self._give_up_late_ones()
+            thread.join(left)
             if not thread.is_alive():
                 self._threads.discard(thread)
 
@@ -136,15 +136,15 @@ class Callers:
             first = next(iter(self._begun.values()), now)
         return min(max(0.0, first + self._seconds - now), _LONGEST_WAIT)
 
-    def _give_up_late_ones(self) -> None:
-        if self._until_the_next_deadline():
-            return
+    def _give_up_late_ones(self) -> float:
+        """Give up the calls that are late, and return how long it is until the next deadline."""
         with self._lock:
             late_ones = [job for job, began in self._begun.items() if time.monotonic() - began >= self._seconds]
         for job in late_ones:
             if self._claim(job):
                 self._leave_behind(job)
                 self._keep(job, late(self._seconds))
+        return self._until_the_next_deadline()
 
     def _leave_behind(self, job: _Job) -> None:
         if job.thread is not None:

@@ -10,6 +10,7 @@ is waited for. Only an interrupt during that wait abandons it.
 
 import asyncio
 import math
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -153,7 +154,7 @@ async def amap_ordered(
             slots.release()
 
     try:
-        yield _ain_order(lambda item: asyncio.create_task(attempt(item)), items, slots, window_of(workers), pending)
+        yield _ain_order(lambda item: asyncio.create_task(attempt(item)), items, slots, workers, pending)
     except BaseException as error:
         on_stop(error)
         _raise_first(failures, error)
@@ -169,19 +170,36 @@ async def _ain_order(
     submit: Callable[[T], "asyncio.Task[R]"],
     items: Iterable[T],
     slots: asyncio.Semaphore,
-    window: int,
+    workers: int,
     pending: "deque[asyncio.Task[R]]",
 ) -> AsyncIterator[R]:
+    window = window_of(workers)
     for item in items:
-        while slots.locked() and pending[0].done():
-            yield await _first_of(pending)
-            await asyncio.sleep(0)  # what is done with a result takes the event loop from the items
+        async for result in _in_pauses(slots, pending):
+            yield result
         await slots.acquire()
         pending.append(submit(item))
         while len(pending) >= window:
             yield await _first_of(pending)
+    for _ in range(workers):  # until none is under way
+        async for result in _in_pauses(slots, pending):
+            yield result
+        await slots.acquire()
     while pending:
         yield await _first_of(pending)
+
+
+async def _in_pauses(slots: asyncio.Semaphore, pending: "deque[asyncio.Task[R]]") -> AsyncIterator[R]:
+    """Yield results as long as no slot is free and the event loop has nothing else to do: calls come first."""
+    while slots.locked() and pending and pending[0].done() and await _is_idle():
+        yield await _first_of(pending)
+
+
+async def _is_idle() -> bool:
+    """Whether a moment in the event loop takes no longer than a moment."""
+    began = time.monotonic()
+    await asyncio.sleep(_MOMENT)
+    return time.monotonic() - began < 2 * _MOMENT
 
 
 async def _first_of(pending: "deque[asyncio.Task[R]]") -> R:

@@ -26,6 +26,7 @@ from eldgr_dspy.programs.run.concurrency import amap_ordered, map_ordered
 from eldgr_dspy.programs.run.confirming import confirmation_of, state_lock
 from eldgr_dspy.programs.run.deadlines import reused_threads
 from eldgr_dspy.programs.run.failures import FailureBudget
+from eldgr_dspy.programs.run.garbage import rarer_collections
 from eldgr_dspy.programs.run.rolecalls import RoleCall, metered_settings, role_call
 from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, Statement
 from eldgr_dspy.programs.run.runner import Recordings, Runner, Settled
@@ -153,6 +154,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"
     confirmation = confirmation_of(plan, out, pools, selector)
     with (
         RunDirectory(out, fresh=plan.fresh) as directory,
+        rarer_collections(),
         reused_threads(),
         metered_settings(),
         ExitStack() as results,

@@ -42,6 +42,7 @@ class Results:
     def __init__(self, runner: Runner, files: Mapping[str, IO[bytes]]) -> None:
         self.confirmation: dict[str, Any] | None = None
         self._runner, self._files = runner, files
+        self._paths = {name: runner.journal.path.with_name(name) for name in files}
         self._tallies: dict[str, Tally] = {}
         self._effects: dict[str, JudgeEffects] = {}
         self._questions = QuestionsPage()
@@ -88,17 +89,14 @@ class Results:
             self._write("report.html", chunk)
         self._write("summary.json", _pretty(summary))
         for name, file in self._files.items():  # all on the disk before one is renamed: a full disk changes nothing
-            with naming(self._path(name)):
+            with naming(self._paths[name]):
                 file.flush()
                 os.fsync(file.fileno())
         return summary
 
     def _write(self, name: str, text: str) -> None:
-        with naming(self._path(name)):
+        with naming(self._paths[name]):
             self._files[name].write(text.encode("utf-8"))
-
-    def _path(self, name: str) -> Path:
-        return self._runner.journal.path.with_name(name)
 
 
 def _line(

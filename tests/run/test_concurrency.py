@@ -369,6 +369,41 @@ def test_results_are_used_while_a_call_is_under_way() -> None:
         assert list(results) == [5]
 
 
+def test_in_tasks_too_results_are_used_while_a_call_is_under_way() -> None:
+    async def used() -> list[int]:
+        gate = asyncio.Event()
+
+        async def last_waits(item: int) -> int:
+            if item == 5:
+                await gate.wait()
+            return item
+
+        async with amap_ordered(last_waits, range(6), 3, lambda _: None) as results:
+            first = [await anext(results) for _ in range(5)]
+            gate.set()
+            return first + [result async for result in results]
+
+    assert asyncio.run(asyncio.wait_for(used(), 60)) == [0, 1, 2, 3, 4, 5]
+
+
+def test_in_tasks_no_result_is_used_while_the_event_loop_is_busy_and_no_more_than_a_window_waits() -> None:
+    begun = list[int]()
+
+    async def busy(item: int) -> int:
+        begun.append(item)
+        time.sleep(0.003)  # as DSPy does, which makes its request in the event loop
+        await asyncio.sleep(0)
+        return item
+
+    async def used() -> list[int]:
+        async with amap_ordered(busy, range(300), 2, lambda _: None) as results:
+            assert await anext(results) == 0
+            assert window_of(2) - 2 <= len(begun) <= window_of(2) + 2  # but those that are about to begin
+            return [result async for result in results]
+
+    assert asyncio.run(asyncio.wait_for(used(), 60)) == list(range(1, 300))
+
+
 def test_the_callers_context_holds_in_every_thread() -> None:
     work = Work()
     with (
