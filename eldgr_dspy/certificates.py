@@ -52,17 +52,18 @@ _STRETCH = re.compile(rf"(?:[^\W{_SPACELESS}]++|\d++|(?<=\d)[{_POINTS}](?=\d))++
 
 _HYPHENS = "\\-" + "".join(sorted(DASHES - {"-"}))
 _SIGNS = "$\u00a2-\u00a5\u058f\u060b\u0e3f\u17db\u20a0-\u20cf\ufdfc\ufe69\uff04\uffe0\uffe1\uffe5\uffe6"
-_CURRENCY = rf"(?:[A-Za-z]{{0,3}}[{_SIGNS}]\s?)?"
+_CURRENCY = rf"(?:[A-Za-z]{{0,3}}\\?[{_SIGNS}]\s?)?"
 # A fraction in one character begins a number, and ends one, as a digit does.
 _FRACTIONS = "\u00bc-\u00be\u2150-\u215f\u2189"
 _DIGIT = rf"[\d{_FRACTIONS}]"
-# What one number goes on across, from the character before to the one behind: a decimal point, an exponent, percent,
-# a space before a fraction ("3 1/2") or before a group of three digits ("5 000").
+_PERCENT = "%\u0609\u060a\u066a\u2030\u2031\ufe6a\uff05"  # and per mille, per ten thousand
+# What one number goes on across, from the character before to the one behind: a decimal point, an exponent, percent
+# ("5 %"), a fraction ("1 / 2"), a space before a fraction ("3 1/2") or before a group of three digits ("5 000").
 _JOINT = re.compile(
-    rf"""\d[{_POINTS}]\d | \w\^[{_HYPHENS}]?\w | \d[eE][+{_HYPHENS}]\d | {_DIGIT}[%\u066a\u2030\u2031\uff05]
-    | \d\s?[{_FRACTIONS}]
+    rf"""\d[{_POINTS}]\d | \w\^[{_HYPHENS}]?\w | \d[eE][+{_HYPHENS}]\d | {_DIGIT}\.?\s{{0,9}}\\?[{_PERCENT}]
+    | \d\s?[{_FRACTIONS}] | \d\s?/\s?\d
     | \d[\u207a\u207b\u208a\u208b][0-9\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]
-    | (?<![\w.,/:])\d{{1,3}}[ \u00a0\u2009\u202f](?:\d{{3}}|\d{{1,3}}/\d{{1,3}})(?!\d)""",
+    | (?<![\w.,/:])\d{{1,3}}(?:[ \u00a0\u2009\u202f]\d{{3}}|\s\d{{1,3}}/\d{{1,3}})(?!\d)""",
     re.VERBOSE,
 )
 # A sign or a decimal point, and the first digit of its number.

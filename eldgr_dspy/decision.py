@@ -21,11 +21,20 @@ class Case(Protocol):
     """What a rule may ask about one question. Answers are opaque to the rule: it compares them through `same` alone."""
 
     @property
-    def task(self) -> Task: ...
+    def task(self) -> Task:
+        """`retrieval` or `arithmetic`, as declared."""
+        ...
+
     @property
-    def first(self) -> Any: ...
+    def first(self) -> Any:
+        """The first candidate's answer, None where it has none."""
+        ...
+
     @property
-    def consensus(self) -> Any: ...
+    def consensus(self) -> Any:
+        """The majority's answer in the spelling that ships, None where no candidate has an answer."""
+        ...
+
     @property
     def contested(self) -> bool:
         """Whether the candidates' answers form more than one class."""
@@ -36,8 +45,14 @@ class Case(Protocol):
         """Whether the repairer or the deriver may be asked at all (`homogeneous`, empty pools)."""
         ...
 
-    def same(self, one: Any, other: Any) -> bool: ...
-    def certified(self, answer: Any) -> bool | None: ...
+    def same(self, one: Any, other: Any) -> bool:
+        """Whether two answers vote together; None is the same as nothing."""
+        ...
+
+    def certified(self, answer: Any) -> bool | None:
+        """Whether the evidence certifies an answer's class; None where no certificate applies, as to a yes or no."""
+        ...
+
     def rival(self) -> bool:
         """Whether a candidate outside the consensus's class is certified."""
         ...
@@ -50,8 +65,13 @@ class Case(Protocol):
         """The answer that a judge's reply comes to under the reading of Eq. 3 that was chosen, None likewise."""
         ...
 
-    def repaired(self, reply: Any) -> Any: ...
-    def derived(self, reply: Any) -> Any: ...
+    def repaired(self, reply: Any) -> Any:
+        """The span that a repairer's reply gives, certified or not, None where it abstained."""
+        ...
+
+    def derived(self, reply: Any) -> Any:
+        """The answer of a deriver's reply, None where it abstained or its derivation does not pass the check."""
+        ...
 
 
 class Choice(NamedTuple):

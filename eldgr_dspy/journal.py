@@ -10,7 +10,7 @@ import json
 import os
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -41,6 +41,7 @@ class Consultation:
         cached: How many replies DSPy's cache gave, which took no request.
         prompt_characters: How long the prompts were that were answered, None where none was.
         prompt_tokens, completion_tokens: As reported, None where unknown. cost: in dollars, None where unknown.
+        dearest: What the dearest of several requests cost, None where unknown or where it took one.
         seconds: By a monotonic clock.
         recorded: Whether it was supplied by `--replay` instead of asked.
     """
@@ -61,6 +62,7 @@ class Consultation:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cost: float | None = None
+    dearest: float | None = None
     seconds: float | None = None
     recorded: bool = False
 
@@ -74,6 +76,11 @@ class Consultation:
         """Whether it need not be asked again."""
         return self.outcome != "failed"
 
+    @property
+    def answered(self) -> bool:
+        """Whether any of its requests was answered, as far as it was journaled."""
+        return self.cost is not None or self.prompt_characters is not None
+
 
 _FIELDS = tuple(field.name for field in fields(Consultation))
 _HEADS = ("settings", "pool", "role")
@@ -84,7 +91,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("reason", "fingerprint", "asked", "served"), (str, _ABSENT)),
     **dict.fromkeys(("attempt", "calls", "cached"), (int,)),
     **dict.fromkeys(("prompt_characters", "prompt_tokens", "completion_tokens"), (int, _ABSENT)),
-    **dict.fromkeys(("cost", "seconds"), (int, float, _ABSENT)),
+    **dict.fromkeys(("cost", "dearest", "seconds"), (int, float, _ABSENT)),
     "content": (dict, _ABSENT),
     "recorded": (bool,),
 }
@@ -267,12 +274,16 @@ class Journal:
             index.failed[found.key] = index.failed.get(found.key, 0) + 1
 
 
-def read_journal(path: Path, heads: list[dict[str, Any]] | None = None) -> Iterator[Consultation]:
+def read_journal(
+    path: Path, heads: list[dict[str, Any]] | None = None, on_torn: Callable[[JournalError], None] | None = None
+) -> Iterator[Consultation]:
     """Yield the consultations of a finished or recorded journal without opening it for writing.
 
     Args:
         path: The journal. Blank lines are passed over.
         heads: Where to put the lines that are not consultations.
+        on_torn: Told of a last line that has no end and cannot be read, as a crash or a run that is writing leaves it;
+            it is passed over then. None where there must be no such line.
 
     Raises:
         JournalError: naming the line that cannot be read.
@@ -281,13 +292,23 @@ def read_journal(path: Path, heads: list[dict[str, Any]] | None = None) -> Itera
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
-            record = _parse(line, path, f"line {number}")
-            if record.get("kind") == "consultation":
-                yield _consultation(record, path, f"line {number}")
-            else:
-                head = _head(record, path, f"line {number}")
-                if heads is not None:
-                    heads.append(head)
+            try:
+                found = _read(line, path, f"line {number}")
+            except JournalError as error:
+                if on_torn is None or line.endswith(b"\n"):
+                    raise
+                on_torn(error)
+                return
+            if isinstance(found, Consultation):
+                yield found
+            elif heads is not None:
+                heads.append(found)
+
+
+def _read(line: bytes, path: Path, where: str) -> Consultation | dict[str, Any]:
+    """Read a line: a consultation, or the head that it is."""
+    record = _parse(line, path, where)
+    return _consultation(record, path, where) if record.get("kind") == "consultation" else _head(record, path, where)
 
 
 def read_consultation(line: bytes, path: Path, where: str) -> Consultation:

@@ -109,18 +109,23 @@ def write_pool(path: str | Path, rows: Iterable[Row]) -> Pool:
         OSError: if they cannot be written.
     """
     path = Path(path)
-    census, kind = _Census(path), _kind(path)
+    _kind(path)  # a name that is refused leaves no trace
     with replacing(path) as out:
-        if kind == "parquet":
-            _write_parquet(path, out, census.taking(rows))
-        elif kind == "gz":
-            with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed:  # the same rows, the same bytes
-                packed.writelines(_lines(path, census.taking(rows)))
-        else:
-            out.writelines(_lines(path, census.taking(rows)))
-        census.refuse_twins()
-        pool = census.pool()
-    return pool
+        return write_rows(path, out, rows)
+
+
+def write_rows(path: Path, out: IO[bytes], rows: Iterable[Row]) -> Pool:
+    """Write `rows` into a file that is to become `path`, in the format of that name; see `write_pool`."""
+    census, kind = _Census(path), _kind(path)
+    if kind == "parquet":
+        _write_parquet(path, out, census.taking(rows))
+    elif kind == "gz":
+        with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed:  # the same rows, the same bytes
+            packed.writelines(_lines(path, census.taking(rows)))
+    else:
+        out.writelines(_lines(path, census.taking(rows)))
+    census.refuse_twins()
+    return census.pool()
 
 
 def pool_name(path: Path) -> str:
@@ -215,7 +220,36 @@ def read_records(path: Path) -> Iterator[tuple[str, Any]]:
         PoolError: if the file cannot be read, is damaged, or its name states no known format.
     """
     require_file(path)
+    refuse_csv(path)
+    if path.name.endswith(".json"):
+        raise _document(str(path), path)
     yield from _parquet_records(path) if _kind(path) == "parquet" else _json_records(path)
+
+
+def refuse_csv(path: Path) -> None:
+    """Refuse a file that is CSV by its name, with what makes JSON lines of it.
+
+    Raises:
+        PoolError: if it is.
+    """
+    if path.name.lower().endswith((".csv", ".tsv")):
+        tabs = r', delimiter="\t"' if path.name.lower().endswith(".tsv") else ""
+        rows = f'csv.DictReader(Path({str(path)!r}).read_text("utf-8").splitlines(True){tabs})'
+        raise PoolError(
+            f"{path}: CSV is not read, since a cell holds no list. {_in_python('csv, json', rows)}. Where a row has "
+            "question and prediction, eldgr pool build then makes a pool of it."
+        )
+
+
+def _document(place: str, path: Path) -> PoolError:
+    rows = _in_python("json", f'json.loads(Path({str(path)!r}).read_text("utf-8"))')
+    said = f"{place}: one JSON document of all rows is not read, since one row is in memory at a time."
+    return PoolError(f"{said} {rows}.")
+
+
+def _in_python(modules: str, rows: str) -> str:
+    write = f'Path("rows.jsonl").write_text("".join(json.dumps(row) + "\\n" for row in {rows}))'
+    return f"Write one JSON object a line, in Python: import {modules}; from pathlib import Path; {write}"
 
 
 def _read(path: Path) -> Iterator[tuple[str, Row]]:
@@ -227,9 +261,11 @@ def _read(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _json_records(path: Path) -> Iterator[tuple[str, Any]]:
-    for number, line in read_lines(path):
-        if line.strip():
-            yield f"line {number}", read_object(line, f"{path}, line {number}")
+    filled = ((number, line) for number, line in read_lines(path) if line.strip())
+    for index, (number, line) in enumerate(filled):
+        if index == 0 and line.lstrip().startswith(b"["):
+            raise _document(f"{path}, line {number}", path)
+        yield f"line {number}", read_object(line, f"{path}, line {number}")
 
 
 def _parquet_records(path: Path) -> Iterator[tuple[str, Any]]:

@@ -143,6 +143,20 @@ _REMEDIES = {
     "dict_type": "expected an object",
 }
 
+_PARTS: dict[tuple[str | int, str], str] = {
+    (
+        "candidates",
+        "extra_forbidden",
+    ): "not a field of a candidate, which has text, answer and source: put anything else under the row's `meta`",
+    (
+        "evidence",
+        "extra_forbidden",
+    ): "not a field of a passage, which has title and text: put anything else under the row's `meta`",
+    ("candidates", "model_type"): 'expected an object, such as {"answer": "Doha"}',
+    ("evidence", "model_type"): 'expected an object, such as {"text": "Doha is the capital of Qatar."}',
+}
+"""Remedies within a candidate or a passage."""
+
 _SHOWN = reprlib.Repr()  # a value may be nested so deeply, or be so large, that its own repr fails
 _SHOWN.maxstring = _SHOWN.maxother = 80
 
@@ -161,7 +175,7 @@ def _explain(error: ValidationError) -> str:
     elif kind == "value_error":
         said = f"{name} {first['msg'].removeprefix('Value error, ')}."
     else:
-        remedy = _REMEDIES.get(kind, first["msg"])
+        remedy = _PARTS.get((place[0], kind) if place else ("", kind)) or _REMEDIES.get(kind, first["msg"])
         if kind == "string_type" and place[-1] == "answer":
             remedy += ", or null for no answer"
         said = f"{name} is {_SHOWN.repr(first['input'])} ({type(first['input']).__name__}); {remedy}."

@@ -111,7 +111,7 @@ def _choice(name: str, returned: object) -> Choice:
 
 
 def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split()):.300}".rstrip(": ")
+    return f"{type(error).__name__}: {' '.join(str(error).split()):.300}".rstrip(": .")
 
 
 def _place(error: Exception, own: Rule) -> str:

@@ -6,13 +6,15 @@ the same questions split alike, and a pool that grows keeps every question where
 """
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.files import naming, replacing
 from eldgr_dspy.folding import fold
-from eldgr_dspy.pools import Pool, write_pool
+from eldgr_dspy.pools import Pool, write_rows
 from eldgr_dspy.rows import Row
 
 _SIDES = 2**64
@@ -53,7 +55,8 @@ def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: floa
     Raises:
         ArgumentError: The share is not between 0 and 1, or two of the three files are the same.
         PoolError: A part would have no question, or the pool has changed since it was opened.
-        OSError: A part cannot be written; none is left then of this split.
+        OSError: A part cannot be written. Both files are then what they were, unless all is on the disk and the system
+            refuses the last of the two renames.
     """
     if not 0 < share < 1:
         raise ArgumentError(f"share={share!r} is not between 0 and 1; 0.4 puts two questions in five aside.")
@@ -70,9 +73,11 @@ def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: floa
     def part_of(side: bool) -> Iterator[Row]:
         return (row for row in pool.rows() if is_confirmation(row.question, share=share, seed=seed) is side)
 
-    first = write_pool(development, part_of(False))
-    try:
-        return first, write_pool(confirmation, part_of(True))
-    except BaseException:
-        development.unlink(missing_ok=True)  # beside the other part of an earlier split it would share questions
-        raise
+    # Neither is put in its place before both are on the disk: beside a part of another split it would share questions.
+    with replacing(development) as first, replacing(confirmation) as second:
+        parts = write_rows(development, first, part_of(False)), write_rows(confirmation, second, part_of(True))
+        for path, out in ((development, first), (confirmation, second)):
+            with naming(path):
+                out.flush()
+                os.fsync(out.fileno())
+    return parts

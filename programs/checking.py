@@ -6,11 +6,13 @@ It needs Hypothesis, which the package does not install by itself. Import `check
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, replace
+from itertools import product
+from string import ascii_lowercase
 from typing import Any, TypeAlias
 
 import dspy
@@ -23,13 +25,13 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Reply
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError, ReplyError
-from eldgr_dspy.laws import LAW, LAWS, LawBroken
+from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken, laws_named
 from eldgr_dspy.laws.statements import Finding, is_stratified
-from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial
+from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, told
 from eldgr_dspy.programs.consulting import ask
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms import with_lms
-from eldgr_dspy.programs.scenes import Scene, at_stake, scenes
+from eldgr_dspy.programs.scenes import Scene, at_stake, scenes, situated
 from eldgr_dspy.programs.selector import Selector, plain
 from eldgr_dspy.programs.testing import Scripted, scripted_lm, text_of
 from eldgr_dspy.questions import Question
@@ -38,25 +40,35 @@ from eldgr_dspy.words import Role
 
 Came: TypeAlias = "dict[str, Any] | Exception"
 """What a call came to: the fields of its prediction, or what it raised."""
+Fresh: TypeAlias = "Callable[[], Any]"
+"""Makes a copy of the selector that has decided nothing."""
 
 _SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
 _SCORES = LAW["scores_never_cross_strata"]
 _TEXT = LAW["no_lm_text_breaks_a_law"]
 _OF_A_DECISION = tuple(law for law in LAWS if law.number <= 8)
+_COUNTED = (*_OF_A_DECISION, _SAME, _TEXT)
+_TRIED = tuple(law for law in LAWS if law in (*_COUNTED, _SCORES))
 _CHECKS = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.nested_given)
-_MARKS = ("qalpha", "qbeta")
-"""The first words of the two questions of an example, by which the script knows which of them is asked."""
+_TIMES = 8
+"""How often a role is asked the same once more, where a law is broken."""
 
 
 def check_selector(
-    selector: Selector, *, asked: st.SearchStrategy[Question] | None = None, max_examples: int | None = None
+    selector: Selector,
+    *,
+    asked: st.SearchStrategy[Question] | None = None,
+    without: Sequence[str] = (),
+    max_examples: int | None = None,
 ) -> dict[str, int]:
     """Hold a selector to the laws, and say of how many decisions each law had something to say.
 
-    In each example a copy of the selector, its LMs replaced by a scripted one, decides two questions: one after the
-    other, both at once in one event loop, and in a batch. Each decision is held to the laws of the rule (1 to 8), all
-    of them to law 18 (sync = async = batch = replay, a replay being the rule driven over the same roles), and what is
-    raised to law 19: it is of a kind that `Selector.forward` names.
+    First come small situations, the same each time, then examples of two questions that are drawn: of two texts, or of
+    one text with two pools. A copy of the selector, its LMs replaced by a scripted one, decides each question alone,
+    and another copy decides all of them: one after the other, all at once in one event loop, and in a batch. Each
+    decision is held to the laws of the rule (1 to 8), all of them to law 18 (sync = async = batch = replay, a replay
+    being the rule driven over the same roles), and what is raised to law 19: it is of a kind that `Selector.forward`
+    names.
 
     The selector that is given is not called and not changed, nor is any LM. Roles, demonstrations, instructions,
     settings and an adapter of the surrounding context take part as they are.
@@ -68,24 +80,25 @@ def check_selector(
 
     Args:
         selector: Any `Selector`, also compiled, derived from, or with roles of one's own.
-        asked: Where the questions come from; by default small ones of the selector's own task, with something
-            at stake in most of them.
-        max_examples: How many examples; as the Hypothesis profile says if it is not given.
+        asked: Where the questions come from; by default the small situations of the selector's own task, and questions
+            with something at stake in most of them.
+        without: The names of laws that are left out.
+        max_examples: How many examples are drawn; as the Hypothesis profile says if it is not given.
 
     Raises:
-        LawBroken: With a question and replies that Hypothesis has made as small as it could.
-        ArgumentError: What is given is no selector, or no example would be tried.
+        LawBroken: With a situation, or with a question and replies that Hypothesis has made as small as it could.
+        ArgumentError: What is given is no selector, a law is not known, or no example would be tried.
     """
     if not isinstance(selector, Selector):
         raise ArgumentError(f"selector={selector!r:.80} is not a Selector; make one with Selector(...) and give that.")
     if max_examples is not None and max_examples < 1:
         raise ArgumentError(f"max_examples={max_examples!r} tries nothing; expected a whole number from 1.")
-    tried = Counter[str]({law.name: 0 for law in _OF_A_DECISION})
-    broken = list[LawBroken]()
+    held_to = _left(without)
+    tried, broken = Counter[str]({law.name: 0 for law in _COUNTED if law in held_to}), list[LawBroken]()
 
-    def hold(pair: tuple[Scene, Scene]) -> None:
+    def hold(pair: tuple[Scene, Scene], one_text: bool) -> None:
         try:
-            tried.update(check_scenes(selector, pair))
+            tried.update(check_scenes(selector, pair, one_text=one_text, laws=held_to))
         except LawBroken as found:
             broken.append(found)
             raise
@@ -99,25 +112,54 @@ def check_selector(
         suppress_health_check=_CHECKS,
         phases=(Phase.generate, Phase.shrink),
     )
+    if asked is None:
+        tried.update(_check_situations(selector, held_to))
     try:
-        configured(given(st.tuples(drawn, drawn))(hold))()
+        configured(given(st.tuples(drawn, drawn), st.booleans())(hold))()
     except FlakyFailure:  # what was broken once was not broken again
         raise broken[0] from None
     return dict(tried)
 
 
-def check_scenes(selector: Selector, pair: Sequence[Scene]) -> Counter[str]:
-    """Hold a selector to the laws in at most two scenes; returns and raises as `check_selector` does."""
-    asked = [_marked(scene, mark) for scene, mark in zip(pair, _MARKS, strict=False)]
+def _left(without: Sequence[str]) -> list[Law]:
+    left_out = laws_named("without", without, _TRIED)
+    left = [law for law in _TRIED if law not in left_out]
+    if not any(law in _COUNTED for law in left):
+        raise ArgumentError(f"without={without!r} leaves no law to be tried; name fewer.")
+    return left
+
+
+def _check_situations(selector: Selector, laws: Sequence[Law]) -> Counter[str]:
+    """Hold a selector to the laws in the small situations, and in a few of different pools with one text."""
+    several = situated(selector.task)
+    by_last_answer = {scene.question.answers[-1]: scene for scene in several if scene.question.answers}
+    apart = check_scenes(selector, several, laws=laws)
+    return apart + check_scenes(selector, list(by_last_answer.values()), one_text=True, laws=laws)
+
+
+def check_scenes(
+    selector: Selector, several: Sequence[Scene], *, one_text: bool = False, laws: Sequence[Law] = _TRIED
+) -> Counter[str]:
+    """Hold a selector to the laws in a few scenes; returns and raises as `check_selector` does.
+
+    Args:
+        selector: The selector. several: the scenes.
+        one_text: Whether all of them have the question's text and the replies of the first, over pools of their own.
+        laws: Those that are tried.
+    """
+    asked = _of_one_text(several) if one_text else list(map(_marked, several, _marks()))
     calls = [_inputs(scene.question, selector.answer_field) for scene in asked]
-    with _scripted(selector, asked) as select:
-        settled = [held(select, scene) for scene in asked]
-        for one, other in zip(settled, _at_once(select, calls), strict=True):
-            _require_same("awaited", one, other)
-        kept = [index for index, one in enumerate(settled) if isinstance(one.came, dict)]
-        for index, other in zip(kept, _batch(select, [calls[index] for index in kept]), strict=True):
-            _require_same("in a batch", settled[index], other)
-    return Counter(name for one in settled for name in (*one.tried, _SAME.name, _TEXT.name))
+    with _scripted(selector, asked) as fresh:
+        try:
+            settled = [held(fresh(), scene, laws, roles=fresh()) for scene in asked]
+            if _SAME in laws:
+                _require_the_same_in_every_way(fresh(), settled, calls)
+        except LawBroken as found:
+            if _SAME in laws:
+                _require_roles_that_stand_by_their_word(fresh, found.outcome)
+            raise
+    everywhere = [law.name for law in (_SAME, _TEXT) if law in laws]
+    return Counter(name for one in settled for name in (*one.tried, *everywhere))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +171,22 @@ class Held:
     tried: tuple[str, ...] = ()
 
 
-def held(select: Selector, scene: Scene) -> Held:
+def held(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Selector | None = None) -> Held:
     """Call a selector whose LM says what the scene says, and hold what comes of it to the laws 1 to 8 and 19.
+
+    Args:
+        select: The selector. scene: the scene. laws: those that are tried.
+        roles: A copy whose roles are asked apart, to know what they say; the selector itself if it is not given.
 
     Raises:
         LawBroken: With the scene.
     """
-    came, trial = _came(select, _inputs(scene.question, select.answer_field)), _trial(select, scene)
+    came = _came(select, _inputs(scene.question, select.answer_field))
+    trial = _trial(roles or select, scene)
     if isinstance(came, dict):
-        return Held(trial, came, _require_laws(trial, came))
-    _require_documented(select, scene, trial, came)
+        return Held(trial, came, _require_laws(trial, came, laws))
+    if _TEXT in laws:
+        _require_documented(select, scene, trial, came)
     return Held(trial, came)
 
 
@@ -146,18 +194,28 @@ def held(select: Selector, scene: Scene) -> Held:
 
 
 @contextmanager
-def _scripted(selector: Selector, asked: Sequence[Scene]) -> Iterator[Any]:
-    """A copy of the selector that reaches no LM but the script, and settings in which nothing else listens."""
+def _scripted(selector: Selector, asked: Sequence[Scene]) -> Iterator[Fresh]:
+    """What makes copies of the selector that reach no LM but the script; in settings in which nothing else listens."""
 
     def reply(request: Request) -> Scripted:
         text = text_of(request)
-        return next((scene for scene, mark in zip(asked, _MARKS, strict=False) if mark in text), asked[0]).reply(
-            request
-        )
+        marks = ((scene, scene.question.text.partition(" ")[0]) for scene in asked)
+        return next((scene for scene, mark in marks if mark in text), asked[0]).reply(request)
 
     lm = scripted_lm(reply)
     with dspy.context(lm=lm, callbacks=[], trace=None, track_usage=False, usage_tracker=None, disable_history=True):
-        yield with_lms(selector, lambda _: lm)
+        yield lambda: with_lms(selector, lambda _: lm)
+
+
+def _require_the_same_in_every_way(select: Any, settled: Sequence[Held], calls: Sequence[Mapping[str, Any]]) -> None:
+    """Hold law 18 against what calls came to, each on a copy of its own: one copy is to come to the same."""
+    for one, call in zip(settled, calls, strict=True):
+        _require_same("where others were decided before", one, _came(select, call))
+    for one, other in zip(settled, _at_once(select, calls), strict=True):
+        _require_same("awaited", one, other)
+    kept = [index for index, one in enumerate(settled) if isinstance(one.came, dict)]
+    for index, other in zip(kept, _batch(select, [calls[index] for index in kept]), strict=True):
+        _require_same("in a batch", settled[index], other)
 
 
 def _came(select: Selector, call: Mapping[str, Any]) -> Came:
@@ -192,30 +250,42 @@ def _trial(select: Selector, scene: Scene) -> Trial:
     """The scene as a rule sees it: what each role replies, asked here apart from the selector."""
     inputs = _inputs(scene.question, select.answer_field)
     case = Case(to_question(**inputs, answer_field=select.answer_field), select.settings)
-
-    def reply(role: Role) -> Reply:
-        try:
-            said = ask(getattr(select, role), case.question.role_inputs(role))
-        except Exception:  # noqa: BLE001 - where the selector asks this role, it raises the same and is held to account
-            return SILENT
-        return read_reply(role, said.content, case.question.answers, len(case.question.passages))
-
-    return Trial(case.question, select.settings, {role: reply(role) for role in case.roles()}, case.consensus or "")
+    replies: dict[Role, Reply] = {role: _reply(select, role, case.question) for role in case.roles()}
+    return Trial(case.question, select.settings, replies, case.consensus or "")
 
 
-def _require_laws(trial: Trial, fields: Mapping[str, Any]) -> tuple[str, ...]:
+def _reply(select: Selector, role: Role, question: Question) -> Reply:
+    try:
+        said = ask(getattr(select, role), question.role_inputs(role))
+    except Exception:  # noqa: BLE001 - where the selector asks this role, it raises the same and is held to account
+        return SILENT
+    return read_reply(role, said.content, question.answers, len(question.passages))
+
+
+def _require_laws(trial: Trial, fields: Mapping[str, Any], laws: Sequence[Law]) -> tuple[str, ...]:
     """Hold laws 1 to 8 against the fields of a prediction, and all of these against what the rule alone says."""
     found, replayed = _read(trial, fields), _replayed(trial)
-    tried = tuple(law.name for law in _OF_A_DECISION if law.check(found))
+    tried = tuple(law.name for law in laws if law in _OF_A_DECISION and law.check(found))
     different = [name for name, value in plain(replayed.decision).items() if fields[name] != value]
     if "scores" in fields and "ranking" in different:
-        if not is_stratified(found):
+        if _SCORES in laws and not is_stratified(found):
             raise LawBroken(_SCORES, found, Finding(False, f"a ranking by stratum, not {fields['ranking']}", replayed))
         different.remove("ranking")
-    if different:
+    if different and _SAME in laws:
         demanded = f"the same from a replay; {', '.join(different)} differ"
         raise LawBroken(_SAME, found, Finding(False, demanded, replayed))
     return tried
+
+
+def _require_roles_that_stand_by_their_word(fresh: Fresh, found: Outcome) -> None:
+    """Hold law 18 against each role where a law is broken: who is asked the same says the same, or nothing follows."""
+    for role, reply in found.trial.replies.items():
+        select = fresh()
+        for _ in range(_TIMES):
+            again = _reply(select, role, found.trial.question)
+            if again != reply:
+                demanded = f"one reply of the {role} to one request; asked once more, it {told(again)}"
+                raise LawBroken(_SAME, found, Finding(False, demanded)) from None
 
 
 def _require_documented(select: Selector, scene: Scene, trial: Trial, error: Exception) -> None:
@@ -255,8 +325,19 @@ def _read(trial: Trial, fields: Mapping[str, Any]) -> Outcome:
 # -- what is asked ----------------------------------------------------------------------------------------------------
 
 
+def _marks() -> Iterator[str]:
+    """First words of questions, by which the script knows which of them is asked: letters, since a number counts."""
+    return (f"q{one}{other}z" for one, other in product(ascii_lowercase, repeat=2))
+
+
 def _marked(scene: Scene, mark: str) -> Scene:
     return replace(scene, question=replace(scene.question, text=f"{mark} {scene.question.text}"))
+
+
+def _of_one_text(several: Sequence[Scene]) -> list[Scene]:
+    """The scenes with the question's text and the replies of the first."""
+    first = _marked(several[0], next(_marks()))
+    return [replace(first, question=replace(one.question, text=first.question.text)) for one in several]
 
 
 def _inputs(question: Question, answer_field: str) -> dict[str, Any]:

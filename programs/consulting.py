@@ -43,6 +43,12 @@ _ENDS = {
     "content_filter": "withheld: the server's content filter ended the reply",
 }
 """Ends of a reply that is not whole, by DSPy's word for them, and the reason of the abstention."""
+_OUTPUTS = {
+    frozenset(("question", "evidence", "candidates")): ("judge", ("preferred",)),
+    frozenset(("question", "evidence")): ("repairer", ("repaired_answer",)),
+    frozenset(("question",)): ("deriver", ("derivation_steps", "derived_answer")),
+}
+"""The roles that decide, by what each is told, with the fields that it cannot do without."""
 _NO_PROVIDER = "LLM Provider NOT provided"  # litellm's words for a model of nobody's, which has no status of its own
 
 
@@ -149,9 +155,11 @@ def ask(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
     last = _Last()
     try:
         with _reading(last):
-            return last.judged(_said(module, module(**inputs)))
+            said = last.judged(_said(module, module(**inputs)))
     except _UNSAID as error:
         return last.judged(_abstention(error))
+    _require_outputs(inputs, said)
+    return said
 
 
 async def aask(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
@@ -159,9 +167,11 @@ async def aask(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
     last = _Last()
     try:
         with _reading(last):
-            return last.judged(_said(module, await awaitable(module)(**inputs)))
+            said = last.judged(_said(module, await awaitable(module)(**inputs)))
     except _UNSAID as error:
         return last.judged(_abstention(error))
+    _require_outputs(inputs, said)
+    return said
 
 
 class _Unread(BaseCallback):
@@ -226,6 +236,24 @@ def _said(module: dspy.Module, returned: Any) -> Said:
             "expected a dspy.Prediction with the fields of its role, or with abstained=REASON."
         )
     return Said({str(name): _plain(value) for name, value in returned.items()})
+
+
+def _require_outputs(inputs: Mapping[str, object], said: Said) -> None:
+    """Refuse fields that lack those of the role: its module gives them other names.
+
+    A reply without any field is what DSPy makes of a response without an answer, hence an abstention.
+
+    Raises:
+        ArgumentError: naming the role, the field that it lacks and those that it has.
+    """
+    role, outputs = _OUTPUTS.get(frozenset(inputs), ("", ()))
+    lacking = [name for name in outputs if name not in said.content]
+    if lacking and said.content and "abstained" not in said.content:
+        found = ", ".join(map(repr, said.content))
+        raise ArgumentError(
+            f"The {role} returned no {lacking[0]!r}; it has {found:.300}. Return {' and '.join(outputs)}, or "
+            "abstained=REASON where there is nothing to say."
+        )
 
 
 def _abstention(error: Exception) -> Said:

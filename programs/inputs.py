@@ -1,11 +1,13 @@
 """What a user hands to the selector, converted once at the border into a frozen `Question`.
 
-Candidates may be strings, predictions, the completions of one prediction; evidence may be strings, mappings or objects
-with a text, or the prediction of a retriever. Anything else is refused with a sentence that names the place.
+Candidates may be strings, predictions, the completions of one prediction, and their answers numbers; evidence may be
+strings, mappings or objects with a text, or the prediction of a retriever. Anything else is refused with a sentence
+that names the place.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
+from decimal import Decimal
 from typing import Any
 
 import dspy
@@ -19,6 +21,7 @@ from eldgr_dspy.words import Task
 
 _REASONING = ("reasoning", "rationale", "text")
 _TEXT = ("text", "long_text")
+_MOST_DIGITS = 1_000  # of a number that is written out
 _NO_LIST = (str, bytes, Mapping, Set, dspy.Example)
 
 
@@ -69,17 +72,34 @@ def _require_field(pool: Sequence[Any], answer_field: str) -> None:
 
 def _candidate(one: Any, index: int, task: Task, answer_field: str) -> tuple[str, str | None]:
     """Return a candidate's text and its final answer, None where it has none."""
-    name, expected, reasoning = f"candidates[{index}]", "a string, a prediction or None", ""
+    name, expected, reasoning = f"candidates[{index}]", "a string, a prediction, a finite number or None", ""
     if isinstance(one, dspy.Example | Mapping):
         texts = (one.get(field) for field in _REASONING)
         reasoning = next((str(text) for text in texts if isinstance(text, str | dspy.Reasoning)), "")
-        name, expected, one = f"{name}.{answer_field}", "text or None", one.get(answer_field)
+        name, expected, one = f"{name}.{answer_field}", "text, a finite number or None", one.get(answer_field)
     if one is None or (isinstance(one, float) and math.isnan(one)):  # as a table writes what is missing
         return _capped(reasoning, name), None
+    one = _number_as_text(one)
     if not isinstance(one, str):
         raise _wrong(name, one, expected)
     text = f"{reasoning}\n{one}" if reasoning and reasoning.strip() != one.strip() else one
     return _capped(text, name), _final(one, task)
+
+
+def _number_as_text(value: Any) -> Any:
+    """Return a number as its shortest text without an exponent, 4.0 as "4"; anything else as it is.
+
+    A truth value is no number here, nor is what is not finite, nor what takes very many digits.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return value
+    number = Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
+    digits = len(number.as_tuple().digits)
+    if not number.is_finite() or max(digits, abs(number.adjusted())) > _MOST_DIGITS:
+        return value
+    text = f"{number:f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
 
 
 def _final(text: str, task: Task) -> str | None:
@@ -110,7 +130,7 @@ def _passage(one: Any, index: int) -> Passage:
     text = next((found[name] for name in _TEXT if found[name] is not None), None)
     title = "" if found["title"] is None else found["title"]
     if not isinstance(text, str) or not isinstance(title, str):
-        raise _wrong(f"evidence[{index}]", one, "a string, or something with a text and perhaps a title")
+        raise _wrong(f"evidence[{index}]", one, "a string, or something with text or long_text, and perhaps title")
     return Passage(title, _capped(text, f"evidence[{index}]"))
 
 
@@ -141,5 +161,8 @@ def _wrong(name: str, value: object, expected: str) -> ArgumentError:
 
 
 def _shown(value: object) -> str:
-    """A value on one line, as predictions are not by themselves."""
-    return f"{' '.join(repr(value).split()):.80}"
+    """A value on one line, as predictions are not by themselves; there is always something to show."""
+    try:
+        return f"{' '.join(repr(value).split()):.80}"
+    except ValueError:  # a whole number of too many digits
+        return "a number beyond writing down"

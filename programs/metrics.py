@@ -126,7 +126,7 @@ def _said(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str
     if role not in consulted:
         yield f"The {role} was not asked: its reply could not have changed the answer."
     elif abstained is not None:
-        yield f"The {role}'s reply counted for nothing: {abstained}."
+        yield f"The {role}'s reply counted for nothing: {str(abstained).removesuffix('.')}."
     elif role == "judge":
         yield from _of_judge(gold, pred)
     else:

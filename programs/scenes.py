@@ -12,7 +12,9 @@ from dspy.lm15 import Request
 from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Derivation, Repair, Verdict
+from eldgr_dspy.consultations import Derivation, Repair, Reply, Verdict
+from eldgr_dspy.laws.situations import few_situations
+from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.programs.testing import Scripted, role_of
 from eldgr_dspy.questions import Question
 from eldgr_dspy.strategies import derivations, lm_replies, questions, raw_text, repairs, verdicts
@@ -87,6 +89,29 @@ def scenes(draw: st.DrawFn, asked: st.SearchStrategy[Question]) -> Scene:
     )
     said: dict[Role, Scripted] = {role: draw(_mostly(usual, lm_replies() | _failures)) for role, usual in typed.items()}
     return Scene(question, said, draw(raw_text), draw(st.integers(-1, len(question.answers))))
+
+
+def situated(task: Task) -> list[Scene]:
+    """Return the small situations that tell most, as scenes; a role that is silent there says that it has nothing."""
+    return [_situated(trial) for trial in few_situations(task)]
+
+
+def _situated(trial: Trial) -> Scene:
+    said: dict[Role, Scripted] = {role: _typed(role, reply) for role, reply in trial.replies.items()}
+    verdict = trial.reply("judge")
+    return Scene(trial.question, said, number=verdict.preferred if isinstance(verdict, Verdict) else -1)
+
+
+def _typed(role: Role, reply: Reply) -> dict[str, Any]:
+    match reply:
+        case Verdict():
+            return _verdict(reply)
+        case Repair():
+            return _repair(reply)
+        case Derivation():
+            return _derivation(reply)
+    silent = {"judge": _prefers(-1), "repairer": _repair(Repair("")), "deriver": _derivation(Derivation((), ""))}
+    return silent[role]
 
 
 def _mostly(usual: st.SearchStrategy[Any], other: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

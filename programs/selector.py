@@ -88,6 +88,10 @@ class Selector(dspy.Module):
         super().__init__()
         require_one_of("task", task, TASKS)
         require_one_of("on_error", on_error, ("abstain", "raise"))
+        if type(answer_field) is not str or not answer_field.strip():
+            raise ArgumentError(
+                f"answer_field={answer_field!r:.80} names no field; give the one that answers, as text."
+            )
         if answer_field in (*_FIELDS, "scores") and answer_field != "answer":
             raise ArgumentError(
                 f"answer_field={answer_field!r} is a field of the decision; let the candidates answer in another."
@@ -108,9 +112,10 @@ class Selector(dspy.Module):
 
         Args:
             question: The question as asked.
-            candidates: A list of strings, mappings or predictions, completions, or a prediction with completions. None
-                is a candidate without an answer. A candidate's final answer is what it marks as such (`#### x`,
-                `\boxed{}`, "the answer is"), else the whole text; in arithmetic the last number.
+            candidates: A list of strings, numbers, mappings or predictions, completions, or a prediction with
+                completions. None is a candidate without an answer; a number answers by its shortest text, 4.0 by "4".
+                A candidate's final answer is what it marks as such (`#### x`, `\boxed{}`, "the answer is"), else the
+                whole text; in arithmetic the last number.
             evidence: A list of strings, or of mappings or objects with `text` or `long_text` and perhaps `title`; one
                 string; or a prediction with `passages`. To a scorer None is no corpus at all, an empty list a corpus in
                 which nothing was found.
@@ -119,9 +124,10 @@ class Selector(dspy.Module):
         Returns:
             A prediction with `answer` (also under `answer_field`), `branch`, `reason`, `certified`, `witness`,
             `consensus`, `preference`, `repair`, `tie`, `consulted`, `abstentions` and `ranking`, all plain JSON values;
-            see `eldgr_dspy.decision.Decision`. With a scorer also `scores`: the table of each candidate in pool order
-            (see `eldgr_dspy.channels.table.StepTable.to_json`), or several scorers' by name; inside a stratum `ranking`
-            then goes by the tables' rewards instead of the judge's scalars, unless no reward is defined.
+            see `eldgr_dspy.decision.Decision`. `certified` is None, not False, where no certificate applies, as to a
+            yes. With a scorer also `scores`: the table of each candidate in pool order (see
+            `eldgr_dspy.channels.table.StepTable.to_json`), or several scorers' by name; inside a stratum `ranking` then
+            goes by the tables' rewards instead of the judge's scalars, unless no reward is defined.
 
         Raises:
             ArgumentError: if an argument is not what is described here.

@@ -5,13 +5,13 @@ Each is a few lines over `score_completions`, which gives a score and what it is
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from eldgr_dspy.channels.undefined import Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training.calls import COLUMNS, Call
+from eldgr_dspy.training.calls import COLUMNS, Call, texts_of
 from eldgr_dspy.training.randomness import kept_random_state
 from eldgr_dspy.training.rewards import Measured, Reward, weights_of
 
@@ -50,7 +50,7 @@ class TotalReward(Reward):
 
     def measure(self, call: Call) -> Measured:
         """Return the weighted sum of each completion with its terms; see `Reward.measure`."""
-        found = {one.__name__: one.measure(replace(call, reward=one.__name__)) for one in self.parts}
+        found = dict(self._terms(call))
         sums = [
             sum(weight * value for weight, value in zip(self.weights, row, strict=True))
             for row in zip(*(one.rewards() for one in found.values()), strict=True)
@@ -60,6 +60,17 @@ class TotalReward(Reward):
         parts = {f"{name}/{part}": scores for name, one in found.items() for part, scores in one.parts.items()}
         shown = {f"{name}_{column}": rows for name, one in found.items() for column, rows in one.shown.items()}
         return Measured(Scores.of(sums), {**terms, **flags, **parts}, shown)
+
+    def _terms(self, call: Call) -> Iterator[tuple[str, Measured]]:
+        """Measure the terms in order; where one fails, those behind it are told, for other processes may wait there."""
+        for at, one in enumerate(self.parts):
+            try:
+                measured = one.measure(replace(call, reward=one.__name__))
+            except Exception as error:
+                for later in self.parts[at + 1 :]:
+                    later.give_up(error)
+                raise
+            yield one.__name__, measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +107,7 @@ def score_completions(
         raise ArgumentError(f"{len(rows)} rows were given for {len(completions)} completions; give one for each.")
     columns = {name: [row[name] for row in rows] for name in COLUMNS if all(name in row for row in rows)}
     with kept_random_state():
-        measured = total.measure(Call(total.__name__, prompts or [""] * len(rows), tuple(completions), columns))
+        measured = total.measure(Call(total.__name__, prompts or [""] * len(rows), texts_of(completions), columns))
     return [
         Scored(score, {name: value for name, part in measured.parts.items() if isinstance(value := part[at], float)})
         for at, score in enumerate(measured.rewards())

@@ -55,11 +55,11 @@ class Call:
         """Return the call as TRL made it; the trainer is whose method `log_metric` is, if that is one of TRL's.
 
         Raises:
-            ArgumentError: A message's content is not text.
+            ArgumentError: A completion is neither text nor messages, or a message's content is not text.
         """
         owner = getattr(columns.get("log_metric"), "__self__", None)
         trainer = owner if hasattr(owner, "model") and hasattr(owner, "num_generations") else None
-        return cls(reward, prompts, tuple(map(assistant_text, completions)), columns, trainer)
+        return cls(reward, prompts, texts_of(completions), columns, trainer)
 
     def column(self, name: str) -> list[Any]:
         """Return a column of the dataset, one entry a completion.
@@ -147,11 +147,25 @@ def missing_column(reward: str, name: str) -> str:
     )
 
 
-def assistant_text(completion: Completion) -> str:
-    """Return what the model itself wrote: with tools, a completion also holds messages that it did not."""
+def texts_of(completions: Sequence[Completion]) -> tuple[str, ...]:
+    """Return what the model itself wrote: with tools, a completion also holds messages that it did not.
+
+    Raises:
+        ArgumentError: A completion is neither text nor messages, or a message's content is not text.
+    """
+    return tuple(_text(at, completion) for at, completion in enumerate(completions))
+
+
+def _text(at: int, completion: object) -> str:
     if isinstance(completion, str):
         return completion
-    return "\n".join(_content(message) for message in completion if message.get("role") == "assistant")
+    messages: list[Any] = list(completion) if isinstance(completion, Sequence) else [None]
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise ArgumentError(
+            f"completions[{at}] is {completion!r:.80}, but text or a list of messages was expected; give what was "
+            "written, '' where it is nothing."
+        )
+    return "\n".join(_content(message) for message in messages if message.get("role") == "assistant")
 
 
 def _content(message: Message) -> str:

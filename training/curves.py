@@ -143,12 +143,10 @@ def draw_curves(curves: Mapping[str, str | Path], to: str | Path) -> None:
         to: The picture; its ending says the format, as .png, .svg or .pdf.
 
     Raises:
-        ArgumentError: A file is no learning curve, or matplotlib is not installed.
+        ArgumentError: A file is no learning curve.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ArgumentError("Drawing needs matplotlib; run: pip install matplotlib") from error
+    from matplotlib.figure import Figure
+
     found = {name: read_curve(path) for name, path in curves.items()}
     channels = {key for points in found.values() for point in points for key in point.channels}
     panels = [*_WHOLE, *sorted(channels, key=_order)]

@@ -6,6 +6,7 @@ together, and each process ranks the groups that its own completions are in. Tha
 run has to call the reward, as a trainer does, and where one fails all raise.
 """
 
+import hashlib
 import json
 import sys
 from collections import Counter
@@ -112,10 +113,11 @@ class GroupReward(Reward):
         """
         rows, error = list[Question](), None
         try:
+            scores = self._auxiliary_scores(call)  # first of all, for other processes may wait in there
             rows = self._questions(call)
-            own = self._share(call)
+            own = self._share(call, scores)
         except Exception as raised:  # noqa: BLE001 - raised again, once the others need not wait for this process
-            own, error = Share((), 0, f"{type(raised).__name__}: {raised}"), raised
+            own, error = _failed(raised), raised
         shares, rank = everyone(own)
         _require_success(shares, error)
         groups = whole_groups(shares)
@@ -127,18 +129,25 @@ class GroupReward(Reward):
                 ranked[group] = self._rank(row, groups[group])
         return _measured(own, [ranked[group][at] for group, at in places])
 
+    def give_up(self, error: Exception) -> None:
+        """Tell the other processes, which wait for this one's completions; see `Reward.give_up`."""
+        super().give_up(error)
+        everyone(_failed(error))
+
+    def _auxiliary_scores(self, call: Call) -> list[float | None]:
+        if self.auxiliary is None:
+            return [None] * len(call.texts)
+        scored = self.auxiliary.measure(replace(call, reward=self.auxiliary.__name__)).scores
+        return [None if isinstance(score, Undefined) else score for score in scored]
+
     def _questions(self, call: Call) -> list[Question]:
         """The question of each row with its evidence, and no candidates yet."""
         rows = zip(call.strings("question"), call.tasks(self.task), call.passages(), strict=True)
         return [Question(question, task, (), passages=passages or ()) for question, task, passages in rows]
 
-    def _share(self, call: Call) -> Share:
-        prompts = [json.dumps(prompt, sort_keys=True, default=str) for prompt in call.prompts]
+    def _share(self, call: Call, scores: Sequence[float | None]) -> Share:
+        prompts = [json.dumps(prompt, sort_keys=True, default=_as_text) for prompt in call.prompts]
         answers = [found.answer if found else None for found in call.answers(self.task)]
-        scores: list[float | None] = [None] * len(answers)
-        if self.auxiliary is not None:
-            scored = self.auxiliary.measure(replace(call, reward=self.auxiliary.__name__)).scores
-            scores = [None if isinstance(score, Undefined) else score for score in scored]
         return Share(tuple(map(Sample, prompts, answers, scores)), self._size(call))
 
     def _size(self, call: Call) -> int:
@@ -206,6 +215,18 @@ def everyone(own: Share) -> tuple[list[Share], int]:
     shares: list[Any] = [None] * distributed.get_world_size()
     distributed.all_gather_object(shares, own)
     return shares, distributed.get_rank()
+
+
+def _failed(error: Exception) -> Share:
+    return Share((), 0, f"{type(error).__name__}: {error}")
+
+
+def _as_text(part: Any) -> str:
+    """What a prompt holds beside texts and numbers; an image by its content, for each completion has its own copy."""
+    if not callable(getattr(part, "tobytes", None)):
+        return str(part)
+    shape = [getattr(part, name, None) for name in ("mode", "size", "shape", "dtype")]
+    return f"{type(part).__name__} {shape} {hashlib.sha256(part.tobytes()).hexdigest()}"
 
 
 def _require_success(shares: Sequence[Share], error: Exception | None) -> None:

@@ -80,6 +80,15 @@ class Reward(ABC):
             ArgumentError: A column is missing, or has a value that it may not have.
         """
 
+    def give_up(self, error: Exception) -> None:
+        """Take part, without having measured anything, in whatever other processes of the run wait for.
+
+        Args:
+            error: Why this process has measured nothing; it is raised behind this.
+        """
+        for reward in self.parts:
+            reward.give_up(error)
+
     def __call__(self, prompts: Sequence[object], completions: Sequence[Completion], **columns: object) -> list[float]:
         """Return the reward of each completion: finite, unweighted, 0 where it is undefined.
 
@@ -97,8 +106,13 @@ class Reward(ABC):
             ScoringError: A scorer failed, and the reward's `on_error` is "raise".
         """
         began = time.perf_counter()
+        try:
+            call = Call.of(self.__name__, prompts, completions, columns)
+        except Exception as error:
+            self.give_up(error)
+            raise
         with kept_random_state():
-            measured = self.measure(Call.of(self.__name__, prompts, completions, columns))
+            measured = self.measure(call)
         self._log(measured, time.perf_counter() - began, columns.get("log_metric"), columns.get("log_extra"))
         return measured.rewards()
 

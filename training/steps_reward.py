@@ -142,9 +142,19 @@ def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
     """What the trainer passed, or what the policy of the trainer who calls says; None without either."""
     passed: Any = call.columns.get(TOKEN_CONFIDENCE)
     if passed is not None:
-        return list(passed)
+        return _one_each(call, passed)
     ids: Any = call.columns.get("completion_ids")
     return None if call.trainer is None or ids is None else confidence_behind(call.trainer, call.prompts, ids)
+
+
+def _one_each(call: Call, passed: object) -> list[TokenConfidence]:
+    given = list(passed) if isinstance(passed, Sequence) else []
+    if len(given) != len(call.texts) or not all(isinstance(one, TokenConfidence) for one in given):
+        raise ArgumentError(
+            f"The column {TOKEN_CONFIDENCE!r} came to the reward {call.reward!r} as {passed!r:.80} for "
+            f"{len(call.texts)} completions; give one TokenConfidence for each, or leave the column out."
+        )
+    return given
 
 
 def _checked(tables: object, n: int) -> list[StepTable]:

@@ -40,12 +40,8 @@ class RunRead:
     torn: bool = False
 
     def stated(self, kind: Literal["settings", "pool", "role"]) -> dict[str, dict[str, Any]]:
-        """Return what the journal states of a kind, by name: each line with its `details`."""
-        found: dict[str, dict[str, Any]] = {}
-        for head in self.heads:
-            if head["kind"] == kind:
-                found.setdefault(head["name"], head)
-        return found
+        """Return what the journal states of a kind, by name: each line with its `details`; the last of a name."""
+        return {head["name"]: head for head in self.heads if head["kind"] == kind}
 
     @property
     def settings(self) -> Settings:
@@ -63,8 +59,8 @@ class RunRead:
     def versions(self) -> list[str]:
         """The versions of the package that its roles were asked by; none where nobody was asked."""
         versions = (role["details"].get("versions") for role in self.stated("role").values())
-        found = {one.get("eldgr_dspy") for one in versions if isinstance(one, Mapping)}
-        return sorted(str(one) for one in found if one is not None)
+        found = [one.get("eldgr_dspy") for one in versions if isinstance(one, Mapping)]
+        return sorted({str(one) for one in found if one is not None})
 
     @property
     def made_by_others(self) -> str | None:
@@ -75,7 +71,7 @@ class RunRead:
 
     def consultations(self) -> Iterator[Consultation]:
         """Yield the journal's consultations, in order."""
-        return _whole_lines(self.path / "journal.jsonl", [], self.torn)
+        return _whole_lines(self.path / "journal.jsonl", [])
 
     def finished(self) -> bool:
         """Whether the run has been finished: its figures are there and count what the journal holds."""
@@ -192,7 +188,7 @@ def read_run(path: Path) -> RunRead:
     heads = list[dict[str, Any]]()
     try:
         torn = _is_torn(journal)
-        run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads, torn)), torn)
+        run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads)), torn)
     except OSError as error:
         raise ArgumentError(f"{journal} cannot be read ({error.strerror}); check the permissions.") from error
     if "rule" not in run.stated("settings"):
@@ -210,18 +206,9 @@ def _is_torn(journal: Path) -> bool:
         return size > 0 and file.read(1) != b"\n"
 
 
-def _whole_lines(journal: Path, heads: list[dict[str, Any]], torn: bool) -> Iterator[Consultation]:
+def _whole_lines(journal: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]:
     """Yield the consultations of a journal; a torn last line, which its own run would drop, is passed over."""
-    try:
-        yield from read_journal(journal, heads)
-    except JournalError as error:
-        if not torn or f", line {_lines(journal)}: " not in str(error):
-            raise
-
-
-def _lines(journal: Path) -> int:
-    with journal.open("rb") as file:
-        return sum(1 for _ in file)
+    return read_journal(journal, heads, on_torn=lambda error: None)
 
 
 def _decided(line: bytes, where: str, mend: str) -> dict[str, Any]:

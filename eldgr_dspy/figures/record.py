@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from eldgr_dspy.figures.silences import error_of, kind_of
@@ -25,7 +25,13 @@ _FEWEST_TOKENS, _LONG = 1 / 8, 4_000
 class JournalTotals:
     """What the lines of a journal add up to: every attempt that was made, whether it came through or not."""
 
-    def __init__(self, consultations: Iterable[Consultation]) -> None:
+    def __init__(self, consultations: Iterable[Consultation], decided: Container[int] | None = None) -> None:
+        """Add up consultations.
+
+        Args:
+            consultations: All lines of a journal.
+            decided: The questions, by `question_key`, that reasons and unreadable replies are counted of; all for None.
+        """
         self.models: Counter[tuple[Role, str | None, str | None]] = Counter()
         self.reasons: Counter[tuple[Role, str, str, str]] = Counter()
         self.through: Counter[Role] = Counter()
@@ -34,14 +40,16 @@ class JournalTotals:
         self._amounts: dict[tuple[Role, str], list[float | None]] = defaultdict(list)
         self._cached: Counter[Role] = Counter()
         self._shortened: Counter[Role] = Counter()
+        self._decided, self._elsewhere = decided, 0
         for one in consultations:
             self._take(one)
 
     def _take(self, one: Consultation) -> None:
         self._outcomes[one.role, "recorded" if one.recorded else one.outcome] += 1
-        self.through[one.role] += one.settled
-        if one.reason:
-            self._take_reason(one, one.reason)
+        if self._decided is None or question_key(one.pool, one.id) in self._decided:
+            self._take_reading(one)
+        else:
+            self._elsewhere += 1
         if one.recorded:
             return
         self._cached[one.role] += one.cached
@@ -52,10 +60,12 @@ class JournalTotals:
         for name in ("calls", "prompt_tokens", "completion_tokens", "cost"):
             self._amounts[one.role, name].append(getattr(one, name))
 
-    def _take_reason(self, one: Consultation, reason: str) -> None:
-        kind = error_of(reason) if one.outcome == "failed" else kind_of(reason)
-        self.reasons[one.role, one.outcome, kind, reason.split(":")[0][:80]] += 1
-        self.unreadable[one.role] += kind == "unreadable"
+    def _take_reading(self, one: Consultation) -> None:
+        self.through[one.role] += one.settled
+        if one.reason:
+            kind = error_of(one.reason) if one.outcome == "failed" else kind_of(one.reason)
+            self.reasons[one.role, one.outcome, kind, one.reason.split(":")[0][:80]] += 1
+            self.unreadable[one.role] += kind == "unreadable"
 
     def roles(self) -> dict[str, Any]:
         """Return for each role how its consultations ended, calls, tokens and dollars (None where any is unknown)."""
@@ -80,7 +90,7 @@ class JournalTotals:
     def remarks(self) -> list[str]:
         """Return what one who reads the figures should know of the models, a sentence each."""
         others = [
-            f"The {role} was asked of {asked}, and {served} answered ({n} calls)."
+            f"The {role} was asked of {asked}, and {served} answered ({n} call{'' if n == 1 else 's'})."
             for (role, asked, served), n in sorted(self.models.items(), key=str)
             if is_same_model(asked, served) is False
         ]
@@ -89,13 +99,22 @@ class JournalTotals:
             for role, n in sorted(self._shortened.items())
             if n
         ]
-        return others + shortened
+        elsewhere = [
+            f"The run directory has seen other questions too: {self._elsewhere} of its consultations are on none of "
+            "these, and are among those whose outcomes, calls, tokens and dollars are added up."
+        ]
+        return others + shortened + elsewhere * bool(self._elsewhere)
 
     def _sum(self, role: Role, name: str) -> float | None:
         known = [amount for amount in self._amounts[role, name] if amount is not None]
         if not known or len(known) < len(self._amounts[role, name]):
             return None
         return math.fsum(known) if name == "cost" else sum(known)
+
+
+def question_key(pool: str, question: str) -> int:
+    """Return what stands for a question of a pool where many are remembered."""
+    return hash((pool, question))
 
 
 def _was_shortened(one: Consultation) -> bool:
@@ -131,7 +150,7 @@ def judges_record(
     totals: JournalTotals,
     effects: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return the record of a run.
+    """Return the record of a run: its rates, and the calls and dollars of all that its directory has seen.
 
     Args:
         summary: As written to `summary.json`.
@@ -158,7 +177,7 @@ def judges_record(
         "parse_failures": totals.parse_failures(),
         "cost": totals.cost(),
         "consultations": totals.roles(),
-        "remarks": totals.remarks(),
+        "remarks": [*totals.remarks(), *_on_addresses(heads), *_on_pools(summary)],
         "silences": [
             {"role": role, "outcome": outcome, "kind": kind, "reason": reason, "consultations": n}
             for (role, outcome, kind, reason), n in sorted(totals.reasons.items())
@@ -166,6 +185,20 @@ def judges_record(
         "pools": {name: stated["pool"][name] for name in summary["pools"] if name in stated["pool"]},
         "roles": roles,
     }
+
+
+def _on_addresses(heads: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each role that was stated anew, which is where its LM was asked at another address."""
+    stated = Counter(head["name"] for head in heads if head["kind"] == "role")
+    return [
+        f"The {role} was asked at {stated[role]} addresses; the last is stated here, and the journal states all."
+        for role in ROLES
+        if stated[role] > 1
+    ]
+
+
+def _on_pools(summary: Mapping[str, Any]) -> list[str]:
+    return [f"{name}: {remark}" for name, pool in summary["pools"].items() for remark in pool.get("remarks") or ()]
 
 
 def _fingerprints(details: Mapping[str, Any]) -> dict[str, str]:

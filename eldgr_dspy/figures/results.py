@@ -96,6 +96,7 @@ class _Pool(Shape):
     audit: dict[str, int | None] | None
     decided: _Decided | None = None
     risk_coverage: dict[str, list[list[float]]] | None = None
+    remarks: list[str] = []
 
     @model_validator(mode="after")
     def _add_up(self) -> Self:
@@ -195,13 +196,15 @@ class Record(Shape):
     settings: dict[str, Any] = Field(description="Of the rule.")
     override_rates: dict[str, _Rates | None] = Field(description="A pool; null where eldgr has no result.")
     judge_effects: dict[str, _Effects | None] = Field(description="A pool; what else verdicts went by.")
-    models: list[_Model]
+    models: list[_Model] = Field(description="Over all that the run directory has seen.")
     fingerprints: dict[Role, _Fingerprints] | None = None
-    parse_failures: dict[Role, _Share] | None = Field(None, description="Replies that could not be read.")
-    cost: _Cost | None = Field(None, description="Of all roles together.")
-    consultations: dict[Role, _Role]
+    parse_failures: dict[Role, _Share] | None = Field(
+        None, description="Replies that could not be read, on the questions that were decided."
+    )
+    cost: _Cost | None = Field(None, description="Of all roles together, over all that the run directory has seen.")
+    consultations: dict[Role, _Role] = Field(description="Likewise over all that the run directory has seen.")
     remarks: list[str]
-    silences: list[_Silence]
+    silences: list[_Silence] = Field(description="On the questions that were decided.")
     pools: dict[str, dict[str, Any]]
     roles: dict[Role, dict[str, Any]]
     confirmation: _Confirmation | None = None

@@ -18,6 +18,7 @@ from eldgr_dspy.figures.audit import Audit, Consulting, became
 from eldgr_dspy.figures.authority import PoolBounds
 from eldgr_dspy.figures.bounds import sways
 from eldgr_dspy.figures.coverage import Confidence, risk_coverage
+from eldgr_dspy.figures.remarks import Remarks
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster, holm
@@ -76,6 +77,7 @@ class Tally:
         self.ties = self.most = self.without_answer = 0
         self.fewest: int | None = None
         self.audit = Audit(task)
+        self._remarks = Remarks(task)
         self._rules = {name: _RuleTally() for name in rules}
         self._bounds = PoolBounds(task, rules)
         self._shares = array("d")
@@ -94,6 +96,7 @@ class Tally:
         """
         self.n += 1
         self._count(case)
+        self._remarks.take(case, [one for outcome in outcomes.values() for one in outcome.consultations])
         self.failed += bool(failed)
         if gold:
             self.n_scored += 1
@@ -163,6 +166,7 @@ class Tally:
             "risk_coverage": {name: risk_coverage(self._confidences(tally)) for name, tally in whole.items()}
             if self.n_scored
             else {},
+            "remarks": self._remarks.sentences(),
         }
 
     def _can_change(self) -> dict[str, dict[str, float]] | None:

@@ -3,6 +3,7 @@
     LAWS                                      every law, in order; a number with several names has an entry for each
     LAW["default_is_consensus"]               one of them
     law.check(Subject(rule).settle(trial))    whether it had anything to say of it; raises `LawBroken` if it is broken
+    laws_named("laws", [...], LAWS)           those of some names, for a caller's argument
 
 Laws 18 to 20 are about the selector, and are tried where there is one. Nothing here draws an example or calls an LM:
 `eldgr_dspy.testing` does the one, a trial holds what an LM would say. Standard library alone. Source: what the paper
@@ -11,11 +12,11 @@ says of its rule, made exact; the names and the third value (inapplicable) are o
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import indent
 
 import eldgr_dspy.laws.statements as tried
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws.statements import Finding
-from eldgr_dspy.laws.trials import Outcome, describe, shipped
+from eldgr_dspy.laws.trials import Outcome, describe, shipped, table
 
 Statement = Callable[[Outcome], Finding | None]
 """Tries a law on what a rule did; None where it has nothing to say of it."""
@@ -57,7 +58,7 @@ class LawBroken(AssertionError):
         lines = [*describe(outcome), ("demanded", found.demanded)]
         if found.other is not None:
             lines.append(("but there", shipped(found.other)))
-        told = "\n".join(f"  {heading:12}{indent(text, ' ' * 14).lstrip()}" for heading, text in lines)
+        told = table(lines)
         end = f"\n\nBroken too: {', '.join(others)}." if others else ""
         super().__init__(f"Law {law.number}, {law.name}, is broken. {law.claim}\n\n{told}{end}")
 
@@ -241,3 +242,23 @@ LAWS: tuple[Law, ...] = (
 )
 LAW: Mapping[str, Law] = {law.name: law for law in LAWS}
 """The laws by name."""
+
+
+def laws_named(argument: str, names: Sequence[str], among: Sequence[Law]) -> list[Law]:
+    """Return those of some laws that have one of these names, in the order of the laws.
+
+    Args:
+        argument: What the names were given as, for the message.
+        names: The names. among: the laws that may be named here.
+
+    Raises:
+        ArgumentError: It is one text instead of a sequence, or a name is not that of one of these laws.
+    """
+    if isinstance(names, str):
+        raise ArgumentError(f"{argument}={names!r} is one name; expected a sequence of names: put it in a list.")
+    for name in names:
+        if name not in {law.name for law in among}:
+            kind = "is not the name of a law" if name not in LAW else "is a law that is not tried here"
+            expected = ", ".join(law.name for law in among)
+            raise ArgumentError(f"{argument}: {name!r} {kind}; expected some of {expected}.")
+    return [law for law in among if law.name in names]

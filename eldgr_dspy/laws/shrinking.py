@@ -1,12 +1,14 @@
 """Making a trial that breaks a law small enough to be read: what is not needed goes, what is odd becomes plain.
 
 Hypothesis shrinks what it drew, without knowing what a candidate or a verdict is. Here a step is one that a reader
-would take: leave out a candidate, silence a role, take a default. What comes out still breaks the law, and with any one
-step more it would not. Standard library alone. Source: ours, greedy as delta debugging is.
+would take: leave out a candidate or two, silence a role, take a default. What comes out still breaks the law, and with
+any one step more it would not; a smaller one may lie further off. Standard library alone. Source: ours, greedy as delta
+debugging is.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
+from itertools import combinations, product
 from typing import TypeVar
 from unicodedata import normalize
 
@@ -33,21 +35,50 @@ def smallest(trial: Trial, breaks: Callable[[Trial], bool]) -> Trial:
 
 def _simpler(trial: Trial) -> Iterator[Trial]:
     """Yield trials that are simpler by one step each, the greatest steps first."""
-    for steps in (_fewer_candidates, _less_evidence, _fewer_words, _defaults, _less_said, _plainer):
+    for steps in (_fewer_candidates, _less_evidence, _fewer_words, _defaults, _unscored, _less_said, _plainer):
         yield from steps(trial)
 
 
 def _fewer_candidates(trial: Trial) -> Iterator[Trial]:
+    """One candidate less; where that would turn the vote, two, or one with another at the head, who wins a tie."""
+    places = range(len(trial.question.answers))
+    yield from (_lacking(trial, out) for out in places)
+    yield from (_lacking(_lacking(trial, later), earlier) for earlier, later in combinations(places, 2))
+    yield from (_lacking(_headed(trial, head), out) for head, out in product(places[1:], places[1:]))
+
+
+def _lacking(trial: Trial, out: int) -> Trial:
     question = trial.question
-    for out in range(len(question.answers)):
-        yield replace(
-            trial,
-            question=replace(question, answers=_without(question.answers, out), texts=_without(question.texts, out)),
-            replies={role: _not_about(reply, out) for role, reply in trial.replies.items()},
-            other_judge=_not_about(trial.other_judge, out),
-            other_scores=_without(trial.other_scores, out),
-            pool_order=_renumbered(trial.pool_order, out),
-        )
+    return replace(
+        trial,
+        question=replace(question, answers=_without(question.answers, out), texts=_without(question.texts, out)),
+        replies={role: _not_about(reply, out) for role, reply in trial.replies.items()},
+        other_judge=_not_about(trial.other_judge, out),
+        other_scores=_without(trial.other_scores, out),
+        pool_order=_renumbered(trial.pool_order, out),
+    )
+
+
+def _headed(trial: Trial, head: int) -> Trial:
+    """The same with a candidate moved to the head of the pool."""
+    question = trial.question
+
+    def moved(items: tuple[T, ...]) -> tuple[T, ...]:
+        return (*items[head : head + 1], *_without(items, head))
+
+    def said(reply: Reply) -> Reply:
+        if not isinstance(reply, Verdict):
+            return reply
+        place = 0 if reply.preferred == head else reply.preferred + (reply.preferred < head)
+        return replace(reply, preferred=place, scores=None if reply.scores is None else moved(reply.scores))
+
+    return replace(
+        trial,
+        question=replace(question, answers=moved(question.answers), texts=moved(question.texts)),
+        replies={role: said(reply) for role, reply in trial.replies.items()},
+        other_judge=said(trial.other_judge),
+        other_scores=moved(trial.other_scores),
+    )
 
 
 def _not_about(reply: Reply, out: int) -> Reply:
@@ -118,6 +149,15 @@ def _defaults(trial: Trial) -> Iterator[Trial]:
         yield replace(trial, question=replace(trial.question, text="Which?"))
 
 
+def _unscored(trial: Trial) -> Iterator[Trial]:
+    """The reading that goes by no scores, and a verdict without them for a candidate that they might have come to."""
+    verdict = trial.reply("judge")
+    if isinstance(verdict, Verdict) and verdict.scores and trial.settings.preference != Settings().preference:
+        plain = replace(trial, settings=replace(trial.settings, preference=Settings().preference), other_scores=())
+        for index in range(len(verdict.scores)):
+            yield plain.replying("judge", Verdict(index))
+
+
 def _less_said(trial: Trial) -> Iterator[Trial]:
     for role, reply in trial.replies.items():
         for less in _less(reply):
@@ -152,6 +192,7 @@ def _plainer(trial: Trial) -> Iterator[Trial]:
         yield trial.with_answers(last).replying("judge", Verdict(len(answers) - 1))
     if trial.question.task == "arithmetic":
         return
+    yield from _alike(trial)
     ordered = _in_order(trial)
     if ordered != trial:
         yield ordered
@@ -163,6 +204,16 @@ def _plainer(trial: Trial) -> Iterator[Trial]:
         for place, answer in enumerate(answers):
             if not (answer and answer.strip()):
                 yield trial.with_answers((*answers[:place], plain, *answers[place + 1 :]))
+
+
+def _alike(trial: Trial) -> Iterator[Trial]:
+    """The same with an answer spelled as an earlier one that differs from it in case or composition alone."""
+    answers = trial.question.answers
+    for place, answer in enumerate(answers):
+        for earlier in answers[:place]:
+            if answer and earlier and answer != earlier and _folded(answer) == _folded(earlier):
+                yield trial.with_answers((*answers[:place], earlier, *answers[place + 1 :]))
+                yield _renamed(trial, answer, earlier)
 
 
 def _in_order(trial: Trial) -> Trial:

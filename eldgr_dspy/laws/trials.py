@@ -4,10 +4,11 @@ A trial is plain data, drawn by `eldgr_dspy.testing` or written by hand; a `Subj
 case of its own if it has one. The laws themselves are in `eldgr_dspy.laws`. Standard library alone.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import isgenerator
+from textwrap import indent
 from typing import Any
 
 from eldgr_dspy.cases import Case
@@ -69,12 +70,16 @@ class Trial:
         return replace(self, question=replace(self.question, answers=answers))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Subject:
     """What is held to the laws: a rule, and the case that it is asked about (classes, certificates, ranking)."""
 
     rule: Rule
     case: Callable[[Question, Settings], Case] = Case
+
+    def __repr__(self) -> str:
+        case = "" if self.case is Case else f", case={_name(self.case)}"
+        return f"Subject({_name(self.rule)}{case})"
 
     def settle(self, trial: Trial) -> "Outcome":
         """Return what the rule does on a trial, asking only what it asks.
@@ -111,11 +116,12 @@ def _ask(trial: Trial, asked: list[Role], role: Any) -> Reply:
     return trial.reply(role)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
     """What a rule did on a trial: the case as it stood, the whole decision, and which roles it asked, in order.
 
-    The rest is what a law may ask about it: of the roles' replies too, whether or not the rule asked for them.
+    The rest is what a law may ask about it: of the roles' replies too, whether or not the rule asked for them. As text
+    it is the table in which a broken law is told; its `repr` is what shipped, in a line.
     """
 
     subject: Subject
@@ -123,6 +129,12 @@ class Outcome:
     case: Case
     decision: Decision
     asked: tuple[Role, ...]
+
+    def __str__(self) -> str:
+        return table(describe(self))
+
+    def __repr__(self) -> str:
+        return f"<Outcome: {shipped(self)}; asked {_asked(self)}>"
 
     def again(self, trial: Trial) -> "Outcome":
         """Return what the same rule does on another trial."""
@@ -223,21 +235,34 @@ def describe(outcome: Outcome) -> Iterator[tuple[str, str]]:
     case, question = outcome.case, outcome.trial.question
     yield "question", f"{question.text!r} ({question.task})"
     yield "candidates", "\n".join(f"{i}: {answer!r}" for i, answer in enumerate(question.answers)) or "none"
-    if question.texts:
+    if any(text != (answer or "") for text, answer in zip(question.texts, question.answers, strict=False)):
         yield "texts", "\n".join(f"{i}: {text!r}" for i, text in enumerate(question.texts))
     if question.passages or question.task == "retrieval":
         yield "evidence", "\n".join(map(_passage, question.passages)) or "none"
     yield "settings", _settings(outcome.trial.settings)
     for role in dict.fromkeys((*case.roles(), *outcome.asked)):
-        yield role, _reply(outcome.trial.reply(role))
+        yield role, told(outcome.trial.reply(role))
     yield "consensus", _marked(case, case.consensus)
-    yield "asked", ", ".join(outcome.asked) or "nobody"
+    yield "asked", _asked(outcome)
     yield "shipped", shipped(outcome)
 
 
 def shipped(outcome: Outcome) -> str:
     """Return in words what ships, by which branch and with what certificate."""
     return f"{_marked(outcome.case, outcome.answer)}, by branch {outcome.branch}"
+
+
+def table(lines: Iterable[tuple[str, str]]) -> str:
+    """Return pairs of a heading and a text as lines in two columns."""
+    return "\n".join(f"  {heading:12}{indent(text, ' ' * 14).lstrip()}" for heading, text in lines)
+
+
+def _asked(outcome: Outcome) -> str:
+    return ", ".join(outcome.asked) or "nobody"
+
+
+def _name(function: object) -> str:
+    return getattr(function, "__qualname__", None) or repr(function)
 
 
 def _marked(case: Case, answer: str | None) -> str:
@@ -258,7 +283,8 @@ def _settings(settings: Settings) -> str:
     return ", ".join(changed) or "the defaults"
 
 
-def _reply(reply: Reply) -> str:
+def told(reply: Reply) -> str:
+    """Return in words what a role says."""
     match reply:
         case Verdict(preferred, scores):
             return f"prefers candidate {preferred}" + (f", scores {list(scores)}" if scores is not None else "")

@@ -32,6 +32,7 @@ _CANDIDATES = 64  # whose texts are shown; the others have their answers alone
 _GOLDS = 20  # gold answers that are shown
 _CERTIFIED = {True: "certified", False: "uncertified", None: "inapplicable"}
 _HERE = "\x00"  # where the questions stand in the page; no text of a page holds it
+_REPLACED = "\ufffd"  # what stands in a page for what it cannot carry
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _CONTROL = re.compile(r"\\(?:u00|b|f)")  # how JSON writes control characters; it may also be a text with a backslash
 _ESCAPES = {mark: f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
@@ -39,7 +40,15 @@ _ESCAPES = {mark: f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 def link_to(page: str, pool: str, question: str) -> str:
     """Return the address of a question in a page of questions."""
-    return f"{page}#question={quote(printable(f'{pool}/{question}'), safe='')}"
+    return f"{page}#question={quote(_name(pool, question), safe='')}"
+
+
+def _name(pool: str, question: str) -> str:
+    """The name of a question in addresses: printable, and another one for every other question."""
+    raw = f"{pool}/{question}"
+    if is_printable(raw) and _REPLACED not in raw:
+        return raw
+    return "".join(one if is_printable(one) and one != _REPLACED else f"{_REPLACED}{ord(one):X};" for one in raw)
 
 
 class QuestionsPage:
@@ -139,7 +148,9 @@ def _clip(text: str | None, what: str) -> str | None:
 def _head(pool: str, row: Row, decisions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What a question is listed and filtered by: for each rule branch, what became of the answer, certificate."""
     answers = dict.fromkeys(answer for one in decisions for answer in (one["answer"], one["consensus"]) if answer)
+    name = _name(pool, row.id)
     return {
+        **({} if name == f"{pool}/{row.id}" else {"name": name}),
         "pool": pool,
         "id": row.id,
         "question": _clip(row.question, "head"),

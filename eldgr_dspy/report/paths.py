@@ -69,7 +69,7 @@ def _retrieval(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
         why = "is certified" if found.certified else "is a yes or no, to which a certificate does not apply"
         yield f"It {why}, so it is final: nothing that a role says can replace it."
         return
-    yield f"It is uncertified: {clip(found.reason, _LONGEST)}."
+    yield f"It is uncertified: {_ended(found.reason)}"
     if not case.rival():
         yield "No other answer of the pool is certified, so no preference of a judge could ship."
     else:
@@ -123,7 +123,7 @@ def _arithmetic(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
         yield f"Its derivation of {_quoted(decided['repair'])} passes the check “{case.settings.derivation}”."
     else:
         reasons = [note.removeprefix(_NOT_ACCEPTED) for note in decided["notes"] if note.startswith(_NOT_ACCEPTED)]
-        why = f": {clip(reasons[0], _LONGEST)}" if reasons else ""
+        why = f": {clip(reasons[0], _LONGEST).removesuffix('.')}" if reasons else ""
         derived, level = _quoted(decided["repair"]), case.settings.derivation
         yield f"Its derivation of {derived} does not pass the check “{level}”{why}."
     if decided["branch"] == "repair":
@@ -140,8 +140,8 @@ def _said_by(role: str, decided: Mapping[str, Any]) -> str | None:
     if reason is None:
         return None
     if reason.startswith(FAILED):
-        return f"The {role}'s call did not come through: {clip(reason.removeprefix(FAILED), _LONGEST)}."
-    return f"The {role} abstains: {clip(reason, _LONGEST)}."
+        return f"The {role}'s call did not come through: {_ended(reason.removeprefix(FAILED))}"
+    return f"The {role} abstains: {_ended(reason)}"
 
 
 def _candidate(case: Case, decided: Mapping[str, Any]) -> str:
@@ -151,3 +151,8 @@ def _candidate(case: Case, decided: Mapping[str, Any]) -> str:
 
 def _quoted(answer: str | None) -> str:
     return "no answer" if answer is None else f"“{clip(answer, _LONGEST)}”"
+
+
+def _ended(reason: str) -> str:
+    """A reason as the end of a sentence; some are sentences themselves."""
+    return f"{clip(reason, _LONGEST).removesuffix('.')}."

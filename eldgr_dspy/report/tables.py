@@ -16,6 +16,8 @@ from eldgr_dspy.words import ROLES
 
 UNDEFINED = "—"
 
+_NO_FIGURE = 1e15  # no measurement comes near; a damaged file may
+
 _AUDIT = {
     "preserved": "consensus preserved",
     "judge_overrides": "judge overrides",
@@ -164,8 +166,10 @@ def usage_table(summary: Mapping[str, Any]) -> Table | None:
 
 def figure(value: float | None, places: int = 2) -> str:
     """Return a number rounded half up, as `46.02`; a dash where it is undefined."""
-    if value is None or not math.isfinite(value):
+    if value is None or not abs(value) < math.inf:
         return UNDEFINED
+    if abs(value) >= _NO_FIGURE:
+        return f"{Decimal(value):.3e}"
     # Twelve digits first: .03125 rounds up as printed, and the noise of binary fractions does not decide.
     rounded = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     return f"{abs(rounded) if rounded.is_zero() else rounded:f}"
@@ -279,8 +283,21 @@ def _notes(pool: Mapping[str, Any]) -> Iterator[str]:
         yield f"{UNDEFINED} under Δ: eldgr has no result here to set against the others."
     for rule, why in (pool.get("withheld") or {}).items():
         yield f"{rule}: {_withheld(why)}"
+    yield from pool.get("remarks") or ()
     if pool.get("n_failed"):
         yield f"{questions(pool['n_failed'])} had a call that did not come through and decided as with a silent role."
+
+
+def _silent(pool: Mapping[str, Any]) -> list[str]:
+    """That a rule which asks more than a judge can leave its bound, in a sentence; of derivers another one says so."""
+    asking = [
+        rule
+        for rule, figures in pool["rules"].items()
+        if any(n for role, n in (figures.get("asked") or {}).items() if role != "judge")
+        and (rule, pool["task"]) != ("eldgr", "arithmetic")
+    ]
+    told = f"Under any judge all other roles are silent; asking them, {' and '.join(asking)} may measure outside."
+    return [told] if asking else []
 
 
 def _withheld(why: str | Mapping[str, int]) -> str:
@@ -333,7 +350,7 @@ def _bounds(name: str, pool: Mapping[str, Any]) -> Table:
         rows.append((rule, figure(pool["rules"].get(rule, {}).get("em")), *ends))
     notes = [_UNBOUNDED] if any(UNDEFINED in row for row in rows) else []
     derived = [_UNDERIVED] if pool["task"] == "arithmetic" and rows else []
-    return Table(f"{name}: authority bounds, %", headers, tuple(rows), (*notes, *derived))
+    return Table(f"{name}: authority bounds, %", headers, tuple(rows), (*notes, *_silent(pool), *derived))
 
 
 def _cost(name: str, pool: Mapping[str, Any]) -> Table:

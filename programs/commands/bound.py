@@ -85,6 +85,11 @@ def _table(name: str, pool: Mapping[str, Any]) -> Any:
         for rule, changes in pool["can_change"].items()
     ]
     notes = []
+    asking = [rule for rule, changes in pool["can_change"].items() if changes[repairer] != 0]
+    if asking:
+        notes.append(
+            f"Under any judge the {repairer} is silent; asking it, {' and '.join(asking)} may measure outside."
+        )
     if pool["n_scored"] == 0:
         notes.append(f"{UNDEFINED}: no question has a gold answer. What a role can change needs none.")
     elif pool["n_scored"] < pool["n"]:

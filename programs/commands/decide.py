@@ -24,13 +24,15 @@ _LOCKED = (
 @click.argument("pools", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--rule",
+    "--rules",
     "rules",
     multiple=True,
     required=True,
     metavar="NAME",
     envvar="ELDGR_DECIDE_RULE",
     allow_from_autoenv=False,
-    help="Rule to decide by, one of the package or MODULE:FUNCTION; may be repeated.",
+    callback=lambda _, __, given: [name.strip() for one in given for name in one.split(",")],
+    help="Rule to decide by, one of the package or MODULE:FUNCTION; several separated by commas, or repeated.",
 )
 @click.option(
     "--json",
@@ -40,7 +42,7 @@ _LOCKED = (
     allow_from_autoenv=False,
     help="Print the figures as JSON.",
 )
-def decide(run: Path, pools: tuple[Path, ...], rules: tuple[str, ...], as_json: bool) -> None:
+def decide(run: Path, pools: tuple[Path, ...], rules: list[str], as_json: bool) -> None:
     """Decide the questions of the run in the directory RUN by rules, from what it has asked.
 
     Nobody is asked and nothing is written. A rule that needs a role which was never asked on some question is withheld,

@@ -49,8 +49,10 @@ def doctor(
     Exit codes: 0 all is well, 1 something is not, 2 wrong usage.
     """
     from eldgr_dspy.programs import diagnosis
+    from eldgr_dspy.programs.commands.options import require_address
     from eldgr_dspy.programs.models import lm_named
 
+    require_address(api_base, [judge])
     lm = lm_named(judge, api_base, num_ctx=num_ctx, cache=False, num_retries=0, timeout=timeout, temperature=0.0)
     findings = []
     for one in diagnosis.diagnose(lm, timeout, _pull if pull else None):

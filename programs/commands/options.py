@@ -3,7 +3,8 @@
 `Models` is one argument of a command in the place of eight.
 """
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
 from typing import Any, Literal, TypeAlias, get_args
@@ -11,10 +12,13 @@ from typing import Any, Literal, TypeAlias, get_args
 import click
 
 from eldgr_dspy.decision import RULES
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Role, Strictness
 
 Style: TypeAlias = Literal["listwise", "pairwise", "pointwise"]
 Command: TypeAlias = Callable[..., Any]
+
+_ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +43,8 @@ class Models:
     @property
     def named(self) -> dict[Role, str | None]:
         """The model of each role; None for one that is embedded."""
-        return {
-            "judge": self.judge or self.lm,
-            "deriver": self.deriver or self.lm,
-            "repairer": self.repairer or self.lm,
-        }
+        given: dict[Role, str | None] = {"judge": self.judge, "deriver": self.deriver, "repairer": self.repairer}
+        return {role: self.lm if model is None else model for role, model in given.items()}
 
     def selector(self, settings: Mapping[str, Any]) -> Any:
         """Return a selector under these settings, with these roles."""
@@ -74,7 +75,11 @@ _MODELS = (
 _RULE = (
     click.option(
         "--rules",
-        default=",".join(RULES),
+        "--rule",
+        "rules",
+        multiple=True,
+        default=(",".join(RULES),),
+        callback=lambda _, __, given: ",".join(given),
         help="Rules to compare, separated by commas; MODULE:FUNCTION is one of your own.",
     ),
     click.option("--certificate", type=choice(Policy), default="folded", help="Certificate of retrieval answers."),
@@ -116,11 +121,34 @@ def lms_of(models: dict[Role, str | None], api_base: str | None, num_ctx: int | 
 
     named: dict[Role, str] = {role: model for role, model in models.items() if model is not None}
     require_ollama(num_ctx, [*dict.fromkeys(named.values())])
+    require_address(api_base, [*named.values()])
     sizes = {model: num_ctx if is_of_ollama(model) else None for model in named.values()}
     return {
         role: lm_named(model, api_base, num_ctx=sizes[model], temperature=0.0, cache=False)
         for role, model in named.items()
     }
+
+
+def require_address(api_base: str | None, names: Sequence[str]) -> None:
+    """Refuse the address of a server where no model is there to be asked, and one without http:// or https://.
+
+    Ollama's own engine takes an address without, as Ollama does, and refuses what is none.
+
+    Raises:
+        ArgumentError: naming the address, without what may be a password in it, and the remedy.
+    """
+    from eldgr_dspy.programs.models import is_of_ollama
+
+    if api_base is None:
+        return
+    shown = f"--api-base={api_base.rpartition('@')[2]!r:.200}"
+    if not names:
+        raise ArgumentError(
+            f"{shown} is the address of a model's server, and no model is given; name one by --lm or for a role, or "
+            "leave the address out."
+        )
+    if not _ADDRESS.match(api_base) and not all(map(is_of_ollama, names)):
+        raise ArgumentError(f"{shown} is no address; expected one such as http://localhost:8000/v1.")
 
 
 def selector_of(lms: dict[Role, Any], settings: Mapping[str, Any], style: tuple[Style, int]) -> Any:

@@ -20,8 +20,7 @@ from weakref import WeakKeyDictionary
 
 import dspy
 from dspy.adapters.base import Adapter
-from dspy.clients.legacy_requests import _strict_json_schema
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 # Derived from a signature's class alone, hence one for all adapters; gone when the signature is.
 _DERIVED: WeakKeyDictionary[type, dict[Hashable, Any]] = WeakKeyDictionary()
@@ -104,25 +103,15 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         return super()._call_postprocess(processed_signature, original_signature, outputs or [""], lm, lm_kwargs)
 
     def _prepare_response_format(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> None:
-        # A schema depends on the signature and on these answers; JSONAdapter builds it anew for every request.
-        abilities = ("response_format" in lm.supported_params, lm.supports_response_schema, _speaks_chat(lm))
+        # A schema depends on the signature and on these three answers; JSONAdapter builds it anew for every request.
+        abilities = ("response_format" in lm.supported_params, lm.supports_response_schema)
         key = ("format", self.use_native_function_calling, *abilities)
         lm_kwargs.update(_once(signature, key, lambda: self._response_format(lm, signature)))
 
     def _response_format(self, lm: Any, signature: Any) -> dict[str, Any]:
         chosen: dict[str, Any] = {}
         super()._prepare_response_format(lm, chosen, signature)
-        model = chosen.get("response_format")
-        if _speaks_chat(lm) and isinstance(model, type) and issubclass(model, BaseModel):
-            # What DSPy and LiteLLM send in its place, as they derive it anew for every request.
-            schema = {"name": model.__name__, "schema": _strict_json_schema(model.model_json_schema()), "strict": True}
-            chosen["response_format"] = {"type": "json_schema", "json_schema": schema}
         return chosen
-
-
-def _speaks_chat(lm: Any) -> bool:
-    """Whether a response format may be given in the words of chat completions: not to a user's LM that knows models."""
-    return isinstance(lm, dspy.LM) and lm.model_type == "chat"
 
 
 def _is_text(value: Any) -> bool:
@@ -262,7 +251,14 @@ class StrictStreamListener(dspy.streaming.StreamListener):
 
     DSPy's own reads the stream as the adapter of the settings has it, and nothing comes of that where the adapter is
     one that was opened inside the program. This one listens under the adapter that roles are parsed with: the user's
-    own if one is set, else the strict one. As with `dspy.JSONAdapter`, the tokens of a text come with its quotes.
+    own if one is set, else the strict one.
+
+        listener = StrictStreamListener("judge_rationale", predict=select.judge.predict)
+        stream = dspy.streamify(select, stream_listeners=[listener])
+
+    What it hears is the field as the model writes it, in pieces. Under an adapter of JSON they are JSON: a text has its
+    quotes and escapes, and the last piece may run on into what follows, so `json.JSONDecoder().raw_decode` reads the
+    value of all of them. The prediction comes last.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:

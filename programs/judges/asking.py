@@ -13,7 +13,7 @@ import dspy
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.consultations import split_candidate
 from eldgr_dspy.programs.consulting import Said, aask, ask
-from eldgr_dspy.words import TASKS
+from eldgr_dspy.words import TASKS, Task
 
 _AT_ONCE = 16
 
@@ -69,10 +69,23 @@ def answers_of(candidates: Sequence[str]) -> list[str]:
     return [split_candidate(shown)[1] for shown in candidates]
 
 
-def same_answer(one: str, other: str) -> bool:
-    """Whether two answers vote together in either task, for a judge is not told the task; no answer is like any."""
-    classes = ((answer_class(one, task), answer_class(other, task)) for task in TASKS)
-    return any(left is not None and left == right for left, right in classes)
+def classes_of(answers: Sequence[str]) -> list[int | None]:
+    """Return the class of each answer as the index of the first answer in it; None for one that is no answer.
+
+    A judge is not told the task, so in one class are those that vote together in retrieval or in arithmetic, be it by
+    way of a third: '18.0', '18' and 'The 18'.
+    """
+    keys = [
+        [(task, found.key) for task in TASKS if (found := answer_class(answer, task)) is not None] for answer in answers
+    ]
+    first: dict[tuple[Task, str], int] = {}
+    for index, own in enumerate(keys):
+        known = {first[key] for key in own if key in first}
+        least = min(known, default=index)
+        if len(known) > 1:  # what was apart until now
+            first = {key: least if one in known else one for key, one in first.items()}
+        first.update(dict.fromkeys(own, least))
+    return [first[own[0]] if own else None for own in keys]
 
 
 def listed(values: Sequence[Any]) -> str:

@@ -18,10 +18,9 @@ from eldgr_dspy.figures.effects import Showing, showings
 from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.fencing import fence
-from eldgr_dspy.programs.judges.asking import aask_all, answers_of, ask_all, calls_of
+from eldgr_dspy.programs.judges.asking import aask_all, answers_of, ask_all, calls_of, classes_of
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import CompareCandidates
-from eldgr_dspy.voting import majority
 
 Pair = tuple[int, int]
 """Two pool indices, in the order in which the candidates are shown."""
@@ -72,9 +71,9 @@ class PairwiseJudge(dspy.Module):
         selector.judge = PairwiseJudge()
         selector.judge = PairwiseJudge(SwapConsistent(Comparer()))    # each pair in both orders
 
-    One candidate stands for each answer, so that no two that would vote together are compared. A comparison without a
-    verdict (unparsable, out of range, inconsistent) lets the answer with more votes go on, of as many the one shown
-    first; if that is the final, there is no verdict. Of one answer there is nothing to ask.
+    One candidate stands for each answer, so that no two that would vote together, in either task, are compared. A
+    comparison without a verdict (unparsable, out of range, inconsistent) lets the answer with more votes go on, of as
+    many the one shown first; if that is the final, there is no verdict. Of one answer there is nothing to ask.
 
     Attributes:
         judge: Any module in the judge's role; it is given two candidates at a time.
@@ -108,7 +107,7 @@ class PairwiseJudge(dspy.Module):
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
         """As many comparisons as there are answers, less one; None where the judge does not say what one takes."""
-        standing = dict(zip(majority(answers_of(candidates), "retrieval").classes, candidates, strict=True))
+        standing = dict(zip(classes_of(answers_of(candidates)), candidates, strict=True))
         standing.pop(None, None)
         if len(standing) < 2:
             return 0
@@ -139,7 +138,7 @@ class _Knockout:
     def __init__(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> None:
         self._question, self._evidence, self._candidates = question, evidence, candidates
         self._answers = answers_of(candidates)
-        self._classes = majority(self._answers, "retrieval").classes
+        self._classes = classes_of(self._answers)
         self._votes = Counter(self._classes)
         self._standing = _drawn(question, candidates, self._classes)
         self._played: list[_Match] = []
@@ -170,13 +169,13 @@ class _Knockout:
         return match.pair[more] if match.winner is None else match.winner
 
 
-def _drawn(question: str, candidates: Sequence[str], classes: Sequence[str | None]) -> list[int]:
+def _drawn(question: str, candidates: Sequence[str], classes: Sequence[int | None]) -> list[int]:
     """One candidate for each answer, in an order that only the texts decide."""
     drawn = sorted(
         (index for index, key in enumerate(classes) if key is not None),
         key=lambda index: hashlib.sha256(f"{question}\n{candidates[index]}".encode(errors="replace")).digest(),
     )
-    standing: dict[str | None, int] = {}
+    standing: dict[int | None, int] = {}
     for index in drawn:
         standing.setdefault(classes[index], index)
     return list(standing.values())

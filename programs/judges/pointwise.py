@@ -14,10 +14,11 @@ from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.fencing import fence
-from eldgr_dspy.programs.judges.asking import aask_all, answers_of, ask_all, calls_of, require_read
+from eldgr_dspy.programs.judges.asking import aask_all, answers_of, ask_all, calls_of, classes_of, require_read
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import AssessCandidate
 from eldgr_dspy.voting import majority
+from eldgr_dspy.words import TASKS
 
 
 class Assessor(dspy.Module):
@@ -64,9 +65,9 @@ class PointwiseJudge(dspy.Module):
         selector.judge = PointwiseJudge()
 
     Identical texts are asked once and share the score. Of several with the highest scalar, the answer with more votes
-    is preferred, of as many the earliest: a tie leaves the default. A candidate whose score is missing or out of range
-    makes the whole an abstention, for it may have been the best; a reply that cannot be parsed is treated as a plain
-    judge's would be.
+    is preferred, of as many the one that was given first: a tie leaves the default. Answers that vote together in
+    either task are one. A candidate whose score is missing or out of range makes the whole an abstention, for it may
+    have been the best; a reply that cannot be parsed is treated as a plain judge's would be.
 
     Attributes:
         assessor: (question, evidence, candidate) -> assessment (with `scalar`, from 0 to 1), candidate_rationale.
@@ -137,6 +138,15 @@ def _scalar(content: Mapping[str, Any], answer: str) -> float | str:
 
 
 def _highest(scores: Sequence[float], answers: Sequence[str]) -> int:
-    classes = majority(answers, "retrieval").classes
-    votes = Counter(classes)
-    return max(range(len(scores)), key=lambda index: (scores[index], votes[classes[index]], -index))
+    """The candidate to prefer; of an answer's spellings with one score, that with which most vote over both tasks."""
+    classes = classes_of(answers)
+    votes = Counter(key for key in classes if key is not None)
+    tasks = [majority(answers, task).classes for task in TASKS]
+    voters = [Counter(one) for one in tasks]
+
+    def standing(index: int) -> tuple[float, int, int, int, int]:
+        key = classes[index] or 0
+        alike = sum(n[one[index]] for n, one in zip(voters, tasks, strict=True))
+        return scores[index], 0 if classes[index] is None else votes[key], -key, alike, -index
+
+    return max(range(len(scores)), key=standing)

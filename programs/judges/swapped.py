@@ -14,7 +14,7 @@ import dspy
 from eldgr_dspy.consultations import Reply, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import Said
-from eldgr_dspy.programs.judges.asking import aask_all, answers_of, ask_all, calls_of, listed, require_read, same_answer
+from eldgr_dspy.programs.judges.asking import aask_all, answers_of, ask_all, calls_of, classes_of, listed, require_read
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.replies import read_reply
 
@@ -103,7 +103,8 @@ class SwapConsistent(dspy.Module):
                 return {"abstained": f"{one.reason} (in order {number + 1} of {len(shown)})"}
             preferred.append(one.preferred)
         chosen: int | None = preferred[0]
-        if not all(same_answer(answers[preferred[0]], answers[index]) for index in preferred):
+        classes = classes_of(answers)
+        if len({classes[index] for index in preferred}) > 1:
             chosen = _best(shown, len(answers)) if self.on_inconsistent == "average" else None
         if chosen is None:
             return {"abstained": f"inconsistent: the orders prefer candidates {listed(preferred)}"}

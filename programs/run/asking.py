@@ -43,6 +43,11 @@ class Asking:
         self._began = time.monotonic()
         self.upto = 0
 
+    @property
+    def held(self) -> float:
+        """For how many seconds it was kept from asking by a limit of the run; its deadline is that much later."""
+        return self._meter.held
+
     def make(self) -> Said | Exception:
         """Ask; a failure is returned."""
         self._began = time.monotonic()
@@ -63,9 +68,9 @@ class Asking:
                 self._books.budget.check()
                 self._books.on_first_call(self._key[2])
                 return await (
-                    awithin(seconds, aask(module, inputs))
+                    awithin(seconds, aask(module, inputs), lambda: self.held)
                     if knows_async(module)
-                    else thread_within(seconds, lambda: ask(module, inputs))
+                    else thread_within(seconds, lambda: ask(module, inputs), lambda: self.held)
                 )
             except (*FAILURES, RunStoppedError) as error:
                 return error
@@ -79,7 +84,7 @@ class Asking:
 
     def _outcome(self, said: Said | Exception) -> Consultation:
         """What came of it, as it is journaled; after this, nothing more is sent on its account."""
-        seconds, meter = time.monotonic() - self._began, self._meter
+        seconds, meter = max(0.0, time.monotonic() - self._began - self.held), self._meter
         meter.close()
         read = _failed(said) if isinstance(said, Exception) else _read(self._key[2], said, self._case)
         return Consultation(
@@ -95,6 +100,7 @@ class Asking:
             prompt_tokens=meter.prompt_tokens,
             completion_tokens=meter.completion_tokens,
             cost=meter.cost,
+            dearest=meter.dearest,
             seconds=round(seconds, 6),
         )
 

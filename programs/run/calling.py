@@ -27,6 +27,10 @@ _LONGEST_WAIT = 3600.0  # seconds; a lock takes no wait of any length
 class Call(Protocol):
     """What is called in a thread: `make` until the deadline, then `keep`, once, however long that takes."""
 
+    @property
+    def held(self) -> float:
+        """For how many seconds it was kept from going on, so far; its deadline is that much later."""
+
     def make(self) -> Any:
         """Make the call, and return what is said or an error to be kept."""
 
@@ -131,6 +135,7 @@ class Callers:
             self._through.put(job)
 
     def _until_the_next_deadline(self) -> float:
+        """How long no call can be late; the earliest call may have been held, and be late only later."""
         now = time.monotonic()
         with self._lock:
             first = next(iter(self._begun.values()), now)
@@ -139,12 +144,15 @@ class Callers:
     def _give_up_late_ones(self) -> float:
         """Give up the calls that are late, and return how long it is until the next deadline."""
         with self._lock:
-            late_ones = [job for job, began in self._begun.items() if time.monotonic() - began >= self._seconds]
-        for job in late_ones:
-            if self._claim(job):
+            ends = {job: began + self._seconds + job.call.held for job, began in self._begun.items()}
+        now, left = time.monotonic(), min(self._seconds, _LONGEST_WAIT)
+        for job, end in ends.items():
+            if end > now:
+                left = min(left, end - now)
+            elif self._claim(job):
                 self._leave_behind(job)
                 self._keep(job, late(self._seconds))
-        return self._until_the_next_deadline()
+        return left
 
     def _leave_behind(self, job: _Job) -> None:
         if job.thread is not None:

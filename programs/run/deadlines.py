@@ -9,6 +9,7 @@ to begin a thread takes as long as a fifth of what DSPy does for a call; it ends
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -22,33 +23,36 @@ R = TypeVar("R")
 
 _IDLE_SECONDS = 1.0
 
+Held = Callable[[], float]
+"""Says for how many seconds a call was kept from going on, so far; its deadline is that much later."""
+
 
 def in_thread(call: Callable[[], R]) -> "asyncio.Future[R]":
     """Return what `call` returns in a thread of its own, to be awaited; `asyncio.to_thread` has few threads."""
     return asyncio.wrap_future(_started(call))
 
 
-async def thread_within(seconds: float, call: Callable[[], R]) -> R:
+async def thread_within(seconds: float, call: Callable[[], R], held: Held = lambda: 0.0) -> R:
     """Return what `call` returns in a thread that makes no other call meanwhile, in a copy of the context.
 
     Raises:
-        TimeoutError: after `seconds`; the thread is left behind.
+        TimeoutError: after `seconds`, not counting those of `held`; the thread is left behind.
     """
     future = in_thread(call)
-    if not (await asyncio.wait([future], timeout=seconds))[0]:
+    if not await _is_done_within(seconds, future, held):
         raise late(seconds)
     return future.result()
 
 
-async def awithin(seconds: float, call: Coroutine[Any, Any, R]) -> R:
+async def awithin(seconds: float, call: Coroutine[Any, Any, R], held: Held = lambda: 0.0) -> R:
     """Return what a coroutine returns.
 
     Raises:
-        TimeoutError: after `seconds`; the coroutine is cancelled and not waited for.
+        TimeoutError: after `seconds`, not counting those of `held`; the coroutine is cancelled and not waited for.
     """
     task = asyncio.create_task(call)
     try:
-        done, _ = await asyncio.wait([task], timeout=seconds)
+        done = await _is_done_within(seconds, task, held)
     except BaseException:
         task.cancel()
         raise
@@ -57,6 +61,14 @@ async def awithin(seconds: float, call: Coroutine[Any, Any, R]) -> R:
     task.cancel()
     task.add_done_callback(_forget)
     raise late(seconds)
+
+
+async def _is_done_within(seconds: float, future: "asyncio.Future[Any]", held: Held) -> bool:
+    end = time.monotonic() + seconds
+    while (left := end + held() - time.monotonic()) > 0:
+        if (await asyncio.wait([future], timeout=left))[0]:
+            return True
+    return False
 
 
 class _Caller:

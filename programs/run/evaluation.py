@@ -8,12 +8,15 @@ import asyncio
 import math
 import re
 import signal
+import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import partial
+from hashlib import sha256
+from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +24,14 @@ from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.files import replacing, safe_name
 from eldgr_dspy.journal import Consultation, read_journal
-from eldgr_dspy.pools import Pool, open_pools, pool_name
+from eldgr_dspy.pools import Pool, Row, open_pools, pool_name
 from eldgr_dspy.programs.run.concurrency import amap_ordered, map_ordered
 from eldgr_dspy.programs.run.confirming import confirmation_of, state_lock
 from eldgr_dspy.programs.run.deadlines import reused_threads
 from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.garbage import rarer_collections
 from eldgr_dspy.programs.run.rolecalls import RoleCall, metered_settings, role_call
-from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, Statement
+from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, Statement, require_same
 from eldgr_dspy.programs.run.runner import Recordings, Runner, Settled
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.run.writing import FILES, Results
@@ -68,9 +71,13 @@ class Plan:
     once: bool = False
 
     def __post_init__(self) -> None:
+        if isinstance(self.rules, str):
+            names = [name.strip() for name in self.rules.split(",")]
+            raise ArgumentError(f"rules={self.rules!r} is one text; give a list, such as rules={names!r}.")
         if not self.rules:
             raise ArgumentError(f"rules={self.rules!r} holds no rule; give one or more of {', '.join(RULES)}.")
-        for rule in self.rules:
+        for index, rule in enumerate(self.rules):
+            _require_name(rule, index)
             rule_named(rule, "rules")
         for name in ("workers", "limit", "max_calls"):
             value = getattr(self, name)
@@ -80,6 +87,15 @@ class Plan:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ArgumentError(f"{name}={value!r} is not a positive number.")
+
+
+def _require_name(rule: object, index: int) -> None:
+    if not isinstance(rule, str):
+        kind, name = (
+            type(rule).__name__,
+            f"{rule.__module__}:{rule.__name__}" if isfunction(rule) else "MODULE:FUNCTION",
+        )
+        raise ArgumentError(f"rules[{index}] is no text ({kind}); give a rule by its name, such as {name!r}.")
 
 
 @dataclass(slots=True)
@@ -111,10 +127,11 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> 
         KeyboardInterrupt: on ctrl-C, once the calls under way have been awaited and journaled; a second one abandons
             them. The same plan goes on.
     """
+    _require_selector(selector)
     with _opened(selector, plan, watcher or Watcher()) as run:
         for pool in run.pools:
             settle = partial(run.runner.settle, pool.name)
-            with map_ordered(settle, pool.rows(plan.limit), plan.workers, plan.timeout, run.stop) as rows:
+            with map_ordered(settle, rows_of(pool, plan), plan.workers, plan.timeout, run.stop) as rows:
                 run.decide(pool, rows)
         return run.results.finish()
 
@@ -124,21 +141,45 @@ async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = No
 
     Cancelled, it waits for the calls under way; cancelled again, it abandons them.
     """
+    _require_selector(selector)
     slots = asyncio.Semaphore(plan.workers)
     with _opened(selector, plan, watcher or Watcher()) as run:
         for pool in run.pools:
             settle = partial(run.runner.asettle, slots, pool.name)
             under_way = 2 * plan.workers - 1  # a single worker takes row by row
-            async with amap_ordered(settle, pool.rows(plan.limit), under_way, run.stop) as rows:
+            async with amap_ordered(settle, rows_of(pool, plan), under_way, run.stop) as rows:
                 await run.adecide(pool, rows)
         return await asyncio.to_thread(run.results.finish)
 
 
+def _require_selector(selector: object) -> None:
+    """Refuse what is no selector; of a program that holds one, name it."""
+    if isinstance(selector, Selector):
+        return
+    held = [name for name, value in getattr(selector, "__dict__", {}).items() if isinstance(value, Selector)]
+    remedy = f"give its selector, the attribute {held[0]!r}" if held else "give a Selector, such as Selector()"
+    raise ArgumentError(f"selector={type(selector).__name__} is no Selector, whose roles are asked; {remedy}.")
+
+
 def out_of(plan: Plan) -> Path:
-    """Return the run directory of a plan: its own, or `runs/NAME[+NAME...]`, NAME being the pools'."""
+    """Return the run directory of a plan: its own, or `runs/NAME[+NAME...]`, NAME being the pools'.
+
+    Where other pools could come to the same name, six digits of a hash of theirs follow.
+    """
     if plan.out is not None:
         return Path(plan.out)
-    return Path("runs") / safe_name("+".join(pool_name(Path(pool)) for pool in plan.pools))
+    names = [pool_name(Path(pool)) for pool in plan.pools]
+    joined = "+".join(names)
+    safe = safe_name(joined)
+    if safe != joined or any("+" in name for name in names):
+        digits = sha256("/".join(names).encode()).hexdigest()[:6]
+        safe = f"{safe.encode()[:113].decode(errors='ignore')}-{digits}"
+    return Path("runs") / safe
+
+
+def rows_of(pool: Pool, plan: Plan) -> Iterator[Row]:
+    """Yield the rows of a pool that a plan takes; Python counts no further than `sys.maxsize`."""
+    return pool.rows(plan.limit and min(plan.limit, sys.maxsize))
 
 
 @contextmanager
@@ -146,6 +187,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"
     """Read and check everything, then open the run directory and state what the run is made with."""
     pools = open_pools(plan.pools)
     recordings = Recordings(plan.replay)
+    recordings.require_any_of(pools)
     for pool in pools:
         recordings.require_made_on(pool)
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
@@ -168,7 +210,9 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"
         state = RoleStatements(directory, details)
         paths = {pool.name: str(pool.path) for pool in pools}
         state_lock(directory, confirmation)
-        directory.claim(*statements(selector, pools), *state.asked_before(), paths=paths)
+        made_with = statements(selector, pools)
+        require_same(out, directory.journal.heads, [*made_with, *state.statements()])
+        directory.claim(*made_with, paths=paths)
         runner = Runner(
             calls,
             selector.settings,

@@ -27,12 +27,12 @@ class FailureBudget:
             self.failed.add(key[:2])
             self._in_a_row += 1
             if is_fatal(error):
-                self.stopped = f"The call can only fail again: {describe_failure(error)}."
+                self.stopped = f"The call can only fail again: {_ended(error)}"
             elif not self.stopped:
                 self.stopped = self._too_many(error)
 
     def _too_many(self, error: Exception) -> str | None:
-        n, last = len(self.failed), f"; the last: {describe_failure(error)}."
+        n, last = len(self.failed), f"; the last: {_ended(error)}"
         if n > self.allowed:
             return f"{n} question{'s' * (n > 1)} failed, more than the {self.allowed} that --max-failures allows{last}"
         if self._in_a_row >= self.patience:
@@ -52,6 +52,10 @@ class FailureBudget:
     def stop(self, reason: str) -> None:
         """Stop the run: no call is begun after this."""
         self.stopped = self.stopped or reason
+
+
+def _ended(error: Exception) -> str:
+    return f"{describe_failure(error).removesuffix('.')}."
 
 
 def describe_failure(error: Exception) -> str:

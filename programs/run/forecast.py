@@ -13,12 +13,12 @@ from typing import Any
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Repair, Reply, Verdict
 from eldgr_dspy.decision import Rule, drive
-from eldgr_dspy.errors import JournalError, NotAskedError
+from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.journal import Consultation, Key, read_journal
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.judges.asking import calls_of
 from eldgr_dspy.programs.run.confirming import confirmation_of
-from eldgr_dspy.programs.run.evaluation import Plan, out_of, statements
+from eldgr_dspy.programs.run.evaluation import Plan, out_of, rows_of, statements
 from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
 from eldgr_dspy.programs.run.rundir import require_same
 from eldgr_dspy.programs.run.runner import Recordings
@@ -80,6 +80,7 @@ def forecast(selector: Selector, plan: Plan) -> dict[str, Any]:
         PoolError, ArgumentError, JournalError, RunChangedError: as the run itself would.
     """
     pools, recordings = open_pools(plan.pools), Recordings(plan.replay)
+    recordings.require_any_of(pools)
     for pool in pools:
         recordings.require_made_on(pool)
     confirmation_of(plan, out_of(plan), pools, selector)
@@ -98,14 +99,8 @@ def forecast(selector: Selector, plan: Plan) -> dict[str, Any]:
 def _journaled(out: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]:
     """What a run has journaled so far; a last line that a crash has torn, or that is being written, is passed over."""
     path = out / "journal.jsonl"
-    if not path.exists():
-        return
-    torn = path.read_bytes()[-1:] != b"\n"
-    try:
-        yield from read_journal(path, heads)
-    except JournalError:
-        if not torn:
-            raise
+    if path.exists():
+        yield from read_journal(path, heads, on_torn=lambda error: None)
 
 
 def _pool(
@@ -114,7 +109,7 @@ def _pool(
     counts = {role: {"at_most": 0, "journaled": 0, "recorded": 0, "to_ask": 0} for role in ROLES}
     calls: dict[Role, list[int | None]] = {role: [] for role in ROLES}
     n = 0
-    for row in pool.rows(plan.limit):
+    for row in rows_of(pool, plan):
         n += 1
         case = Case(row.to_question(), selector.settings)
         found: dict[Role, Consultation | None] = {

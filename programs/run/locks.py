@@ -57,8 +57,8 @@ class Lock:
 
 
 def ledger_of(lock: Path) -> Path:
-    """Return where the ledger of a lock is: `rule.lock.ledger.jsonl` beside `rule.lock.json`."""
-    return lock.with_suffix(".ledger.jsonl")
+    """Return where the ledger of a lock is: `rule.lock.ledger.jsonl` beside `rule.lock.json`, and not beside a link."""
+    return (lock.resolve() if lock.is_symlink() else lock).with_suffix(".ledger.jsonl")
 
 
 def freeze(selector: Selector, rules: Sequence[str], path: Path) -> Lock:
@@ -67,14 +67,15 @@ def freeze(selector: Selector, rules: Sequence[str], path: Path) -> Lock:
     Where `path` holds the same already, nothing is done: its ledger stays its own.
 
     Raises:
-        ArgumentError: there is no rule, or one that is not known; there is another lock in its place, or a ledger
-            without one; or it cannot be written.
+        ArgumentError: there is no rule, one that is not known, or one that does not decide the same twice; there is
+            another lock in its place, or a ledger without one; or it cannot be written.
     """
     if not rules:
         raise ArgumentError(f"rules={rules!r} holds no rule; give one or more of {', '.join(RULES)}.")
     for rule in rules:
         rule_named(rule, "rules")
     content = _frozen(selector, rules, selector.settings)
+    _require_the_same_again(content["rules"], selector.settings)
     lock = Lock(path, _hash(content), content)
     if path.exists():
         if read_lock(path).sha256 != lock.sha256:
@@ -165,6 +166,17 @@ def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> 
     }
     read_back: dict[str, Any] = json.loads(json.dumps(content))
     return read_back
+
+
+def _require_the_same_again(frozen: Mapping[str, Any], settings: Settings) -> None:
+    """Refuse a rule that does something else when it is driven once more, over the same questions and replies."""
+    for name, first in frozen.items():
+        if any(first[part] != now for part, now in rule_behaviour(name, settings).items()):
+            raise ArgumentError(
+                f"rules={name!r} cannot be frozen, for it is not deterministic: driven twice over the same questions "
+                "and replies it does not do the same; have it draw no lots and keep nothing from one question to the "
+                "next."
+            )
 
 
 def _source(rule: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ report to it.
 """
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -57,6 +58,7 @@ class Meter:
         cached: An item for each reply of DSPy's cache, which no request was sent for.
         under_way: An item for each request that is.
         over: Whether the consultation has ended: what comes after is not counted, and nothing more may be sent.
+        held: Seconds for which nothing of it was under way because a request had to wait to be admitted.
         stopped: Whether the run is being stopped. spending: what the run may still send.
         tracker: DSPy's usage tracker in whose place the meter stands, None where there is none.
     """
@@ -66,9 +68,21 @@ class Meter:
     cached: list[None] = field(default_factory=list)
     under_way: list[None] = field(default_factory=list)
     over: bool = False
+    held: float = 0.0
     stopped: Callable[[], bool] = field(default=lambda: False)
     spending: Spending = field(default_factory=Spending)
     tracker: Any = None
+    _held_until: float = 0.0
+
+    def hold(self, since: float) -> None:
+        """Take note that a request has waited since then, by the monotonic clock, to be admitted.
+
+        While another of it is under way it waits for itself, and that is time of its own.
+        """
+        now = time.monotonic()
+        if not self.under_way:
+            self.held += max(0.0, now - max(since, self._held_until))
+            self._held_until = now
 
     def begin(self) -> None:
         """Take note that a request, which has been admitted, is about to be sent."""
@@ -76,29 +90,36 @@ class Meter:
 
     def withdraw(self) -> None:
         """Take note that it was not sent."""
-        self.spending.withdraw()
-        self._end()
+        if self._ended():
+            self.spending.withdraw()
 
     def fail(self) -> None:
         """Take note that it was sent, and not answered with a reply."""
-        self.spending.failed()
-        self._end(self.failures, None)
+        if self._ended():
+            self.spending.failed()
+            self.failures.append(None)
 
     def answer(self, entry: Entry) -> None:
-        """Take note that it was answered."""
-        self.spending.answered(entry.cost)
-        self._end(self.entries, entry)
+        """Take note that it was answered, if only when the consultation had ended."""
+        if self._ended():
+            self.spending.answered(entry.cost)
+            self.entries.append(entry)
+        else:
+            self.spending.answered_late(entry.cost)
 
     def answer_from_cache(self) -> None:
         """Take note that DSPy's cache answered in its place."""
-        self.spending.withdraw()
-        self._end(self.cached, None)
+        if self._ended():
+            self.spending.withdraw()
+            self.cached.append(None)
 
-    def _end(self, where: list[Any] | None = None, item: Any = None) -> None:
-        if not self.over:
+    def _ended(self) -> bool:
+        """Take a request from those under way; False where `close` has taken it, and counted it."""
+        try:
             self.under_way.pop()
-            if where is not None:
-                where.append(item)
+        except IndexError:
+            return False
+        return True
 
     def add_usage(self, lm: str, usage: dict[str, Any]) -> None:
         """Note that a reply was not cached: DSPy reports the usage of those alone, just before a call's record."""
@@ -111,8 +132,9 @@ class Meter:
     def close(self) -> None:
         """Take note that the consultation has ended: a request that is still under way was not answered in time."""
         self.over = True
-        self.failures.extend(self.under_way)
-        self.under_way.clear()
+        while self._ended():
+            self.spending.failed()
+            self.failures.append(None)
 
     def __deepcopy__(self, memo: object) -> "Meter":
         return self  # `dspy.Parallel` copies usage trackers for its threads
@@ -130,7 +152,7 @@ class Meter:
     @property
     def prompt_characters(self) -> int | None:
         """How long the prompts were that were answered, None where none was."""
-        return sum(entry.prompt_characters for entry in self.entries) or None
+        return sum(entry.prompt_characters for entry in self.entries) if self.entries else None
 
     @property
     def prompt_tokens(self) -> int | None:
@@ -147,6 +169,11 @@ class Meter:
         """Dollars, None where unknown for a reply."""
         known = [entry.cost for entry in self.entries if entry.cost is not None]
         return math.fsum(known) if known and len(known) == len(self.entries) else None
+
+    @property
+    def dearest(self) -> float | None:
+        """Dollars of the dearest of several requests, None where unknown for a reply, or where there was one."""
+        return None if self.calls < 2 or self.cost is None else max(entry.cost or 0.0 for entry in self.entries)
 
     @property
     def served(self) -> str | None:

@@ -17,6 +17,9 @@ from eldgr_dspy.words import Role
 Statement = tuple[str, str, Mapping[str, Any]]
 """What a run is made with: kind, name, details."""
 
+_ADDRESSES = frozenset({"api_base", "base_url", "host"})
+"""Where an LM is asked, among its settings: by LiteLLM's two names, and by that of the engine for Ollama."""
+
 
 class RunDirectory:
     """A run directory, locked while it is open. The lock is the operating system's: it dies with its holder."""
@@ -84,12 +87,13 @@ class RunDirectory:
                     "restore the journal from a copy, give another --out, or start anew with --fresh."
                 )
 
-    def stated(self, kind: str, name: str) -> bool:
-        """Whether the run has been stated to be made with a `kind` of that name."""
-        return any(head.get("kind") == kind and head.get("name") == name for head in self.journal.heads)
+    def stated(self, kind: str, name: str, details: Mapping[str, Any] | None = None) -> bool:
+        """Whether the run has been stated to be made with a `kind` of that name, and with these details if given."""
+        stated = (head["details"] for head in self.journal.heads if (head["kind"], head["name"]) == (kind, name))
+        return any(details is None or not differences(one, details) for one in stated)
 
     def claim(self, *statements: Statement, paths: Mapping[str, str] | None = None) -> None:
-        """State what the run is made with, each as (kind, name, details); the first statement about a name stands.
+        """State what the run is made with, each as (kind, name, details), unless it is stated already.
 
         Args:
             paths: Where the pools are, by name. It is kept beside the statement, is no part of it, and may change.
@@ -99,21 +103,21 @@ class RunDirectory:
         """
         require_same(self.path, self.journal.heads, statements)
         for kind, name, details in statements:
-            if not self.stated(kind, name):
+            if not self.stated(kind, name, details):
                 path = (paths or {}).get(name) if kind == "pool" else None
                 where = {} if path is None else {"path": path}
                 self.journal.append_head({"kind": kind, "name": name, "details": details, **where})
 
 
 def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Iterable[Statement]) -> None:
-    """Refuse statements that differ from those that a run in `path` was begun with.
+    """Refuse statements that differ from those that a run in `path` was begun with; a role may be asked elsewhere.
 
     Raises:
         RunChangedError: saying what differs.
     """
     stated = {(head["kind"], head["name"]): head["details"] for head in heads}
     for kind, name, details in statements:
-        changed = differences(stated.get((kind, name), details), details)
+        changed = differences(*map(_anywhere, (stated.get((kind, name), details), details)))
         if changed:
             listed = "\n".join(f"  {line}" for line in changed)
             raise RunChangedError(
@@ -122,21 +126,37 @@ def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Ite
             )
 
 
+def _anywhere(details: Mapping[str, Any]) -> dict[str, Any]:
+    """The details of a role without the addresses at which its LMs are asked; any other details as they are."""
+    return {**details, "lm": _without_addresses(details["lm"])} if "lm" in details else dict(details)
+
+
+def _without_addresses(value: Any) -> Any:
+    """LMs, or settings, without what is an address by its name and no LM that somebody has called so."""
+    if not isinstance(value, Mapping):
+        return value
+    kept = {name: one for name, one in value.items() if name not in _ADDRESSES or isinstance(one, Mapping)}
+    return {name: _without_addresses(one) for name, one in kept.items()}
+
+
 class RoleStatements:
-    """What each role of a run is, stated when it is first asked; one that was asked before must be the same."""
+    """What each role of a run is, stated when it is first asked; one that was asked before must be the same.
+
+    One that is asked at another address is the same, and stated anew.
+    """
 
     def __init__(self, directory: RunDirectory, details: Mapping[Role, Mapping[str, Any]]) -> None:
-        """Remember what each role is; those that the journal states already are `asked_before`."""
+        """Remember what each role is."""
         self._directory, self._details = directory, details
         self._lock = threading.Lock()
-        self._claimed: set[Role] = {role for role in details if directory.stated("role", role)}
+        self._claimed: set[Role] = {role for role in details if directory.stated("role", role, details[role])}
 
-    def asked_before(self) -> list[Statement]:
-        """The statements of the roles that the journal states already, to be compared with it by `claim`."""
-        return [("role", role, self._details[role]) for role in self._details if role in self._claimed]
+    def statements(self) -> list[Statement]:
+        """The statements of all roles, to be compared by `require_same` with those that the journal has."""
+        return [("role", role, details) for role, details in self._details.items()]
 
     def claim(self, role: Role) -> None:
-        """State a role, once."""
+        """State a role, once, before it is asked."""
         if role not in self._claimed:
             with self._lock:
                 self._directory.claim(("role", role, self._details[role]))

@@ -5,6 +5,7 @@ The runner turns a row into decisions. It owns no loop over rows and writes noth
 """
 
 import asyncio
+import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,7 +17,7 @@ from eldgr_dspy.consultations import Abstention, Reply
 from eldgr_dspy.decision import Choice, adrive
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError
 from eldgr_dspy.figures.summary import Outcome
-from eldgr_dspy.journal import Consultation, Journal, Key, read_journal
+from eldgr_dspy.journal import Consultation, Journal, Key, TornLineWarning, read_journal
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.asking import Asking, Books
 from eldgr_dspy.programs.run.deadlines import in_thread
@@ -32,7 +33,9 @@ class Recordings:
     """Recorded consultations, supplied instead of calls. A role recorded for a pool is never asked of that pool."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """Read a journal, or none. Entries without a pool stand for any; failed ones are passed over.
+        """Read a journal, or none. Entries without a pool stand for any; a failed one says nothing of its question.
+
+        A torn last line is passed over with a `TornLineWarning`.
 
         Raises:
             JournalError: if there is nothing in it to use.
@@ -40,16 +43,38 @@ class Recordings:
         self.path = path
         self._found: dict[Key, Consultation] = {}
         self._heads: list[dict[str, Any]] = []
-        for one in read_journal(path, self._heads) if path else ():
+        self._governed: set[tuple[str, Role]] = set()
+        torn = list[JournalError]()
+        for one in read_journal(path, self._heads, torn.append) if path else ():
+            self._governed.add((one.pool, one.role))
             if one.settled:
                 self._found[one.key] = one
-        self._governed = {(pool, role) for pool, _, role in self._found}
-        if path is not None and not self._found:
-            raise JournalError(f"{path}: holds no consultation; a recording is a journal, one consultation a line.")
+        if torn and self._found:
+            message = f"{path}: the last line is torn and passed over; what it recorded is missing."
+            warnings.warn(message, TornLineWarning, stacklevel=4)
+        elif torn:
+            raise torn[0]
+        elif path is not None and not self._found:
+            what = "no consultation that came through" if self._governed else "no consultation"
+            raise JournalError(f"{path}: holds {what}; a recording is a journal, one consultation a line.")
 
     def governs(self, pool: str, role: Role) -> bool:
         """Whether `role` is recorded for `pool`, so that it is not asked."""
         return (pool, role) in self._governed or ("", role) in self._governed
+
+    def require_any_of(self, pools: Sequence[Pool]) -> None:
+        """Refuse pools for none of which anything is recorded: every role would be asked.
+
+        Raises:
+            ArgumentError: naming the pools that it was recorded for.
+        """
+        recorded = {pool for pool, _ in self._governed}
+        if self.path is not None and recorded.isdisjoint({"", *(pool.name for pool in pools)}):
+            names, given = (", ".join(map(repr, sorted(some))) for some in (recorded, {pool.name for pool in pools}))
+            raise ArgumentError(
+                f"{self.path}: recorded for {names:.200}, and not for {given:.200}, so that it would answer nothing; "
+                "give a pool that it was recorded for, or no --replay."
+            )
 
     def require_made_on(self, pool: Pool) -> None:
         """Refuse a pool other than the one of its name that the recording says it was made on.

@@ -160,7 +160,9 @@ def _admission() -> Iterator[float]:
             return
         if meter.stopped():
             raise RunStoppedError("The run was stopped.")
+        since = time.monotonic()
         yield 0.02
+        meter.hold(since)  # its clock does not run while others keep it from asking
 
 
 def _unsent(error: BaseException) -> bool:

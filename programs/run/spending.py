@@ -21,7 +21,11 @@ class Spending:
     def __init__(
         self, max_calls: int | None = None, max_cost: float | None = None, before: Iterable[Consultation] = ()
     ) -> None:
-        """Take the limits, None for none, and what the journal holds; recorded consultations cost nothing."""
+        """Take the limits, None for none, and what the journal holds; recorded consultations cost nothing.
+
+        All that is journaled as paid counts, also of consultations that failed. The dearest request of a consultation
+        that took several is journaled with it; where it is not, each is taken to have cost the same.
+        """
         self._max_calls, self._max_cost = max_calls, max_cost
         self._calls = self._under_way = self._replies = self._retries = 0
         self._cost: float | None = 0.0
@@ -32,13 +36,13 @@ class Spending:
 
     def _take(self, one: Consultation) -> None:
         self._calls += one.calls
-        if one.calls and one.settled and not one.recorded:
-            self._add(one.cost)
+        if one.calls and one.answered and not one.recorded:
+            self._add(one.cost, one.cost if one.cost is None else one.dearest or one.cost / one.calls)
 
-    def _add(self, cost: float | None) -> None:
+    def _add(self, cost: float | None, dearest: float | None) -> None:
         self._cost = None if self._cost is None or cost is None else math.fsum((self._cost, cost))
-        if cost is not None:
-            self._dearest = max(self._dearest or 0.0, cost)
+        if dearest is not None:
+            self._dearest = max(self._dearest or 0.0, dearest)
 
     def admit(self) -> bool:
         """Admit one request; False where it has to wait for what is under way to come back.
@@ -48,9 +52,10 @@ class Spending:
         """
         with self._lock:
             if self._max_calls is not None and self._calls + self._under_way >= self._max_calls:
+                sent = self._calls + self._under_way
                 raise RunStoppedError(
-                    f"{self._calls + self._under_way} requests were sent, and --max-calls allows {self._max_calls}; "
-                    "give a higher limit to go on."
+                    f"{sent} request{' was' if sent == 1 else 's were'} sent, and --max-calls allows "
+                    f"{self._max_calls}; give a higher limit to go on."
                 )
             if self._max_cost is not None and not self._affordable(self._max_cost):
                 return False
@@ -94,7 +99,12 @@ class Spending:
             self._under_way -= 1
             self._calls += 1
             self._replies += 1
-            self._add(cost)
+            self._add(cost, cost)
+
+    def answered_late(self, cost: float | None) -> None:
+        """Count what a request cost, in dollars, that has been counted as one that was not answered."""
+        with self._lock:
+            self._add(cost, cost)
 
     def may_retry(self) -> bool:
         """Count a request that is to be repeated, unless too many were."""

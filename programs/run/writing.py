@@ -15,7 +15,7 @@ from eldgr_dspy.answers import Score
 from eldgr_dspy.certificates import Witness
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.effects import JudgeEffects
-from eldgr_dspy.figures.record import JournalTotals, judges_record
+from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
 from eldgr_dspy.figures.summary import Tally
 from eldgr_dspy.files import naming
 from eldgr_dspy.journal import read_journal
@@ -45,6 +45,7 @@ class Results:
         self._paths = {name: runner.journal.path.with_name(name) for name in files}
         self._tallies: dict[str, Tally] = {}
         self._effects: dict[str, JudgeEffects] = {}
+        self._decided = set[int]()
         self._questions = QuestionsPage()
         self._write("questions.html", self._questions.head())
 
@@ -55,6 +56,7 @@ class Results:
     def take(self, pool: Pool, settled: Settled) -> None:
         """Score a row and write its decisions."""
         tally, outcomes = self._tallies[pool.name], settled.outcomes()
+        self._decided.add(question_key(pool.name, settled.row.id))
         scores = tally.add(settled.case, settled.row.gold, outcomes, settled.failed)
         self._take_effects(pool, settled)
         majority = scores.get("majority")
@@ -75,7 +77,7 @@ class Results:
 
     def finish(self) -> dict[str, Any]:
         """Write everything that is made from the consultations, and return the summary."""
-        totals = JournalTotals(read_journal(self._runner.journal.path))
+        totals = JournalTotals(read_journal(self._runner.journal.path), self._decided)
         pools = {name: tally.summary() for name, tally in self._tallies.items()}
         confirmed = {"confirmation": self.confirmation}
         summary = {"pools": pools, "consultations": totals.roles(), "remarks": totals.remarks(), **confirmed}

@@ -57,9 +57,23 @@ def test_a_role_s_fields_are_its_content(consult: Consult) -> None:
 @each_way
 def test_content_is_plain_json_whatever_a_module_returns(consult: Consult) -> None:
     """It is journaled as it is. What JSON has no word for becomes text, which no role may return in its place."""
-    odd = {"scores": (1, math.nan, -math.inf), "nested": {1: {"a"}}, "n": 10**400, "blob": b"x", "none": None}
+    odd = {
+        "repaired_answer": "",
+        "scores": (1, math.nan, -math.inf),
+        "nested": {1: {"a"}},
+        "n": 10**400,
+        "blob": b"x",
+        "none": None,
+    }
     said = consult(Does(dspy.Prediction(odd)), INPUTS)
-    plain = {"scores": [1, "nan", "-inf"], "nested": {"1": "{'a'}"}, "n": 10**400, "blob": "b'x'", "none": None}
+    plain = {
+        "repaired_answer": "",
+        "scores": [1, "nan", "-inf"],
+        "nested": {"1": "{'a'}"},
+        "n": 10**400,
+        "blob": "b'x'",
+        "none": None,
+    }
     assert said == Said(plain)
     assert json.loads(json.dumps(said.content, allow_nan=False)) == plain
 
@@ -84,6 +98,45 @@ def test_a_module_that_returns_no_fields_is_named(consult: Consult, returned: An
     expected = f"The role module Does returned {returned!r} ({type(returned).__name__}); expected a dspy.Prediction"
     with pytest.raises(ArgumentError, match=re.escape(expected)):
         consult(Does(returned), INPUTS)
+
+
+JUDGED = {**INPUTS, "candidates": ["Doha"]}
+MISNAMED: list[tuple[Mapping[str, Any], dict[str, Any], str]] = [
+    (
+        JUDGED,
+        {"choice": 0},
+        "The judge returned no 'preferred'; it has 'choice'. Return preferred, or abstained=REASON",
+    ),
+    (
+        INPUTS,
+        {"answer": "Doha", "passage": 0},
+        "The repairer returned no 'repaired_answer'; it has 'answer', 'passage'.",
+    ),
+    (
+        {"question": "q"},
+        {"derivation_steps": []},
+        "The deriver returned no 'derived_answer'; it has 'derivation_steps'.",
+    ),
+]
+
+
+@each_way
+@pytest.mark.parametrize(("inputs", "returned", "message"), MISNAMED, ids=["judge", "repairer", "deriver"])
+def test_a_module_without_the_field_of_its_role_is_no_abstention(
+    consult: Consult, inputs: Mapping[str, object], returned: dict[str, Any], message: str
+) -> None:
+    """A misnamed field is a bug of the module, and would let majority decide on every question without a word."""
+    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}"):
+        consult(Does(dspy.Prediction(**returned)), inputs)
+
+
+@each_way
+@pytest.mark.parametrize("returned", [{"preferred": None}, {"preferred": "0"}, {"abstained": "tired", "choice": 0}, {}])
+def test_a_bad_value_a_word_of_its_own_or_no_field_at_all_is_left_to_be_read(
+    consult: Consult, returned: dict[str, Any]
+) -> None:
+    """DSPy makes an empty prediction of a response without an answer."""
+    assert consult(Does(dspy.Prediction(**returned)), JUDGED) == Said(returned)
 
 
 @each_way

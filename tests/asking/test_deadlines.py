@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from eldgr_dspy.programs.run.deadlines import in_thread, thread_within
+from eldgr_dspy.programs.run.deadlines import awithin, in_thread, thread_within
 
 SOON, LONG = 0.05, 60.0
 R = TypeVar("R")
@@ -44,6 +44,28 @@ def test_a_late_call_is_left_behind_and_its_thread_is_given_no_other(gate: threa
     with pytest.raises(TimeoutError, match="nothing was said within"):
         within(SOON, wait)
     assert within(LONG, threading.get_ident) not in late
+
+
+@pytest.mark.parametrize("way", ["a coroutine", "a thread"])
+def test_the_deadline_is_later_by_the_seconds_for_which_a_call_was_held(way: str, gate: threading.Event) -> None:
+    asked: list[float] = []
+
+    def held() -> float:
+        asked.append(0.0)
+        return LONG if len(asked) == 2 else 0.0
+
+    async def wait() -> str:
+        while len(asked) < 2:
+            await asyncio.sleep(SOON / 4)
+        return "said"
+
+    def block() -> str:
+        while len(asked) < 2:
+            gate.wait(SOON / 4)
+        return "said"
+
+    made = awithin(SOON, wait(), held) if way == "a coroutine" else thread_within(SOON, block, held)
+    assert (asyncio.run(made), len(asked)) == ("said", 2)
 
 
 def test_what_a_call_raises_is_raised_also_where_it_is_a_timeout_of_its_own() -> None:

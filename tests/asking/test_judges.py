@@ -13,13 +13,15 @@ from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.embedded import LexicalJudge
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
-from eldgr_dspy.programs.judges.asking import answers_of
+from eldgr_dspy.programs.judges.asking import answers_of, classes_of
 from eldgr_dspy.programs.judges.swapped import orders_of
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.questions import Question
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import JudgeCandidates
+from eldgr_dspy.voting import majority
+from eldgr_dspy.words import TASKS
 from tests.selecting import SCORES, awaiting, verdict
 
 EVIDENCE = ["Doha is the capital of Qatar."]
@@ -333,6 +335,62 @@ def test_of_equal_scores_the_answer_with_more_votes_is_preferred_then_the_earlie
     inner = Assessing({"Dubai": 0.8, "Doha": 0.8, "doha!": 0.1})
     assert judged(PointwiseJudge(inner), ["Dubai", "Doha", "doha!"])["preferred"] == 1
     assert judged(PointwiseJudge(inner), ["Dubai", "Doha"])["preferred"] == 0
+
+
+MIXED = ["18", "18.0", "18.00", "20", "20"]
+
+
+@pytest.mark.parametrize(
+    ("candidates", "preferred"),
+    [
+        (MIXED, 0),  # in arithmetic three votes to two
+        (["20", "20", "18", "18.0", "$18.00"], 2),
+        (["20", "18", "18.0", "20.0"], 0),  # as many votes each
+        (["20 jars", "The 18", "18.0", "18"], 3),  # one by way of another, and it is in the default of both tasks
+        (["", "", "", "20", "18"], 3),  # who has no answer does not vote
+    ],
+)
+def test_where_all_scores_are_equal_the_default_of_either_task_is_preferred(  # hazard 68
+    candidates: list[str], preferred: int
+) -> None:
+    inner = Assessing(dict.fromkeys(candidates, 0.5))
+    found = judged(PointwiseJudge(inner), candidates)["preferred"]
+    assert found == preferred
+    votes = majority(candidates, "arithmetic")
+    assert votes.classes[found] == votes.winner
+
+
+def test_of_equal_scores_and_votes_the_answer_that_was_given_first_is_preferred() -> None:  # hazard 68
+    candidates = ["Doha, I think.\nFinal answer: Doha", "Dubai", "Final answer: Dubai", "Doha"]
+    inner = Assessing(dict(zip(candidates, (0.1, 0.5, 0.1, 0.5), strict=True)))
+    assert judged(PointwiseJudge(inner), candidates)["preferred"] == 3
+
+
+@pytest.mark.parametrize("answers", [MIXED, ["Doha", "doha.", "20"], ["5%", "5 %", "5"], ["The 18", "18.0", "18", "9"]])
+def test_a_knockout_compares_no_answers_that_vote_together_in_either_task(answers: list[str]) -> None:
+    inner = preferring(*answers)
+    judge = PairwiseJudge(inner)
+    found = judged(judge, answers)
+    assert len(found["orders"]) == len(inner.shown) == 1
+    assert PairwiseJudge().most_calls(answers) == 1
+
+
+@given(st.lists(st.sampled_from(["18", "18.0", "The 18", "$18", "20", "20%", "20 %", "Doha", "doha.", "", "-"])))
+def test_classes_join_exactly_what_votes_together_in_a_task_or_by_way_of_others(answers: list[str]) -> None:
+    classes = classes_of(answers)
+    votes = [majority(answers, task).classes for task in TASKS]
+    joined = [{index} for index in range(len(answers))]
+    for _ in answers:  # as long as any step could add one
+        joined = [
+            {
+                other
+                for index in one
+                for other in range(len(answers))
+                if other == index or any(of[index] is not None and of[index] == of[other] for of in votes)
+            }
+            for one in joined
+        ]
+    assert classes == [None if votes[0][index] is None else min(one) for index, one in enumerate(joined)]
 
 
 @pytest.mark.parametrize("wrong", [math.nan, -0.1, 150, "90%", None, True, {"abstained": "no idea"}])  # hazard 66

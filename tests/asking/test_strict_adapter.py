@@ -6,7 +6,6 @@ import gc
 import json
 import pickle
 import weakref
-from types import SimpleNamespace
 from typing import Any, Literal
 
 import dspy
@@ -15,7 +14,6 @@ from dspy.lm15 import Message, Response, TextPart, ThinkingPart, Usage
 from dspy.utils import BaseCallback
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
 from eldgr_dspy.programs.engines.strict import _DERIVED, ReplyRejectedError, StrictJSONAdapter, reason_of
 from eldgr_dspy.programs.testing import scripted_lm, text_of
@@ -237,40 +235,6 @@ def test_the_request_is_that_of_dspys_own_json_adapter() -> None:
         ask(strict, ADAPTER)
         ask(lax, dspy.JSONAdapter())
     assert strict.requests == lax.requests
-
-
-@pytest.mark.parametrize("model_type", ["chat", "responses"])
-def test_the_request_keeps_to_dspys_own_json_adapter_whatever_the_server_speaks(model_type: Any) -> None:
-    requests = []
-    for adapter in (ADAPTER, dspy.JSONAdapter()):
-        lm = scripted_lm(lambda _: REPAIR, model_type=model_type)
-        ask(lm, adapter)
-        requests += lm.requests
-    assert requests[0] == requests[1]
-    assert set(requests[0].config.response_format["schema"]["required"]) == set(REPAIR)
-
-
-class Plain(dspy.BaseLM):
-    """An LM of a user's own, which is given models and not schemas."""
-
-    supports_response_schema = True
-    supported_params = frozenset({"response_format"})
-
-    def __init__(self) -> None:
-        super().__init__("plain")
-        self.given: list[Any] = []
-
-    def forward(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
-        self.given.append(kwargs["response_format"])
-        message = SimpleNamespace(content=json.dumps(REPAIR), tool_calls=None)
-        return SimpleNamespace(choices=[SimpleNamespace(message=message)], usage={}, model="plain")
-
-
-@pytest.mark.filterwarnings("ignore:Implementing custom LMs:DeprecationWarning")
-def test_a_users_own_lm_is_given_the_model_of_the_reply() -> None:
-    lm: Any = Plain()
-    ask(lm, ADAPTER)
-    assert issubclass(lm.given[0], BaseModel)
 
 
 class Mixed(dspy.Signature):

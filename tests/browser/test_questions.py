@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.pools import open_pool
+from eldgr_dspy.report.browsing import link_to
 from tests.browser.chromium import Tab
 from tests.browser.conftest import ARTIFACTS, decisions
 from tests.finished_runs import finished_run
@@ -160,3 +161,16 @@ def test_of_many_questions_fifty_are_listed_at_once(tab: Tab, tmp_path: Path) ->
     assert tab.run("document.getElementById('pager').textContent") == "‹ Earlierpage 2 of 4Later ›"
     tab.open(f"{(out / 'questions.html').as_uri()}#question=capitals%2Fq159")
     assert tab.run(LISTED)[-1] == "q159"
+
+
+def test_questions_whose_ids_look_alike_are_each_shown_by_their_own_link(tab: Tab, tmp_path: Path) -> None:
+    ids = ["\x01z", "\x02z", "[U+202E]x", "\u202ex"]
+    out, _ = finished_run(
+        tmp_path, rows=[{**row(number), "id": name, "question": f"Number {number}?"} for number, name in enumerate(ids)]
+    )
+    tab.look()
+    for number, name in enumerate(ids):
+        tab.open(link_to((out / "questions.html").as_uri(), "capitals", name))
+        assert tab.run("document.querySelector('#shown h2').textContent") == f"Number {number}?"
+        current = "Array.from(document.querySelectorAll('#list a'), (one) => one.hasAttribute('aria-current'))"
+        assert tab.run(current).index(True) == number

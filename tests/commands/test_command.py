@@ -20,6 +20,9 @@ COMMAND = [sys.executable, "-c", "import sys; from eldgr_dspy.programs.commands 
 NOBODY = ["--judge", "openai/none", "--api-base", "http://127.0.0.1:9/v1", "--limit", "1", "--rules", "eldgr"]
 """A judge at port 9 of this machine, which answers nobody."""
 
+MIXED = ["--judge", "ollama/none", "--repairer", "openai/none"]
+"""Models of two kinds of servers; Ollama's own takes an address without a scheme."""
+
 
 @pytest.fixture
 def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -63,6 +66,21 @@ def test_quiet_prints_nothing(pool: Path, capsys: pytest.CaptureFixture[str]) ->
         (["evaluate", "nowhere.jsonl"], 1, "nowhere.jsonl: no such file"),
         (["evaluate", "{pool}", "{pool}"], 1, "are both named 'capitals'; rename one of the files"),
         (["evaluate", "{pool}", "--replay", "nowhere"], 2, "File 'nowhere' does not exist"),
+        (["evaluate", "{pool}", "--judge", ""], 1, "'' names no model; expected PROVIDER/MODEL"),
+        (["evaluate", "{pool}", "--lm", "openai/none", "--repairer", ""], 1, "'' names no model"),
+        (["freeze", "--judge", ""], 1, "'' names no model; expected PROVIDER/MODEL"),
+        (
+            ["evaluate", "{pool}", "--api-base", "http://h/v1"],
+            1,
+            "--api-base='http://h/v1' is the address of a model's server, and no model is given; name one by --lm",
+        ),
+        (
+            ["evaluate", "{pool}", *MIXED, "--api-base", "me:secret@h:8000/v1"],
+            1,
+            "Error: --api-base='h:8000/v1' is no address; expected one such as http://localhost:8000/v1.",
+        ),
+        (["evaluate", "{pool}", "--lm", "openai/none", "--api-base", ""], 1, "--api-base='' is no address"),
+        (["doctor", "--judge", "openai/none", "--api-base", "h/v1"], 1, "--api-base='h/v1' is no address; expected"),
         (["judge"], 2, "No such command 'judge'"),
     ],
 )
@@ -75,6 +93,18 @@ def test_what_cannot_be_done_is_said_in_a_sentence_before_any_call(
     assert message in " ".join(err.split())
     assert "Traceback" not in err
     assert not Path("runs").exists()
+
+
+def test_rules_are_named_by_either_option_together_or_one_by_one(
+    pool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, words in enumerate((["--rules", "first,majority"], ["--rule", "first", "--rules", "majority"])):
+        assert main(["evaluate", str(pool), *words, "--out", f"run{number}", "--json"]) == 0
+        assert list(json.loads(capsys.readouterr().out)["pools"]["capitals"]["rules"]) == ["first", "majority"]
+        assert main(["decide", "run0", *words, "--json"]) == 0
+        assert list(json.loads(capsys.readouterr().out)["pools"]["capitals"]["rules"]) == ["first", "majority"]
+    assert main(["decide", "run0", "--rule", ""]) == 1
+    assert "rule='' is not known" in capsys.readouterr().err
 
 
 def test_a_changed_run_is_refused_with_exit_code_1(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:

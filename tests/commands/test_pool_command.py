@@ -102,6 +102,39 @@ def test_options_can_be_given_by_variables(
     assert json.loads(printed(capsys, "check", "p.jsonl")[0])["pools"]["p"]["n"] == 4
 
 
+def obeyed(error: str) -> None:
+    """Do in Python what an error says to do."""
+    exec(error.partition("in Python: ")[2].partition(". Where")[0].rstrip(".\n"), {})  # noqa: S102 -- our own remedy
+
+
+@pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a b.tsv", "\t")])
+def test_what_is_said_of_csv_makes_predictions_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, mark: str
+) -> None:
+    rows = [("id", "question", "prediction"), ("1", "Which is it?", "Nice"), ("2", "And this?", "Paris")]
+    Path(name).write_text("".join(mark.join(row) + "\n" for row in rows), encoding="utf-8")
+    assert main(["evaluate", name]) == main(["pool", "check", name]) == 1
+    assert main(["pool", "build", name, "--task", "retrieval", "--out", "p.jsonl"]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith(f"Error: {name}: CSV is not read, since a cell holds no list.")
+    obeyed(error)
+    printed(capsys, "build", "rows.jsonl", "--task", "retrieval", "--out", "p.jsonl")
+    assert [row.candidates[0].answer for row in open_pool("p.jsonl").rows()] == ["Nice", "Paris"]
+
+
+@pytest.mark.parametrize("name", ["array.jsonl", "array.json"])
+def test_what_is_said_of_a_json_array_makes_a_pool_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    rows = [json.loads(line) for line in Path(RETRIEVAL).read_text("utf-8").splitlines()]
+    Path(name).write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    assert main(["evaluate", name]) == 1
+    error = capsys.readouterr().err
+    assert "one JSON document of all rows is not read" in error
+    obeyed(error)
+    assert json.loads(printed(capsys, "check", "rows.jsonl", "--json")[0])["pools"]["rows"]["n"] == 50
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

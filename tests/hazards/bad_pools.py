@@ -44,15 +44,29 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     ({"candidates": [{"answer": ["Nice"]}]}, f"candidates[0].answer is ['Nice'] (list); {_ANSWER}"),
     ({"candidates": [{"answer": {"span": "Nice"}}]}, f"candidates[0].answer is {{'span': 'Nice'}} (dict); {_ANSWER}"),
     ({"candidates": [{"answer": nested(900)}]}, f"candidates[0].answer is [[[[[[[...]]]]]]] (list); {_ANSWER}"),
-    ({"candidates": ["Nice"]}, "candidates[0] is 'Nice' (str); expected an object."),
+    (
+        {"candidates": ["Nice"]},
+        """candidates[0] is 'Nice' (str); expected an object, such as {"answer": "Doha"}.""",
+    ),
     ({"candidates": {"answer": "Nice"}}, "candidates is {'answer': 'Nice'} (dict); expected a list."),
     (
         {"candidates": [{"answer": "Nice", "score": 0.5}]},
-        "candidates[0].score is 0.5 (float); not a field of a pool row: put anything else under `meta`.",
+        "candidates[0].score is 0.5 (float); not a field of a candidate, which has text, answer and source: put "
+        "anything else under the row's `meta`.",
     ),
+    (
+        {"evidence": [{"text": "Nice lies by the sea.", "url": "x"}]},
+        "evidence[0].url is 'x' (str); not a field of a passage, which has title and text: put anything else under the "
+        "row's `meta`.",
+    ),
+    ({"score": 0.5}, "score is 0.5 (float); not a field of a pool row: put anything else under `meta`."),
     ({"question": float("nan")}, f"question is nan (float); {_TEXT}."),
     ({"task": "math"}, "task is 'math' (str); expected 'retrieval' or 'arithmetic'."),
-    ({"evidence": ["Nice lies by the sea."]}, "evidence[0] is 'Nice lies by the sea.' (str); expected an object."),
+    (
+        {"evidence": ["Nice lies by the sea."]},
+        "evidence[0] is 'Nice lies by the sea.' (str); expected an object, such as "
+        '{"text": "Doha is the capital of Qatar."}.',
+    ),
     ({"evidence": None}, "evidence is None (NoneType); expected a list."),
     ({"evidence": [{"title": "Nice"}]}, "evidence[0].text is missing; add it."),
     ({"gold": "Nice"}, "gold is 'Nice' (str); expected a list."),
@@ -112,21 +126,29 @@ BAD_CONTENTS: dict[str, tuple[bytes, str]] = {
     "trailing-comma.jsonl": (f"{LINE},\n".encode(), "line 1: not one JSON object (Extra data at column "),
     "comma-inside.jsonl": (LINE.replace("}]", "},]").encode(), "line 1: not one JSON object ("),
     "concatenated.jsonl": (f"{LINE}{LINE}".encode(), "line 1: not one JSON object (Extra data at column "),
-    "array.jsonl": (f"[{LINE}]".encode(), "line 1: row is [{'"),
+    "array.jsonl": (
+        f"[{LINE}]".encode(),
+        "line 1: one JSON document of all rows is not read, since one row is in memory at a time. Write",
+    ),
+    "pretty-array.jsonl": (f"\n[\n{LINE}\n]".encode(), "line 2: one JSON document of all rows is not read"),
     "pretty.jsonl": (json.dumps(record(0), indent=1).encode(), "line 1: not one JSON object (Expecting property name"),
     "number.jsonl": (b"42", "line 1: row is 42 (int); expected an object."),
     "null.jsonl": (b"null", "line 1: row is None (NoneType); expected an object."),
     "twice.jsonl": (LINE.replace("{", '{"id": "x", ', 1).encode(), "line 1: not one JSON object (the key 'id' occurs"),
     "digits.jsonl": (b'{"id": ' + b"9" * 5_000 + b"}", "Exceeds the limit (4300 digits) for integer string conversion"),
     "deep.jsonl": (b'{"meta":' * 50_000, "line 1: not one JSON object (too deeply nested)"),
-    "deep-list.jsonl": (b"[" * 100_000, "line 1: not one JSON object (too deeply nested)"),
+    "deep-list.jsonl": (b"[" * 100_000, "line 1: one JSON document of all rows is not read"),
     "torn.jsonl.gz": (_gzip(LINE)[:-9], "the compressed file is damaged ("),
     "tail.jsonl.gz": (_gzip(LINE) + b"more", "the compressed file is damaged ("),
     "pickle.jsonl": (pickle.dumps([record(0)]), "a pickle, which is never loaded since loading one can run code"),
     "zip.jsonl": (b"PK\x03\x04\x14\x00", "a zip archive (.npz and .pt are ones), which is never unpacked"),
     "npy.jsonl.gz": (gzip.compress(b"\x93NUMPY\x01", mtime=0), "a NumPy array"),
     "none.parquet": (b"PAR1", "not a readable Parquet file ("),
-    "rows.csv": (b"id,question\n", "the format is not known by its name; use one of .jsonl, .jsonl.gz, .parquet."),
+    "rows.csv": (
+        b"id,question\n",
+        "CSV is not read, since a cell holds no list. Write one JSON object a line, in Python:",
+    ),
+    "rows.txt": (b"id,question\n", "the format is not known by its name; use one of .jsonl, .jsonl.gz, .parquet."),
 }
 """Files by name: their bytes, and a part of what is said of them."""
 

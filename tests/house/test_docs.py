@@ -27,7 +27,7 @@ from typing import Any, get_args
 import dspy
 import pytest
 
-from eldgr_dspy.decision import RULES, Decision
+from eldgr_dspy.decision import RULES, Case, Decision
 from eldgr_dspy.figures.silences import KINDS
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.pools import schema
@@ -374,6 +374,12 @@ def test_the_reference_lists_every_rule_policy_level_and_branch() -> None:
     assert listed("rules.md", "Branches") == list(get_args(Branch))
     assert listed("certificates.md", "Policies") == list(POLICIES)
     assert listed("certificates.md", "Levels of strictness") == list(STRICTNESS)
+
+
+def test_the_reference_lists_what_a_rule_may_ask() -> None:
+    asked = [name.partition("(")[0] for name in listed("rules.md", "What a rule may ask")]
+    assert asked == [name for name in vars(Case) if not name.startswith("_")]
+    assert all(vars(Case)[name].__doc__ for name in asked)
 
 
 def test_the_reference_lists_the_reasons_that_a_decision_may_have() -> None:

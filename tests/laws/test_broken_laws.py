@@ -219,7 +219,7 @@ def test_every_law_about_a_rule_has_something_planted_for_it() -> None:
 
 @pytest.mark.slow
 def test_no_law_is_vacuous() -> None:
-    tried = check_laws(max_examples=500)
+    tried = check_laws(max_examples=200)
     assert set(tried) == set(ABOUT_RULES)
     assert min(tried.values()) > 0, tried
 
@@ -297,14 +297,14 @@ AT_STAKE: dict[str, Callable[[Outcome], bool]] = {
 
 @pytest.mark.slow
 def test_what_only_a_wrong_rule_gets_wrong_is_at_stake_in_one_trial_of_a_hundred_and_more() -> None:
-    """So that the usual three hundred trials of `check_laws` meet it: of the same examples each time."""
+    """Beside the small situations, which have it anyway, in other words too: of the same examples each time."""
     subject, met = Subject(evidence_locked), Counter[str]()
 
-    @settings(max_examples=1_000, database=None, phases=[Phase.generate], deadline=None, derandomize=True)
+    @settings(max_examples=500, database=None, phases=[Phase.generate], deadline=None, derandomize=True)
     @given(trial=consultations("retrieval"))
     def look(trial: Trial) -> None:
         found = subject.settle(trial)
         met.update(what for what, holds in AT_STAKE.items() if holds(found))
 
     look()
-    assert {what: met[what] for what in AT_STAKE if met[what] < 20} == {}, met
+    assert {what: met[what] for what in AT_STAKE if met[what] < 10} == {}, met

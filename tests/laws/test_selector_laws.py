@@ -42,7 +42,10 @@ from tests.selector.test_selector_in_dspy import compiled
 QATAR = Question("Where?", "retrieval", ("Dubai", "Doha"), (), (Passage("", "Doha is the capital."),))
 OF_A_DECISION = [law for law in LAWS if law.number <= 8]
 
-any_content = lm_contents | st.one_of(nearly, st.just(DERIVATION))
+NEEDED: dict[str, Any] = dict.fromkeys(("preferred", "repaired_answer", "derivation_steps", "derived_answer"))
+"""The fields without which a module is no role: there in every content, with anything in them, or nothing."""
+
+any_content = (lm_contents | st.one_of(nearly, st.just(DERIVATION))).map(lambda content: {**NEEDED, **content})
 
 
 def options_of(chosen: Settings) -> dict[str, Any]:

@@ -2,13 +2,15 @@
 
 import unicodedata
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Repair, Verdict
-from eldgr_dspy.decision import RULES
+from eldgr_dspy.decision import RULES, Choice, Steps
 from eldgr_dspy.laws import LAWS, LawBroken
 from eldgr_dspy.laws.shrinking import smallest
 from eldgr_dspy.laws.trials import SILENT, Subject, Trial
@@ -121,3 +123,50 @@ def test_a_passage_says_the_earlier_of_two_plain_names_where_it_may() -> None:
         return smaller.question.answers == ("Paris",) and bool(passages and passages[0].text)
 
     assert smallest(trial, says_a_name).question.passages == (Passage("", "Paris"),)
+
+
+def ships_a_yes_or_no(case: Any) -> Steps:
+    """The tutorial's rule with one slip."""
+    if case.certified(case.consensus) is False and case.rival():
+        preference = case.preferred((yield "judge"))
+        if case.certified(preference) is not False:
+            return Choice("judge", preference)
+    return Choice("consensus", case.consensus)
+
+
+def overrides_unsupported(trial: Trial) -> bool:
+    found = Subject(ships_a_yes_or_no).settle(trial)
+    return found.branch == "judge" and not found.supports(found.answer)
+
+
+STRATUM = Settings(preference="stratum")
+SPELLED = Question("Which?", "retrieval", ("Lyon", "yes", "Rome", "rome", "YES"), (), (Passage("", "Lyon"),))
+
+
+@pytest.mark.parametrize(
+    "trial",
+    [
+        Trial(replace(SPELLED, answers=("Lyon", "yes", "Rome", "Rome")), replies={"judge": Verdict(1)}),
+        Trial(replace(SPELLED, answers=("Lyon", "yes", "Rome", "rome", "ROME", "lyon")), replies={"judge": Verdict(1)}),
+    ],
+    ids=["consensus behind", "two votes and three"],
+)
+def test_where_no_candidate_alone_may_go_two_go_or_another_comes_first(trial: Trial) -> None:
+    found = smallest(trial, overrides_unsupported)
+    assert len(found.question.answers) == 3
+    assert overrides_unsupported(found)
+
+
+def test_scores_go_together_with_the_reading_that_needs_them() -> None:
+    def judged(trial: Trial) -> bool:
+        return Subject(RULES["eldgr"]).settle(trial).branch == "judge"
+
+    question = Question("Which?", "retrieval", ("Rome", "Oslo", "Lyon"), (), (Passage("", "Lyon"),))
+    found = smallest(Trial(question, STRATUM, {"judge": Verdict(1, (0.1, 0.2, 0.9))}), judged)
+    assert (found.settings, found.reply("judge")) == (Settings(), Verdict(1))
+    assert len(found.question.answers) == 2
+
+
+def test_two_spellings_of_an_answer_become_one() -> None:
+    found = smallest(Trial(SPELLED), lambda trial: trial.question.answers[2:4] in (("Rome", "rome"), ("Rome", "Rome")))
+    assert found.question.answers[2:4] == ("Rome", "Rome")

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy import testing
+from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Repair, Verdict
-from eldgr_dspy.decision import Choice, Steps, evidence_locked, scalar_judge
+from eldgr_dspy.decision import Choice, Steps, evidence_locked, majority_vote, scalar_judge
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAW, LAWS, LawBroken
-from eldgr_dspy.laws.trials import Subject, Trial
+from eldgr_dspy.laws.trials import Subject, Trial, describe
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.testing import check_laws, consultations, evidence, lm_replies, pools, questions
 
@@ -43,11 +44,76 @@ def test_a_broken_law_is_told_with_a_small_trial_and_the_other_laws_that_are_bro
     assert not hasattr(caught.value, "__notes__")
 
 
-def test_the_story_of_a_broken_law_is_whole() -> None:
-    question = Question("Which?", "retrieval", ("Oslo", "Rome"), (), (Passage("Norway", "Oslo"), Passage("", "x")))
-    trial = Trial(question, Settings(preference="stratum"), {"judge": Verdict(1, (0.5, 0.25)), "repairer": Repair("x")})
+def test_a_rule_may_be_given_by_its_name() -> None:
+    with pytest.raises(LawBroken, match=r"^Law 3, "):
+        check_laws("judge", laws=["override_needs_a_certificate"])
+
+
+def test_a_law_that_is_left_out_is_not_tried() -> None:
+    tried = check_laws(
+        majority_vote, without=["certified_preference_outranks_repair", "the_cases_partition"], max_examples=1
+    )
+    assert list(tried) == [
+        law.name for law in LAWS if law.statement is not None and law.number != 4 and law.number != 8
+    ]
+    only = check_laws(
+        laws=["default_is_consensus", "the_cases_partition"], without=["the_cases_partition"], max_examples=1
+    )
+    assert list(only) == ["default_is_consensus"]
+
+
+def test_under_a_profile_without_chance_the_same_is_drawn_each_time() -> None:
+    seen = list[list[Question]]()
+
+    def notes(case: Any) -> Steps:
+        seen[-1].append(case.question)
+        return (yield from evidence_locked(case))
+
+    before = settings.get_current_profile_name()
+    settings.register_profile("without chance", derandomize=True)
+    settings.load_profile("without chance")
+    try:
+        for _ in range(2):
+            seen.append([])
+            check_laws(notes, laws=["default_is_consensus"], max_examples=50)
+    finally:
+        settings.load_profile(before)
+    assert seen[0] == seen[1]
+
+
+class Mine(Case):
+    """A case of one's own."""
+
+
+STORY = Trial(
+    Question("Which?", "retrieval", ("Oslo", "Rome"), (), (Passage("Norway", "Oslo"), Passage("", "x"))),
+    Settings(preference="stratum"),
+    {"judge": Verdict(1, (0.5, 0.25)), "repairer": Repair("x")},
+)
+
+
+def test_what_a_rule_did_is_told_as_a_table_and_named_in_a_line() -> None:
+    outcome = Subject(scalar_judge).settle(STORY)
     with pytest.raises(LawBroken) as caught:
-        LAW["override_needs_a_certificate"].check(Subject(scalar_judge).settle(trial))
+        LAW["override_needs_a_certificate"].check(outcome)
+    assert f"\n\n{outcome}\n  demanded" in str(caught.value)
+    assert repr(outcome) == "<Outcome: 'Rome' (uncertified), by branch judge; asked judge>"
+    assert repr(outcome.subject) == "Subject(scalar_judge)"
+    assert repr(Subject(scalar_judge, case=Mine)) == "Subject(scalar_judge, case=Mine)"
+
+
+def test_texts_are_told_where_they_say_more_than_the_answers() -> None:
+    def headings(*texts: str) -> set[str]:
+        outcome = Subject(scalar_judge).settle(Trial(Question("Which?", "retrieval", ("Oslo", None), texts)))
+        return {heading for heading, _ in describe(outcome)}
+
+    assert headings("Oslo", "") == headings() == headings("It is Oslo.", "") - {"texts"}
+    assert "texts" in headings("It is Oslo.", "")
+
+
+def test_the_story_of_a_broken_law_is_whole() -> None:
+    with pytest.raises(LawBroken) as caught:
+        LAW["override_needs_a_certificate"].check(Subject(scalar_judge).settle(STORY))
     assert str(caught.value) == (
         "Law 3, override_needs_a_certificate, is broken. What ships in the place of consensus carries a certificate;"
         " in arithmetic, a checked derivation.\n"
@@ -127,7 +193,8 @@ def returns_a_score(answer: str, passages: tuple[Passage, ...]) -> Any:
 @pytest.mark.parametrize(
     ("given_to_it", "message"),
     [
-        ({"rule": "eldgr"}, r"^rule='eldgr' is not a rule; expected a generator function that takes a case\.$"),
+        ({"rule": 7}, r"^rule=7 is not a rule; expected a generator function that takes a case\.$"),
+        ({"rule": "best"}, r"^rule='best' is not known; use one of 'first', 'majority', 'judge', 'eldgr'\.$"),
         (
             {"rule": calls_instead_of_yielding},
             r"^rule\(case\) returned Choice\(.*; a rule is a generator function: .*\.$",
@@ -148,7 +215,13 @@ def returns_a_score(answer: str, passages: tuple[Passage, ...]) -> Any:
             {"laws": ["fairness"]},
             r"^laws: 'fairness' is not the name of a law; expected some of certified_consensus_is",
         ),
-        ({"laws": ["no_lm_text_breaks_a_law"]}, r"^laws: 'no_lm_text_breaks_a_law' is a law about the selector; expec"),
+        ({"laws": ["no_lm_text_breaks_a_law"]}, r"^laws: 'no_lm_text_breaks_a_law' is a law that is not tried here; e"),
+        ({"without": "default_is_consensus"}, r"^without='default_is_consensus' is one name; .*: put it in a list\.$"),
+        ({"without": ["fairness"]}, r"^without: 'fairness' is not the name of a law; expected some of certified_cons"),
+        (
+            {"laws": ["default_is_consensus"], "without": ["default_is_consensus"]},
+            r"^without=\['default_is_consensus'\] leaves no law to be tried; name fewer\.$",
+        ),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )

@@ -14,7 +14,7 @@ LONGEST = 2_000
 
 SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "MYANMAR", "KHMER")
 MARKS = ".,/:'^·÷٫٬⁄∕，．"
-CURRENCY = r"(?:[A-Za-z]{0,3}(?![¢])[$¢£¤¥֏؋฿៛₠-\u20cf﷼﹩＄￠￡￥￦]\s?)?"
+CURRENCY = r"(?:[A-Za-z]{0,3}\\?(?![¢])[$¢£¤¥֏؋฿៛₠-\u20cf﷼﹩＄￠￡￥￦]\s?)?"
 
 DIGIT = rf"[\d{''.join(FRACTIONS)}⅟]"
 JOINED = [
@@ -23,10 +23,11 @@ JOINED = [
         rf"\d[{re.escape(MARKS)}]\d",  # 3.14, 1,042, 1/2, 10:30
         rf"\w\^[{DASHES}]?\w",  # 10^2
         rf"\d[eE][{DASHES}+]\d",  # 5e-3
-        rf"{DIGIT}[%٪‰‱％]",
+        rf"{DIGIT}\.?\s{{0,9}}\\?[%؉؊٪‰‱﹪％]",  # 5%, 5 %
+        r"\d\s?/\s?\d",  # 1 / 2
         rf"\d\s?[{''.join(FRACTIONS)}⅟]",  # 3 ½
         r"\d[⁺⁻₊₋][0-9²³¹⁰-⁹₀-₉]",
-        r"(?<![\w.,/:])\d{1,3}[ \u00a0\u2009\u202f](?:\d{3}|\d{1,3}/\d{1,3})(?!\d)",  # 5 000, 3 1/2
+        r"(?<![\w.,/:])\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3}|\s\d{1,3}/\d{1,3})(?!\d)",  # 5 000, 3 1/2
     )
 ]
 SIGNED = re.compile(rf"(?:[{DASHES}]{CURRENCY}\.?|\.){DIGIT}")

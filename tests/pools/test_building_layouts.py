@@ -285,7 +285,7 @@ def test_what_is_wrong_with_a_log_is_named(tmp_path: Path, samples: list[Any], m
         ("a.jsonl", b"", "no predictions; the file is empty"),
         ("a.jsonl", b'{"id": "q", "output": "5"}\n', "the layout is not known by the fields 'id', 'output'"),
         ("a.jsonl", b"{}\n", r"the layout is not known by the fields \(none\)"),
-        ("a.jsonl", b"[]\n", r"line 1: \[\] \(list\) is no object"),
+        ("a.jsonl", b"[]\n", "line 1: one JSON document of all rows is not read"),
         ("a.pkl", b"\x80\x04", "a pickle, which is never loaded"),  # hazard 96
     ],
 )

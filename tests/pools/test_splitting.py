@@ -1,14 +1,18 @@
 """A split is disjoint by the text of the question, and the same whatever else is in the pool and in which order."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eldgr_dspy import splitting
 from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.files import replacing
 from eldgr_dspy.pools import Pool, Row, open_pool, write_pool
 from eldgr_dspy.splitting import folded_question, is_confirmation, split_pool
 
@@ -141,14 +145,50 @@ def test_a_part_without_a_question_is_refused_before_anything_is_written(tmp_pat
     assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl"}
 
 
-def test_where_the_second_part_cannot_be_written_none_is_left_beside_that_of_an_earlier_split(tmp_path: Path) -> None:
-    rows = numbered(60)
-    _, kept = split(tmp_path, rows, seed=1)
-    pool = write_pool(tmp_path / "all.jsonl", rows)
-    with pytest.raises(OSError, match="nowhere"):
-        split_pool(pool, tmp_path / "dev.jsonl", tmp_path / "nowhere" / "confirm.jsonl", share=0.4, seed=2)
-    assert {path.name for path in tmp_path.iterdir()} == {"all.jsonl", "confirm.jsonl"}
-    assert open_pool(kept.path).sha256 == kept.sha256
+REFUSED: dict[str, tuple[str, str]] = {
+    "development, no folder": ("nowhere/dev.jsonl", "confirm.jsonl"),
+    "confirmation, no folder": ("dev.jsonl", "nowhere/confirm.jsonl"),
+    "confirmation, a folder": ("dev.jsonl", "folder.jsonl"),
+    "confirmation, a link": ("dev.jsonl", "link.jsonl"),
+    "confirmation, no format": ("dev.jsonl", "confirm.txt"),
+}
+
+
+@pytest.mark.parametrize("names", REFUSED.values(), ids=REFUSED.keys())
+def test_where_a_part_cannot_be_written_both_files_stay_as_they_were(  # hazard 89
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    split(tmp_path, numbered(60), seed=1)
+    pool = open_pool(tmp_path / "all.jsonl")
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "link.jsonl").symlink_to("elsewhere.jsonl")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    with pytest.raises((OSError, PoolError)):
+        split_pool(pool, tmp_path / names[0], tmp_path / names[1], share=0.4, seed=2)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_part_for_which_the_disk_is_full_leaves_the_other_as_it_was(  # hazard 89
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is buffered fails only where it is flushed, and neither part is in its place by then."""
+    split(tmp_path, numbered(60), seed=1)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    @contextmanager
+    def full(path: Path) -> Iterator[IO[bytes]]:
+        with replacing(path) as out:
+            if path.name != "confirm.jsonl":
+                yield out
+                return
+            with Path("/dev/full").open("wb") as device:
+                yield device
+
+    monkeypatch.setattr(splitting, "replacing", full)
+    with pytest.raises(OSError, match="No space left"):
+        split(tmp_path, numbered(60), seed=2)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_real_pool_splits_as_it_always_did(pools_dir: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import example, given
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.cases import Case
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.report.browsing import LARGEST, QuestionsPage, as_data, link_to
-from eldgr_dspy.report.shown import printable
+from eldgr_dspy.report.shown import is_printable, printable
 from eldgr_dspy.rows import Row
 from tests.results.test_report import Page, decision
 
@@ -136,3 +137,30 @@ def test_a_question_of_an_arithmetic_pool_has_no_certificates_by_evidence() -> N
 
 def test_a_link_to_a_question_says_pool_and_id_so_that_any_characters_come_through() -> None:
     assert link_to("questions.html", "a b", "1/2+3&é") == "questions.html#question=a%20b%2F1%2F2%2B3%26%C3%A9"
+
+
+ALIKE = [("\x01z", "\x02z"), ("[U+202E]x", "\u202ex"), ("\ufffdz", "\x00z"), ("\ufffd1;", "\x01")]
+
+
+@pytest.mark.parametrize("ids", ALIKE, ids=["control", "direction", "replacement", "escape"])
+def test_questions_whose_ids_look_alike_have_links_of_their_own(ids: tuple[str, str]) -> None:  # hazards 37 and 92
+    links = [link_to("", "hotpot", one) for one in ids]
+    heads = data(written(*(row(id=one) for one in ids)))
+    names = [one.get("name", f"{one['pool']}/{one['id']}") for one in heads]
+    assert links[0] != links[1]
+    assert [unquote(link.removeprefix("#question=")) for link in links] == names
+
+
+@given(st.text(max_size=6), st.text(max_size=6))
+@example("\ufffd", "\ufffdFFFD;")
+@example("\x1f", "\ufffd1F;")
+@example("\ud800", "\udfff")
+def test_no_two_ids_have_one_link(one: str, other: str) -> None:
+    links = [link_to("", "p", name) for name in (one, other)]
+    assert (links[0] == links[1]) is (one == other)
+    assert all(is_printable(unquote(link)) for link in links)
+
+
+@given(st.text(max_size=6).filter(lambda name: is_printable(name) and "\ufffd" not in name))
+def test_the_link_of_an_id_that_can_be_printed_says_it_as_it_is(name: str) -> None:
+    assert unquote(link_to("", "p", name)) == f"#question=p/{name}"

@@ -147,6 +147,15 @@ def test_a_result_of_another_version_names_the_field_and_both_versions(run: Path
         read_run(run).summary()
 
 
+@pytest.mark.parametrize("version", ['["0.0.7"]', '{"a": 1}'], ids=["list", "object"])
+def test_a_version_of_another_kind_is_said_as_it_stands(run: Path, version: str) -> None:
+    journal = (run / "journal.jsonl").read_text(encoding="utf-8")
+    (run / "journal.jsonl").write_text(journal.replace('"eldgr_dspy": "0.1.0"', f'"eldgr_dspy": {version}'))
+    read = read_run(run)
+    assert read.versions == [str(json.loads(version))]
+    assert read.made_by_others is not None and read.versions[0] in read.made_by_others
+
+
 def test_settings_of_another_version_are_said(run: Path) -> None:
     journal = (run / "journal.jsonl").read_text(encoding="utf-8")
     (run / "journal.jsonl").write_text(journal.replace('"consult": "lazy"', '"consulting": "lazy"'))

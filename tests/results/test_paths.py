@@ -170,6 +170,8 @@ def test_the_ways_of_the_other_rules() -> None:
     prefers = "It prefers candidate [2], “Doha”."
     assert way(found, "judge", {"judge": Verdict(2)}) == [DUBAI, asked, prefers, "That ships."]
     assert way(found, "judge", {"judge": Abstention("silent")}) == [DUBAI, asked, "The judge abstains: silent.", SHIPS]
+    unread = Abstention("unparsable: The reply is empty.")  # a sentence already
+    assert way(found, "judge", {"judge": unread})[2] == "The judge abstains: unparsable: The reply is empty."
     assert way(case("Dubai"), "judge")[-1] == (
         "There is nothing to choose between, so the judge is not asked. Consensus ships."
     )

@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.figures.finished import read_run
-from eldgr_dspy.figures.record import JournalTotals, judges_record
+from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
 from eldgr_dspy.figures.results import Record, record_schema
 from eldgr_dspy.journal import Consultation
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import fingerprint
 from eldgr_dspy.report.card import record_table
 from eldgr_dspy.report.tables import UNDEFINED
 from eldgr_dspy.words import ROLES
 from tests.finished_runs import finished_run
 from tests.results.test_audit import ARITHMETIC, RETRIEVAL, figures
+from tests.run.test_evaluation import obliging, row, selector_with, write_pool
 
 PUBLISH = (
     "python -c 'import json, eldgr_dspy.figures.results as r; "
@@ -100,6 +102,45 @@ def test_parse_failures_are_replies_that_could_not_be_read_of_all_that_came_thro
         ("abstained", "unreadable", 1),
         ("failed", "LMTimeoutError", 1),
     ]
+
+
+def test_what_could_not_be_read_is_of_the_questions_of_the_run_and_what_it_cost_of_all() -> None:
+    said = [
+        Consultation("a", "1", "judge", "abstained", "unparsable: no", calls=1, cost=0.5),
+        Consultation("b", "1", "judge", "failed", "LMTimeoutError: late", calls=1),
+        Consultation("b", "1", "judge", "ok", None, {}, calls=1, cost=0.25, attempt=2),
+        Consultation("b", "2", "judge", "abstained", "unparsable: no", calls=1, cost=0.25),
+    ]
+    totals = JournalTotals(said, {question_key("b", "1")})
+    record = judges_record({"pools": {}}, [], totals)
+    assert record["parse_failures"]["judge"] == {"count": 0, "of": 1, "rate": 0.0}
+    assert [one["kind"] for one in record["silences"]] == ["LMTimeoutError"]
+    assert (record["cost"]["calls"], record["consultations"]["judge"]["abstained"]) == (4, 2)
+    assert record["remarks"] == [
+        "The run directory has seen other questions too: 2 of its consultations are on none of these, and are among "
+        "those whose outcomes, calls, tokens and dollars are added up."
+    ]
+    assert judges_record({"pools": {}}, [], JournalTotals(said[1:3], {question_key("b", "1")}))["remarks"] == []
+
+
+def test_a_run_on_one_pool_states_nothing_of_another_that_its_directory_has_seen(tmp_path: Path) -> None:
+    finished_run(tmp_path, selector=selector_with(lambda request: "I would rather not say.")[0], rules=("judge",))
+    other = write_pool(tmp_path / "other.jsonl", map(row, range(4)))
+    for limit in (None, 3):
+        evaluate(selector_with(obliging)[0], Plan([other], tmp_path / "run", ("judge",), limit))
+        record = read_run(tmp_path / "run").record()
+        assert record["parse_failures"]["judge"] == {"count": 0, "of": limit or 4, "rate": 0.0}
+        assert (record["silences"], record["cost"]["calls"]) == ([], 10)
+        assert f"{6 + 4 - (limit or 4)} of its consultations" in record["remarks"][0]
+
+
+def test_a_role_that_was_asked_at_several_addresses_is_remarked_upon() -> None:
+    roles = [{"kind": "role", "name": "judge", "details": {"lm": {"settings": {"api_base": one}}}} for one in "ab"]
+    record = record_of({}, (), roles)
+    assert record["remarks"] == [
+        "The judge was asked at 2 addresses; the last is stated here, and the journal states all."
+    ]
+    assert record["roles"]["judge"]["lm"]["settings"]["api_base"] == "b"
 
 
 def test_the_cost_is_of_all_roles_and_unknown_where_one_s_is() -> None:

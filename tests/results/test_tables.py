@@ -1,5 +1,6 @@
 """Tables as text: the figures of the paper as printed, and a dash with its reason where a figure is undefined."""
 
+import math
 from copy import deepcopy
 from typing import Any
 
@@ -271,6 +272,22 @@ def test_bounds_of_arithmetic_have_no_column_for_spans() -> None:
     assert table.notes == (UNDERIVED,)
 
 
+def test_a_rule_that_asks_more_than_a_judge_is_said_to_leave_its_bound() -> None:
+    pool = arithmetic_pool()
+    for rule in ("judge", "eldgr"):
+        pool["rules"][rule] |= {"asked": {"judge": 3, "deriver": 0, "repairer": 0}}
+    assert table_of(bounds_table, pool | {"task": "retrieval"}).notes == ()
+    for rule in ("majority", "eldgr"):
+        pool["rules"][rule] |= {"asked": {"judge": 3, "deriver": 0, "repairer": 2}}
+    told = "Under any judge all other roles are silent; asking them, {} may measure outside."
+    assert table_of(bounds_table, pool | {"task": "retrieval"}).notes == (told.format("majority and eldgr"),)
+    assert table_of(bounds_table, pool).notes == (told.format("majority"), UNDERIVED)
+
+
+def test_remarks_stand_below_the_first_table() -> None:
+    assert table_of(paper_table, arithmetic_pool() | {"remarks": ["The judge slept."]}).notes == ("The judge slept.",)
+
+
 def test_cost_is_in_total_and_names_the_roles_that_were_asked() -> None:
     table = table_of(cost_table, arithmetic_pool())
     assert table.headers == ("rule", "judge asked", "deriver asked", "LM calls", "seconds")
@@ -345,6 +362,22 @@ def test_a_figure_is_within_half_a_unit_of_its_value(value: float, places: int) 
     printed = figure(value, places)
     assert abs(float(printed) - value) <= 0.5 * 10.0**-places * (1 + 1e-3)
     assert len(printed.partition(".")[2]) == places
+
+
+@pytest.mark.parametrize(
+    ("value", "printed"),
+    [
+        (1e308, "1.000e+308"),
+        (-1e15, "-1.000e+15"),
+        (10**400, "1.000e+400"),
+        (999_999_999_999.0, "999999999999.00"),
+        (math.nan, UNDEFINED),
+    ],
+    ids=["the largest", "negative", "an integer that no float holds", "a large one", "none"],
+)
+def test_a_number_that_no_run_measures_is_printed_too(value: float, printed: str) -> None:
+    assert figure(value) == printed
+    assert interval([value, value]) == (UNDEFINED if printed == UNDEFINED else f"[{printed}, {printed}]")
 
 
 def test_intervals_records_and_calls_are_undefined_where_a_part_is() -> None:

@@ -91,6 +91,24 @@ from tests.certifying import ANSWERS, DENSE, value, witness_of
         ("5", "3\u22155 of it"),
         ("5", "5% of it"),  # hazard 17
         ("5", "5\u2030 of it"),  # hazard 17
+        ("5", "5 % of it"),  # hazards 17, 29
+        ("5", "5\u00a0% of it"),  # hazards 17, 29
+        ("5", "5\u202f% of it"),  # hazards 17, 29
+        ("5", "5  % of it"),  # hazard 17
+        ("5", "5. % of it"),  # hazard 17
+        ("5", "5\\% of it"),  # hazard 17
+        ("5", "5 \\% of it"),  # hazard 17
+        ("5", "5 \u2030 of it"),  # hazard 17
+        ("5", "5 \uff05 of it"),  # hazard 17
+        ("5", "5 \ufe6a of it"),  # hazard 17
+        ("5", "5 \u066a of it"),  # hazard 17
+        ("3.5", "3.5 % of it"),  # hazard 17
+        ("½", "½ % of it"),  # hazards 17, 23
+        ("% of it", "5 % of it"),  # hazard 17
+        ("5", "lost -\\$5 there"),  # hazard 12
+        ("2", "1 / 2 of it"),  # hazard 14
+        ("1", "1/ 2 of it"),  # hazard 14
+        ("3", "3\t1/2 m"),  # hazard 23
     ],
 )
 @pytest.mark.parametrize("policy", ["token", "folded"])
@@ -143,6 +161,11 @@ def test_part_of_a_word_or_number_is_no_occurrence(answer: str, text: str, polic
         ("5e-3", "5e-3 m"),
         ("5%", "5% of it"),
         ("5", "5 percent"),
+        ("5 %", "5 % of it"),
+        ("5\u00a0%", "5\u00a0% of it"),
+        ("5\\%", "5\\% of it"),
+        ("1 / 2", "1 / 2 of it"),
+        ("-\\$5", "lost -\\$5 there"),
         ("-US$5", "lost -US$5 there"),
         ("5", "the post-US$5 era"),
         ("5", "it was 10 \u2212 5 there"),
@@ -213,6 +236,7 @@ def test_an_occurrence_right_behind_a_part_of_a_character_is_found() -> None:
         ("e", "e\u0301" * 100_000, False),
         ("5", "-$5 " * 50_000, False),
         ("5", "5% " * 50_000, False),
+        ("5", "5 % " * 50_000, False),
         ("1", "1\u200e1 " * 20_000, False),
         ("二", "二" * 50_000, False),
     ],

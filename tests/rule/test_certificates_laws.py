@@ -12,11 +12,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answers import exact_match
+from eldgr_dspy.answers import answer_class, exact_match
 from eldgr_dspy.certificates import Evidence, Passage, Witness, certify, holds
 from eldgr_dspy.folding import fold
+from eldgr_dspy.numbers import parse_number
 from eldgr_dspy.words import POLICIES, Policy
-from tests.certifying import ANSWERS, DENSE, value
+from tests.certifying import ANSWERS, DENSE, NUMERALS, value
 
 SPITEFUL = "aAbß1205 .,-/'$−–’²½ée\u0301\u200b\u00ad\u00a0\n中文ก\u0e34ﬁİΣς_()\ud800\u202e"
 TEXTS = st.text(st.sampled_from(SPITEFUL) | st.characters(exclude_categories=()), max_size=30)
@@ -71,6 +72,29 @@ def test_evidence_order_and_duplicates_do_not_matter(
 def test_what_a_boundary_admits_the_letter_of_the_paper_admits(answer: str, passages: list[Passage]) -> None:
     if certify(answer, passages, "token").certified:
         assert certify(answer, passages, "substring").certified
+
+
+@given(NUMERALS, st.data(), st.sampled_from(("token", "folded")), st.sampled_from(("{}", "it was {}, so", "({})")))
+def test_no_number_certifies_a_part_of_it_that_is_another(  # hazards 12, 17, 29
+    text: str, data: st.DataObject, policy: Policy, frame: str
+) -> None:
+    """What would vote apart from a number in arithmetic is not an occurrence within it."""
+    start = data.draw(st.integers(0, len(text)))
+    part = text[start : data.draw(st.integers(start, len(text)))]
+    whole, other = parse_number(text), parse_number(part)
+    if whole is not None and other is not None and whole != other:
+        assert value(part, frame.format(text), policy=policy) is False
+
+
+@pytest.mark.parametrize("policy", ["token", "folded"])
+@pytest.mark.parametrize(
+    "percent", ["5%", "5 %", "5\u00a0%", "5\u202f%", "5\u2009%", "5\t%", "5\\%", "5 \\%", "5.%", "5  %"]
+)
+def test_a_percentage_certifies_no_number_that_votes_apart_from_it(percent: str, policy: Policy) -> None:  # hazard 17
+    assert answer_class("5", "retrieval") != answer_class(percent, "retrieval") == answer_class("5%", "retrieval")
+    assert value("5", f"Turnout fell to {percent} there.", policy=policy) is False
+    assert value("5", f"Turnout fell to {percent} in the 5 districts.", policy=policy) is True
+    assert value("5", f"Turnout fell to {percent} there.", policy="substring") is True
 
 
 VARIANTS: dict[str, Callable[[str], str]] = {

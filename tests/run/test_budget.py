@@ -4,7 +4,8 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
-from itertools import product
+from dataclasses import replace
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, 
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
 from eldgr_dspy.programs.run.forecast import forecast, roles_asked
+from eldgr_dspy.programs.run.locks import freeze
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
@@ -115,6 +117,52 @@ def test_no_more_than_max_cost_is_spent(pool: Path, tmp_path: Path, run: Run, wo
         assert len(server.log) == 12
 
 
+def comparing(server: LMServer) -> Selector:
+    """A selector whose judge takes two requests a question."""
+    selector = selector_at(server)
+    selector.judge = SwapConsistent(Judge(), orders=2)
+    selector.judge.set_lm(selector.repairer.get_lm())
+    return selector
+
+
+@pytest.mark.parametrize("run", [evaluate, arun], ids=["threads", "tasks"])
+def test_what_failed_questions_cost_is_spent_also_for_the_sessions_after(pool: Path, tmp_path: Path, run: Run) -> None:
+    numbers = count()
+    with serving(lambda asked: Answer(SAID) if next(numbers) % 2 == 0 else Answer(status=503)) as server:
+        first = Plan([pool], tmp_path / "run", rules=["judge"], max_cost=1.0)
+        with pytest.raises(RunStoppedError, match="1 question failed"):
+            run(comparing(server), first)
+        (failed,) = made(tmp_path)
+        price = failed.cost or 0.0
+        assert (failed.outcome, failed.calls, failed.dearest) == ("failed", 2, price)
+        again = Plan([pool], tmp_path / "run", rules=["judge"], max_cost=2.5 * price)
+        for _ in range(3):
+            with pytest.raises(RunStoppedError):
+                run(comparing(server), again)
+        assert sum(one.status == 200 for one in server.log) == 2
+        assert sum(one.cost or 0.0 for one in made(tmp_path)) == 2 * price
+
+
+@pytest.mark.parametrize("run", [evaluate, arun], ids=["threads", "tasks"])
+def test_waiting_for_a_price_is_no_time_of_a_question_s_own(pool: Path, tmp_path: Path, run: Run) -> None:
+    with serving(lambda asked: Answer(SAID, delay=0.8)) as server:
+        plan = Plan([pool], tmp_path / "run", workers=4, limit=4, timeout=1.4, max_cost=1.0, rules=["judge"])
+        assert run(selector_at(server), plan)["pools"]["capitals"]["n_failed"] == 0
+    assert all((one.seconds or 0.0) < 2 * 0.8 for one in made(tmp_path))
+
+
+@pytest.mark.parametrize("run", [evaluate, arun], ids=["threads", "tasks"])
+def test_a_request_that_is_given_up_before_any_price_is_known_does_not_hold_the_others_for_ever(
+    pool: Path, tmp_path: Path, run: Run
+) -> None:
+    def behave(asked: Any) -> Answer:
+        return Answer(SAID, delay=30.0 * ("number 0?" in asked.question))
+
+    with serving(behave) as server:
+        plan = Plan([pool], tmp_path / "run", workers=3, limit=6, timeout=0.5, max_cost=1.0, max_failures=1)
+        assert run(selector_at(server), replace(plan, rules=["judge"]))["pools"]["capitals"]["n_failed"] == 1
+
+
 def test_as_long_as_no_price_is_known_one_request_goes_alone(pool: Path, tmp_path: Path) -> None:
     with serving(lambda asked: Answer(SAID, delay=0.2)) as server:
         with pytest.raises(RunStoppedError):
@@ -130,6 +178,41 @@ def test_a_reply_without_a_price_ends_a_run_that_has_a_limit_on_cost(
     with pytest.raises(RunStoppedError, match=r"^A reply came without a price, so that --max-cost cannot be kept; lim"):
         run(selector, Plan([pool], tmp_path / "run", workers=workers, max_cost=1.0))
     assert len(lm.requests) == 1
+
+
+@pytest.mark.parametrize("run", [evaluate, arun], ids=["threads", "tasks"])
+def test_a_run_goes_on_at_a_server_on_another_port(pool: Path, tmp_path: Path, run: Run) -> None:
+    plan = Plan([pool], tmp_path / "run", max_calls=5, rules=["judge"])
+    with serving(lambda asked: Answer(SAID)) as first, pytest.raises(RunStoppedError):
+        run(selector_at(first), plan)
+    with serving(lambda asked: Answer(SAID)) as second:
+        assert forecast(selector_at(second), plan)["pools"]["capitals"]["roles"]["judge"]["to_ask"] == 7
+        for _ in range(2):
+            run(selector_at(second), replace(plan, max_calls=None))
+        assert len(second.log) == 7
+    addresses = [one["details"]["lm"]["settings"]["api_base"] for one in heads_of(tmp_path) if one["kind"] == "role"]
+    assert addresses == [first.address, second.address]
+    prints = [one.fingerprint for one in made(tmp_path)]
+    assert (len(set(prints[:5])), len(set(prints[5:])), len(set(prints))) == (1, 1, 2)
+    record = json.loads((tmp_path / "run" / "record.json").read_text())
+    assert record["remarks"][0].startswith("The judge was asked at 2 addresses; the last is stated here")
+
+
+def test_a_lock_keeps_the_address(pool: Path, tmp_path: Path) -> None:
+    with serving(lambda asked: Answer(SAID)) as first, serving(lambda asked: Answer(SAID)) as second:
+        lock = freeze(selector_at(first), ["judge"], tmp_path / "rule.lock.json").path
+        plan = Plan([pool], tmp_path / "run", rules=["judge"], lock=lock)
+        evaluate(selector_at(first), plan)
+        with pytest.raises(
+            RunChangedError, match=r"(?s)this is not what was frozen:.*roles\.judge\.lm\.settings\.api_base: "
+        ):
+            evaluate(selector_at(second), plan)
+
+
+def heads_of(folder: Path) -> list[dict[str, Any]]:
+    heads: list[dict[str, Any]] = []
+    list(read_journal(folder / "run" / "journal.jsonl", heads))
+    return heads
 
 
 def test_embedded_and_recorded_consultations_are_no_requests(pool: Path, tmp_path: Path) -> None:

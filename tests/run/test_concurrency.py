@@ -52,6 +52,7 @@ class Calling:
 
     def __init__(self, function: Callable[[int], Any], item: int) -> None:
         self._function, self._item = function, item
+        self.held = 0.0
 
     def make(self) -> Any:
         return self._function(self._item)
@@ -260,6 +261,25 @@ def test_calls_that_go_on_do_not_keep_a_late_one_from_being_given_up() -> None:
         assert next(results) == "nothing was said within 0.2 s; a longer --timeout waits longer"
         assert time.monotonic() - began < 30
     gate.set()
+
+
+def test_a_call_that_was_held_is_late_only_later_and_keeps_no_other_from_being_given_up() -> None:
+    gate, calls = threading.Event(), list[Calling]()
+
+    def held_or_hanging(item: int) -> int:
+        gate.wait(60)
+        return item
+
+    def steps(item: int) -> Steps[Any]:
+        calls.append(Calling(held_or_hanging, item))
+        calls[-1].held = LONG * (item == 0)
+        said = yield calls[-1]
+        if item == 1:
+            gate.set()  # the one behind it was given up, and the one that was held goes on
+        return said
+
+    with map_ordered(steps, range(2), 2, SOON, lambda _: None) as results:
+        assert list(results) == [0, "nothing was said within 0.2 s; a longer --timeout waits longer"]
 
 
 def test_the_deadline_holds_also_while_an_error_waits_for_what_is_under_way() -> None:

@@ -15,11 +15,13 @@ from typing import Any
 import dspy
 import pytest
 
+from eldgr_dspy.decision import majority_vote
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
-from eldgr_dspy.journal import Consultation, read_journal
+from eldgr_dspy.journal import Consultation, TornLineWarning, read_journal
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, allowed_failures, evaluate, out_of
 from eldgr_dspy.programs.run.failures import FailureBudget
+from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.rundir import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
@@ -211,6 +213,15 @@ def test_why_a_run_stops_is_not_forgotten_over_what_fails_after() -> None:
         budget.check()
 
 
+@pytest.mark.parametrize("error", [dspy.LMAuthError("There is no key."), dspy.LMServerError("The server is away.")])
+def test_a_failure_that_is_a_sentence_ends_in_one_full_stop(error: Exception) -> None:
+    budget = FailureBudget(0)
+    budget.spend(("p", "q", "judge"), error)
+    assert budget.stopped is not None
+    assert budget.stopped.endswith(f"{error}")
+    assert ".." not in budget.stopped
+
+
 def test_without_a_model_configured_the_run_stops_at_the_first_call(pool: Path, tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"The judge has no LM: give --judge MODEL or --lm MODEL, or configure one"):
         evaluate(Selector(), Plan([pool], tmp_path / "run"))
@@ -354,6 +365,62 @@ def test_a_recording_that_holds_no_consultation_is_refused(pool: Path, tmp_path:
     assert not (tmp_path / "run").exists()
 
 
+def failed_on(path: Path, ids: Iterable[str], **more: Any) -> Path:
+    lines = [
+        {"kind": "consultation", "id": one, "role": "judge", "outcome": "failed", "reason": "no", **more} for one in ids
+    ]
+    return write_pool(path, lines)
+
+
+def test_a_role_whose_recorded_calls_all_failed_is_not_asked_either(pool: Path, tmp_path: Path) -> None:
+    selector, lm = selector_with(obliging)
+    replay = failed_on(tmp_path / "replay.jsonl", ["q1"])
+    repaired = {"kind": "consultation", "id": "q1", "role": "repairer", "outcome": "abstained", "reason": "no"}
+    replay.write_text(replay.read_text() + json.dumps(repaired) + "\n")
+    plan = Plan([pool], tmp_path / "run", replay=replay)
+    assert forecast(selector, plan)["pools"]["capitals"]["roles"]["judge"]["to_ask"] == 0
+    assert evaluate(selector, plan)["pools"]["capitals"]["withheld"] == {"judge": {"judge": 30}, "eldgr": {"judge": 30}}
+    assert lm.requests == []
+
+
+def test_a_recording_of_nothing_but_failures_is_refused(pool: Path, tmp_path: Path) -> None:
+    replay = failed_on(tmp_path / "replay.jsonl", ["q1"])
+    with pytest.raises(
+        JournalError, match=r"replay\.jsonl: holds no consultation that came through; a recording is a j"
+    ):
+        evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / "run", replay=replay))
+
+
+@pytest.mark.parametrize("run", [evaluate, forecast])
+def test_a_recording_that_was_made_for_none_of_the_pools_is_refused(pool: Path, tmp_path: Path, run: Any) -> None:
+    lines = [recording(tmp_path / "one", ["q1"], pool=name).read_text() for name in ("towns", "rivers")]
+    replay = tmp_path / "replay.jsonl"
+    replay.write_text("".join(lines))
+    selector, lm = selector_with(obliging)
+    with pytest.raises(ArgumentError) as raised:
+        run(selector, Plan([pool], tmp_path / "run", replay=replay))
+    assert str(raised.value) == (
+        f"{replay}: recorded for 'rivers', 'towns', and not for 'capitals', so that it would answer nothing; give a "
+        "pool that it was recorded for, or no --replay."
+    )
+    assert (lm.requests, (tmp_path / "run").exists()) == ([], False)
+    towns = write_pool(tmp_path / "towns.jsonl", map(row, range(2)))
+    run(selector, Plan([pool, towns], tmp_path / "run", replay=replay, limit=1))
+
+
+@pytest.mark.parametrize("run", [evaluate, forecast])
+def test_a_recording_whose_last_line_is_torn_is_used_without_it(pool: Path, tmp_path: Path, run: Any) -> None:
+    replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(30)])
+    replay.write_bytes(replay.read_bytes()[:-20])
+    plan = Plan([pool], tmp_path / "run", replay=replay)
+    with pytest.warns(TornLineWarning, match=r"replay\.jsonl: the last line is torn and passed over; what it r"):
+        found = run(selector_with(obliging)[0], plan)["pools"]["capitals"]
+    if run is evaluate:
+        assert found["withheld"] == {"judge": {"judge": 1}, "eldgr": {"judge": 1}}
+    else:
+        assert (found["roles"]["judge"]["recorded"], found["roles"]["judge"]["to_ask"]) == (29, 0)
+
+
 def test_a_recording_that_was_edited_is_refused_and_one_that_was_extended_is_not(pool: Path, tmp_path: Path) -> None:
     out, ids = tmp_path / "run", [f"q{number}" for number in range(30)]
     plan = Plan([pool], out, replay=recording(tmp_path / "replay.jsonl", ids[:20]))
@@ -432,6 +499,15 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
     ("changes", "message"),
     [
         ({"rules": ("best",)}, "rules='best' is not known; use one of 'first', 'majority', 'judge', 'eldgr'."),
+        (
+            {"rules": "eldgr,majority"},
+            "rules='eldgr,majority' is one text; give a list, such as rules=['eldgr', 'majority'].",
+        ),
+        (
+            {"rules": ("eldgr", majority_vote)},
+            "rules[1] is no text (function); give a rule by its name, such as 'eldgr_dspy.decision:majority_vote'.",
+        ),
+        ({"rules": (7,)}, "rules[0] is no text (int); give a rule by its name, such as 'MODULE:FUNCTION'."),
         ({"rules": ()}, "rules=() holds no rule; give one or more of first, majority, judge, eldgr."),
         ({"workers": 0}, "workers=0 is too small; at least 1 is expected."),
         ({"limit": -1}, "limit=-1 is too small; at least 1 is expected."),
@@ -440,6 +516,32 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
 def test_a_plan_that_cannot_be_carried_out_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError) as raised:
         Plan(["p.jsonl"], **changes)
+    assert str(raised.value) == message
+
+
+class Answering(dspy.Module):
+    """A program around a selector, which is what is evaluated."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.select = Selector()
+
+
+@pytest.mark.parametrize("run", [evaluate, in_tasks], ids=["threads", "tasks"])
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            Answering(),
+            "selector=Answering is no Selector, whose roles are asked; give its selector, the attribute 'select'.",
+        ),
+        ("eldgr", "selector=str is no Selector, whose roles are asked; give a Selector, such as Selector()."),
+    ],
+    ids=["a program", "a text"],
+)
+def test_what_is_no_selector_is_refused_before_anything_is_read(run: Any, given: Any, message: str) -> None:
+    with pytest.raises(ArgumentError) as raised:
+        run(given, Plan(["nowhere.jsonl"]), Watcher())
     assert str(raised.value) == message
 
 
@@ -461,10 +563,36 @@ def test_another_failure_budget_is_refused(given: str) -> None:
         allowed_failures(given, 30)
 
 
+def test_pools_of_other_names_have_another_directory() -> None:
+    pools = [
+        ["a b.jsonl"],
+        ["a_b.jsonl"],
+        ["a:b.jsonl"],
+        ["a+b.jsonl"],
+        ["a.jsonl", "b.jsonl"],
+        ["a+b.jsonl", "c.jsonl"],
+    ]
+    pools += [
+        ["a.jsonl", "b+c.jsonl"],
+        ["a.jsonl", "b.jsonl", "c.jsonl"],
+        ["x" * 200 + "1.jsonl"],
+        ["x" * 200 + "2.jsonl"],
+    ]
+    names = [out_of(Plan(some)).name for some in pools]
+    assert len(set(names)) == len(names)
+    assert (names[1], names[4], names[7]) == ("a_b", "a+b", "a+b+c")
+
+
+@pytest.mark.parametrize("run", [evaluate, forecast])
+def test_no_limit_is_too_large(pool: Path, tmp_path: Path, run: Any) -> None:
+    plan = Plan([pool], tmp_path / "run", limit=10**30)
+    assert run(selector_with(obliging)[0], plan)["pools"]["capitals"]["n"] == 30
+
+
 def test_the_directory_is_named_after_the_pools() -> None:  # hazard 98
     assert out_of(Plan(["a/x.jsonl.gz", "b/y.parquet"])) == Path("runs/x+y")
-    assert out_of(Plan(["..jsonl"])) == Path("runs/pool")
-    assert out_of(Plan(["x" * 300 + ".jsonl"])) == Path("runs") / ("x" * 120)
+    assert out_of(Plan(["..jsonl"])) == Path("runs/pool-cdb4ee")
+    assert out_of(Plan(["x" * 300 + ".jsonl"])) == Path("runs") / ("x" * 113 + "-0d4e2c")
     assert out_of(Plan(["x.jsonl"], Path("here"))) == Path("here")
 
 

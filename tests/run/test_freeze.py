@@ -121,6 +121,38 @@ def test_what_cannot_be_frozen_is_refused(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+LOTS = """
+import itertools, random
+from eldgr_dspy.decision import Choice
+
+calls = itertools.count()
+
+def draws(case):
+    yield from ()
+    return Choice("consensus", case.consensus if random.random() < 0.9 else case.first)
+
+def counts(case):
+    if next(calls) % 7 == 0:
+        yield "judge"
+    return Choice("consensus", case.consensus)
+
+def keeps_still(case):
+    yield from ()
+    return Choice("consensus", case.consensus)
+"""
+
+
+def test_a_rule_that_does_not_decide_the_same_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("rules_of_chance.py").write_text(LOTS)
+    for name in ("draws", "counts"):
+        rule = f"rules_of_chance:{name}"
+        with pytest.raises(ArgumentError, match=rf"^rules='{rule}' cannot be frozen, for it is not deterministic: dri"):
+            freeze(embedded_selector(), ("eldgr", rule), Path("rule.lock.json"))
+    assert not Path("rule.lock.json").exists()
+    freeze(embedded_selector(), ("rules_of_chance:keeps_still",), Path("rule.lock.json"))
+
+
 # --- what a rule does -------------------------------------------------------------------------------------------------
 
 

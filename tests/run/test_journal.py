@@ -83,6 +83,28 @@ def test_the_torn_line_is_named(tmp_path: Path) -> None:
         Journal(path).close()
 
 
+def test_a_torn_last_line_is_passed_over_where_somebody_is_told(tmp_path: Path) -> None:
+    path, told = tmp_path / "j", list[JournalError]()
+    with Journal(path) as journal:
+        for number in range(3):
+            journal.append(one(f"q{number}"))
+    whole = path.read_bytes()
+    third = len(whole[: whole[:-1].rindex(b"\n") + 1])
+    for cut in range(third + 1, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        assert [found.id for found in read_journal(path, None, told.append)] == ["q0", "q1"]
+        with pytest.raises(JournalError, match="line 3: not a JSON object"):
+            list(read_journal(path))
+    assert len(told) == len(whole) - 2 - third and all(
+        f"{path}, line 3: not a JSON object" in str(error) for error in told
+    )
+    path.write_bytes(whole[:-1])  # as an editor may leave it, and whole
+    assert [found.id for found in read_journal(path, None, told.append)] == ["q0", "q1", "q2"]
+    path.write_bytes(whole[:-9] + b"\n")
+    with pytest.raises(JournalError, match="line 3: not a JSON object"):
+        list(read_journal(path, None, told.append))
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

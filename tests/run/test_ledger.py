@@ -54,6 +54,20 @@ def looks(lock: Path) -> list[dict[str, Any]]:
 # --- the ledger -------------------------------------------------------------------------------------------------------
 
 
+def test_a_link_to_a_lock_has_the_ledger_of_the_lock(lock: Path, pool: Path, tmp_path: Path) -> None:
+    run(pool, lock, "first")
+    (tmp_path / "elsewhere").mkdir()
+    link, twice = Path("elsewhere/other.lock.json"), Path("twice.lock.json")
+    link.symlink_to(Path("..") / lock)
+    twice.symlink_to(link)
+    for one in (link, twice):
+        with pytest.raises(ArgumentError, match=r"capitals was seen 1 time before under this lock"):
+            run(pool, one, f"by-{one.stem}", once=True)
+    assert again(pool, link, "second")["seen_before"] == {"capitals": 1}
+    assert len(looks(lock)) == len(looks(link)) == 2
+    assert [path.name for path in tmp_path.rglob("*.ledger.jsonl")] == ["rule.lock.ledger.jsonl"]
+
+
 def test_the_first_evaluation_is_entered_and_the_second_says_that_it_is_one(lock: Path, pool: Path) -> None:
     frozen, content = read_lock(lock), open_pool(pool)
     first = run(pool, lock, "first")

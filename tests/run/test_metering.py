@@ -1,6 +1,7 @@
 """A meter counts every request that was sent, answered or not, as the server itself counts them."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -217,6 +218,20 @@ def test_one_lm_of_two_predictors_stays_one() -> None:
     module.set_lm(scripted_lm([]))
     twin = metered(module)
     assert twin.get_lm() is not module.get_lm()
+
+
+def test_a_consultation_is_held_for_as_long_as_all_of_it_waits_and_no_longer() -> None:
+    now = time.monotonic()
+    meter = Meter()
+    meter.hold(now - 5.0)
+    assert 5.0 <= meter.held < 50.0
+    before = meter.held
+    meter.hold(now - 5.0)  # another request of it that has waited as long
+    assert before <= meter.held < before + 45.0
+    meter.begin()
+    before = meter.held
+    meter.hold(now - 500.0)  # while one of it is under way, it waits for itself
+    assert meter.held == before
 
 
 def test_failures_in_threads_are_all_counted() -> None:

@@ -1,6 +1,8 @@
 """A run directory belongs to one process at a time, and is swept of what a killed one left behind."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,7 +10,8 @@ from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunL
 from eldgr_dspy.files import replacing
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.programs.run.fingerprints import fingerprint
-from eldgr_dspy.programs.run.rundir import RunDirectory
+from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, require_same
+from eldgr_dspy.words import Role
 
 
 def test_what_a_killed_process_was_writing_is_swept_and_nothing_else(tmp_path: Path) -> None:
@@ -63,3 +66,67 @@ def test_a_call_of_a_role_that_is_not_stated_is_refused(tmp_path: Path, made_by:
         with pytest.raises(JournalError, match=rf"journal\.jsonl, line 4: fingerprint={made_by!r} is of no judge that"):
             RunDirectory(tmp_path)
     RunDirectory(tmp_path, fresh=True).__exit__()
+
+
+# -- where a role is asked --
+
+
+def lm_at(address: str, **settings: Any) -> dict[str, Any]:
+    return {"model": "m", "model_type": "chat", "settings": {"api_base": address, "temperature": 0.0, **settings}}
+
+
+def role_at(lm: Any) -> dict[Role, Mapping[str, Any]]:
+    return {"judge": {"module": "M", "lm": lm}}
+
+
+FIRST, THEN = "http://localhost:8000/v1", "http://localhost:8001/v1"
+ADDRESSES = {
+    "one": (lm_at(FIRST), lm_at(THEN)),
+    "the engine's": (
+        lm_at("a", metadata={"host": "a", "num_ctx": 8}),
+        lm_at("b", metadata={"host": "b", "num_ctx": 8}),
+    ),
+    "none before": ({"model": "m", "settings": {}}, {"model": "m", "settings": {"base_url": THEN}}),
+    "several": ({"one.predict": lm_at("a"), "host": lm_at("a")}, {"one.predict": lm_at("b"), "host": lm_at("a")}),
+}
+
+
+@pytest.mark.parametrize(("before", "now"), ADDRESSES.values(), ids=ADDRESSES)
+def test_a_role_at_another_address_is_the_same_and_is_stated_anew_once_it_is_asked(
+    tmp_path: Path, before: Any, now: Any
+) -> None:
+    for lm, asked, stated in ((before, True, [before]), (now, False, [before]), (now, True, [before, now])):
+        with RunDirectory(tmp_path) as directory:
+            roles = RoleStatements(directory, role_at(lm))
+            require_same(tmp_path, directory.journal.heads, roles.statements())
+            for _ in range(2 * asked):
+                roles.claim("judge")
+        with RunDirectory(tmp_path) as directory:
+            assert [head["details"]["lm"] for head in directory.journal.heads] == stated
+
+
+CHANGED = {
+    "model": (lm_at(FIRST), lm_at(THEN) | {"model": "other"}),
+    "setting": (lm_at(FIRST), lm_at(THEN, temperature=1.0)),
+    "an LM that is called host": ({"host": lm_at("a")}, {"host": lm_at("a") | {"model": "other"}}),
+    "an LM more": ({"host": lm_at("a"), "b": lm_at("a")}, {"b": lm_at("a")}),
+}
+
+
+@pytest.mark.parametrize(("before", "now"), CHANGED.values(), ids=CHANGED)
+def test_whatever_else_is_of_an_lm_is_no_address(tmp_path: Path, before: Any, now: Any) -> None:
+    with RunDirectory(tmp_path) as directory:
+        RoleStatements(directory, role_at(before)).claim("judge")
+        later = RoleStatements(directory, role_at(now))
+        with pytest.raises(RunChangedError, match="begun with another role 'judge'") as raised:
+            require_same(tmp_path, directory.journal.heads, later.statements())
+        assert "api_base" not in str(raised.value)
+        with pytest.raises(RunChangedError):
+            later.claim("judge")
+
+
+def test_what_is_no_role_has_no_address(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path) as directory:
+        directory.claim(("settings", "rule", {"host": "a"}))
+        with pytest.raises(RunChangedError, match='host: "a" -> "b"'):
+            directory.claim(("settings", "rule", {"host": "b"}))

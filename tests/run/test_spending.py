@@ -1,14 +1,27 @@
 """A limit of dollars is passed by what requests under way together are dearer than all before them, and no further."""
 
+from dataclasses import replace
+from typing import Any, Literal
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import RunStoppedError
+from eldgr_dspy.journal import Consultation
+from eldgr_dspy.programs.run.metering import Entry, Meter
 from eldgr_dspy.programs.run.spending import Spending
 
 LIMIT = 1000
 """Dollars. Prices are whole numbers, so that sums are exact."""
+
+
+@pytest.mark.parametrize(("sent", "said"), [(1, "1 request was sent"), (2, "2 requests were sent")])
+def test_a_limit_of_requests_says_how_many_were_sent(sent: int, said: str) -> None:
+    spending = Spending(max_calls=sent)
+    assert all(spending.admit() for _ in range(sent))
+    with pytest.raises(RunStoppedError, match=rf"^{said}, and --max-calls allows {sent}; give a higher limit"):
+        spending.admit()
 
 
 class Sent:
@@ -84,3 +97,123 @@ def test_the_first_request_goes_alone_and_can_pass_the_limit_by_itself() -> None
         assert sent.admit(LIMIT + 7)
     assert sent.under_way == [LIMIT + 7]
     assert sent.end() == LIMIT + 7
+
+
+# -- several sessions --
+
+
+def may_send(spending: Spending) -> bool | None:
+    """Whether a request is admitted; None where the run stops."""
+    try:
+        return spending.admit()
+    except RunStoppedError:
+        return None
+
+
+class Sessions:
+    """Consultations of a few requests each, in sessions that go on from one another, beside the same in one session."""
+
+    def __init__(self) -> None:
+        self.whole, self.journal = Spending(max_cost=LIMIT), list[Consultation]()
+        self.spending = Spending(max_cost=LIMIT)
+        self.meters = [Meter(spending=self.spending) for _ in range(3)]
+        self.came: list[float] = []
+        self.passed_by = 0.0
+
+    def admit(self, which: int) -> None:
+        """One session and many admit the same."""
+        admitted = may_send(self.whole)
+        assert may_send(self.spending) is admitted
+        if admitted:
+            self.meters[which].begin()
+            self.passed_by = max(0.0, 400 - max(self.came, default=0)) * sum(len(one.under_way) for one in self.meters)
+
+    def end(self, which: int, price: float | None) -> None:
+        """A request comes back, with its price or failed."""
+        meter = self.meters[which]
+        if not meter.under_way:
+            return
+        if price is None:
+            meter.fail()
+            self.whole.failed()
+        else:
+            self.came.append(price)
+            meter.answer(Entry(cost=price))
+            self.whole.answered(price)
+
+    def journaled(self, which: int, outcome: Literal["ok", "failed"]) -> None:
+        """A consultation ends."""
+        meter = self.meters[which]
+        while meter.under_way:
+            self.end(which, 7)
+        meter.close()
+        amounts: dict[str, Any] = {"calls": meter.calls, "cost": meter.cost, "dearest": meter.dearest}
+        said = Consultation("p", f"q{len(self.journal)}", "judge", outcome, content={}, **amounts)
+        self.journal.append(replace(said, prompt_characters=meter.prompt_characters))
+        self.meters[which] = Meter(spending=self.spending)
+
+    def resume(self) -> None:
+        """The run stops, or is killed once all is journaled, and goes on."""
+        for which in range(3):
+            self.journaled(which, "failed")
+        self.spending = Spending(max_cost=LIMIT, before=self.journal)
+        self.meters = [Meter(spending=self.spending) for _ in range(3)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.just("admit"), st.integers(0, 2))
+        | st.tuples(st.just("end"), st.integers(0, 2), st.none() | st.integers(0, 400))
+        | st.tuples(st.just("journaled"), st.integers(0, 2), st.sampled_from(["ok", "failed"]))
+        | st.just(("resume",)),
+        max_size=80,
+    )
+)
+@example([("admit", 0), ("end", 0, 400), ("journaled", 0, "failed"), ("resume",)] * 4)
+@example(
+    [("admit", 0), ("end", 0, 300), ("admit", 0), ("end", 0, 300), ("journaled", 0, "ok"), ("resume",), ("admit", 0)]
+)
+@example([("admit", 0), ("end", 0, None), ("journaled", 0, "ok"), ("resume",), ("admit", 0)])
+def test_many_sessions_admit_what_one_would_and_spend_no_more(steps: list[tuple[Any, ...]]) -> None:
+    run = Sessions()
+    for name, *arguments in steps:
+        getattr(run, name)(*arguments)
+        assert sum(run.came) <= LIMIT + run.passed_by
+
+
+def test_of_a_consultation_without_its_dearest_request_each_is_taken_to_have_cost_the_same() -> None:
+    said = Consultation("p", "q", "judge", "ok", content={}, calls=2, cost=2.0)
+    assert Spending(max_cost=3.0, before=[said]).admit()
+    with pytest.raises(RunStoppedError, match=r"^\$2\.0000 was spent and the dearest request took \$1\.5000, so that"):
+        Spending(max_cost=3.0, before=[replace(said, dearest=1.5)]).admit()
+
+
+def test_a_failed_consultation_that_had_a_reply_without_a_price_ends_the_next_session_too() -> None:
+    said = Consultation("p", "q", "judge", "failed", calls=2, prompt_characters=0)
+    with pytest.raises(RunStoppedError, match=r"^A reply came without a price"):
+        Spending(max_cost=3.0, before=[said]).admit()
+    assert Spending(max_cost=3.0, before=[replace(said, prompt_characters=None)]).admit()
+
+
+def test_a_request_that_is_given_up_is_counted_once_and_its_late_price_too() -> None:
+    """As long as no price is known one request goes alone, and one that nobody waits for keeps no other from going."""
+    spending = Spending(max_calls=2, max_cost=1.0)
+    meter = Meter(spending=spending)
+    assert spending.admit()
+    meter.begin()
+    assert not spending.admit()
+    meter.close()
+    assert spending.admit()
+    spending.answered(0.25)
+    meter.answer(Entry(cost=0.5))
+    assert (meter.calls, meter.cost) == (1, None)
+    with pytest.raises(RunStoppedError, match=r"^2 requests were sent"):
+        spending.admit()
+    cost = Spending(max_cost=1.0)
+    late = Meter(spending=cost)
+    cost.admit()
+    late.begin()
+    late.close()
+    late.answer(Entry(cost=0.75))
+    with pytest.raises(RunStoppedError, match=r"^\$0\.7500 was spent"):
+        cost.admit()

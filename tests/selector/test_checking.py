@@ -10,6 +10,8 @@ import dspy
 import pytest
 from hypothesis import strategies as st
 
+from eldgr_dspy.cases import Case
+from eldgr_dspy.decision import Choice, Rule, Steps, evidence_locked
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, LawBroken
 from eldgr_dspy.programs.checking import check_scenes
@@ -19,6 +21,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm
 from eldgr_dspy.questions import Question
 from eldgr_dspy.signatures import JudgeCandidates
+from eldgr_dspy.words import Task
 from tests.selecting import CONTESTED, Returns, example_of, repair, right, saying, verdict
 
 SAME = "sync_equals_async_equals_batch_equals_replay"
@@ -91,7 +94,7 @@ LAWFUL: dict[str, Callable[[], Selector]] = {
 @pytest.mark.law(TEXT, "property")
 @pytest.mark.parametrize("make", LAWFUL.values(), ids=LAWFUL)
 def test_a_lawful_selector_passes_and_each_law_is_counted(make: Callable[[], Selector]) -> None:
-    tried = check_selector(make(), max_examples=20)
+    tried = check_selector(make(), max_examples=10)
     assert list(tried) == [*(law.name for law in LAWS if law.number <= 8), SAME, TEXT]
     assert tried[SAME] == tried[TEXT] >= 40
     assert tried["default_is_consensus"] > 0
@@ -101,14 +104,21 @@ def test_a_lawful_selector_passes_and_each_law_is_counted(make: Callable[[], Sel
 @pytest.mark.law(TEXT, "property")
 @pytest.mark.slow
 def test_each_law_of_retrieval_has_something_to_say_of_some_decision() -> None:
-    assert min(check_selector(Selector(), max_examples=100).values()) > 0
+    assert min(check_selector(Selector(), max_examples=60).values()) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("adapter", [dspy.ChatAdapter(), dspy.JSONAdapter()])
 def test_the_adapter_of_the_context_reads_the_replies(adapter: Any) -> None:
     with dspy.context(adapter=adapter):
-        assert check_selector(Selector(), max_examples=20)["override_needs_a_certificate"] > 0
+        assert check_selector(Selector(), max_examples=4)["override_needs_a_certificate"] > 0
+
+
+def test_a_law_that_is_left_out_is_not_tried() -> None:
+    tried = check_selector(Inventive(), without=[*OF_A_DECISION, SAME], max_examples=1)
+    assert list(tried) == [TEXT]
+    with pytest.raises(LawBroken, match=f", {SAME}, is broken"):
+        check_selector(Inventive(), without=list(OF_A_DECISION), max_examples=1)
 
 
 def test_questions_of_one_s_own_may_be_asked() -> None:
@@ -130,17 +140,20 @@ def test_the_selector_and_its_lms_are_left_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "max_examples", "message"),
+    ("given", "options", "message"),
     [
-        (Selector, None, r"^selector=<class .*Selector'> is not a Selector; make one with Selector\(\.\.\.\) and give"),
-        ("eldgr", None, r"^selector='eldgr' is not a Selector; make one with Selector\(\.\.\.\) and give that\.$"),
-        (Selector(), 0, r"^max_examples=0 tries nothing; expected a whole number from 1\.$"),
+        (Selector, {}, r"^selector=<class .*Selector'> is not a Selector; make one with Selector\(\.\.\.\) and give"),
+        ("eldgr", {}, r"^selector='eldgr' is not a Selector; make one with Selector\(\.\.\.\) and give that\.$"),
+        (Selector(), {"max_examples": 0}, r"^max_examples=0 tries nothing; expected a whole number from 1\.$"),
+        (Selector(), {"without": SAME}, rf"^without='{SAME}' is one name; expected a sequence of names: put it in a l"),
+        (Selector(), {"without": ["lazy_equals_always"]}, r"^without: 'lazy_equals_always' is a law that is not tried"),
+        (Selector(), {"without": [law.name for law in LAWS if law.number in (*range(1, 9), 18, 19)]}, r"leaves no law"),
     ],
-    ids=["class", "text", "none"],
+    ids=["class", "text", "none", "one name", "a law about a rule", "every law"],
 )
-def test_what_cannot_be_checked_is_told_in_a_sentence(given: Any, max_examples: int | None, message: str) -> None:
+def test_what_cannot_be_checked_is_told_in_a_sentence(given: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        check_selector(given, max_examples=max_examples)
+        check_selector(given, **options)
 
 
 def test_it_may_be_called_within_a_loop() -> None:
@@ -244,7 +257,7 @@ BROKEN: dict[str, tuple[Callable[[], Selector], set[str]]] = {
     "repairing": (Repairing, {"certified_preference_outranks_repair", "answer_is_consensus_preference_or_repair"}),
     "inventive": (Inventive, OF_A_DECISION),
     "curious": (Curious, {"certified_consensus_is_final", "inapplicable_consensus_is_final", SAME}),
-    "remembering": (Remembering, OF_A_DECISION | {SAME}),
+    "remembering": (Remembering, {SAME}),
     "hasty": (Hasty, {SAME}),
     "unranked": (Unranked, {SAME}),
     "with a bug": (lambda: with_judge(Returns(KeyError("a bug"))), {TEXT}),
@@ -263,16 +276,122 @@ def test_a_broken_law_is_named_with_the_least_that_breaks_it(make: Callable[[], 
         assert f"\n  {heading}" in str(caught.value)
 
 
-def test_a_role_that_answers_one_request_in_two_ways_breaks_a_law() -> None:
-    class Wavering(dspy.Module):
-        times = 0
+class HearsAnything(Case):
+    """Puts in EL-DGR's place the rule that takes an inapplicable certificate for one."""
 
-        def forward(self, candidates: list[str], **_: Any) -> dspy.Prediction:
-            type(self).times += 1
-            return dspy.Prediction(preferred=self.times % len(candidates))
+    def rule(self, name: str) -> Rule:
+        def slipped(case: Any) -> Steps:
+            if case.certified(case.consensus) is False and case.rival():
+                preference = case.preferred((yield "judge"))
+                if preference is not None and case.certified(preference) is not False:
+                    return Choice("judge", preference)
+            return (yield from evidence_locked(case))
 
-    with pytest.raises(LawBroken):
-        check_selector(with_judge(Wavering()), max_examples=50)
+        return slipped
+
+
+class Slipped(Selector):
+    """Decides by that rule."""
+
+    def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None) -> Case:
+        case = super()._case(question, candidates, evidence, task)
+        return HearsAnything(case.question, case.settings)
+
+
+def test_a_slip_in_the_rule_is_caught_by_the_situations_and_not_by_luck() -> None:
+    """Hence with one example, of which nothing depends."""
+    with pytest.raises(LawBroken, match=r"^Law 3, override_needs_a_certificate") as caught:
+        check_selector(Slipped(), max_examples=1)
+    assert caught.value.outcome.case.certified(caught.value.outcome.answer) is None
+
+
+# -- what is kept from one question to the next -----------------------------------------------------------------------
+
+
+class ByText(Changed):
+    """Remembers what it decided by the question's text alone."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.known: dict[str, Any] = {}
+
+    def forward(self, question: str, *args: Any, **inputs: Any) -> Any:
+        if question not in self.known:
+            self.known[question] = super().forward(question, *args, **inputs)
+        return self.known[question]
+
+    async def aforward(self, question: str, *args: Any, **inputs: Any) -> Any:
+        if question not in self.known:
+            self.known[question] = await super().aforward(question, *args, **inputs)
+        return self.known[question]
+
+
+class OneLate(Changed):
+    """Ships the answer of the question before."""
+
+    last: Any = None
+
+    def change(self, pred: Any) -> Any:
+        own, pred.answer = pred.answer, self.last or pred.answer
+        self.last = own
+        return pred
+
+
+class Counts(dspy.Module):
+    """A judge that prefers another candidate at each call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def forward(self, candidates: list[str], **_: Any) -> dspy.Prediction:
+        self.calls += 1
+        return dspy.Prediction(preferred=self.calls % len(candidates))
+
+
+class CountsForAll(dspy.Module):
+    """The same, over all copies."""
+
+    calls = 0
+
+    def forward(self, candidates: list[str], **_: Any) -> dspy.Prediction:
+        type(self).calls += 1
+        return dspy.Prediction(preferred=self.calls % len(candidates))
+
+
+STATEFUL: dict[str, tuple[Callable[[], Selector], str]] = {
+    "by text": (ByText, "demanded    the same where others were decided before; answer, "),
+    "by text, in arithmetic": (
+        lambda: ByText(task="arithmetic"),
+        "demanded    the same where others were decided before; answer, ",
+    ),
+    "one late": (OneLate, "demanded    the same where others were decided before; answer differ"),
+    "the first ever after": (Remembering, "demanded    the same where others were decided before; "),
+    "a judge that counts": (
+        lambda: with_judge(Counts()),
+        "demanded    one reply of the judge to one request; asked once more, it prefers candidate ",
+    ),
+    "judges that count together": (
+        lambda: with_judge(CountsForAll()),
+        "demanded    one reply of the judge to one request; asked once more, it prefers candidate ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "demanded"), STATEFUL.values(), ids=STATEFUL)
+def test_what_is_kept_from_one_question_to_the_next_breaks_law_18(make: Callable[[], Selector], demanded: str) -> None:
+    with pytest.raises(LawBroken) as caught:
+        check_selector(make(), max_examples=1)
+    assert (caught.value.law.name, demanded in str(caught.value)) == (SAME, True), str(caught.value)
+
+
+@pytest.mark.slow
+def test_what_is_kept_is_found_among_questions_of_one_s_own_too() -> None:
+    """Two of one text and of other pools are decided in every second example."""
+    pools = st.sampled_from((("Dubai", "Dubai", "Doha"), ("Oslo", "Oslo"), ("Doha",)))
+    with pytest.raises(LawBroken) as caught:
+        check_selector(ByText(), asked=pools.map(lambda answers: Question("Where?", "retrieval", answers)))
+    assert caught.value.law.name == SAME
 
 
 def test_one_scene_is_enough() -> None:

@@ -4,6 +4,7 @@ import math
 import re
 from collections import UserDict, namedtuple
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import dspy
@@ -11,12 +12,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from eldgr_dspy.answers import numeric_equal
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_passages, to_question
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS, MAX_PASSAGES
-from eldgr_dspy.words import Task
+from eldgr_dspy.words import TASKS, Task
 from tests.strategies import answers as any_answer
 
 Found = namedtuple("Found", ["title", "text"])
@@ -108,19 +110,52 @@ def test_an_answer_is_not_shown_twice() -> None:
     assert pool([{"text": "Doha"}], field="text").texts == ("Doha",)
 
 
-@pytest.mark.parametrize("value", [["Doha"], {"a": 1}, 36, True, 1.0, b"Doha"])
+@pytest.mark.parametrize("value", [["Doha"], {"a": 1}, True, math.inf, Decimal("NaN"), Decimal("1e9999"), b"Doha"])
 def test_an_answer_that_is_not_text_is_refused(value: Any) -> None:  # hazard 7
     kind = type(value).__name__
-    expected = f"candidates[1].answer is {value!r} ({kind}); expected text or None."
+    expected = f"candidates[1].answer is {value!r} ({kind}); expected text, a finite number or None."
     with pytest.raises(ArgumentError, match=f"^{re.escape(expected)}$"):
         pool(["Doha", {"answer": value}])
 
 
-@pytest.mark.parametrize("value", [["Doha"], 36, True, 1.0, b"Doha", dspy.Completions({"answer": ["Doha"]})])
+@pytest.mark.parametrize(
+    "value",
+    [["Doha"], True, -math.inf, pytest.param(10**5000, id="long"), b"Doha", dspy.Completions({"answer": ["Doha"]})],
+)
 def test_a_candidate_of_another_type_is_refused(value: Any) -> None:  # hazard 7
-    expected = f"({type(value).__name__}); expected a string, a prediction or None."
+    expected = f"({type(value).__name__}); expected a string, a prediction, a finite number or None."
     with pytest.raises(ArgumentError, match=rf"^candidates\[0\] is .*{re.escape(expected)}$"):
         pool([value, "Doha"])
+
+
+NUMBERS = [
+    (36, "36"),
+    (-3, "-3"),
+    (4.0, "4"),
+    (-0.0, "0"),
+    (0.1, "0.1"),
+    (1e-7, "0.0000001"),
+    (1e22, "1" + "0" * 22),
+    (Decimal("4.50"), "4.5"),
+    (Decimal("1E+3"), "1000"),
+]
+
+
+@pytest.mark.parametrize(("number", "text"), NUMBERS, ids=[text for _, text in NUMBERS])
+def test_a_number_answers_by_its_shortest_text(number: Any, text: str) -> None:
+    """A signature may type its answer: `-> answer: float`."""
+    for task in TASKS:
+        question = pool([number, {"answer": number}, dspy.Prediction(answer=number, reasoning="So.")], task=task)
+        assert question.answers == (text,) * 3
+    assert question.texts == (text, text, f"So.\n{text}")
+
+
+@given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_s_text_is_the_number(number: float) -> None:
+    text = pool([number]).answers[0]
+    assert text is not None
+    assert type(number)(text) == number
+    assert numeric_equal(text, [str(number)]) or "e" in str(number)
 
 
 def test_more_candidates_than_can_be_decided_upon_are_refused() -> None:  # hazard 10
@@ -227,9 +262,11 @@ def test_a_prediction_without_passages_is_no_evidence() -> None:
         to_passages(dspy.Prediction(answer="Doha"))
 
 
-@pytest.mark.parametrize("one", [None, 7, {}, {"title": "Qatar"}, {"text": 7}, {"text": "a", "title": 7}, ["Doha."]])
+@pytest.mark.parametrize(
+    "one", [None, 7, {}, {"passage": "a"}, {"title": "Qatar"}, {"text": 7}, {"text": "a", "title": 7}, ["Doha."]]
+)
 def test_a_passage_has_a_text(one: Any) -> None:
-    expected = f"({type(one).__name__}); expected a string, or something with a text and perhaps a title."
+    expected = f"({type(one).__name__}); expected a string, or something with text or long_text, and perhaps title."
     with pytest.raises(ArgumentError, match=rf"^evidence\[1\] is .*{re.escape(expected)}$"):
         to_passages(["Doha.", one])
 

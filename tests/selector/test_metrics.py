@@ -27,7 +27,7 @@ def feedback(pred: Any, predictor: str | None, gold: dspy.Example = DOHA) -> str
     return text
 
 
-def selected(judge: Any = SILENT, repairer: Any = SILENT, **inputs: Any) -> Any:
+def selected(judge: Any = UNPARSED, repairer: Any = SILENT, **inputs: Any) -> Any:
     return selector_of(judge, repairer, consult="always")(**{**CONTESTED, **inputs})
 
 

@@ -171,6 +171,13 @@ def test_a_task_that_is_not_known_is_refused_in_a_call(task: Any) -> None:
         Selector()(**{**SETTLED, "task": task})
 
 
+@pytest.mark.parametrize("field", [3, None, "", " "])
+def test_an_answer_field_that_is_no_name_is_refused(field: Any) -> None:
+    expected = f"answer_field={field!r} names no field; give the one that answers, as text."
+    with pytest.raises(ArgumentError, match=f"^{re.escape(expected)}$"):
+        Selector(answer_field=field)
+
+
 @pytest.mark.parametrize("field", ["branch", "reason", "consensus", "witness", "repair"])
 def test_an_answer_field_that_a_decision_has_is_refused(field: str) -> None:
     expected = f"answer_field={field!r} is a field of the decision; let the candidates answer in another."
@@ -183,10 +190,10 @@ def test_an_answer_field_that_a_decision_has_is_refused(field: str) -> None:
     [
         ({"question": None}, "question=None is not text; give the question as a string."),
         ({"candidates": "Doha"}, "candidates='Doha' is not a pool; give a list of strings or predictions."),
-        ({"candidates": ["Doha", 7]}, "candidates[1] is 7 (int); expected a string, a prediction or None."),  # hazard 7
+        ({"candidates": ["Doha", b"7"]}, "candidates[1] is b'7' (bytes); expected a string, a predict"),  # hazard 7
         ({"candidates": ["a"] * 10_000}, "There are 10,000 candidates; at most 1,000 are decided upon at"),  # hazard 10
         ({"evidence": 7}, "evidence=7 is not evidence; give a list of strings or passages."),
-        ({"evidence": ["a", None]}, "evidence[1] is None (NoneType); expected a string, or something with a text"),
+        ({"evidence": ["a", None]}, "evidence[1] is None (NoneType); expected a string, or something with text"),
     ],
 )
 def test_what_is_no_question_is_refused_before_any_call(changes: dict[str, Any], expected: str) -> None:

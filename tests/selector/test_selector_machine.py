@@ -62,7 +62,12 @@ KINDS: dict[Role, tuple[Callable[[], Any], ...]] = {
         ExtractiveRepairer,
         lambda: Returns({"repaired_answer": "Persian Gulf"}),
     ),
-    "deriver": (Deriver, SilentDeriver, lambda: Returns(DERIVATION), lambda: Returns({"derived_answer": "36"})),
+    "deriver": (
+        Deriver,
+        SilentDeriver,
+        lambda: Returns(DERIVATION),
+        lambda: Returns({"derivation_steps": [], "derived_answer": "36"}),
+    ),
 }
 """What a role may be played by: as the selector has it, with a further field, without an LM, right or wrong."""
 

@@ -146,6 +146,29 @@ def test_completions_that_are_not_whole_groups_are_refused(prompts: list[str], s
         GroupReward(group_size=size)(prompts, ["A: Qatar"] * 3, **rows(3))
 
 
+class Picture:
+    """As much of an image of PIL as is looked at; equal ones are two objects, whose texts differ."""
+
+    mode, size = "RGB", (1, 1)
+
+    def __init__(self, colour: bytes) -> None:
+        self.colour = colour
+
+    def tobytes(self) -> bytes:
+        return self.colour
+
+
+def pictured(colour: bytes) -> Any:
+    return [{"role": "user", "content": [{"type": "image", "image": Picture(colour)}, {"type": "text", "text": "?"}]}]
+
+
+def test_prompts_with_equal_images_are_one_prompt_though_each_has_its_own_copy() -> None:
+    reward = GroupReward(group_size=2)
+    assert reward([pictured(b"red"), pictured(b"red")], ["A: Qatar", "A: Chile"], **rows(2)) == [1, 0]
+    with pytest.raises(ArgumentError, match="group 0 has 2 completions of 2 prompts"):
+        reward([pictured(b"red"), pictured(b"sky")], ["A: Qatar", "A: Chile"], **rows(2))
+
+
 def test_who_cannot_know_the_size_of_a_group_says_so() -> None:
     with pytest.raises(ArgumentError, match="does not know how many completions a prompt has; give group_size"):
         eldgr_rank(["?"], ["A: Qatar"], **rows(1))
@@ -204,6 +227,29 @@ def test_where_one_process_fails_the_other_is_told_and_does_not_wait(shared_trai
     assert failed.startswith("ArgumentError: evidence[0] cannot be used")
     assert told.startswith("ScoringError: Process 1 of 2 could not rank its completions: ArgumentError: evidence[0]")
     assert seen(shared_training, "again") == seen(shared_training, "places")
+
+
+UNREAD = "completions: a message's content is [{'type': 'text', 'text': 'A: Doha'}], but text was expected"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "sentence"),
+    [
+        ("one cannot be read", UNREAD),
+        ("one cannot be read, total", UNREAD),
+        ("one cannot be read, nested", UNREAD),
+        ("a term fails", "task[0]='poetry' is not a task"),
+        ("nested, one fails", "question[0] is 7, but the reward 'inner' expects the question as text"),
+    ],
+)
+def test_wherever_one_process_fails_all_raise(shared_training: Path, what: str, sentence: str) -> None:
+    """Before the reward is measured, in a term beside it, in the reward that is inside it."""
+    told, failed = seen(shared_training, what)
+    assert failed.startswith(f"ArgumentError: {sentence}")
+    assert told.startswith("ScoringError: Process 1 of 2 could not rank its completions: ") and sentence in told
+    assert seen(shared_training, "again, that read") == seen(shared_training, "places")
+    assert seen(shared_training, "again, in the end") == seen(shared_training, "places")
 
 
 @pytest.mark.slow

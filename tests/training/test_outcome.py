@@ -6,8 +6,8 @@ import pytest
 
 from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training import FormatReward, OutcomeReward, format, orm, weights_of
-from tests.training.calling import Log, said
+from eldgr_dspy.training import FormatReward, OutcomeReward, format, orm, score_completions, weights_of
+from tests.training.calling import Log, rows, said
 
 
 def outcome(completion: Any, gold: Any, task: str = "arithmetic") -> float:
@@ -160,6 +160,20 @@ def test_content_in_parts_is_refused() -> None:
         "completions: a message's content is [{'type': 'text', 'text': '#### 7'}], but text was expected; "
         "join the text parts of the message before it is rewarded."
     )
+
+
+@pytest.mark.parametrize("completion", [None, 7, ["A: x"], [None], {"role": "assistant"}], ids=str)
+def test_what_is_neither_text_nor_messages_is_refused(completion: Any) -> None:
+    sentence = (
+        f"completions[1] is {completion!r}, but text or a list of messages was expected; give what was written, '' "
+        "where it is nothing."
+    )
+    with pytest.raises(ArgumentError) as caught:
+        orm(["?"] * 2, ["A: x", completion], **rows(2))
+    assert str(caught.value) == sentence
+    with pytest.raises(ArgumentError) as caught:
+        score_completions([orm], ["A: x", completion], [{"task": "retrieval", "gold": "x"}] * 2)
+    assert str(caught.value) == sentence
 
 
 @pytest.mark.parametrize(("gold", "shown"), [([], "0 entries"), ("7", "1 entries"), (7, "7")], ids=str)

@@ -119,6 +119,16 @@ def test_without_token_probabilities_epist_is_left_out_with_a_warning() -> None:
     assert step["undefined"]["epist"] == "there are no token probabilities" and "ra_msd/epist" not in log.metrics
 
 
+@pytest.mark.parametrize("passed", [[1], [None], [1, 2], [], 1, "x"], ids=str)
+def test_what_is_no_confidence_for_each_completion_is_refused(passed: Any) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        StepReward(Fixed())(["?"], ["The host was Qatar."], **rows(1), token_confidence=passed)
+    assert str(caught.value) == (
+        f"The column 'token_confidence' came to the reward 'ra_msd' as {passed!r} for 1 completions; give one "
+        "TokenConfidence for each, or leave the column out."
+    )
+
+
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
 

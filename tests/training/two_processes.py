@@ -5,14 +5,15 @@ Started by test_groups.py with the variables that torchrun sets, and a folder to
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from eldgr_dspy.errors import EldgrError
-from eldgr_dspy.training import GroupReward
-from tests.training.calling import rows
+from eldgr_dspy.training import GroupReward, Reward, TotalReward, format
+from tests.training.calling import rows, said
 from tests.training.training_on import ROWS, trainer
 
 WHO = "Who was the host?"
@@ -30,25 +31,56 @@ def main(folder: Path) -> None:
     made = trainer([GroupReward()], folder, rows=[*ROWS, THIRD], per_device_train_batch_size=6, log_completions=True)
     made.train()
     rank = made.accelerator.process_index
-    half = slice(6 * rank, 6 * rank + 6)
-    seen = {
-        "processes": made.accelerator.num_processes,
-        "places": called(half, EVIDENCE[half]),
-        "one fails": called(half, EVIDENCE[half] if rank == 0 else [7] * 6),
-        "again": called(half, EVIDENCE[half]),
-        "groups of five": called(half, EVIDENCE[half], group_size=5),
-    }
+    seen = {"processes": made.accelerator.num_processes, **{name: what(rank) for name, what in CALLS.items()}}
     (folder / f"seen-{rank}.json").write_text(json.dumps(seen))
     torch.distributed.destroy_process_group()
 
 
-def called(half: slice, evidence: Any, group_size: int = 4) -> Any:
-    """What the reward of this process' completions comes to, or the error."""
-    texts = [f"A: {answer}" for answer in ANSWERS[half]]
+def called(rank: int, reward: Reward | None = None, texts: Any = None, **columns: Any) -> Any:
+    """What a reward of this process' completions comes to, or the error."""
+    half = slice(6 * rank, 6 * rank + 6)
+    written = [f"A: {answer}" for answer in ANSWERS[half]]
+    passed = rows(6, **{"evidence": list(EVIDENCE[half]), **columns})
     try:
-        return GroupReward(group_size=group_size)(PROMPTS[half], texts, **rows(6, evidence=list(evidence)))
+        return (reward or GroupReward(group_size=4))(PROMPTS[half], texts or written, **passed)
     except EldgrError as error:
         return f"{type(error).__name__}: {error}"
+
+
+def total() -> TotalReward:
+    """A reward of several terms, two of which bring the processes together."""
+    groups = [GroupReward(name=name, group_size=4) for name in ("group", "other")]
+    return TotalReward([groups[0], format, groups[1]])
+
+
+def nested() -> GroupReward:
+    return GroupReward(auxiliary=GroupReward(name="inner", group_size=4), group_size=4)
+
+
+def unread(rank: int) -> Any:
+    """Completions of which the second process cannot read one: its content is in parts."""
+    return None if rank == 0 else [said([{"type": "text", "text": "A: Doha"}]), *["A: Doha"] * 5]
+
+
+def second(rank: int, column: str, value: object) -> dict[str, Any]:
+    """A column of this value, for the second process alone."""
+    return {column: [value] * 6} if rank == 1 else {}
+
+
+# What each process does in turn; where one of them would wait for the other in vain, nothing behind it is right.
+CALLS: dict[str, Callable[[int], Any]] = {
+    "places": called,
+    "one fails": lambda rank: called(rank, **second(rank, "evidence", 7)),
+    "again": called,
+    "one cannot be read": lambda rank: called(rank, texts=unread(rank)),
+    "again, that read": called,
+    "one cannot be read, total": lambda rank: called(rank, total(), unread(rank)),
+    "one cannot be read, nested": lambda rank: called(rank, nested(), unread(rank)),
+    "a term fails": lambda rank: called(rank, total(), **second(rank, "task", "poetry")),
+    "nested, one fails": lambda rank: called(rank, nested(), **second(rank, "question", 7)),
+    "again, in the end": called,
+    "groups of five": lambda rank: called(rank, GroupReward(group_size=5)),
+}
 
 
 if __name__ == "__main__":

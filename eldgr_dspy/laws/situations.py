@@ -1,0 +1,149 @@
+"""The small situations that a rule can meet, each as a trial with a short question: where a slip of a rule shows.
+
+A rule sees classes and certificates. So consensus is certified, uncertified, or a yes; beside it stand no other class,
+one of each kind, or a certified one with another; there is a tie or none; the judge prefers each of them, or nobody;
+and the repairer gives nothing, or a span of each kind. What is rarer follows, then arithmetic. They are the same each
+time, in the same order, and are tried before anything is drawn. Standard library alone. Source: ours.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.laws.trials import SILENT, Trial
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.words import HOMOGENEOUS, PREFERENCE, Task
+
+Answers = tuple[str | None, ...]
+
+_SHOWN = ("Doha", "Paris", "Lyon", "Nice")  # the evidence, a passage each
+_CONSENSUS: dict[bool | None, str] = {False: "Rome", True: "Paris", None: "yes"}
+_OTHER: dict[bool | None, str] = {True: "Lyon", False: "Oslo", None: "no"}
+_OTHERS: Sequence[tuple[bool | None, ...]] = ((), (True,), (False,), (None,), (True, False), (True, None))
+_SETTLED_OFFERS = ("", "Doha")  # silence, and a certified span
+_OFFERS = (*_SETTLED_OFFERS, "Bern", "no", "Lyon", "Rome")  # nowhere, a no, perhaps a candidate's, perhaps consensus
+
+_DEFAULTS = Settings()
+_CRATES = "A crate holds 3 jars. How many jars do 6 crates hold?"
+_SOUND = Derivation((Step("3 * 6", "18"),), "18", "18 / 6 = 3")
+_DERIVED: Sequence[Reply] = (SILENT, _SOUND, replace(_SOUND, check=""), replace(_SOUND, answer="9"))
+_SUMS: Sequence[Answers] = (("9", "18", "18"), ("18", "9", "9"), ("9", "18"), ("18", "9"))
+_AGREED: Sequence[Answers] = (("9", "9"), ("18", None, "18"))
+
+
+def situations(task: Task | None = None) -> Iterator[Trial]:
+    """Yield every situation of a task, or of both; in retrieval those at the heart of it first."""
+    if task != "arithmetic":
+        for several in (_contests, _ties, _scored, _spelled, _undisputed):
+            yield from several()
+    if task != "retrieval":
+        yield from _sums()
+
+
+def few_situations(task: Task) -> Iterator[Trial]:
+    """Yield those that tell most, one in nine, all under the default settings: for what takes longer to be tried."""
+    if task == "arithmetic":
+        yield from (trial for trial in _sums() if trial.settings == _DEFAULTS)
+        return
+    for trial in _contests():
+        answers, quiet = trial.question.answers, trial.reply("judge") == SILENT
+        alone, one_certified = len(answers) == 2, len(answers) == 3 and answers[0] == "Lyon"
+        certified = trial.reply("repairer") == Repair("Doha")
+        if (certified and ("Rome" in answers or one_certified)) or (quiet and (alone or one_certified)):
+            yield trial
+    yield from (one for one in _scored() if one.settings == _DEFAULTS and one.reply("repairer") == SILENT)
+    yield from _spelled()
+
+
+def _contests() -> Iterator[Trial]:
+    """Consensus of each kind with two votes, the others before it."""
+    for mark, others in product(_CONSENSUS, _OTHERS):
+        named, consensus = [_OTHER[one] for one in others], _CONSENSUS[mark]
+        for judge in (None, consensus, *named):
+            for offer in _OFFERS if mark is False else _SETTLED_OFFERS:
+                yield _asked((*named, consensus, consensus), judge, offer)
+
+
+def _ties() -> Iterator[Trial]:
+    """The same with one vote for each, consensus before the others."""
+    for mark, others in product(_CONSENSUS, _OTHERS):
+        answers = (_CONSENSUS[mark], *(_OTHER[one] for one in others))
+        for judge, offer in product((None, *answers), _SETTLED_OFFERS):
+            yield _asked(answers, judge, offer)
+
+
+def _scored() -> Iterator[Trial]:
+    """Scores that rise and fall, under both readings of the preference; two candidates are certified."""
+    answers = ("Lyon", "Nice", "Oslo", "no", "Rome", "Rome")
+    rising = tuple((index + 1) / 8 for index in range(len(answers)))
+    for reading, judge, scores in product(PREFERENCE, answers[:5], (rising, rising[::-1])):
+        for offer in _SETTLED_OFFERS:
+            trial = _asked(answers, judge, offer, Settings(preference=reading))
+            verdict = Verdict(answers.index(judge), scores)
+            yield replace(trial.replying("judge", verdict), other_scores=scores[::-1])
+
+
+def _spelled() -> Iterator[Trial]:
+    """Candidates that vote together in two spellings, a repair that does so with consensus, and lacking answers."""
+    lyon, rome = ("the Lyon", "Lyon"), ("the Rome", "Rome")
+    for judge in (None, *lyon, *rome):
+        yield _asked((*lyon, *rome, "Rome"), judge)
+    for judge in ("the Paris", "Lyon"):
+        yield _asked(("Lyon", "the Paris", "Paris"), judge)
+    for answers, judge in product((("Lyon", rome[0], rome[0]), ("Oslo", rome[0], rome[0]), rome[:1]), (None, rome[0])):
+        yield _asked(answers, judge, "Rome", shown=(*_SHOWN, "Rome"))
+    for judge in (None, "Lyon", ""):
+        yield _asked((None, "Lyon", "", "Rome", "Rome"), judge)
+
+
+def _undisputed() -> Iterator[Trial]:
+    """Pools of one class, and of none, under each setting of what is still asked of them."""
+    pools: Sequence[Answers] = (("Rome", None, "Rome"), ("Paris",), ("yes",), (None, ""), ())
+    for answers, homogeneous in product(pools, (None, *HOMOGENEOUS)):
+        for offer in _OFFERS if answers[:1] != ("Paris",) else _SETTLED_OFFERS:
+            yield _asked(answers, answers[0] if answers else None, offer, Settings(homogeneous=homogeneous))
+
+
+def _sums() -> Iterator[Trial]:
+    """Pools of a right and a wrong sum, whatever judge and deriver say, and pools with nothing to choose."""
+    for answers, derived, judge in product(_SUMS, _DERIVED, (None, "9", "18")):
+        yield _counted(answers, judge, derived)
+    for answers, derived, homogeneous in product((*_AGREED, (None, ""), ()), _DERIVED, (None, *HOMOGENEOUS)):
+        judge = answers[0] if answers else None
+        yield _counted(answers, judge, derived, Settings(homogeneous=homogeneous))
+
+
+def _asked(
+    answers: Answers,
+    judge: str | None = None,
+    offer: str = "",
+    settings: Settings = _DEFAULTS,
+    shown: Sequence[str] = _SHOWN,
+) -> Trial:
+    question = Question("Which?", "retrieval", answers, (), tuple(Passage("", one) for one in shown))
+    gold = max(answers, key=answers.count, default=None) or ""
+    repair = Repair(offer) if offer else SILENT
+    return replace(_judged(question, judge), settings=settings, gold=gold).replying("repairer", repair)
+
+
+def _counted(answers: Answers, judge: str | None, derived: Reply, settings: Settings = _DEFAULTS) -> Trial:
+    question = Question(_CRATES, "arithmetic", answers, (), (Passage("", "9"), Passage("", "18")))
+    return replace(_judged(question, judge), settings=settings, gold="18").replying("deriver", derived)
+
+
+def _judged(question: Question, judge: str | None) -> Trial:
+    """A trial in which the judge prefers the first candidate of an answer, and another judge another candidate."""
+    verdict = SILENT if judge is None else Verdict(question.answers.index(judge))
+    named = (Verdict(index) for index, answer in enumerate(question.answers) if answer)
+    places = range(len(question.passages))
+    return Trial(
+        question,
+        replies={"judge": verdict},
+        other_judge=next((one for one in named if one != verdict), SILENT),
+        failure=Abstention("the call timed out"),
+        more=(Passage("", "Rome"),),
+        evidence_order=(*reversed(places), 0),
+        pool_order=tuple(reversed(range(len(question.answers)))),
+    )

@@ -1,0 +1,138 @@
+"""Where half of a pool has nothing to go by, one sentence below its first table says so; elsewhere there is none."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.figures.remarks import Remarks
+from eldgr_dspy.journal import Consultation
+from eldgr_dspy.programs.commands.console import undecorated
+from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.questions import Question
+from eldgr_dspy.report.run_tables import tables_of
+from eldgr_dspy.words import Role, Task
+from tests.run.test_evaluation import row, selector_with, write_pool
+
+PASSAGES = (Passage("", "Nice lies by the sea."),)
+
+
+def case(answers: tuple[str | None, ...] = ("Nice",), passages: Any = PASSAGES, task: Task = "retrieval") -> Case:
+    return Case(Question("Which?", task, answers, passages=passages))
+
+
+def silent(role: Role, reason: str = "unparsable: why", **said: Any) -> Consultation:
+    return Consultation("p", "q", role, "abstained", reason, **said)
+
+
+def heard(role: Role) -> Consultation:
+    return Consultation("p", "q", role, "ok", None, {"preferred": 0})
+
+
+def remarks(*taken: tuple[Case, list[Consultation]], task: Task = "retrieval") -> list[str]:
+    found = Remarks(task)
+    for one in taken:
+        found.take(*one)
+    return found.sentences()
+
+
+def test_a_pool_on_which_all_is_well_has_none() -> None:
+    assert remarks() == remarks((case(), [heard("judge"), heard("repairer")])) == []
+
+
+@pytest.mark.parametrize(("without", "with_answer", "said"), [(2, 0, "2 of 2"), (1, 1, "1 of 2"), (1, 2, "")])
+def test_candidates_without_any_answer_are_named_from_half_of_the_questions_on(
+    without: int, with_answer: int, said: str
+) -> None:
+    found = remarks(*[(case((None, " ")), [])] * without, *[(case((None, "Nice")), [])] * with_answer)
+    sentence = (
+        f"No candidate has an answer on {said} questions, so that nothing but a repair can ship there. The field "
+        "`answer` of a candidate holds it; `eldgr pool check` says what a pool holds."
+    )
+    assert found == ([sentence] if said else [])
+
+
+def test_in_arithmetic_a_derivation_can_ship_without_answers_and_evidence_is_not_missed() -> None:
+    (found,) = remarks((case((None,), (), "arithmetic"), []), task="arithmetic")
+    assert found.startswith("No candidate has an answer on 1 of 1 question, so that nothing but a derivation can ship")
+
+
+def test_questions_without_evidence_are_named_from_half_of_them_on() -> None:
+    bare, well = case(passages=()), case()
+    said = (
+        "There is no evidence on {}: nothing can be certified there, so that eldgr is majority. The field `evidence` "
+        "of a question holds it."
+    )
+    assert remarks((bare, [])) == [said.format("1 of 1 question")]
+    assert remarks((bare, []), (well, [])) == [said.format("1 of 2 questions")]
+    assert remarks((bare, []), (well, []), (well, [])) == []
+
+
+ROLES_SAID: list[tuple[Role, str]] = [
+    ("judge", "where it was to decide, majority did."),
+    ("deriver", "nothing was derived there."),
+    ("repairer", "nothing was repaired there."),
+]
+
+
+@pytest.mark.parametrize(("role", "instead"), ROLES_SAID)
+def test_a_role_that_gave_no_usable_reply_on_half_of_what_it_was_asked_is_named(role: Role, instead: str) -> None:
+    cut = silent(role, "cut off: the LM reached its limit", calls=1)
+    found = remarks(
+        (case(), [silent(role), silent(role)]), (case(), [cut]), (case(), []), *[(case(), [heard(role)])] * 2
+    )
+    assert found == [
+        f"The {role} gave no usable reply on 2 of 4 questions that it was asked (1 cut off, 1 unreadable): {instead} "
+        f"`eldgr doctor --judge MODEL` looks into the {role}'s model."
+    ]
+    assert remarks((case(), [silent(role)]), *[(case(), [heard(role)])] * 2) == []
+
+
+def test_without_a_model_the_doctor_is_not_named() -> None:
+    (found,) = remarks((case(), [silent("judge", "there is nothing to measure by")]))
+    assert found.endswith("(1 nothing to say): where it was to decide, majority did.")
+
+
+def test_to_find_no_span_or_no_derivation_is_a_reply_and_a_failed_call_is_counted_elsewhere() -> None:
+    failed = Consultation("p", "q", "judge", "failed", "LMTimeoutError: late")
+    assert remarks((case(), [silent("repairer", "no span"), silent("deriver", "not a sum"), failed])) == []
+
+
+# -- where they are shown --
+
+
+def test_a_judge_that_cannot_be_read_is_seen_in_the_tables_the_report_and_the_record(tmp_path: Path) -> None:
+    pool = write_pool(tmp_path / "capitals.jsonl", map(row, range(4)))
+    selector, _ = selector_with(lambda request: "I would take the third.")
+    summary = evaluate(selector, Plan([pool], tmp_path / "run"))
+    said = "The judge gave no usable reply on 4 of 4 questions that it was asked (4 unreadable): where it was to decide"
+    assert summary["pools"]["capitals"]["remarks"][0].startswith(said)
+    first, *_ = tables_of(summary)
+    assert said in undecorated([first])
+    assert said in (tmp_path / "run" / "report.html").read_text("utf-8")
+    record = json.loads((tmp_path / "run" / "record.json").read_text("utf-8"))
+    assert record["remarks"][0].startswith(f"capitals: {said}")
+
+
+def test_a_judge_that_is_a_module_without_a_model_is_named_too(tmp_path: Path) -> None:
+    class Shy(dspy.Module):
+        def forward(self, **inputs: Any) -> dspy.Prediction:
+            return dspy.Prediction(preferred="the third")
+
+    pool = write_pool(tmp_path / "capitals.jsonl", map(row, range(4)))
+    selector = embedded_selector()
+    selector.judge = Shy()
+    (found,) = evaluate(selector, Plan([pool], tmp_path / "run"))["pools"]["capitals"]["remarks"]
+    assert found.endswith("on 4 of 4 questions that it was asked (4 invalid): where it was to decide, majority did.")
+
+
+def test_candidates_of_texts_alone_are_named(tmp_path: Path) -> None:
+    rows = [row(number, candidates=[{"text": "Nice"}, {"text": "Paris"}]) for number in range(4)]
+    selector = embedded_selector()
+    found = evaluate(selector, Plan([write_pool(tmp_path / "texts.jsonl", rows)], tmp_path / "run"))
+    assert found["pools"]["texts"]["remarks"][0].startswith("No candidate has an answer on 4 of 4 questions, so that")
