@@ -383,7 +383,7 @@ def test_a_selector_with_a_scorer_can_be_compiled() -> None:
 
 def test_a_selector_with_a_scorer_keeps_the_laws() -> None:
     select = Selector(scorers=Rewards([0.1, 0.9, 0.5]))
-    assert check_selector(select, max_examples=30)["sync_equals_async_equals_batch_equals_replay"] == 60
+    assert check_selector(select, max_examples=30)["sync_equals_async_equals_batch_equals_replay"] >= 60
 
 
 class RanksAcrossStrata(Selector):
