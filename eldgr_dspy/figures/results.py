@@ -1,12 +1,15 @@
 """The shapes of a run's results as they are read back, so that a file of another version is told from one of this."""
 
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from eldgr_dspy.figures.audit import Became
 from eldgr_dspy.journal import Outcome
 from eldgr_dspy.words import Branch, Role, Task
+
+Count = Annotated[int, Field(ge=0, le=10**15)]
+"""A number of things; one that a float has exactly."""
 
 
 class Shape(BaseModel):
@@ -18,9 +21,9 @@ class Shape(BaseModel):
 class _Rule(Shape):
     em: float | None
     f1: float | None
-    calls: dict[Role, NonNegativeInt]
-    asked: dict[Role, NonNegativeInt]
-    tokens: dict[Role, NonNegativeInt | None] | None = None
+    calls: dict[Role, Count]
+    asked: dict[Role, Count]
+    tokens: dict[Role, Count | None] | None = None
     seconds: float
 
 
@@ -34,8 +37,8 @@ class _Contrast(_Difference):
     rule: str
     against: str
     p: float
-    wins: NonNegativeInt
-    losses: NonNegativeInt
+    wins: Count
+    losses: Count
     f1: _Difference | None
     p_holm: float | None = None
     notes: list[str] = []
@@ -45,30 +48,30 @@ class _Decisions(Shape):
     branch: Branch
     level: str
     outcome: Became
-    questions: NonNegativeInt
+    questions: Count
 
 
 class _Flips(Shape):
-    correct_to_incorrect: NonNegativeInt | None
-    incorrect_to_correct: NonNegativeInt | None
+    correct_to_incorrect: Count | None
+    incorrect_to_correct: Count | None
 
 
 class _Stage(Shape):
     stage: str
-    questions: NonNegativeInt
+    questions: Count
 
 
 class _Silences(Shape):
-    abstained: NonNegativeInt
-    failed: NonNegativeInt
-    kinds: dict[str, NonNegativeInt]
+    abstained: Count
+    failed: Count
+    kinds: dict[str, Count]
 
 
 class _Laziness(Shape):
-    asked: dict[Role, NonNegativeInt]
-    always: dict[Role, NonNegativeInt]
-    calls: NonNegativeInt
-    calls_saved: NonNegativeInt | None
+    asked: dict[Role, Count]
+    always: dict[Role, Count]
+    calls: Count
+    calls_saved: Count | None
     seconds: float
     seconds_saved: float | None
 
@@ -82,13 +85,13 @@ class _Decided(Shape):
 
 
 class _Pool(Shape):
-    n: NonNegativeInt
-    n_scored: NonNegativeInt
-    n_failed: NonNegativeInt
-    n_distinct: NonNegativeInt | None = None
+    n: Count
+    n_scored: Count
+    n_failed: Count
+    n_distinct: Count | None = None
     task: Task
     rules: dict[str, _Rule]
-    withheld: dict[str, dict[Role, NonNegativeInt]]
+    withheld: dict[str, dict[Role, Count]]
     contrasts: list[_Contrast]
     bounds: dict[str, list[float] | None]
     bounds_any_span: dict[str, list[float] | None]
@@ -107,11 +110,11 @@ class _Pool(Shape):
 
 
 class _Role(Shape):
-    ok: NonNegativeInt
-    abstained: NonNegativeInt
-    failed: NonNegativeInt
-    recorded: NonNegativeInt
-    calls: NonNegativeInt
+    ok: Count
+    abstained: Count
+    failed: Count
+    recorded: Count
+    calls: Count
     prompt_tokens: int | None
     completion_tokens: int | None
     cost: float | None
@@ -119,7 +122,7 @@ class _Role(Shape):
 
 class _Confirmation(Shape):
     lock: str
-    seen_before: dict[str, NonNegativeInt]
+    seen_before: dict[str, Count]
 
 
 class Summary(Shape):
@@ -132,27 +135,31 @@ class Summary(Shape):
 
 
 class _Share(Shape):
-    count: NonNegativeInt
-    of: NonNegativeInt
+    count: Count
+    of: Count
     rate: float | None
 
 
+class _ByChance(_Share):
+    expected: float | None = Field(None, description="The rate, in percent, where the habit plays no part.")
+
+
 class _Effects(Shape):
-    verdicts: NonNegativeInt
+    verdicts: Count
     position_flips: _Share
-    first_shown_wins: _Share
+    first_shown_wins: _ByChance
     longer_wins: _Share
     rationale_names_another: _Share
 
 
 class _Rates(Shape):
-    questions: NonNegativeInt = Field(description="Questions that were decided.")
+    questions: Count = Field(description="Questions that were decided.")
     by_judge: float = Field(description="Overrides by the judge, in percent of the questions.")
     by_repair: float = Field(description="Overrides by a repair or a derivation, likewise.")
-    overrides: NonNegativeInt
-    incorrect_to_correct: NonNegativeInt | None
-    correct_to_incorrect: NonNegativeInt | None
-    neither: NonNegativeInt | None
+    overrides: Count
+    incorrect_to_correct: Count | None
+    correct_to_incorrect: Count | None
+    neither: Count | None
     by_outcome: dict[Branch, dict[Became, float]] | None = Field(None, description="Percent of the questions.")
     by_certificate: dict[Branch, dict[str, float]] | None = Field(None, description="Percent of the questions.")
 
@@ -162,7 +169,7 @@ class _Model(Shape):
     asked: str | None
     served: str | None
     same: bool | None = Field(description="Whether that is the model that was asked; null where unknown.")
-    calls: NonNegativeInt
+    calls: Count
 
 
 class _Fingerprints(Shape):
@@ -172,9 +179,9 @@ class _Fingerprints(Shape):
 
 
 class _Cost(Shape):
-    calls: NonNegativeInt
-    prompt_tokens: NonNegativeInt | None
-    completion_tokens: NonNegativeInt | None
+    calls: Count
+    prompt_tokens: Count | None
+    completion_tokens: Count | None
     cost: float | None = Field(description="In dollars; null where unknown for any call.")
 
 
@@ -185,7 +192,7 @@ class _Silence(Shape):
         None, description="One of eldgr_dspy.figures.silences.KINDS, or the error of a failed call."
     )
     reason: str
-    consultations: NonNegativeInt
+    consultations: Count
 
 
 class Record(Shape):

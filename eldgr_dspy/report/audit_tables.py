@@ -57,7 +57,7 @@ def _roles(name: str, pool: Mapping[str, Any]) -> Table:
     rows = []
     for role, always in lazy["always"].items():
         if always:
-            asked, silent = lazy["asked"][role], silences.get(role, {"abstained": 0, "failed": 0})
+            asked, silent = lazy["asked"].get(role, 0), silences.get(role, {"abstained": 0, "failed": 0})
             counts = (asked, silent["abstained"], silent["failed"], always, always - asked)
             rows.append((role, *map(count_of, counts)))
     headers = ("role", "asked", "abstained", "failed", "always would ask", "spared")

@@ -176,6 +176,17 @@ def test_figures_that_do_not_add_up_are_no_results(run: Path, n_scored: int, win
         read_run(run).summary()
 
 
+def test_a_count_that_no_float_has_is_no_result(run: Path) -> None:
+    change(run / "summary.json", lambda found: found["pools"]["capitals"].update(n=10**400))
+    with pytest.raises(ArgumentError, match=r"capitals\.n: Input should be less than or equal to"):
+        read_run(run).summary()
+
+
+def test_a_role_that_a_summary_says_nothing_of_was_asked_nothing(run: Path) -> None:
+    change(run / "summary.json", lambda found: found["pools"]["capitals"]["decided"]["laziness"].update(asked={}))
+    assert main(["report", str(run)]) == 0
+
+
 def test_a_journal_that_may_not_be_read_is_an_error_and_no_stop(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     if os.geteuid() == 0:
         pytest.skip("root reads everything")
