@@ -56,14 +56,17 @@ _CURRENCY = rf"(?:[A-Za-z]{{0,3}}\\?[{_SIGNS}]\s?)?"
 # A fraction in one character begins a number, and ends one, as a digit does.
 _FRACTIONS = "\u00bc-\u00be\u2150-\u215f\u2189"
 _DIGIT = rf"[\d{_FRACTIONS}]"
+_SPACE = "[ \u00a0\u2009\u202f]"  # within a number; a tab or a line break ends it
 _PERCENT = "%\u0609\u060a\u066a\u2030\u2031\ufe6a\uff05"  # and per mille, per ten thousand
 # What one number goes on across, from the character before to the one behind: a decimal point, an exponent, percent
-# ("5 %"), a fraction ("1 / 2"), a space before a fraction ("3 1/2") or before a group of three digits ("5 000").
+# ("5 %"), a fraction of small numbers ("1 / 2", and "10 / 11", which may be two numbers; "1989 / 1990" is two), a space
+# before a fraction ("3 1/2") or before a group of three digits ("5 000").
 _JOINT = re.compile(
-    rf"""\d[{_POINTS}]\d | \w\^[{_HYPHENS}]?\w | \d[eE][+{_HYPHENS}]\d | {_DIGIT}\.?\s{{0,9}}\\?[{_PERCENT}]
-    | \d\s?[{_FRACTIONS}] | \d\s?/\s?\d
+    rf"""\d[{_POINTS}]\d | \w\^[{_HYPHENS}]?\w | \d[eE][+{_HYPHENS}]\d | {_DIGIT}\.?\\?[{_PERCENT}]
+    | {_DIGIT}{_SPACE}{{1,9}}\\?[{_PERCENT}](?!\w)
+    | \d\s?[{_FRACTIONS}] | (?<!\d)\d{{1,2}}{_SPACE}?/{_SPACE}?\d{{1,2}}(?!\d)
     | \d[\u207a\u207b\u208a\u208b][0-9\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]
-    | (?<![\w.,/:])\d{{1,3}}(?:[ \u00a0\u2009\u202f]\d{{3}}|\s\d{{1,3}}/\d{{1,3}})(?!\d)""",
+    | (?<![\w.,/:])\d{{1,3}}(?:{_SPACE}\d{{3}}|\s\d{{1,3}}/\d{{1,3}})(?!\d)""",
     re.VERBOSE,
 )
 # A sign or a decimal point, and the first digit of its number.

@@ -21,6 +21,7 @@ from eldgr_dspy.errors import ArgumentError, EldgrError
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch
 
+_MOST_QUESTIONS = 100
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
@@ -83,7 +84,7 @@ def _held(name: str, own: Rule) -> Rule:
 
     def steps(case: Any) -> Steps:
         asking, reply = own(case), None
-        while True:
+        for _ in range(_MOST_QUESTIONS):
             try:
                 role = asking.send(reply)
             except StopIteration as stop:
@@ -95,6 +96,10 @@ def _held(name: str, own: Rule) -> Rule:
             if role not in ROLES:
                 raise ArgumentError(f"The rule {name!r} asks {role!r:.80}; it may ask one of {', '.join(ROLES)}.")
             reply = yield role
+        raise ArgumentError(
+            f"The rule {name!r} has asked {_MOST_QUESTIONS} times on one question; a role says the same each time, so "
+            "ask it once and keep its reply."
+        )
 
     return steps
 

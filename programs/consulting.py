@@ -230,6 +230,8 @@ def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
 
 
 def _said(module: dspy.Module, returned: Any) -> Said:
+    if returned is None and type(module).__module__.startswith("dspy."):  # as of BestOfN and Refine
+        return Said({"abstained": "unparsable: no attempt could be read"})
     if not isinstance(returned, dspy.Example | Mapping):
         raise ArgumentError(
             f"The role module {type(module).__name__} returned {returned!r:.80} ({type(returned).__name__}); "
@@ -239,7 +241,7 @@ def _said(module: dspy.Module, returned: Any) -> Said:
 
 
 def _require_outputs(inputs: Mapping[str, object], said: Said) -> None:
-    """Refuse fields that lack those of the role: its module gives them other names.
+    """Refuse fields of which none is the role's: its module gives them other names.
 
     A reply without any field is what DSPy makes of a response without an answer, hence an abstention.
 
@@ -247,11 +249,10 @@ def _require_outputs(inputs: Mapping[str, object], said: Said) -> None:
         ArgumentError: naming the role, the field that it lacks and those that it has.
     """
     role, outputs = _OUTPUTS.get(frozenset(inputs), ("", ()))
-    lacking = [name for name in outputs if name not in said.content]
-    if lacking and said.content and "abstained" not in said.content:
+    if outputs and said.content and said.content.keys().isdisjoint((*outputs, "abstained")):
         found = ", ".join(map(repr, said.content))
         raise ArgumentError(
-            f"The {role} returned no {lacking[0]!r}; it has {found:.300}. Return {' and '.join(outputs)}, or "
+            f"The {role} returned no {outputs[0]!r}; it has {found:.300}. Return {' and '.join(outputs)}, or "
             "abstained=REASON where there is nothing to say."
         )
 

@@ -8,6 +8,7 @@ that names the place.
 import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from decimal import Decimal
+from numbers import Integral
 from typing import Any
 
 import dspy
@@ -91,9 +92,15 @@ def _number_as_text(value: Any) -> Any:
 
     A truth value is no number here, nor is what is not finite, nor what takes very many digits.
     """
-    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+    if isinstance(value, bool) or not isinstance(value, Integral | float | Decimal):
         return value
-    number = Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
+    number = (
+        Decimal(float.__repr__(value))
+        if isinstance(value, float)
+        else Decimal(int(value))
+        if isinstance(value, Integral)
+        else value
+    )
     digits = len(number.as_tuple().digits)
     if not number.is_finite() or max(digits, abs(number.adjusted())) > _MOST_DIGITS:
         return value

@@ -191,7 +191,7 @@ def _on_addresses(heads: Sequence[Mapping[str, Any]]) -> list[str]:
     """A sentence for each role that was stated anew, which is where its LM was asked at another address."""
     stated = Counter(head["name"] for head in heads if head["kind"] == "role")
     return [
-        f"The {role} was asked at {stated[role]} addresses; the last is stated here, and the journal states all."
+        f"The {role} was asked at {stated[role]} addresses; one of them is stated here, and the journal states all."
         for role in ROLES
         if stated[role] > 1
     ]

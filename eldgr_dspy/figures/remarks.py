@@ -13,7 +13,7 @@ from eldgr_dspy.journal import Consultation
 from eldgr_dspy.words import ROLES, Role, Task
 
 _INSTEAD: Mapping[Role, str] = {
-    "judge": "where it was to decide, majority did",
+    "judge": "rules went on without it there",
     "deriver": "nothing was derived there",
     "repairer": "nothing was repaired there",
 }

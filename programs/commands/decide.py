@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from eldgr_dspy.programs.commands.options import names_in
+
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished import RunRead
     from eldgr_dspy.programs.run.deciding import Redecided
@@ -31,7 +33,7 @@ _LOCKED = (
     metavar="NAME",
     envvar="ELDGR_DECIDE_RULE",
     allow_from_autoenv=False,
-    callback=lambda _, __, given: [name.strip() for one in given for name in one.split(",")],
+    callback=lambda _, __, given: list(names_in(",".join(given))),
     help="Rule to decide by, one of the package or MODULE:FUNCTION; several separated by commas, or repeated.",
 )
 @click.option(

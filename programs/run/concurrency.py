@@ -51,10 +51,11 @@ def map_ordered(
     try:
         yield _in_order(steps, items, callers)
     except BaseException as error:
+        failures = list(callers.failures)  # not those that come of stopping
         callers.stop()
         on_stop(error)  # a second interrupt, here or in the next line, skips the wait
         callers.wait()
-        _raise_first(callers.failures, error)
+        _raise_first(failures, error)
         raise
     callers.stop()
     callers.wait()

@@ -61,13 +61,13 @@ class Plan:
     rules: Sequence[str] = tuple(RULES)
     limit: int | None = None
     workers: int = 1
-    replay: Path | None = None
+    replay: str | Path | None = None
     max_failures: int | str = 0
     timeout: float = 600.0
     max_calls: int | None = None
     max_cost: float | None = None
     fresh: bool = False
-    lock: Path | None = None
+    lock: str | Path | None = None
     once: bool = False
 
     def __post_init__(self) -> None:
@@ -80,13 +80,25 @@ class Plan:
             _require_name(rule, index)
             rule_named(rule, "rules")
         for name in ("workers", "limit", "max_calls"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ArgumentError(f"{name}={value!r} is too small; at least 1 is expected.")
+            _require_count(name, getattr(self, name), optional=name != "workers")
         for name in ("timeout", "max_cost"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ArgumentError(f"{name}={value!r} is not a positive number.")
+            _require_amount(name, getattr(self, name), optional=name != "timeout")
+
+
+def _require_count(name: str, value: object, *, optional: bool) -> None:
+    if optional and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ArgumentError(f"{name}={value!r:.80} ({type(value).__name__}) is no count; give a whole number.")
+    if value < 1:
+        raise ArgumentError(f"{name}={value!r} is too small; at least 1 is expected.")
+
+
+def _require_amount(name: str, value: object, *, optional: bool) -> None:
+    if optional and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        raise ArgumentError(f"{name}={value!r:.80} is not a positive number.")
 
 
 def _require_name(rule: object, index: int) -> None:

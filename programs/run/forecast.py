@@ -88,6 +88,9 @@ def forecast(selector: Selector, plan: Plan) -> dict[str, Any]:
         roles = {role: role_call(getattr(selector, role)) for role in ROLES}
     heads: list[dict[str, Any]] = []
     known = {} if plan.fresh else {one.key: one for one in _journaled(out_of(plan), heads) if one.settled}
+    for one in known.values():
+        if one.recorded and one.pool in {pool.name for pool in pools}:
+            recordings.require_unchanged(one)
     asked_before = [("role", role, details) for role, (_, details) in roles.items()]
     require_same(out_of(plan), heads, [*statements(selector, pools), *asked_before])
     return {

@@ -84,9 +84,12 @@ class Meter:
             self.held += max(0.0, now - max(since, self._held_until))
             self._held_until = now
 
-    def begin(self) -> None:
-        """Take note that a request, which has been admitted, is about to be sent."""
+    def begin(self) -> bool:
+        """Take note that an admitted request is about to be sent; False where the consultation has ended meanwhile."""
         self.under_way.append(None)
+        if self.over:
+            self.withdraw()
+        return not self.over
 
     def withdraw(self) -> None:
         """Take note that it was not sent."""

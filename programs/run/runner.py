@@ -32,7 +32,7 @@ from eldgr_dspy.words import Role
 class Recordings:
     """Recorded consultations, supplied instead of calls. A role recorded for a pool is never asked of that pool."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: str | Path | None = None) -> None:
         """Read a journal, or none. Entries without a pool stand for any; a failed one says nothing of its question.
 
         A torn last line is passed over with a `TornLineWarning`.
@@ -40,7 +40,7 @@ class Recordings:
         Raises:
             JournalError: if there is nothing in it to use.
         """
-        self.path = path
+        self.path = path = None if path is None else Path(path)
         self._found: dict[Key, Consultation] = {}
         self._heads: list[dict[str, Any]] = []
         self._governed: set[tuple[str, Role]] = set()

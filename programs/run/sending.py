@@ -156,9 +156,9 @@ def _admission() -> Iterator[float]:
         if meter.over:
             raise dspy.LMTimeoutError("The consultation that this request belongs to was given up.")
         if meter.spending.admit():
-            meter.begin()
-            return
-        if meter.stopped():
+            if meter.begin():
+                return
+        elif meter.stopped():
             raise RunStoppedError("The run was stopped.")
         since = time.monotonic()
         yield 0.02

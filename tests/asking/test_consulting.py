@@ -114,8 +114,8 @@ MISNAMED: list[tuple[Mapping[str, Any], dict[str, Any], str]] = [
     ),
     (
         {"question": "q"},
-        {"derivation_steps": []},
-        "The deriver returned no 'derived_answer'; it has 'derivation_steps'.",
+        {"steps": []},
+        "The deriver returned no 'derivation_steps'; it has 'steps'.",
     ),
 ]
 

@@ -138,7 +138,7 @@ def test_a_role_that_was_asked_at_several_addresses_is_remarked_upon() -> None:
     roles = [{"kind": "role", "name": "judge", "details": {"lm": {"settings": {"api_base": one}}}} for one in "ab"]
     record = record_of({}, (), roles)
     assert record["remarks"] == [
-        "The judge was asked at 2 addresses; the last is stated here, and the journal states all."
+        "The judge was asked at 2 addresses; one of them is stated here, and the journal states all."
     ]
     assert record["roles"]["judge"]["lm"]["settings"]["api_base"] == "b"
 

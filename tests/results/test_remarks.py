@@ -74,7 +74,7 @@ def test_questions_without_evidence_are_named_from_half_of_them_on() -> None:
 
 
 ROLES_SAID: list[tuple[Role, str]] = [
-    ("judge", "where it was to decide, majority did."),
+    ("judge", "rules went on without it there."),
     ("deriver", "nothing was derived there."),
     ("repairer", "nothing was repaired there."),
 ]
@@ -95,7 +95,7 @@ def test_a_role_that_gave_no_usable_reply_on_half_of_what_it_was_asked_is_named(
 
 def test_without_a_model_the_doctor_is_not_named() -> None:
     (found,) = remarks((case(), [silent("judge", "there is nothing to measure by")]))
-    assert found.endswith("(1 nothing to say): where it was to decide, majority did.")
+    assert found.endswith("(1 nothing to say): rules went on without it there.")
 
 
 def test_to_find_no_span_or_no_derivation_is_a_reply_and_a_failed_call_is_counted_elsewhere() -> None:
@@ -110,7 +110,9 @@ def test_a_judge_that_cannot_be_read_is_seen_in_the_tables_the_report_and_the_re
     pool = write_pool(tmp_path / "capitals.jsonl", map(row, range(4)))
     selector, _ = selector_with(lambda request: "I would take the third.")
     summary = evaluate(selector, Plan([pool], tmp_path / "run"))
-    said = "The judge gave no usable reply on 4 of 4 questions that it was asked (4 unreadable): where it was to decide"
+    said = (
+        "The judge gave no usable reply on 4 of 4 questions that it was asked (4 unreadable): rules went on without it"
+    )
     assert summary["pools"]["capitals"]["remarks"][0].startswith(said)
     first, *_ = tables_of(summary)
     assert said in undecorated([first])
@@ -128,7 +130,7 @@ def test_a_judge_that_is_a_module_without_a_model_is_named_too(tmp_path: Path) -
     selector = embedded_selector()
     selector.judge = Shy()
     (found,) = evaluate(selector, Plan([pool], tmp_path / "run"))["pools"]["capitals"]["remarks"]
-    assert found.endswith("on 4 of 4 questions that it was asked (4 invalid): where it was to decide, majority did.")
+    assert found.endswith("on 4 of 4 questions that it was asked (4 invalid): rules went on without it there.")
 
 
 def test_candidates_of_texts_alone_are_named(tmp_path: Path) -> None:

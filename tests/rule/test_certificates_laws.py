@@ -87,9 +87,7 @@ def test_no_number_certifies_a_part_of_it_that_is_another(  # hazards 12, 17, 29
 
 
 @pytest.mark.parametrize("policy", ["token", "folded"])
-@pytest.mark.parametrize(
-    "percent", ["5%", "5 %", "5\u00a0%", "5\u202f%", "5\u2009%", "5\t%", "5\\%", "5 \\%", "5.%", "5  %"]
-)
+@pytest.mark.parametrize("percent", ["5%", "5 %", "5\u00a0%", "5\u202f%", "5\u2009%", "5\\%", "5 \\%", "5.%", "5  %"])
 def test_a_percentage_certifies_no_number_that_votes_apart_from_it(percent: str, policy: Policy) -> None:  # hazard 17
     assert answer_class("5", "retrieval") != answer_class(percent, "retrieval") == answer_class("5%", "retrieval")
     assert value("5", f"Turnout fell to {percent} there.", policy=policy) is False

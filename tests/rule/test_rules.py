@@ -3,11 +3,13 @@
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.decision import RULES, drive
+from eldgr_dspy.consultations import Abstention
+from eldgr_dspy.decision import RULES, Choice, drive
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rules import rule_named
@@ -66,6 +68,19 @@ def mine(here: Path, request: pytest.FixtureRequest) -> str:
 
 def decided(name: str) -> object:
     return drive(rule_named(name)(CASE), lambda role: None).answer
+
+
+def asks_until_it_is_answered(case: Any) -> Any:
+    while (preference := case.stated((yield "judge"))) is None:
+        pass
+    return Choice("judge", preference)
+
+
+def test_a_rule_that_asks_a_silent_role_again_and_again_is_stopped() -> None:
+    rule = rule_named("tests.rule.test_rules:asks_until_it_is_answered")
+    case = Case(Question("Who?", "retrieval", ("Ada", "Bob")))
+    with pytest.raises(ArgumentError, match="has asked 100 times on one question"):
+        drive(rule(case), lambda _: Abstention("nothing to say"))
 
 
 def test_the_rules_of_the_package_go_by_their_names() -> None:

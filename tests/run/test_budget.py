@@ -145,10 +145,10 @@ def test_what_failed_questions_cost_is_spent_also_for_the_sessions_after(pool: P
 
 @pytest.mark.parametrize("run", [evaluate, arun], ids=["threads", "tasks"])
 def test_waiting_for_a_price_is_no_time_of_a_question_s_own(pool: Path, tmp_path: Path, run: Run) -> None:
-    with serving(lambda asked: Answer(SAID, delay=0.8)) as server:
-        plan = Plan([pool], tmp_path / "run", workers=4, limit=4, timeout=1.4, max_cost=1.0, rules=["judge"])
+    with serving(lambda asked: Answer(SAID, delay=1.0)) as server:
+        plan = Plan([pool], tmp_path / "run", workers=4, limit=4, timeout=1.9, max_cost=1.0, rules=["judge"])
         assert run(selector_at(server), plan)["pools"]["capitals"]["n_failed"] == 0
-    assert all((one.seconds or 0.0) < 2 * 0.8 for one in made(tmp_path))
+    assert all((one.seconds or 0.0) < 2 * 1.0 for one in made(tmp_path))
 
 
 @pytest.mark.parametrize("run", [evaluate, arun], ids=["threads", "tasks"])
@@ -159,7 +159,7 @@ def test_a_request_that_is_given_up_before_any_price_is_known_does_not_hold_the_
         return Answer(SAID, delay=30.0 * ("number 0?" in asked.question))
 
     with serving(behave) as server:
-        plan = Plan([pool], tmp_path / "run", workers=3, limit=6, timeout=0.5, max_cost=1.0, max_failures=1)
+        plan = Plan([pool], tmp_path / "run", workers=3, limit=6, timeout=2.0, max_cost=1.0, max_failures=1)
         assert run(selector_at(server), replace(plan, rules=["judge"]))["pools"]["capitals"]["n_failed"] == 1
 
 
@@ -195,7 +195,7 @@ def test_a_run_goes_on_at_a_server_on_another_port(pool: Path, tmp_path: Path, r
     prints = [one.fingerprint for one in made(tmp_path)]
     assert (len(set(prints[:5])), len(set(prints[5:])), len(set(prints))) == (1, 1, 2)
     record = json.loads((tmp_path / "run" / "record.json").read_text())
-    assert record["remarks"][0].startswith("The judge was asked at 2 addresses; the last is stated here")
+    assert record["remarks"][0].startswith("The judge was asked at 2 addresses; one of them is stated here")
 
 
 def test_a_lock_keeps_the_address(pool: Path, tmp_path: Path) -> None:

@@ -153,6 +153,24 @@ def test_an_error_where_results_are_used_waits_for_what_is_under_way() -> None:
     assert threads() == []
 
 
+def test_what_fails_because_the_rest_is_stopped_does_not_hide_the_error() -> None:
+    stopped = threading.Event()
+
+    def fails_when_stopped(item: int) -> int:
+        if item == 1:
+            assert stopped.wait(60)
+            raise ValueError("stopped")
+        return item
+
+    def use_one() -> None:
+        with map_ordered(calling(fails_when_stopped), range(2), 2, LONG, lambda _: stopped.set()) as results:
+            assert next(results) == 0
+            raise OSError("No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        use_one()
+
+
 def test_an_interrupt_during_the_wait_abandons_what_is_under_way() -> None:
     release = threading.Event()
 

@@ -510,6 +510,10 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
         ({"rules": (7,)}, "rules[0] is no text (int); give a rule by its name, such as 'MODULE:FUNCTION'."),
         ({"rules": ()}, "rules=() holds no rule; give one or more of first, majority, judge, eldgr."),
         ({"workers": 0}, "workers=0 is too small; at least 1 is expected."),
+        ({"workers": "4"}, "workers='4' (str) is no count; give a whole number."),
+        ({"workers": None}, "workers=None (NoneType) is no count; give a whole number."),
+        ({"limit": 1.5}, "limit=1.5 (float) is no count; give a whole number."),
+        ({"timeout": "5"}, "timeout='5' is not a positive number."),
         ({"limit": -1}, "limit=-1 is too small; at least 1 is expected."),
     ],
 )

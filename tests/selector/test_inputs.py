@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import dspy
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -137,6 +138,8 @@ NUMBERS = [
     (1e-7, "0.0000001"),
     (1e22, "1" + "0" * 22),
     (Decimal("4.50"), "4.5"),
+    (np.int64(3), "3"),
+    (np.float64(2.5), "2.5"),
     (Decimal("1E+3"), "1000"),
 ]
 
