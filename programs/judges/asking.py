@@ -75,7 +75,7 @@ def classes_of(answers: Sequence[str]) -> list[int | None]:
     A judge is not told the task, so in one class are those that vote together in retrieval or in arithmetic, be it by
     way of a third: '18.0', '18' and 'The 18'.
     """
-    keys = [
+    keys: list[list[tuple[Task, str]]] = [
         [(task, found.key) for task in TASKS if (found := answer_class(answer, task)) is not None] for answer in answers
     ]
     first: dict[tuple[Task, str], int] = {}

@@ -30,6 +30,7 @@ class Call(Protocol):
     @property
     def held(self) -> float:
         """For how many seconds it was kept from going on, so far; its deadline is that much later."""
+        ...
 
     def make(self) -> Any:
         """Make the call, and return what is said or an error to be kept."""

@@ -150,7 +150,7 @@ def test_a_number_answers_by_its_shortest_text(number: Any, text: str) -> None:
     for task in TASKS:
         question = pool([number, {"answer": number}, dspy.Prediction(answer=number, reasoning="So.")], task=task)
         assert question.answers == (text,) * 3
-    assert question.texts == (text, text, f"So.\n{text}")
+        assert question.texts == (text, text, f"So.\n{text}")
 
 
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
