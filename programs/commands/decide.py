@@ -33,7 +33,7 @@ _LOCKED = (
     metavar="NAME",
     envvar="ELDGR_DECIDE_RULE",
     allow_from_autoenv=False,
-    callback=lambda _, __, given: list(names_in(",".join(given))),
+    callback=lambda _, __, given: list(names_in(",".join(given))) or [""],
     help="Rule to decide by, one of the package or MODULE:FUNCTION; several separated by commas, or repeated.",
 )
 @click.option(
