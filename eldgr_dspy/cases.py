@@ -195,20 +195,24 @@ class Case:
         spelling, found = self._class(key) if key in self.vote.classes and key is not None else (answer, None)
         return spelling if found and found.certified else answer
 
-    def _spellings(self, key: str) -> list[str]:
-        """The spellings of a class in pool order."""
-        voters = zip(self.question.answers, self.vote.classes, strict=True)
-        return list(dict.fromkeys(answer for answer, its in voters if answer and its == key))
+    @cached_property
+    def _spellings(self) -> Mapping[str, Mapping[str, None]]:
+        """The spellings of each class, in pool order."""
+        found: dict[str, dict[str, None]] = {}
+        for answer, key in zip(self.question.answers, self.vote.classes, strict=True):
+            if answer and key is not None:
+                found.setdefault(key, {})[answer] = None
+        return found
 
     def _shipped(self, key: str) -> str:
         """A class's spelling that ships; where there is but one, nothing is sought in the evidence to tell."""
-        spellings = self._spellings(key)
-        return spellings[0] if len(spellings) == 1 else self._class(key)[0]
+        first, *others = self._spellings[key]
+        return self._class(key)[0] if others else first
 
     def _class(self, key: str) -> tuple[str, Certificate]:
         """A class's spelling that ships (the earliest certified, else the earliest), with the class's certificate."""
         if key not in self._found:
-            tried = {spelling: self._certify(spelling) for spelling in self._spellings(key)}
+            tried = {spelling: self._certify(spelling) for spelling in self._spellings[key]}
             ordered = sorted(
                 tried.items(), key=lambda item: (item[1].certified is not True, item[1].certified is False)
             )

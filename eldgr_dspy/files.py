@@ -65,9 +65,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         out = temporary.open("xb", buffering=_BUFFER)
     try:
         yield out
+        flush_to_disk(path, out)
         with naming(path):
-            out.flush()
-            os.fsync(out.fileno())
             out.close()
         temporary.replace(path)
         sync_folder(path.parent)
@@ -86,6 +85,13 @@ def naming(path: Path) -> Iterator[None]:
     except OSError as error:
         error.filename = str(path)
         raise
+
+
+def flush_to_disk(path: Path, out: IO[bytes]) -> None:
+    """Have what was written into a file that is to become `path` on the disk."""
+    with naming(path):
+        out.flush()
+        os.fsync(out.fileno())
 
 
 def remove_unfinished(folder: Path) -> None:

@@ -6,13 +6,12 @@ the same questions split alike, and a pool that grows keeps every question where
 """
 
 import hashlib
-import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.files import naming, replacing
+from eldgr_dspy.files import flush_to_disk, replacing
 from eldgr_dspy.folding import fold
 from eldgr_dspy.pools import Pool, write_rows
 from eldgr_dspy.rows import Row
@@ -77,7 +76,5 @@ def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: floa
     with replacing(development) as first, replacing(confirmation) as second:
         parts = write_rows(development, first, part_of(False)), write_rows(confirmation, second, part_of(True))
         for path, out in ((development, first), (confirmation, second)):
-            with naming(path):
-                out.flush()
-                os.fsync(out.fileno())
+            flush_to_disk(path, out)
     return parts

@@ -94,13 +94,8 @@ def _number_as_text(value: Any) -> Any:
     """
     if isinstance(value, bool) or not isinstance(value, Integral | float | Decimal):
         return value
-    number = (
-        Decimal(float.__repr__(value))
-        if isinstance(value, float)
-        else Decimal(int(value))
-        if isinstance(value, Integral)
-        else value
-    )
+    plain = int(value) if isinstance(value, Integral) else value
+    number = Decimal(float.__repr__(plain)) if isinstance(plain, float) else Decimal(plain)
     digits = len(number.as_tuple().digits)
     if not number.is_finite() or max(digits, abs(number.adjusted())) > _MOST_DIGITS:
         return value

@@ -10,7 +10,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
@@ -79,35 +79,32 @@ class Plan:
         for index, rule in enumerate(self.rules):
             _require_name(rule, index)
             rule_named(rule, "rules")
-        for name in ("workers", "limit", "max_calls"):
-            _require_count(name, getattr(self, name), optional=name != "workers")
-        for name in ("timeout", "max_cost"):
-            _require_amount(name, getattr(self, name), optional=name != "timeout")
+        for name, value in (("workers", self.workers), ("limit", self.limit), ("max_calls", self.max_calls)):
+            if value is not None or name == "workers":
+                _require_count(name, value)
+        for name, amount in (("timeout", self.timeout), ("max_cost", self.max_cost)):
+            if amount is not None or name == "timeout":
+                _require_amount(name, amount)
 
 
-def _require_count(name: str, value: object, *, optional: bool) -> None:
-    if optional and value is None:
-        return
+def _require_name(rule: object, index: int) -> None:
+    if not isinstance(rule, str):
+        name = f"{rule.__module__}:{rule.__name__}" if isfunction(rule) else "MODULE:FUNCTION"
+        raise ArgumentError(
+            f"rules[{index}] is no text ({type(rule).__name__}); give a rule by its name, such as {name!r}."
+        )
+
+
+def _require_count(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ArgumentError(f"{name}={value!r:.80} ({type(value).__name__}) is no count; give a whole number.")
     if value < 1:
         raise ArgumentError(f"{name}={value!r} is too small; at least 1 is expected.")
 
 
-def _require_amount(name: str, value: object, *, optional: bool) -> None:
-    if optional and value is None:
-        return
+def _require_amount(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise ArgumentError(f"{name}={value!r:.80} is not a positive number.")
-
-
-def _require_name(rule: object, index: int) -> None:
-    if not isinstance(rule, str):
-        kind, name = (
-            type(rule).__name__,
-            f"{rule.__module__}:{rule.__name__}" if isfunction(rule) else "MODULE:FUNCTION",
-        )
-        raise ArgumentError(f"rules[{index}] is no text ({kind}); give a rule by its name, such as {name!r}.")
 
 
 @dataclass(slots=True)
@@ -199,9 +196,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"
     """Read and check everything, then open the run directory and state what the run is made with."""
     pools = open_pools(plan.pools)
     recordings = Recordings(plan.replay)
-    recordings.require_any_of(pools)
-    for pool in pools:
-        recordings.require_made_on(pool)
+    recordings.require_made_for(pools)
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
     budget = FailureBudget(allowed_failures(plan.max_failures, total), patience=max(16, 2 * plan.workers))
     out = out_of(plan)
@@ -216,7 +211,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"
         roles: dict[Role, tuple[RoleCall, Mapping[str, Any]]] = {
             role: role_call(getattr(selector, role)) for role in ROLES
         }
-        _require_unchanged(recordings, directory, {pool.name for pool in pools})
+        recordings.require_unchanged(read_journal(directory.journal.path), pools)
         details: dict[Role, Mapping[str, Any]] = {role: stated for role, (_, stated) in roles.items()}
         calls: dict[Role, RoleCall] = {role: call for role, (call, _) in roles.items()}
         state = RoleStatements(directory, details)
@@ -251,14 +246,6 @@ def statements(selector: Selector, pools: Sequence[Pool]) -> list[Statement]:
     """Return what a run states to be made with, roles aside."""
     contents = [(pool.name, {"sha256": pool.sha256, "rows": pool.n, "task": pool.task}) for pool in pools]
     return [("settings", "rule", asdict(selector.settings)), *(("pool", name, found) for name, found in contents)]
-
-
-def _require_unchanged(recordings: Recordings, directory: RunDirectory, pools: Collection[str]) -> None:
-    """Refuse a recording that has changed since this run used it; see `Recordings.require_unchanged`."""
-    if recordings.path is not None:
-        for one in read_journal(directory.journal.path):
-            if one.recorded and one.pool in pools:
-                recordings.require_unchanged(one)
 
 
 @contextmanager

@@ -80,19 +80,15 @@ def forecast(selector: Selector, plan: Plan) -> dict[str, Any]:
         PoolError, ArgumentError, JournalError, RunChangedError: as the run itself would.
     """
     pools, recordings = open_pools(plan.pools), Recordings(plan.replay)
-    recordings.require_any_of(pools)
-    for pool in pools:
-        recordings.require_made_on(pool)
+    recordings.require_made_for(pools)
     confirmation_of(plan, out_of(plan), pools, selector)
     with metered_settings():
         roles = {role: role_call(getattr(selector, role)) for role in ROLES}
     heads: list[dict[str, Any]] = []
     known = {} if plan.fresh else {one.key: one for one in _journaled(out_of(plan), heads) if one.settled}
-    for one in known.values():
-        if one.recorded and one.pool in {pool.name for pool in pools}:
-            recordings.require_unchanged(one)
-    asked_before = [("role", role, details) for role, (_, details) in roles.items()]
-    require_same(out_of(plan), heads, [*statements(selector, pools), *asked_before])
+    recordings.require_unchanged(known.values(), pools)
+    roles_stated = [("role", role, details) for role, (_, details) in roles.items()]
+    require_same(out_of(plan), heads, [*statements(selector, pools), *roles_stated])
     return {
         "pools": {pool.name: _pool(selector, plan, pool, known, recordings) for pool in pools},
         "models": {role: call.model for role, (call, _) in roles.items()},

@@ -6,7 +6,7 @@ The runner turns a row into decisions. It owns no loop over rows and writes noth
 
 import asyncio
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -62,11 +62,12 @@ class Recordings:
         """Whether `role` is recorded for `pool`, so that it is not asked."""
         return (pool, role) in self._governed or ("", role) in self._governed
 
-    def require_any_of(self, pools: Sequence[Pool]) -> None:
-        """Refuse pools for none of which anything is recorded: every role would be asked.
+    def require_made_for(self, pools: Sequence[Pool]) -> None:
+        """Refuse pools for none of which anything is recorded, since every role would be asked, and one that changed.
 
         Raises:
             ArgumentError: naming the pools that it was recorded for.
+            RunChangedError: naming a pool that is not the one of its name that it was made on.
         """
         recorded = {pool for pool, _ in self._governed}
         if self.path is not None and recorded.isdisjoint({"", *(pool.name for pool in pools)}):
@@ -75,13 +76,10 @@ class Recordings:
                 f"{self.path}: recorded for {names:.200}, and not for {given:.200}, so that it would answer nothing; "
                 "give a pool that it was recorded for, or no --replay."
             )
+        for pool in pools:
+            self._require_made_on(pool)
 
-    def require_made_on(self, pool: Pool) -> None:
-        """Refuse a pool other than the one of its name that the recording says it was made on.
-
-        Raises:
-            RunChangedError: naming the recording, the pool and both contents.
-        """
+    def _require_made_on(self, pool: Pool) -> None:
         for head in self._heads:
             if (head["kind"], head["name"]) == ("pool", pool.name):
                 made_on = head["details"].get("sha256", pool.sha256)
@@ -91,12 +89,18 @@ class Recordings:
                         f"given ({pool.sha256!r}); give that pool, or a recording of this one."
                     )
 
-    def require_unchanged(self, replayed: Consultation) -> None:
-        """Refuse to go on from a recorded consultation that the recording now has otherwise; one it lacks stands.
+    def require_unchanged(self, journaled: Iterable[Consultation], pools: Collection[Pool]) -> None:
+        """Refuse to go on from a consultation of these pools that the recording now has otherwise; one it lacks stands.
 
         Raises:
             RunChangedError: naming the consultation.
         """
+        names = {pool.name for pool in pools}
+        for one in journaled if self.path is not None else ():
+            if one.recorded and one.pool in names:
+                self._require_same(one)
+
+    def _require_same(self, replayed: Consultation) -> None:
         pool, question, role = replayed.key
         now = self._get(replayed.key)
         if now and (now.outcome, now.content, now.reason) != (replayed.outcome, replayed.content, replayed.reason):

@@ -6,7 +6,6 @@ them again.
 """
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -17,7 +16,7 @@ from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.effects import JudgeEffects
 from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
 from eldgr_dspy.figures.summary import Tally
-from eldgr_dspy.files import naming
+from eldgr_dspy.files import flush_to_disk, naming
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.runner import Runner, Settled
@@ -91,9 +90,7 @@ class Results:
             self._write("report.html", chunk)
         self._write("summary.json", _pretty(summary))
         for name, file in self._files.items():  # all on the disk before one is renamed: a full disk changes nothing
-            with naming(self._paths[name]):
-                file.flush()
-                os.fsync(file.fileno())
+            flush_to_disk(self._paths[name], file)
         return summary
 
     def _write(self, name: str, text: str) -> None:

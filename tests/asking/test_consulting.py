@@ -100,6 +100,13 @@ def test_a_module_that_returns_no_fields_is_named(consult: Consult, returned: An
         consult(Does(returned), INPUTS)
 
 
+@each_way
+def test_several_attempts_of_which_none_can_be_read_are_an_abstention(consult: Consult) -> None:
+    attempts = dspy.BestOfN(dspy.Predict(RepairAnswer), N=2, reward_fn=lambda inputs, said: 1.0, threshold=0.5)
+    with dspy.context(lm=scripted_lm(["neither this", "nor that"])):
+        assert consult(attempts, INPUTS).content["abstained"].startswith("unparsable: ")
+
+
 JUDGED = {**INPUTS, "candidates": ["Doha"]}
 MISNAMED: list[tuple[Mapping[str, Any], dict[str, Any], str]] = [
     (

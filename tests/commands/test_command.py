@@ -103,6 +103,7 @@ def test_rules_are_named_by_either_option_together_or_one_by_one(
         assert list(json.loads(capsys.readouterr().out)["pools"]["capitals"]["rules"]) == ["first", "majority"]
         assert main(["decide", "run0", *words, "--json"]) == 0
         assert list(json.loads(capsys.readouterr().out)["pools"]["capitals"]["rules"]) == ["first", "majority"]
+    assert main(["decide", "run0", "--rule", "majority,"]) == 0  # as evaluate takes it
     assert main(["decide", "run0", "--rule", ""]) == 1
     assert "rule='' is not known" in capsys.readouterr().err
 

@@ -542,3 +542,13 @@ def test_a_rule_that_asks_more_where_it_is_answered_is_foreseen() -> None:
 
     assert roles_asked(thorough, case_of(["Nice", "Paris"]), {}) == {"judge", "repairer"}
     assert roles_asked(thorough, case_of(["Nice", "Paris"]), {"judge": Abstention("silent")}) == {"judge"}
+
+
+def test_a_dry_run_refuses_a_recording_that_was_edited_since_the_run_used_it(tmp_path: Path) -> None:
+    pool = write_pool(tmp_path / "p.jsonl", map(row, range(4)))
+    plan = Plan([pool], tmp_path / "run", replay=recording(tmp_path / "replay.jsonl", ["q0", "q1"]))
+    evaluate(selector_with(obliging)[0], plan)
+    recording(tmp_path / "replay.jsonl", ["q0", "q1"], content=VERDICT | {"preferred": 0})
+    for reads in (forecast, evaluate):
+        with pytest.raises(RunChangedError, match=r"replay\.jsonl: the judge of question 'q0' of pool 'p' is another"):
+            reads(selector_with(obliging)[0], plan)

@@ -13,6 +13,7 @@ from eldgr_dspy.programs.consulting import aask, ask
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.metering import Meter, metering
 from eldgr_dspy.programs.run.sending import metered, metered_lm
+from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from tests.lm_server import Answer, Asked, Behaviour, LMServer, obliging, serving
 
@@ -24,6 +25,16 @@ def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """DSPy would fetch its price list from the network once a process."""
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "true")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+def test_a_request_that_is_admitted_when_its_consultation_has_just_ended_is_not_sent() -> None:
+    spending = Spending(max_calls=1)
+    meter = Meter(spending=spending)
+    assert spending.admit()
+    meter.close()
+    assert not meter.begin()
+    assert (meter.calls, meter.under_way) == (0, [])
+    assert spending.admit()  # the place is free again
 
 
 def failing(times: int, status: int) -> Behaviour:
