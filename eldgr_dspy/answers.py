@@ -1,27 +1,25 @@
 """When two answers are the same: for the score, by HotpotQA's and GSM8K's own rules; for the vote, by a safer key.
 
-The official normalisation deletes punctuation, so it takes '-5' for '5', '3.14' for '314' and 'A' for nothing. The
-score keeps to it, so that figures can be compared; the vote (`answer_class`) refines it where it would merge different
-answers. Whether an answer stands in the evidence is not asked here (`eldgr_dspy.certificates`).
+Both read an answer through `eldgr_dspy.stripping.strip_answer`. The official normalisation deletes punctuation, so it
+takes '-5' for '5', '3.14' for '314' and 'A' for nothing. The score keeps to it, so that figures can be compared; the
+vote (`answer_class`) keeps apart what that would merge. Whether an answer occurs in the evidence is decided by its class
+too (`eldgr_dspy.certificates`).
 """
 
 import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.folding import drop_invisible
-from eldgr_dspy.numbers import (
-    CURRENCY_DROPPED,
-    CURRENCY_SIGNS,
-    INVISIBLE_DROPPED,
-    fold_marks,
-    parse_number,
-)
+from eldgr_dspy.folding import BIDI_CONTROLS, drop_invisible
+from eldgr_dspy.numbers import CURRENCY_SIGNS, INVISIBLE_DROPPED, fold_marks, parse_number
+from eldgr_dspy.reading import read, respelled
+from eldgr_dspy.sentence_ends import sentence_ends
+from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.words import TASKS, Task
 
 AMBIGUOUS_COMMA = "ambiguous decimal comma"
@@ -43,7 +41,7 @@ _LETTER = rf"[^\W\d_{_NUMERAL}]"
 # What is attached to a word of one or two letters: 'A+', 'AB-', 'C#', and the pluses of 'C++11'.
 _SHORT_WORD_ENDS = rf"(?:(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER})|(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER}{{2}}))"
 _GRADE = rf"{_SHORT_WORD_ENDS}(?:[-+\#]++(?!{_LETTER_OR_DIGIT})|\+{{2,}}+(?![-\#]))"
-_GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}")
+_GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|;\s")
 # A quotation; its closing quote is no sign of feet, minutes or inches, though it may stand behind a digit.
 _QUOTED = re.compile(
     r"""(?<!\w)(?:"(?=\S)[^"]*+" | '(?=\S)(?:[^']|(?<=\w)'(?=\w))*+')(?![^\w\s]{0,3}\w)""",
@@ -52,23 +50,24 @@ _QUOTED = re.compile(
 _THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:,[0-9]{3})++(?!,?[0-9])")
 # A dash that opens the text is a sign before a digit or a lone symbol ('-5', '- 5', '-US$5', '-x'), not in '-Paris'.
 _LEADING_DASH = re.compile(rf"-++(?:(?=\s*+[^\w\s]{{0,3}}{_DIGIT})|(?=\S*{_DIGIT})|(?=\S)(?!{_LETTER}{{2}}))")
+_END = "\ue000"  # stands for the end of a sentence while the marks are looked at
 _PUNCTUATION = re.compile(
     rf"""(?P<between> (?<={_DIGIT})[{_MARK}]++(?={_DIGIT}) )
-    | (?P<power> (?<={_DIGIT}e)[-+](?={_DIGIT}) )
+    | (?P<power> (?<={_DIGIT}[eE])[-+](?={_DIGIT}) )
     | (?P<sign> (?<!{_LETTER_OR_DIGIT})(?<!-)-++
-        (?=[^\w\s]{{0,3}}{_DIGIT} | [a-z]{{0,3}}\\?[{CURRENCY_SIGNS}]\s?\.?{_DIGIT}) )
+        (?=[^\w\s]{{0,3}}{_DIGIT} | [A-Za-z]{{0,3}}\\?[{CURRENCY_SIGNS}]\s?\.?{_DIGIT}) )
     | (?P<point> (?<!{_LETTER_OR_DIGIT})(?<!\.)\.(?={_DIGIT}) )
+    | (?P<price> \$(?=[-+]?\.?{_DIGIT}) | (?<={_DIGIT})\$(?!{_LETTER_OR_DIGIT}) )
     | (?P<grade> {_GRADE} )
     | (?<={_DIGIT})(?P<behind>['"+]++)(?!{_LETTER_OR_DIGIT})
     | (?P<order> [<>]++=?)(?=\s*+[^\w\s]{{0,3}}{_DIGIT})
     | (?<={_DIGIT})\.?\s*+\\?(?P<percent>%)(?![^\w\s]*+\w)
+    | (?P<clause> ;(?=\s) )
     | [{_MARK}]""",
     re.VERBOSE,
 )
-# A kept mark belongs to its word: '-a' and 'a:-5' hold no article.
-_GUARDED_ARTICLE = re.compile(rf"(?<![\w{_MARK}])(?:an?|the)(?![\w{_MARK}])")
+_HEAD_ARTICLE = re.compile(r"(?:an?|the) (?!(?:an?|the)(?: (?:an?|the))*\Z)", re.IGNORECASE)
 _COMMA_KEPT = re.compile(r"[0-9],[0-9]")
-_DOLLAR = re.compile(rf"\$[-+]?\s?\.?{_DIGIT}|{_DIGIT}\s?\$")
 
 _CACHED_LENGTH = 256
 
@@ -103,18 +102,17 @@ def normalise(text: str) -> str:
 def exact_match(answer: str | None, gold: Sequence[str]) -> bool:
     """Say whether the answer equals a gold answer after `normalise`. No answer, or a blank one, never does.
 
+    Both are stripped first (`strip_answer`), so that no mark around an answer decides; see `official_score`.
+
     Raises:
         ArgumentError: `gold` is empty, or one text instead of a sequence.
     """
     _check_gold(gold)
-    if answer is None or not answer.strip():
-        return False
-    normal = normalise(answer)
-    return any(normal == normalise(right) for right in gold)
+    return _matches(answer, gold, _compared)
 
 
 def token_f1(answer: str | None, gold: Sequence[str]) -> float:
-    """Return the greatest token F1, in [0, 1], of the answer against a gold answer, both after `normalise`.
+    """Return the greatest token F1, in [0, 1], of the answer against a gold answer, both stripped and normalised.
 
     Where either says yes, no or noanswer, only the same word scores. No answer scores 0. Source: official HotpotQA.
 
@@ -122,10 +120,39 @@ def token_f1(answer: str | None, gold: Sequence[str]) -> float:
         ArgumentError: `gold` is empty, or one text instead of a sequence.
     """
     _check_gold(gold)
+    return _greatest_f1(answer, gold, _compared)
+
+
+def official_score(answer: str | None, gold: Sequence[str], task: Task) -> Score:
+    """Score an answer as the official script does, of the text as it is: nothing is stripped before `normalise`.
+
+    Raises:
+        ArgumentError: `gold` is empty or one text, or `task` is not a task.
+    """
+    check_task(task)
+    _check_gold(gold)
+    if task == "arithmetic":
+        return Score(_is_number_of(answer, gold, str.strip), None)
+    return Score(_matches(answer, gold, normalise), _greatest_f1(answer, gold, normalise))
+
+
+def _compared(text: str) -> str:
+    """An answer as it is scored: stripped, then normalised."""
+    return normalise(strip_answer(text))
+
+
+def _matches(answer: str | None, gold: Sequence[str], read: Callable[[str], str]) -> bool:
+    if answer is None or not answer.strip():
+        return False
+    normal = read(answer)
+    return any(normal == read(right) for right in gold)
+
+
+def _greatest_f1(answer: str | None, gold: Sequence[str], read: Callable[[str], str]) -> float:
     if answer is None:
         return 0.0
-    normal = normalise(answer)
-    return max(_f1(normal, normalise(right)) for right in gold)
+    normal = read(answer)
+    return max(_f1(normal, read(right)) for right in gold)
 
 
 def _f1(answer: str, gold: str) -> float:
@@ -148,8 +175,12 @@ def numeric_equal(answer: str | None, gold: Sequence[str]) -> bool:
         ArgumentError: `gold` is empty, or one text instead of a sequence.
     """
     _check_gold(gold)
-    number = None if answer is None else parse_number(answer)
-    return number is not None and any(number == parse_number(right) for right in gold)
+    return _is_number_of(answer, gold, strip_answer)
+
+
+def _is_number_of(answer: str | None, gold: Sequence[str], read: Callable[[str], str]) -> bool:
+    number = None if answer is None else parse_number(read(answer))
+    return number is not None and any(number == parse_number(read(right)) for right in gold)
 
 
 def score(answer: str | None, gold: Sequence[str], task: Task) -> Score:
@@ -167,11 +198,12 @@ def score(answer: str | None, gold: Sequence[str], task: Task) -> Score:
 def answer_class(answer: str | None, task: Task) -> AnswerClass | None:
     """Return the class in which an answer votes, or None where it is no answer: None, or nothing visible.
 
-    In retrieval the key is `normalise`, of the composed (NFC) text without invisible characters, with a guard: signs,
-    decimal points, percent, `<` and `>`, feet, inches and marks between digits stay, and so do the marks of 'A-', 'C++'
-    and 'C#'; well-formed thousands commas go, and an answer of nothing but articles or punctuation keeps it. Numerals
-    such as '½', '²', 'Ⅷ' and '①' count as digits there, and none is read as another: '①' is not '1'. In arithmetic a
-    number's key is its exact value, percent apart, and any other text has a key that no number has.
+    In retrieval the key is that of the stripped answer (`strip_answer`) in lower case, without punctuation, surplus
+    white space and the article at its head. A guard keeps what tells answers apart: signs, decimal points, currency,
+    percent, `<` and `>`, feet, inches and marks between digits, the marks of 'A-', 'C++' and 'C#', semicolons and the
+    ends of sentences; well-formed thousands commas go, and an answer of nothing but articles or punctuation keeps it.
+    Numerals such as '½', '²' and '①' count as digits there, and none is read as another: '①' is not '1'. In arithmetic
+    a number's key is its exact value, percent apart, and any other text has a key that no number has.
 
     Raises:
         ArgumentError: `task` is not a task.
@@ -182,8 +214,8 @@ def answer_class(answer: str | None, task: Task) -> AnswerClass | None:
 
 
 def is_polar(answer: str) -> bool:
-    """Say whether the answer is yes, no, true or false by `normalise`, so that a certificate is inapplicable to it."""
-    return normalise(answer) in _POLAR
+    """Say whether the answer is yes, no, true or false, so that a certificate is inapplicable to it."""
+    return normalise(read_answer(answer)) in _POLAR
 
 
 def check_task(task: Task) -> None:
@@ -192,37 +224,68 @@ def check_task(task: Task) -> None:
         raise ArgumentError(f"task={task!r} is not a task; expected one of {', '.join(map(repr, TASKS))}.")
 
 
+def text_key(read: str) -> str:
+    """Return the key of an answer as `read_answer` returns it: of one in lower case that of its class in retrieval."""
+    if read.isascii() and read.isalnum():
+        return read
+    text = _ends_marked(read)
+    if text.isascii():
+        alike, numerals = text, ""
+    else:
+        alike = _FOREIGN.sub(lambda match: _NUMERAL if _is_numeral(match[0]) else match[0], text)
+        numerals = "".join(filter(_is_numeral, text))
+    plain = _guarded(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)
+    words = " ".join(plain.split())
+    key = _HEAD_ARTICLE.sub("", words, count=1) if _HEAD_ARTICLE.match(words) else words
+    if numerals:
+        following = iter(numerals)
+        key = re.sub(_NUMERAL, lambda _: next(following), key)
+    key = key.replace(_END, ".")
+    return key if _visible(key) else " ".join(read.split())
+
+
 def _class(answer: str, task: Task) -> AnswerClass | None:
     check_task(task)
     if not _visible(answer):
         return None
-    if task == "retrieval":
-        return _text_class(answer)
-    number = parse_number(answer)
-    if number is not None:
-        return AnswerClass(f"{number.value}{'%' * number.percent}", _joined(number.notes))
-    text = _text_class(answer)
-    return AnswerClass(f"text:{text.key}", text.note)
+    stripped = strip_answer(answer)
+    if task == "arithmetic" and (number := parse_number(stripped)) is not None:
+        return AnswerClass(f"{number.value}{'%' * number.percent}", _noted(answer, *number.notes))
+    key = text_key(read_answer(answer))
+    if not BIDI_CONTROLS.isdisjoint(answer):
+        key = answer  # which is never read as anything else (hazard 37)
+    notes = (
+        (AMBIGUOUS_COMMA, _COMMA_KEPT.search(key) is not None),
+        (DETACHED_SIGN, stripped.startswith("- ")),
+    )
+    text = "text:" if task == "arithmetic" else ""
+    return AnswerClass(text + key, _noted(answer, *(note for note, true in notes if true)))
 
 
 _cached_class = lru_cache(maxsize=1 << 16)(_class)
 
 
-def _text_class(answer: str) -> AnswerClass:
-    if answer.isascii() and answer.isdigit():
-        return AnswerClass(answer)
-    seen = drop_invisible(answer)
-    folded, notes = fold_marks(unicodedata.normalize("NFC", seen.strip().lower()))
-    notes += (INVISIBLE_DROPPED,) * (seen != answer)
-    alike = _FOREIGN.sub(lambda match: _NUMERAL if _is_numeral(match[0]) else match[0], folded)
-    if _GUARD_NEEDED.search(alike):
-        guarded, found = _guarded(alike)
-        numerals = filter(_is_numeral, folded)
-        key = re.sub(_NUMERAL, lambda _: next(numerals), guarded)
-        notes += found
-    else:
-        key = normalise(folded)
-    return AnswerClass(key if _visible(key) else _bare(folded), _joined(notes))
+def read_answer(answer: str, *, keep_case: bool = False) -> str:
+    """Return an answer as it is compared: stripped, folded and respelled."""
+    stripped = strip_answer(answer)
+    if stripped.isascii() and stripped.isalnum():
+        return stripped if keep_case else stripped.lower()
+    return respelled(read(stripped, keep_case=keep_case).text)
+
+
+def _noted(answer: str, *notes: str) -> str | None:
+    """What is noted of an answer: what reading it folded or dropped, and what could not be told."""
+    if not answer.isascii():
+        seen = drop_invisible(answer)
+        notes = (*fold_marks(seen)[1], *((INVISIBLE_DROPPED,) * (seen.strip() != answer.strip())), *notes)
+    return "; ".join(dict.fromkeys(notes)) or None
+
+
+def _ends_marked(text: str) -> str:
+    """The text with each end of a sentence within it replaced by a letter of its own."""
+    for start, end in reversed(sentence_ends(text)):
+        text = f"{text[:start]}{_END}{' ' * text[start:end].endswith(' ')}{text[end:]}"
+    return text
 
 
 def _is_numeral(character: str) -> bool:
@@ -230,21 +293,14 @@ def _is_numeral(character: str) -> bool:
     return unicodedata.category(character) in ("No", "Nl")
 
 
-def _guarded(text: str) -> tuple[str, tuple[str, ...]]:
-    """The key of a lower-case text that may hold a number, and the notes on it."""
-    grouped = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
-    if "'" in grouped or '"' in grouped:
-        grouped = _QUOTED.sub(lambda match: match[0][:-1], grouped)
-    leading = _LEADING_DASH.match(grouped)
-    dash, rest = (leading[0], grouped[leading.end() :]) if leading else ("", grouped)
-    stripped = dash + _PUNCTUATION.sub(_kept, rest)
-    key = " ".join(_GUARDED_ARTICLE.sub(" ", stripped).split())
-    notes = (
-        (AMBIGUOUS_COMMA, _COMMA_KEPT.search(key) is not None),
-        (DETACHED_SIGN, bool(dash) and rest[:1].isspace()),
-        (CURRENCY_DROPPED, _DOLLAR.search(text) is not None),
-    )
-    return key, tuple(note for note, true in notes if true)
+def _guarded(text: str) -> str:
+    """The text without the marks that mean nothing beside a number."""
+    text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
+    if "'" in text or '"' in text:
+        text = _QUOTED.sub(lambda match: match[0][:-1], text)
+    leading = _LEADING_DASH.match(text)
+    dash, rest = (leading[0], text[leading.end() :]) if leading else ("", text)
+    return dash + _PUNCTUATION.sub(_kept, rest)
 
 
 def _kept(match: re.Match[str]) -> str:
@@ -252,19 +308,9 @@ def _kept(match: re.Match[str]) -> str:
     return match[match.lastgroup] if match.lastgroup else ""
 
 
-def _bare(text: str) -> str:
-    """The key of a text that is nothing but articles or punctuation: the articles, else the text as it is."""
-    words = " ".join(text.translate(_NO_PUNCTUATION).split())
-    return words if _visible(words) else " ".join(text.split())
-
-
 def _visible(text: str) -> bool:
     """Whether any character is more than white space, a control or an invisible format character."""
     return any(not (character.isspace() or unicodedata.category(character) in ("Cc", "Cf")) for character in text)
-
-
-def _joined(notes: tuple[str, ...]) -> str | None:
-    return "; ".join(notes) or None
 
 
 def _check_gold(gold: Sequence[str]) -> None:

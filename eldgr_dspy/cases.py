@@ -23,6 +23,11 @@ from eldgr_dspy.words import Role, Task
 _BY_DERIVATION = Certificate(False, "in arithmetic a derivation certifies, not the evidence")
 
 
+def _is_as_written(certificate: Certificate) -> bool:
+    """Whether an answer stands in the evidence as it is spelled; a certificate without a witness is taken to say so."""
+    return certificate.witness is None or certificate.witness.level == "exact"
+
+
 class Case:
     """A question under settings: implements the protocol that rules ask, and writes down what a rule chose."""
 
@@ -210,13 +215,16 @@ class Case:
         return self._class(key)[0] if others else first
 
     def _class(self, key: str) -> tuple[str, Certificate]:
-        """A class's spelling that ships (the earliest certified, else the earliest), with the class's certificate."""
+        """A class's spelling that ships, with the class's certificate.
+
+        It is the earliest that stands in the evidence as written, else the earliest.
+        """
         if key not in self._found:
             tried = {spelling: self._certify(spelling) for spelling in self._spellings[key]}
-            ordered = sorted(
-                tried.items(), key=lambda item: (item[1].certified is not True, item[1].certified is False)
-            )
-            self._found[key] = (ordered[0][0] if ordered[0][1].certified else next(iter(tried)), ordered[0][1])
+            written = (one for one, found in tried.items() if found.certified and _is_as_written(found))
+            ships = next(written, next(iter(tried)))
+            strongest = min(tried.values(), key=lambda found: (not found.certified, found.certified is False))
+            self._found[key] = ships, tried[ships] if tried[ships].certified else strongest
         return self._found[key]
 
     # -- writing down what was chosen ---------------------------------------------------------------------------------

@@ -4,25 +4,29 @@ A certificate states an occurrence and nothing more: "not Paris" certifies "Pari
 It is not entailment, not a score, and says nothing of arithmetic (`eldgr_dspy.derivations`). Three policies:
 
     substring   the paper's letter: the characters of the answer stand somewhere in a title or a text; two-valued.
-    token       the same at token boundaries, case kept: "art" is not in "party", "42" is not in "1942" or "42.5".
-    folded      the same after both sides are folded (`eldgr_dspy.folding`); the default.
+    token       an occurrence of the answer's class, in the answer's case.
+    folded      an occurrence of the answer's class; the default.
 
-Under `token` and `folded` the certificate of a yes/no answer is inapplicable: neither certified nor uncertified. Title
-and text of each passage are searched apart, so that nothing is certified across a seam.
+An occurrence is a span of the evidence that votes with the answer (`eldgr_dspy.answers.answer_class`), and so does the
+whole around it (`eldgr_dspy.wholes`): "42" is not in "1942" or "42.5", nor "C" in "C++". It crosses no sentence end, no
+semicolon, no blank line and no single bracket of a pair. Under `token` and `folded` the certificate of a yes/no answer
+is inapplicable: neither certified nor uncertified. Title and text of each passage are searched apart, so that nothing is
+certified across a seam.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
-from itertools import islice
 from typing import Literal
-from unicodedata import category, name
+from unicodedata import name
 
-from eldgr_dspy.answers import is_polar
+from eldgr_dspy.answers import is_polar, read_answer, text_key
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.folding import BIDI_CONTROLS, DASHES, INVISIBLE, Folded, fold
+from eldgr_dspy.folding import BIDI_CONTROLS
+from eldgr_dspy.occurrences import Letter, Sought, Source, letters_of, sought
+from eldgr_dspy.reading import read
 from eldgr_dspy.words import POLICIES, Policy
 
 LONGEST_ANSWER = 2_000
@@ -31,53 +35,12 @@ LONGEST_ANSWER = 2_000
 STOPWORDS = frozenset(
     "a all an and any are as at be both but by can did do does for from had has have he her his i if in is it its many"
     " more most much my no none nor not of on one or our she so some such than that the their them then there they this"
-    " those to was we were what when where which who why will with yes you".split()
+    " those to was we were what when where which who why will with yes you your".split()
 )
 
 Field = Literal["text", "title"]
 _FIELDS: tuple[Field, ...] = ("text", "title")
-
-_UNSEEN = INVISIBLE | BIDI_CONTROLS
 _CONFUSABLE = frozenset({"LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE"})
-# Between digits these go on with a number; a slash or a colon does too, since "1/2" says neither 1 nor 2.
-_POINTS = ".,/:'^\u00b7\u00f7\u066b\u066c\u2044\u2215\uff0c\uff0e"
-# Han, kana, Thai, Lao, Myanmar and Khmer: written without spaces, so that a word may end beside any of their letters.
-_SPACELESS = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
-)
-_IS_SPACELESS = re.compile(rf"(?!\d)[{_SPACELESS}]").match
-# A stretch in which no token starts but at its beginning.
-_STRETCH = re.compile(rf"(?:[^\W{_SPACELESS}]++|\d++|(?<=\d)[{_POINTS}](?=\d))++")
-
-_HYPHENS = "\\-" + "".join(sorted(DASHES - {"-"}))
-_SIGNS = "$\u00a2-\u00a5\u058f\u060b\u0e3f\u17db\u20a0-\u20cf\ufdfc\ufe69\uff04\uffe0\uffe1\uffe5\uffe6"
-_CURRENCY = rf"(?:[A-Za-z]{{0,3}}\\?[{_SIGNS}]\s?)?"
-# A fraction in one character begins a number, and ends one, as a digit does.
-_FRACTIONS = "\u00bc-\u00be\u2150-\u215f\u2189"
-_DIGIT = rf"[\d{_FRACTIONS}]"
-_SPACE = "[ \u00a0\u2009\u202f]"  # within a number; a tab or a line break ends it
-_PERCENT = "%\u0609\u060a\u066a\u2030\u2031\ufe6a\uff05"  # and per mille, per ten thousand
-# What one number goes on across, from the character before to the one behind: a decimal point, an exponent, percent
-# ("5 %"), a fraction of small numbers ("1 / 2", and "10 / 11", which may be two numbers; "1989 / 1990" is two), a space
-# before a fraction ("3 1/2") or before a group of three digits ("5 000").
-_JOINT = re.compile(
-    rf"""\d[{_POINTS}]\d | \w\^[{_HYPHENS}]?\w | \d[eE][+{_HYPHENS}]\d | {_DIGIT}\.?\\?[{_PERCENT}]
-    | {_DIGIT}{_SPACE}{{1,9}}\\?[{_PERCENT}](?!\w)
-    | \d\s?[{_FRACTIONS}] | (?<!\d)\d{{1,2}}{_SPACE}?/{_SPACE}?\d{{1,2}}(?!\d)
-    | \d[\u207a\u207b\u208a\u208b][0-9\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]
-    | (?<![\w.,/:])\d{{1,3}}(?:{_SPACE}\d{{3}}|\s\d{{1,3}}/\d{{1,3}})(?!\d)""",
-    re.VERBOSE,
-)
-# A sign or a decimal point, and the first digit of its number.
-_SIGNED = re.compile(rf"(?:[{_HYPHENS}]{_CURRENCY}\.?|\.){_DIGIT}")
-_VALUE = re.compile(rf"{_CURRENCY}\.?{_DIGIT}")
-_MINUS_SET_APART = re.compile(rf"(?<!{_DIGIT})(?<!{_DIGIT}\s)\u2212\s{_CURRENCY}\Z")
-_MAY_JOIN = re.compile(rf"{_DIGIT}|\^").search
-# A hyphen or a full stop behind one of these belongs to it.
-_CLOSING = frozenset(")]}.%\u00b0")
-# No joint reaches further than this to either side.
-_REACH = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +92,8 @@ class Evidence:
     """The passages of one question under one policy; each is folded at most once, when an answer first needs it.
 
     Args:
-        passages: the evidence, in order. The witness is the first occurrence in the first passage that has one, its
-            text before its title.
+        passages: the evidence, in order. The witness is the first occurrence that is the answer as it is written, else
+            the first occurrence, in the first passage that has one, its text before its title.
         policy: `substring`, `token` or `folded`.
 
     Raises:
@@ -142,51 +105,56 @@ class Evidence:
             raise ArgumentError(f"policy={policy!r} is not a certificate policy; use one of {', '.join(POLICIES)}.")
         self.passages = tuple(passages)
         self.policy: Policy = policy
-        self._read: dict[tuple[int, Field], Folded] = {}
+        self._sources: list[Source] = []
+        self._letters: str | None = None
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
         """Return the certificate of an answer; no text raises. The question only decides the flag `in_question`."""
         given = "" if answer is None else answer.strip()
-        needle = _needle(given, self.policy)
-        if isinstance(needle, Certificate):
-            return needle
-        for number in range(len(self.passages)):
-            for field in _FIELDS:
-                place = self._find(needle, self._source(number, field))
-                if place is not None:
-                    witness = self._witness(number, field, place, given, self._flags(needle, question))
-                    return Certificate(True, _OCCURS[witness.level], witness)
-        if not any(passage.text.strip() or passage.title.strip() for passage in self.passages):
+        wanted = _letter(given) if self.policy == "substring" else _wanted(given, self.policy == "token")
+        if isinstance(wanted, Certificate):
+            return wanted
+        for number, source in enumerate(self._each_source()):
+            if wanted.given in source.text and (span := source.as_written(wanted)):
+                return self._certified(number, span, wanted, question)
+        if self._may_hold(wanted):
+            for number, source in enumerate(self._sources):
+                if span := source.first(wanted):
+                    return self._certified(number, span, wanted, question)
+        if not any(source.text.strip() for source in self._sources):
             return _NO_EVIDENCE
         return Certificate(False, f"does not occur in the evidence{_mixed_script(given)}")
 
-    def _source(self, number: int, field: Field) -> Folded:
-        known = self._read.get((number, field))
-        if known is None:
-            passage = self.passages[number]
-            known = self._read[number, field] = _read(passage.text if field == "text" else passage.title, self.policy)
-        return known
+    def _each_source(self) -> Iterator[Source]:
+        """The text and the title of each passage, each read when it is first needed."""
+        yield from self._sources
+        for number in range(len(self._sources), 2 * len(self.passages)):
+            passage, is_title = self.passages[number // 2], number % 2 == 1
+            self._sources.append(self._source(passage.title if is_title else passage.text, is_title))
+            yield self._sources[-1]
 
-    def _find(self, needle: str, source: Folded) -> tuple[int, int] | None:
-        if self.policy == "substring":
-            start = source.text.find(needle)
-            return None if start < 0 else (start, start + len(needle))
-        return _find_token(needle, source)
+    def _source(self, text: str, is_title: bool = False) -> Source:
+        return Letter(text) if self.policy == "substring" else Source(text, self.policy == "token", is_title)
 
-    def _flags(self, needle: str, question: str) -> tuple[str, ...]:
+    def _may_hold(self, wanted: Sought) -> bool:
+        """Whether the letters of an answer stand anywhere in the evidence, which is quick to tell."""
+        if self._letters is None:
+            together = "\0".join(source.text for source in self._sources)
+            self._letters = letters_of(read(together, keep_case=self.policy == "token").text)
+        return any(letters in self._letters for letters in wanted.letters)
+
+    def _certified(self, number: int, span: tuple[int, int], wanted: Sought, question: str) -> Certificate:
         flags = {
-            "short": len(needle) <= 2,
-            "stopword": needle.casefold() in STOPWORDS,
-            "in_question": self._find(needle, _read(question, self.policy)) is not None,
+            "short": len(wanted.key) <= 2,
+            "stopword": wanted.key.casefold() in STOPWORDS,
+            "in_question": bool(question) and self._source(question).first(wanted) is not None,
         }
-        return tuple(flag for flag, raised in flags.items() if raised)
-
-    def _witness(
-        self, number: int, field: Field, place: tuple[int, int], given: str, flags: tuple[str, ...]
-    ) -> Witness:
-        source = self._source(number, field).source
-        text = source[place[0] : place[1]]
-        return Witness(number, field, *place, text, "exact" if text == given else "folded", flags, _digest(source))
+        source = self._sources[number].text
+        text = source[slice(*span)]
+        level: Literal["exact", "folded"] = "exact" if text == wanted.given else "folded"
+        raised = tuple(flag for flag, is_raised in flags.items() if is_raised)
+        witness = Witness(number // 2, _FIELDS[number % 2], *span, text, level, raised, _digest(source))
+        return Certificate(True, _OCCURS[level], witness)
 
 
 def certify(
@@ -205,43 +173,27 @@ def holds(witness: Witness, passages: Sequence[Passage]) -> bool:
     return _digest(source) == witness.sha256 and source[witness.start : witness.end] == witness.text
 
 
-def starts_token(text: str, at: int) -> bool:
-    """Return whether a token may start at `at`: not inside a word or number, nor between a number and its sign.
-
-    A hyphen that joins two words or numbers is no sign, and so no token starts with it.
-    """
-    return _is_edge(text, at) and (text[at] not in DASHES or not _SIGNED.match(text, at) or _is_sign(text, at))
-
-
-def ends_token(text: str, end: int) -> bool:
-    """Return whether a token may end at `end`: not inside a word or a number, nor before its exponent or percent."""
-    return _is_edge(text, end)
-
-
 def _digest(text: str) -> str:
     return sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _read(text: str, policy: Policy) -> Folded:
-    return fold(text) if policy == "folded" else Folded(text, text)
+def _letter(given: str) -> Sought | Certificate:
+    return Sought(given, given) if given else _EMPTY
 
 
-def _needle(given: str, policy: Policy) -> str | Certificate:
+@lru_cache(maxsize=4096)
+def _wanted(given: str, keep_case: bool) -> Sought | Certificate:
     """Return what to look for, or the certificate of an answer that needs no look at the evidence."""
-    if not given:
-        return _EMPTY
-    if policy == "substring":
-        return given
-    if len(given) > LONGEST_ANSWER:
-        return _LONG
     if not BIDI_CONTROLS.isdisjoint(given):
         return _BIDI
-    needle = fold(given).text.strip() if policy == "folded" else given
-    if not needle:
+    answer = read_answer(given, keep_case=keep_case)
+    if not answer:
         return _EMPTY
-    if is_polar(needle):
+    if len(answer) > LONGEST_ANSWER:
+        return _LONG
+    if is_polar(answer):
         return _POLAR
-    return needle if any(map(str.isalnum, needle)) else _SYMBOLS
+    return sought(given, text_key(answer)) if any(map(str.isalnum, answer)) else _SYMBOLS
 
 
 def _mixed_script(given: str) -> str:
@@ -250,80 +202,3 @@ def _mixed_script(given: str) -> str:
         if len(scripts) > 1:
             return f"; mixed script: {word!r} has letters that are {' and '.join(sorted(map(str.title, scripts)))}"
     return ""
-
-
-def _find_token(needle: str, source: Folded) -> tuple[int, int] | None:
-    """Return the place of the first occurrence at token boundaries, in the source; linear in the source.
-
-    After a failure the search goes on behind the stretch of word or number that it failed in: no token starts within.
-    """
-    text = source.text
-    at = text.find(needle)
-    while at >= 0:
-        end = at + len(needle)
-        if starts_token(text, at) and ends_token(text, end):
-            place = source.span(at, end)
-            if place is not None and not _is_behind_minus(source.source, place[0]):
-                return place
-        stretch = _STRETCH.match(text, at)
-        at = text.find(needle, stretch.end() if stretch else at + 1)
-    return None
-
-
-def _is_edge(text: str, at: int) -> bool:
-    """Whether a token may start or end at `at`, seen from both sides of it; invisible characters are looked through."""
-    left, right = text[max(0, at - _REACH) : at], text[at : at + _REACH]
-    if not (left.isascii() and right.isascii()):
-        left = _seen(text, range(at - 1, -1, -1))[::-1]
-        right = _seen(text, range(at, len(text)))
-    if not left or not right:
-        return True
-    before, after = left[-1], right[0]
-    if _is_mark(after):
-        return False
-    if _is_word(before) and _is_word(after):
-        return not (before.isnumeric() and after.isnumeric()) and bool(_IS_SPACELESS(before) or _IS_SPACELESS(after))
-    window = left + right
-    return not _MAY_JOIN(window) or not _is_inside_number(window, len(left))
-
-
-def _seen(text: str, places: range) -> str:
-    """The nearest visible characters at these places, as many as a joint may reach."""
-    return "".join(islice((text[place] for place in places if text[place] not in _UNSEEN), _REACH))
-
-
-def _is_inside_number(text: str, at: int) -> bool:
-    """Whether `at` falls between two characters of one number; its sign and its currency sign belong to it."""
-    for start in range(at):
-        joint = _JOINT.match(text, start)
-        if joint is not None and joint.end() > at:
-            return True
-        signed = _SIGNED.match(text, start)
-        if signed is not None and signed.end() > at and _is_sign(text, start):
-            return True
-    return False
-
-
-def _is_behind_minus(source: str, at: int) -> bool:
-    """Whether a number at `at` has a minus (U+2212, no hyphen) set apart by a space, and is not being subtracted."""
-    return bool(_VALUE.match(source, at) and _MINUS_SET_APART.search(source[max(0, at - _REACH) : at]))
-
-
-def _is_sign(text: str, at: int) -> bool:
-    """Whether the hyphen or the point at `at` may be a number's own."""
-    return _opens(text, at) and not (text[at] in DASHES and text[at - 1 : at] in DASHES)
-
-
-def _opens(text: str, at: int) -> bool:
-    """Whether nothing that a hyphen or a full stop could belong to stands before `at`."""
-    before = text[at - 1 : at]
-    return not before or not (_is_word(before) or before in _CLOSING)
-
-
-@lru_cache(maxsize=4096)
-def _is_mark(character: str) -> bool:
-    return category(character)[0] == "M"
-
-
-def _is_word(character: str) -> bool:
-    return character.isalnum() or character == "_" or _is_mark(character)

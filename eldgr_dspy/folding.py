@@ -24,12 +24,15 @@ BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u206
 DASHES = frozenset("-\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d")
 
 _QUOTES = {"'": "`´ʹʼ‘’‚‛‹›′＇", '"': "«»“”„‟″〝〞＂"}
-_PLAIN = {ord(variant): plain for plain, variants in _QUOTES.items() for variant in variants}
-_PLAIN |= {ord(dash): "-" for dash in DASHES}
+PLAIN = {ord(variant): plain for plain, variants in _QUOTES.items() for variant in variants}
+PLAIN |= {ord(dash): "-" for dash in DASHES}
+"""Typographic quotes and dashes, each with its ASCII form."""
+
 _DROP = dict.fromkeys(_INVISIBLE)
 # Unicode's stream-safe format allows 30 marks in a row; more are cut, since ordering them takes quadratic time.
 _LONGEST_CLUSTER = 40
-_ASCII = {code: " " if chr(code).isspace() else _PLAIN.get(code, chr(code).lower()) for code in range(128)}
+_ASCII_CASED = {code: " " if chr(code).isspace() else PLAIN.get(code, chr(code)) for code in range(128)}
+_ASCII = {code: character.lower() for code, character in _ASCII_CASED.items()}
 
 # A stretch that is not ASCII, and the white space behind it, so that what follows does not start with any.
 _FOREIGN = re.compile(r"[^\x00-\x7f]++\s*+")
@@ -88,22 +91,25 @@ class Folded:
         return self.segments[following].at if following < len(self.segments) else len(self.text)
 
 
-def fold(source: str) -> Folded:
+def fold(source: str, *, keep_case: bool = False) -> Folded:
     """Fold a text; ours, in the spirit of Unicode's caseless compatibility matching (definition D146).
 
     Canonically equivalent texts fold to the same text, and so do texts that differ by case, by the amount and kind of
     white space, by typographic dashes and quotes, and by invisible characters. The fold of a cluster (a character
     with its combining marks) does not depend on its neighbours, white space aside, so that a slice of the source along
     clusters folds to the matching slice of the folded text. Linear in the length; no text raises.
+
+    Args:
+        keep_case: Whether upper case stays what it is, and all else is folded.
     """
     if source.isascii():
-        text = source.translate(_ASCII)
+        text = source.translate(_ASCII_CASED if keep_case else _ASCII)
         if "  " not in text:
             return Folded(source, text)
     texts: list[str] = []
     segments: list[_Segment] = []
     at = 0
-    for piece in _pieces(source):
+    for piece in _pieces(source, keep_case):
         if not piece.text or (piece.text == " " and texts and texts[-1][-1] == " "):
             continue
         texts.append(piece.text)
@@ -128,22 +134,22 @@ def _append(segments: list[_Segment], piece: _Piece, at: int) -> None:
         segments.append(_Segment(at, piece.begin, piece.end, piece.linear))
 
 
-def _pieces(source: str) -> Iterator[_Piece]:
+def _pieces(source: str, keep_case: bool) -> Iterator[_Piece]:
     cursor = 0
     for foreign in _FOREIGN.finditer(source):
         # The character before may carry a combining mark; it goes with the stretch.
         begin = max(cursor, foreign.start() - 1)
-        yield from _ascii_pieces(source[cursor:begin], cursor)
+        yield from _ascii_pieces(source[cursor:begin], cursor, keep_case)
         cursor = begin
         for cluster in _clusters(source[begin : foreign.end()]):
-            folded = _fold_cluster(cluster)
+            folded = _fold_cluster(cluster, keep_case)
             yield _Piece(cursor, cursor + len(cluster), folded, len(cluster) == len(folded) == 1)
             cursor += len(cluster)
-    yield from _ascii_pieces(source[cursor:], cursor)
+    yield from _ascii_pieces(source[cursor:], cursor, keep_case)
 
 
-def _ascii_pieces(part: str, begin: int) -> Iterator[_Piece]:
-    folded = part.translate(_ASCII)
+def _ascii_pieces(part: str, begin: int, keep_case: bool) -> Iterator[_Piece]:
+    folded = part.translate(_ASCII_CASED if keep_case else _ASCII)
     if "  " not in folded:
         yield _Piece(begin, begin + len(folded), folded, True)
         return
@@ -168,13 +174,14 @@ def _continues(character: str) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def _fold_cluster(cluster: str) -> str:
-    visible = normalize("NFC", cluster.translate(_DROP)).translate(_PLAIN)
+def _fold_cluster(cluster: str, keep_case: bool) -> str:
+    visible = normalize("NFC", cluster.translate(_DROP)).translate(PLAIN)
     if visible.isspace():
         return " "
     if not visible or _is_left_alone(visible[0]):
         return visible
-    return normalize("NFKC", normalize("NFKC", visible).casefold()).translate(_PLAIN)
+    compatible = normalize("NFKC", visible)
+    return (compatible if keep_case else normalize("NFKC", compatible.casefold())).translate(PLAIN)
 
 
 def _is_left_alone(character: str) -> bool:

@@ -36,8 +36,8 @@ def key(text: str | None, task: Task = "retrieval") -> str | None:
         *(("\N{MINUS SIGN}5", "5"), ("٣\u066b١٤", "٣١٤")),  # hazard 20, hazard 21
         *(("10²", "102"), ("10²", "10"), ("1½", "11/2"), ("1½", "112"), ("½", "12")),  # hazard 22, hazard 23
         *(("10²-3", "10²3"), ("10².5", "10²5"), ("10²%", "10²"), ("1½-2", "1½2")),  # hazards 12, 13, 14, 17
-        *(("it is -①", "it is ①"), ("①-②", "①②"), ("①.5", "①5"), ("①%", "①"), ("Ⅱ/Ⅲ", "ⅡⅢ")),  # hazards 12, 13, 14, 17
-        *(("①", "1"), ("⑫", "12"), ("①②", "12"), ("10①", "101"), ("Ⅷ", "viii"), ("〇", "0")),  # hazard 21: not read
+        *(("it is -①", "it is ①"), ("①-②", "①②"), ("①.5", "①5"), ("①%", "①")),  # hazards 12, 13, 14, 17
+        *(("①", "1"), ("⑫", "12"), ("①②", "12"), ("10①", "101"), ("〇", "0")),  # hazard 21: not read
         *(("1_000", "1000"), ("nan", "0"), ("inf", "nan")),  # hazard 24
         *(("0.1+0.2", "0.10.2"), ("0.1+0.2", ".3")),  # hazard 26: an expression is no answer
         *(("true", "yes"), ("false", "no"), ("yes", "no"), ("true", "1")),  # hazard 27
@@ -63,7 +63,7 @@ def test_different_answers_do_not_vote_together(one: str, other: str, task: Task
     ("one", "other"),
     [
         *(("1,000", "1000"), ("1,234,567.5", "1234567.5"), ("10,000 men", "10000 men")),  # hazard 16
-        *(("$5", "5"), ("$1,000", "1000")),  # hazard 18
+        *(("$ 5", "$5"), ("$1,000", "$1000"), ("5 $", "5$")),  # hazard 18
         *(("\N{MINUS SIGN}5", "-5"), ("(\N{MINUS SIGN}5)", "(-5)")),  # hazard 20
         *(("٤٢", "42"), ("４２", "42"), ("४२ km", "42 km")),  # hazard 21
         *(("5 %", "5%"), ("+5", "5"), ("5.", "5")),
@@ -88,7 +88,7 @@ def test_spellings_of_one_answer_vote_together(one: str, other: str, task: Task)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("1/2", "0.5"), ("1e3", "1000"), ("18.0", "18"), ("½", "0.5"), ("007", "7")]
+    ("one", "other"), [("1/2", "0.5"), ("1e3", "1000"), ("18.0", "18"), ("½", "0.5"), ("007", "7"), ("$5", "5")]
 )
 def test_equal_values_vote_together_in_arithmetic_alone(one: str, other: str) -> None:  # hazard 14, hazard 19
     assert key(one, "arithmetic") == key(other, "arithmetic")
@@ -122,7 +122,7 @@ def test_nothing_visible_is_no_answer(answer: str | None, task: Task) -> None:  
     [
         ("1,5", "ambiguous decimal comma"),  # hazard 16
         ("- 5", "detached sign"),
-        ("$5", "currency sign dropped"),  # hazard 18
+        ("$5", None),  # hazard 18
         ("\N{MINUS SIGN}5", "minus sign folded"),  # hazard 20
         ("٥", "digits folded"),  # hazard 21
         ("\N{MINUS SIGN}٥", "digits folded; minus sign folded"),
@@ -142,7 +142,8 @@ def test_the_note_says_what_was_folded_or_could_not_be_told(answer: str, note: s
 
 
 def test_the_note_does_not_count_when_classes_are_compared() -> None:
-    assert answer_class("$5", "retrieval") == answer_class("5", "retrieval") == AnswerClass("5")
+    assert answer_class("$5", "arithmetic") == answer_class("5", "arithmetic") == AnswerClass("5")
+    assert answer_class("\N{MINUS SIGN}5", "retrieval") == AnswerClass("-5")
 
 
 def test_an_integer_of_five_thousand_digits_is_text() -> None:  # hazard 25

@@ -1,0 +1,221 @@
+"""Where an answer occurs in one text of the evidence: every span that votes with it, and the whole around it too.
+
+Letters and digits alone find where a span may stand; whether it does is the class's to say. What is written in other
+words, in another order or across a boundary is no occurrence. Source: ours.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+
+from eldgr_dspy.answers import text_key
+from eldgr_dspy.folding import BIDI_CONTROLS, Folded
+from eldgr_dspy.reading import read, respelled
+from eldgr_dspy.sentence_ends import sentence_ends
+from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.wholes import in_word, whole
+
+FUNCTION_WORDS = frozenset(
+    "a an and are as at be but by can could did do does for from had has have he her him his i if in into is it its me"
+    " might must my nor not of off on or our out shall she should so than that the their them then there these they"
+    " this those to up us was we were what when where which who whom whose why will with would you your".split()
+)
+"""Words that hold a sentence together: as an answer such a word is a name, and occurs where it is written as one."""
+
+Span = tuple[int, int]
+
+_WORD = re.compile(r"[^\W_]+")
+_LAST_LETTER = re.compile(r"[^\W_](?=[\W_]*\Z)")
+_NO_LETTERS = re.compile(r"[^\w\0]+|_")
+_NO_LETTER = bytes(code for code in range(1, 128) if not chr(code).isalnum())
+_LEADING_ZERO = re.compile(r"(?<![\w.])0(?=\.\d)")
+_BLANK_LINE = re.compile(r"\n\s*\n|\u2029")
+_PAIRS = dict(zip("([{「『《【〈", ")]}」』》】〉", strict=True))
+_BRACKETS = frozenset(_PAIRS) | frozenset(_PAIRS.values())
+_MINUS_APART = re.compile(r"(?<![\d\u00bc-\u00be])(?<![\d\u00bc-\u00be]\s)\u2212\s\W{0,2}\Z")
+_THE = re.compile(r"\b(?:[Tt]he|THE)\s\Z")
+_DOTTED = re.compile(r"[^\W\d_]\.\s?[^\W\d_]")
+_BEFORE_LETTER = re.compile(r"[^\W_][ -]\Z")
+_NEIGHBOURHOOD = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What is looked for: an answer as it was given, the key of its class, and the letters by which that is found."""
+
+    given: str
+    key: str
+    letters: tuple[str, ...] = ()
+
+
+def sought(given: str, key: str) -> Sought:
+    """Return what to look for; ".5" is found by its digit alone, since it may be written "0.5" or ".5"."""
+    spelled = dict.fromkeys((key, _LEADING_ZERO.sub("", key)))
+    return Sought(given, key, tuple(filter(None, map(letters_of, spelled))))
+
+
+def letters_of(folded: str) -> str:
+    """Return the letters and digits of a folded text, and the NUL that sets texts apart."""
+    if folded.isascii():
+        return folded.encode("ascii").translate(None, _NO_LETTER).decode("ascii")
+    return _NO_LETTERS.sub("", folded)
+
+
+class Source:
+    """One text of the evidence, the title of a passage or its text, in which answers are looked for.
+
+    Args:
+        text: The text as it was retrieved.
+        keep_case: Whether case tells answers apart.
+        is_title: Whether no sentence ends within the text.
+    """
+
+    __slots__ = ("text", "_keep_case", "_is_title", "_known", "_starts", "_before")
+
+    def __init__(self, text: str, keep_case: bool = False, is_title: bool = False) -> None:
+        self.text = text
+        self._keep_case, self._is_title = keep_case, is_title
+        self._known: Folded | None = None
+        self._starts: list[int] = []
+        self._before: list[int] = []
+
+    def as_written(self, sought: Sought) -> Span | None:
+        """Return the first occurrence that is the answer as it was given, as a slice of the text."""
+        if sought.given not in self.text or not _is_balanced(sought.given):
+            return None
+        text, needle = self._folded.text, read(sought.given, keep_case=self._keep_case).text.strip()
+        first, last = _WORD.search(needle), _LAST_LETTER.search(needle)
+        at = text.find(needle) if first and last else -1
+        while at >= 0:
+            span = self._folded.span(at, at + len(needle))
+            if span and self.text[slice(*span)] == sought.given and first and last:
+                if self._stands(at + first.start(), at + last.end(), sought.key):
+                    return span
+            at = text.find(needle, at + 1)
+        return None
+
+    def first(self, sought: Sought) -> Span | None:
+        """Return the first occurrence of the answer's class, as a slice of the text."""
+        found = (self._stands(start, end, sought.key) for start, end in self._places(sought.letters))
+        return min(filter(None, found), default=None) if len(sought.letters) > 1 else next(filter(None, found), None)
+
+    @property
+    def _folded(self) -> Folded:
+        if self._known is None:
+            self._known = read(self.text, keep_case=self._keep_case)
+        return self._known
+
+    def _places(self, wanted: Sequence[str]) -> Iterator[Span]:
+        """Where the letters and digits of a key stand in the folded text, whatever stands between them."""
+        known = letters_of(self._folded.text).replace("\0", "")
+        for letters in wanted:
+            at = known.find(letters)
+            while at >= 0:
+                yield self._place(at), self._place(at + len(letters) - 1) + 1
+                at = known.find(letters, at + 1)
+
+    def _place(self, at: int) -> int:
+        """The place in the folded text of a letter that is known by how many come before it."""
+        if not self._starts:
+            spans = [match.span() for match in _WORD.finditer(self._folded.text)]
+            self._starts = [start for start, _ in spans]
+            self._before = [0, *accumulate(end - start for start, end in spans)]
+        word = bisect_right(self._before, at) - 1
+        return self._starts[word] + at - self._before[word]
+
+    def _stands(self, start: int, end: int, key: str) -> Span | None:
+        """The slice of the text that is an occurrence at these letters, if one is."""
+        text = self._folded.text
+        if in_word(text, start) or in_word(text, end):
+            return None
+        first, last = whole(text, start, end)
+        if _key_of(text[first:last]) != key or self._crosses(text[start:end], text[first:last]):
+            return None
+        if not _is_balanced(text[start:end]):
+            start, end = first, last
+        elif _key_of(text[start:end]) != key:
+            start, end = _without_edges(text, first, last)
+        span = self._folded.span(start, end)
+        if span is None or self._reads_otherwise(*span):
+            return None
+        return span if key.casefold() not in FUNCTION_WORDS or self._is_name(*span) else None
+
+    def _crosses(self, inner: str, around: str) -> bool:
+        """Whether a sentence ends within a span, or a clause, or a bracket opens or closes that has no other half."""
+        if "; " in inner or (not _is_balanced(inner) and not _is_balanced(around)):
+            return True
+        return not self._is_title and bool(sentence_ends(inner))
+
+    def _reads_otherwise(self, start: int, end: int) -> bool:
+        """Whether the text as it was retrieved holds what folding does not show."""
+        text, inner = self.text, self.text[start:end]
+        if not inner.isascii() and not BIDI_CONTROLS.isdisjoint(inner):
+            return True
+        if "\n" in inner and _BLANK_LINE.search(inner):
+            return True
+        if (
+            text[start - 1 : start] == "."
+            and text[start : start + 1].islower()
+            and text[start - 2 : start - 1].isalpha()
+        ):
+            return True  # "js" in "Node.js"
+        if text[end : end + 1] == "." and text[end + 1 : end + 2].islower() and text[end - 1 : end].isalpha():
+            return True
+        return _MINUS_APART.search(text[max(0, start - 12) : start]) is not None
+
+    def _is_name(self, start: int, end: int) -> bool:
+        """Whether a function word is written as a name: "US" and "U.S." are, "us" and the "It" of a sentence are not."""
+        text, word = self.text, self.text[start:end]
+        if _DOTTED.search(word):
+            return True
+        if word[:1].isupper() and _THE.search(text[max(0, start - 5) : start]):
+            return True
+        if len(word) > 1:
+            near = text[max(0, start - _NEIGHBOURHOOD) : start] + text[end : end + _NEIGHBOURHOOD]
+            return word.isupper() and (near.upper() != near or near.lower() == near)
+        return word == "A" and _BEFORE_LETTER.search(text[max(0, start - 2) : start]) is not None
+
+
+class Letter(Source):
+    """A text in which the characters of an answer are looked for, the paper's letter."""
+
+    __slots__ = ()
+
+    def as_written(self, sought: Sought) -> Span | None:
+        """Return where the characters first stand."""
+        start = self.text.find(sought.given)
+        return None if start < 0 else (start, start + len(sought.given))
+
+    first = as_written
+
+
+@lru_cache(maxsize=1 << 14)
+def _key_of(folded: str) -> str:
+    """The key of a part of a folded text, read as an answer."""
+    return text_key(respelled(strip_answer(folded)))
+
+
+def _without_edges(text: str, start: int, end: int) -> Span:
+    """The least part of a span that is of its class."""
+    key = _key_of(text[start:end])
+    while end - start > 1 and _key_of(text[start : end - 1]) == key:
+        end -= 1
+    while end - start > 1 and _key_of(text[start + 1 : end]) == key:
+        start += 1
+    return start, end
+
+
+def _is_balanced(text: str) -> bool:
+    """Whether each bracket of a text has its other half."""
+    if _BRACKETS.isdisjoint(text):
+        return True
+    opened: list[str] = []
+    for character in text:
+        if character in _PAIRS:
+            opened.append(_PAIRS[character])
+        elif character in _BRACKETS and (not opened or opened.pop() != character):
+            return False
+    return not opened

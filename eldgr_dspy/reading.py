@@ -1,0 +1,82 @@
+"""Reads a text as a reader sees it: markup resolved, then folded, with the way back to the original characters.
+
+Before folding (`eldgr_dspy.folding`) a few things are replaced, each by as many characters as it had, so that every
+place stays where it was: HTML entities and formatting tags, digits of other scripts, "№", Turkish capital "İ", and
+marks that only order what is seen. A subscript digit behind a letter is a digit ("CO₂" is "CO2"). Source: ours.
+"""
+
+import re
+from functools import lru_cache
+from html import unescape
+
+from eldgr_dspy.folding import BIDI_CONTROLS, Folded, fold
+from eldgr_dspy.numbers import CURRENCY_SIGNS, fold_digits
+
+_NOTHING = "\u200b"  # shows nothing and is folded away; it fills the place of what was longer
+_ALIKE = str.maketrans({"№": "#", "İ": "I", **dict.fromkeys(BIDI_CONTROLS, _NOTHING)})
+_DOTTED_I = re.compile("(?<=[Ii])\u0307")
+# Tags that format and say nothing. Not `sub` and `sup`: without its tags "10<sup>2</sup>" would read as 102.
+_INLINE = "a abbr answer b big cite code del dfn em final final_answer font i ins kbd mark q s samp small span strike strong tt u"
+_BLOCK = "blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre table tbody td th thead tr ul"
+_VALUE = r"""(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++)"""
+_MARKUP = re.compile(
+    rf"""&(?:[A-Za-z][A-Za-z0-9]{{1,9}}+|\#[0-9]{{1,7}}+|\#[Xx][0-9A-Fa-f]{{1,6}}+);
+    | </?(?: (?P<inline>{"|".join(_INLINE.split())}) | (?:{"|".join(_BLOCK.split())}) )
+        (?:\s++[A-Za-z][\w:-]*+\s*+=\s*+{_VALUE})*+\s*+/?>""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_SUBSCRIPTS = re.compile(r"(?<=[^\W\d_])[₀-₉]++(?!\d)")
+_AS_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_INITIALS = re.compile(r"(?<!\w)([^\W\d_])\.[ ](?=[^\W\d_]\.)")
+_BARE_POINT = re.compile(r"(?<![\w.])\.(?=[0-9])")
+_PRICE = rf"[{CURRENCY_SIGNS}]"
+_WITHIN_AMOUNT = re.compile(rf"(?<=[0-9]) (?=\\?(?:%|°|{_PRICE}(?!\w)))|(?<={_PRICE}) (?=[0-9.])")
+
+
+def read(text: str, *, keep_case: bool = False) -> Folded:
+    """Return the text folded, markup resolved; `source` has the length of `text`, and so the same offsets.
+
+    Args:
+        keep_case: Whether upper case stays what it is.
+    """
+    folded = fold(levelled(text), keep_case=keep_case)
+    if folded.text.isascii():
+        return folded
+    plain = _SUBSCRIPTS.sub(lambda match: match[0].translate(_AS_DIGITS), folded.text)
+    return Folded(folded.source, plain, folded.segments)
+
+
+def levelled(text: str) -> str:
+    """Return the text with markup and what reads alike replaced, character for character in length."""
+    text = without_markup(text)
+    if text.isascii():
+        return text
+    return _DOTTED_I.sub(_NOTHING, fold_digits(text).translate(_ALIKE))
+
+
+def without_markup(text: str) -> str:
+    """Return the text with HTML entities and formatting tags resolved, filled up with invisible characters."""
+    return _MARKUP.sub(_resolved, text) if "&" in text or "<" in text else text
+
+
+def _resolved(match: re.Match[str]) -> str:
+    """What an entity or a tag shows, filled up to its length."""
+    markup = match[0]
+    if markup.startswith("<"):
+        shown = "" if match["inline"] else " "
+    else:
+        shown = _entity(markup)
+    return shown + _NOTHING * (len(markup) - len(shown))
+
+
+@lru_cache(maxsize=1024)
+def _entity(markup: str) -> str:
+    shown = unescape(markup)
+    return shown if len(shown) <= len(markup) else markup
+
+
+def respelled(folded: str) -> str:
+    """Return a folded text as it is mostly written: "J.R.R." for "J. R. R.", "0.5" for ".5", "5°C" for "5 °C", "5%"."""
+    if "." in folded:
+        folded = _BARE_POINT.sub("0.", _INITIALS.sub(r"\1.", folded))
+    return _WITHIN_AMOUNT.sub("", folded) if " " in folded else folded

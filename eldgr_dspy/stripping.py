@@ -1,0 +1,157 @@
+r"""Strips from a text what is not the answer, before it is compared with anything: one function for all comparisons.
+
+    strip_answer("**Doha**.")        "Doha"
+    strip_answer("\\boxed{Doha}")    "Doha"
+    strip_answer("C++.")             "C++"
+
+What goes are edge punctuation, quotes, brackets around the whole, Markdown, HTML and LaTeX wrappers, surplus white
+space and invisible characters. What stays are the marks that tell answers apart: "-5", ".5", "$5", "5%", "5'", "C++",
+"A-", and the dots of "U.S.". Typographic characters are written plainly, case stays. Source: ours.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from eldgr_dspy.folding import PLAIN, drop_invisible
+from eldgr_dspy.numbers import CURRENCY_SIGNS
+from eldgr_dspy.reading import without_markup
+from eldgr_dspy.sentence_ends import is_abbreviation
+
+_LAYERS = 32
+"""Wrappers within wrappers that are taken off."""
+
+_PAIRS = dict(zip("([{「『《【〈〔⟨⟪〖", ")]}」』》】〉〕⟩⟫〗", strict=True))
+_SHAPE = {**PLAIN, **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}, 0x3000: " "}
+"""Typographic quotes and dashes, and full-width characters, as plain ones, one for one."""
+
+_OPENER = {closer: opener for opener, closer in _PAIRS.items()}
+_TEX = "boxed emph fbox mathbf mathit mathrm mathsf mathtt mbox operatorname text textbf textit textrm texttt underline"
+_COMMAND = rf"\\(?:{'|'.join(_TEX.split())})\s?\{{"
+_WITHIN = re.compile(rf"{_COMMAND}([^{{}}\\]*+)\}}")
+_ESCAPED = re.compile(r"\\([%$&#_{}])")
+_WRAPPED = re.compile(
+    rf"""{_COMMAND}(?P<braced>.+)\}} | \\\((?P<inline>.+)\\\) | \\\[(?P<displayed>.+)\\\]
+    | \$\$(?P<dollars>[^$]+)\$\$ | \$(?P<dollar>[^$]+)\$ | <(?!su[bp]\b)(?P<name>[A-Za-z][\w-]*+)>(?P<tagged>.+)</(?P=name)>""",
+    re.VERBOSE,
+)
+_LINK = re.compile(r"\[([^\[\]]++)\]\([^()\s]*+\)")
+_TAGGED = re.compile(r"<(?!su[bp]\b)([A-Za-z][\w-]*+)>(.*)</\1>", re.DOTALL)
+
+
+def strip_answer(text: str) -> str:
+    """Return the answer that a text is, without what surrounds it; a text without letters and digits stays whole.
+
+    Stripping twice changes nothing. What is of one class (`eldgr_dspy.answers.answer_class`) may still be spelled in
+    several ways. No text raises; the time taken is linear in the length.
+    """
+    if len(text) > _CACHED:
+        return _stripped(text)
+    return _cached(text)
+
+
+def _stripped(text: str) -> str:
+    seen = " ".join(drop_invisible(without_markup(text)).split())
+    if "\\" in seen:
+        seen = _ESCAPED.sub(r"\1", _WITHIN.sub(r"\1", seen))
+    if "](" in seen:
+        seen = _LINK.sub(r"\1", seen)
+    start, end = 0, len(seen)
+    shape = seen if seen.isascii() else seen.translate(_SHAPE)
+    has_word = any(map(str.isalnum, seen))
+    for _ in range(_LAYERS if end else 0):
+        inner = _unwrapped(shape, start, end)
+        if inner == (start, end) and has_word:
+            inner = _trimmed(shape, start, end)
+        if inner == (start, end):
+            break
+        start, end = inner
+    return seen[start:end]
+
+
+_CACHED = 256
+_cached = lru_cache(maxsize=1 << 16)(_stripped)
+
+
+# -- wrappers ----------------------------------------------------------------------------------------------------------
+
+
+def _unwrapped(text: str, start: int, end: int) -> tuple[int, int]:
+    """The inside of `text[start:end]` where it is wrapped as a whole, without its outer wrapper."""
+    first, last = text[start], text[end - 1]
+    wrapper = None
+    if end - start < 3:
+        return start, end
+    if first in "*_~" and last == first and text.find(first, start + 1, end - 1) in (-1, start + 1):
+        return start + 1, end - 1
+    if first in _PAIRS and last == _PAIRS[first] and _closes_last(text[start:end], first, last):
+        return start + 1, end - 1
+    if first in "\"'" and last == first and not _has_quote(text[start + 1 : end - 1], first):
+        return start + 1, end - 1
+    if first in "\\$<":
+        wrapper = _WRAPPED.fullmatch(text, start, end)
+    if (
+        wrapper
+        and wrapper.lastgroup == "braced"
+        and not _closes_last(text[wrapper.start("braced") - 1 : end], "{", "}")
+    ):
+        return start, end
+    return wrapper.span(wrapper.lastgroup or 0) if wrapper else (start, end)
+
+
+def _closes_last(text: str, opener: str, closer: str) -> bool:
+    """Whether the bracket that opens the text is closed by its last character."""
+    depth = 0
+    for match in re.finditer(rf"[{re.escape(opener + closer)}]", text):
+        depth += 1 if match[0] == opener else -1
+        if depth == 0:
+            return match.end() == len(text)
+    return False
+
+
+def _has_quote(text: str, quote: str) -> bool:
+    """Whether a quotation mark stands within a text, apostrophes and the marks of feet and inches apart."""
+    return (
+        re.search(r'(?<![0-9½"])"|"(?=\w)' if quote == '"' else r"(?<![\w'])'|(?<=[^\W0-9])'(?!\w)", text) is not None
+    )
+
+
+# -- edges -------------------------------------------------------------------------------------------------------------
+
+_NUMERAL = r"[\d¹²³¼-¾⁰⁴-⁹₀-₉⅐-ↂ①-⓿❶-➓]"
+_NEAR = rf"[^\w\s]{{0,3}}{_NUMERAL}"
+_FIRST_KEPT = re.compile(rf"\.{_NUMERAL}|-(?:[^\W_]|[ ]?{_NEAR}|[ ]?\\?[{CURRENCY_SIGNS}])|[<>]=?[ ]?{_NEAR}")
+_OWN_STOP = re.compile(r"(?<!\w)[^\W\d_]\.[ ]?[^\W\d_]\.\Z")
+_LAST_KEPT = re.compile(rf"(?:{_NUMERAL}(?:\.?[ ]?%|\+)|(?<![^\W\d_])[^\W\d_]{{1,2}}(?:[-+#]|\+\++))\Z")
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The part of `text[start:end]` without loose marks at its edges; all of it where it is nothing else."""
+    first, last = start, end
+    while first < last and _is_loose(text[first]) and not _keeps_first(text, first, last):
+        first += 1
+    while first < last and _is_loose(text[last - 1]) and not _keeps_last(text, first, last):
+        last -= 1
+    return (first, last) if first < last else (start, end)
+
+
+@lru_cache(maxsize=4096)
+def _is_loose(mark: str) -> bool:
+    """Whether a character is white space, or punctuation that may be loose; quotes go in pairs or not at all."""
+    return mark in " `~|^=<>" or (mark not in "\"'" and unicodedata.category(mark)[0] == "P")
+
+
+def _keeps_first(text: str, at: int, end: int) -> bool:
+    mark = text[at]
+    if mark in _PAIRS:
+        return text.find(_PAIRS[mark], at, end) >= 0
+    return mark in ".-<>" and _FIRST_KEPT.match(text, at) is not None
+
+
+def _keeps_last(text: str, start: int, end: int) -> bool:
+    mark = text[end - 1]
+    if mark in _OPENER:
+        return text.find(_OPENER[mark], start, end) >= 0
+    if mark == ".":
+        return _OWN_STOP.search(text[start:end]) is not None or is_abbreviation(text[start : end - 1])
+    return mark in "%+-#" and _LAST_KEPT.search(text[max(start, end - 8) : end]) is not None

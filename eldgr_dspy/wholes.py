@@ -1,0 +1,149 @@
+"""The whole that a span of a text is part of: the word, the number with its sign and its scale, the name in initials.
+
+A span of the evidence is an occurrence of an answer only if the whole around it is of the answer's class. So "5" does
+not occur in "<5", "5 million", "3.5" or "thirty-five", nor "C" in "C++", "can" in "can't" or "5 km" in "5 km/h". A word
+ends before a possessive and beside a hyphen, so that "Doha" occurs in "Doha's" and "New York" in "New York-based".
+Every function takes a text as `eldgr_dspy.reading.read` returns it, in either case. Source: ours.
+"""
+
+import re
+from functools import lru_cache
+from unicodedata import category
+
+from eldgr_dspy.numbers import CURRENCY_SIGNS
+
+REACH = 24
+"""How many characters on either side of an edge are looked at."""
+
+# Between digits these go on with a number; a slash or a colon does too, since "1/2" says neither 1 nor 2.
+_POINTS = ".,/:'^\u00b7\u00f7\u066b\u066c\u2044\u2215\uff0c\uff0e"
+# Han, kana, Thai, Lao, Myanmar and Khmer: written without spaces, so that a word may end beside any of their letters.
+_SPACELESS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+_is_spaceless = re.compile(rf"(?!\d)[{_SPACELESS}]").match
+
+_SIGNS = CURRENCY_SIGNS + "\u00a2-\u00a5\u058f\u060b\u17db\ufdfc"
+_CODES = "aud|brl|cad|chf|cny|czk|dkk|eur|gbp|hkd|inr|jpy|krw|mxn|nok|nzd|pln|rmb|rub|sek|sgd|try|usd|zar"
+_MONEY = rf"(?:[a-z]{{0,3}}\\?[{_SIGNS}]\ ?|(?:{_CODES})\ ?)"
+_FRACTION = "[\u00bc-\u00be\u2150-\u215f\u2189]"
+_DIGIT = r"[\d\u00bc-\u00be\u2150-\u215f\u2189]"
+_PERCENT = "[%\u0609\u060a\u066a\u2030\u2031]"  # and per mille, per ten thousand
+_SLASH = "[/\u2044\u2215]"
+_SCALE = "(?:hundred|thousand|million|billion|trillion|quadrillion|dozen|lakh|crore|mn|bn|tn)s?"
+_NUMBER_WORD = (
+    "(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
+    "|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|trillion)"
+)
+_LETTER = r"[^\W\d_]"
+# What is one whole across the places within it, from the character before to the one behind.
+_JOINT = re.compile(
+    rf"""(?=(
+      \d[{_POINTS}]\d | \w\^-?\w | \de[+-]\d                                    # 3.5, 1,000, 1/2, 10:30; 10^-2; 5e-3
+    | {_DIGIT}\.?\ ?\\?{_PERCENT}(?!\w) | {_DIGIT}\.?\\?{_PERCENT}              # 5 %, 5%
+    | \d\ ?{_FRACTION} | (?<!\d)\d{{1,2}}\ ?{_SLASH}\ ?\d{{1,2}}(?!\d)          # 3 ½, 1 / 2
+    | \d[\u207a\u207b\u208a\u208b][\d\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]
+    | (?<![\w.,/:])\d{{1,3}}(?:\ \d{{3}}|\ \d{{1,3}}{_SLASH}\d{{1,3}})(?!\d)    # 5 000, 3 1/2
+    | (?<![\w)\]}}.%°-])-{_MONEY}?\.?{_DIGIT} | (?<![\w.])\.{_DIGIT}            # -5, -US$5, -USD 5; .5
+    | (?<!\w){_MONEY}[-+]?\.?{_DIGIT} | {_DIGIT}\ ?\\?[{_SIGNS}](?!\w)          # $5, US$5, 5 $
+    | [<>≤≥≈]=?\ ?{_MONEY}?[-+]?\.?{_DIGIT}                                     # <5, >= 5
+    | {_DIGIT}[\ -]{_SCALE}(?!\w) | \d\ ?[×x*]\ ?\d                             # 5 million; 1.5 × 10
+    | \d\ ?°?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
+    | (?<!\w){_LETTER}\.\ ?{_LETTER}(?:\.|(?!\w)) | [^\W_]&[^\W_]               # U.S, J. R.; AT&T
+    | (?<!\w){_LETTER}{{1,2}}-\d | (?<!\w){_LETTER}-{_LETTER}                   # F-16, X-ray
+    | (?<!\w){_NUMBER_WORD}(?:-|\ |\ and\ ){_NUMBER_WORD}(?!\w)                 # thirty-five
+    ))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_MAY_JOIN = re.compile(rf"[\d^&./{_FRACTION[1:-1]}]|(?<!\w)\w-|{_NUMBER_WORD}", re.IGNORECASE).search
+_CONTRACTED = re.compile(r"(?:d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
+_POSSESSIVE = re.compile(r"'s(?!\w)", re.IGNORECASE).match
+_MARKS_BEFORE = re.compile(r"(?<![\w])[^\w\s]{1,8}\Z")
+_MARKS_BEHIND = re.compile(r"[^\w\s]{1,8}(?!\w)")
+_CLOSES_QUOTATION = re.compile(r"""(?<![\w"])"[^"]*\Z|(?<![\w'])'(?:[^']|(?<=\w)'(?=\w))*\Z""")
+
+
+def in_word(text: str, at: int) -> bool:
+    """Return whether `at` falls inside a word or a run of digits, so that no token starts or ends there."""
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    if _is_mark(after):
+        return True
+    if not (_is_word(before) and _is_word(after)):
+        return False
+    return (before.isnumeric() and after.isnumeric()) or not (_is_spaceless(before) or _is_spaceless(after))
+
+
+def whole(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the whole around `text[start:end]`, which starts and ends at the edge of a word.
+
+    Its words and numbers are taken in entirely, and the marks that touch it, so that what they say is not lost.
+    """
+    first, last = start, end
+    for _ in range(4):
+        wider = _start(text, first), _end(text, last)
+        if wider == (first, last):
+            break
+        first, last = wider
+    before = _MARKS_BEFORE.search(text[max(0, first - 9) : first])
+    behind = _MARKS_BEHIND.match(text, last)
+    if behind and behind[0][0] in "\"'" and text[last - 1].isnumeric() and not before and _closes(text, last):
+        behind = None
+    return first - len(before[0]) if before else first, behind.end() if behind else last
+
+
+def _closes(text: str, at: int) -> bool:
+    """Whether the quotation mark at `at` closes a quotation and is no sign of feet or inches."""
+    return _CLOSES_QUOTATION.search(text[max(0, at - 200) : at]) is not None
+
+
+def _start(text: str, at: int) -> int:
+    if at > 1 and text[at - 1] == "'" and _is_word(text[at - 2]) and _CONTRACTED(text, at):
+        return _word_start(text, at - 2)
+    reach = min(REACH, at)
+    found, _ = _joined(text[at - reach : at + REACH], reach)
+    return at if found == reach else _word_start(text, at - reach + found)
+
+
+def _end(text: str, at: int) -> int:
+    if text[at : at + 1] == "'" and _is_word(text[at + 1 : at + 2] or " "):
+        if text[at - 1].isnumeric() or not _POSSESSIVE(text, at):
+            return _word_end(text, at + 1)
+    reach = min(REACH, at)
+    _, found = _joined(text[at - reach : at + REACH], reach)
+    return at if found == reach else _word_end(text, at - reach + found - 1)
+
+
+@lru_cache(maxsize=1 << 14)
+def _joined(window: str, at: int) -> tuple[int, int]:
+    """The least and the greatest end of the joints of a window that go across `at`; twice `at` where there is none."""
+    first = last = at
+    if _MAY_JOIN(window):
+        for joint in _JOINT.finditer(window):
+            if joint.start() < at < joint.end(1):
+                first, last = min(first, joint.start()), max(last, joint.end(1))
+    return first, last
+
+
+def _word_start(text: str, at: int) -> int:
+    while at > 0 and in_word(text, at):
+        at -= 1
+    return at
+
+
+def _word_end(text: str, at: int) -> int:
+    at += 1
+    while at < len(text) and in_word(text, at):
+        at += 1
+    return at
+
+
+@lru_cache(maxsize=4096)
+def _is_mark(character: str) -> bool:
+    return category(character)[0] == "M"
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_" or _is_mark(character)
