@@ -2,8 +2,8 @@
 
 Both read an answer through `eldgr_dspy.stripping.strip_answer`. The official normalisation deletes punctuation, so it
 takes '-5' for '5', '3.14' for '314' and 'A' for nothing. The score keeps to it, so that figures can be compared; the
-vote (`answer_class`) keeps apart what that would merge. Whether an answer occurs in the evidence is decided by its class
-too (`eldgr_dspy.certificates`).
+vote (`answer_class`) keeps apart what that would merge. Whether an answer occurs in the evidence is decided by its
+class too (`eldgr_dspy.certificates`).
 """
 
 import re
@@ -67,6 +67,7 @@ _PUNCTUATION = re.compile(
     re.VERBOSE,
 )
 _HEAD_ARTICLE = re.compile(r"(?:an?|the) (?!(?:an?|the)(?: (?:an?|the))*\Z)", re.IGNORECASE)
+_PLAIN_WORDS = re.compile(r"[A-Za-z]++(?: [A-Za-z]++)*+|[0-9]++").fullmatch
 _COMMA_KEPT = re.compile(r"[0-9],[0-9]")
 
 _CACHED_LENGTH = 256
@@ -236,7 +237,7 @@ def text_key(read: str) -> str:
         numerals = "".join(filter(_is_numeral, text))
     plain = _guarded(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)
     words = " ".join(plain.split())
-    key = _HEAD_ARTICLE.sub("", words, count=1) if _HEAD_ARTICLE.match(words) else words
+    key = _without_article(words)
     if numerals:
         following = iter(numerals)
         key = re.sub(_NUMERAL, lambda _: next(following), key)
@@ -246,6 +247,8 @@ def text_key(read: str) -> str:
 
 def _class(answer: str, task: Task) -> AnswerClass | None:
     check_task(task)
+    if task == "retrieval" and _PLAIN_WORDS(answer):
+        return AnswerClass(_without_article(answer.lower()))
     if not _visible(answer):
         return None
     stripped = strip_answer(answer)
@@ -279,6 +282,12 @@ def _noted(answer: str, *notes: str) -> str | None:
         seen = drop_invisible(answer)
         notes = (*fold_marks(seen)[1], *((INVISIBLE_DROPPED,) * (seen.strip() != answer.strip())), *notes)
     return "; ".join(dict.fromkeys(notes)) or None
+
+
+def _without_article(words: str) -> str:
+    """The words without the article at their head; where there is nothing but articles, all of them."""
+    article = _HEAD_ARTICLE.match(words)
+    return words[article.end() :] if article else words
 
 
 def _ends_marked(text: str) -> str:

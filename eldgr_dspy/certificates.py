@@ -10,8 +10,8 @@ It is not entailment, not a score, and says nothing of arithmetic (`eldgr_dspy.d
 An occurrence is a span of the evidence that votes with the answer (`eldgr_dspy.answers.answer_class`), and so does the
 whole around it (`eldgr_dspy.wholes`): "42" is not in "1942" or "42.5", nor "C" in "C++". It crosses no sentence end, no
 semicolon, no blank line and no single bracket of a pair. Under `token` and `folded` the certificate of a yes/no answer
-is inapplicable: neither certified nor uncertified. Title and text of each passage are searched apart, so that nothing is
-certified across a seam.
+is inapplicable: neither certified nor uncertified. Title and text of each passage are searched apart, so that nothing
+is certified across a seam.
 """
 
 import re
@@ -22,11 +22,10 @@ from hashlib import sha256
 from typing import Literal
 from unicodedata import name
 
-from eldgr_dspy.answers import is_polar, read_answer, text_key
+from eldgr_dspy.answers import answer_class, is_polar, read_answer, text_key
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import BIDI_CONTROLS
-from eldgr_dspy.occurrences import Letter, Sought, Source, letters_of, sought
-from eldgr_dspy.reading import read
+from eldgr_dspy.occurrences import Letter, Sought, Source, sought
 from eldgr_dspy.words import POLICIES, Policy
 
 LONGEST_ANSWER = 2_000
@@ -106,7 +105,6 @@ class Evidence:
         self.passages = tuple(passages)
         self.policy: Policy = policy
         self._sources: list[Source] = []
-        self._letters: str | None = None
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
         """Return the certificate of an answer; no text raises. The question only decides the flag `in_question`."""
@@ -117,10 +115,9 @@ class Evidence:
         for number, source in enumerate(self._each_source()):
             if wanted.given in source.text and (span := source.as_written(wanted)):
                 return self._certified(number, span, wanted, question)
-        if self._may_hold(wanted):
-            for number, source in enumerate(self._sources):
-                if span := source.first(wanted):
-                    return self._certified(number, span, wanted, question)
+        for number, source in enumerate(self._sources):
+            if source.may_hold(wanted) and (span := source.first(wanted)):
+                return self._certified(number, span, wanted, question)
         if not any(source.text.strip() for source in self._sources):
             return _NO_EVIDENCE
         return Certificate(False, f"does not occur in the evidence{_mixed_script(given)}")
@@ -135,13 +132,6 @@ class Evidence:
 
     def _source(self, text: str, is_title: bool = False) -> Source:
         return Letter(text) if self.policy == "substring" else Source(text, self.policy == "token", is_title)
-
-    def _may_hold(self, wanted: Sought) -> bool:
-        """Whether the letters of an answer stand anywhere in the evidence, which is quick to tell."""
-        if self._letters is None:
-            together = "\0".join(source.text for source in self._sources)
-            self._letters = letters_of(read(together, keep_case=self.policy == "token").text)
-        return any(letters in self._letters for letters in wanted.letters)
 
     def _certified(self, number: int, span: tuple[int, int], wanted: Sought, question: str) -> Certificate:
         flags = {
@@ -186,18 +176,20 @@ def _wanted(given: str, keep_case: bool) -> Sought | Certificate:
     """Return what to look for, or the certificate of an answer that needs no look at the evidence."""
     if not BIDI_CONTROLS.isdisjoint(given):
         return _BIDI
-    answer = read_answer(given, keep_case=keep_case)
-    if not answer:
+    found = answer_class(given, "retrieval")
+    if found is None:
         return _EMPTY
-    if len(answer) > LONGEST_ANSWER:
+    if len(found.key) > LONGEST_ANSWER:
         return _LONG
-    if is_polar(answer):
+    if is_polar(found.key):
         return _POLAR
-    return sought(given, text_key(answer)) if any(map(str.isalnum, answer)) else _SYMBOLS
+    if not any(map(str.isalnum, found.key)):
+        return _SYMBOLS
+    return sought(given, text_key(read_answer(given, keep_case=True)) if keep_case else found.key)
 
 
 def _mixed_script(given: str) -> str:
-    for word in re.findall(r"[^\W\d_]+", given):
+    for word in [] if given.isascii() else re.findall(r"[^\W\d_]+", given):
         scripts = {name(letter, "").partition(" ")[0] for letter in word} & _CONFUSABLE
         if len(scripts) > 1:
             return f"; mixed script: {word!r} has letters that are {' and '.join(sorted(map(str.title, scripts)))}"

@@ -27,10 +27,8 @@ FUNCTION_WORDS = frozenset(
 
 Span = tuple[int, int]
 
-_WORD = re.compile(r"[^\W_]+")
-_LAST_LETTER = re.compile(r"[^\W_](?=[\W_]*\Z)")
-_NO_LETTERS = re.compile(r"[^\w\0]+|_")
-_NO_LETTER = bytes(code for code in range(1, 128) if not chr(code).isalnum())
+_WORD = re.compile(r"[^\x00-/:-@\[-`{-\x7f]+")
+_NO_LETTER = bytes(code for code in range(128) if not chr(code).isalnum())
 _LEADING_ZERO = re.compile(r"(?<![\w.])0(?=\.\d)")
 _BLANK_LINE = re.compile(r"\n\s*\n|\u2029")
 _PAIRS = dict(zip("([{「『《【〈", ")]}」』》】〉", strict=True))
@@ -39,6 +37,7 @@ _MINUS_APART = re.compile(r"(?<![\d\u00bc-\u00be])(?<![\d\u00bc-\u00be]\s)\u2212
 _THE = re.compile(r"\b(?:[Tt]he|THE)\s\Z")
 _DOTTED = re.compile(r"[^\W\d_]\.\s?[^\W\d_]")
 _BEFORE_LETTER = re.compile(r"[^\W_][ -]\Z")
+_SUFFIX = re.compile(r"[^\W\d_]\.[a-zß-öø-ÿа-яα-ω]")  # of "Node.js"
 _NEIGHBOURHOOD = 40
 
 
@@ -54,14 +53,12 @@ class Sought:
 def sought(given: str, key: str) -> Sought:
     """Return what to look for; ".5" is found by its digit alone, since it may be written "0.5" or ".5"."""
     spelled = dict.fromkeys((key, _LEADING_ZERO.sub("", key)))
-    return Sought(given, key, tuple(filter(None, map(letters_of, spelled))))
+    return Sought(given, key, tuple(filter(None, map(_letters_of, spelled))))
 
 
-def letters_of(folded: str) -> str:
-    """Return the letters and digits of a folded text, and the NUL that sets texts apart."""
-    if folded.isascii():
-        return folded.encode("ascii").translate(None, _NO_LETTER).decode("ascii")
-    return _NO_LETTERS.sub("", folded)
+def _letters_of(folded: str) -> str:
+    """A folded text without the ASCII characters that are no letters and no digits."""
+    return folded.encode("utf-8", "surrogatepass").translate(None, _NO_LETTER).decode("utf-8", "surrogatepass")
 
 
 class Source:
@@ -73,12 +70,13 @@ class Source:
         is_title: Whether no sentence ends within the text.
     """
 
-    __slots__ = ("text", "_keep_case", "_is_title", "_known", "_starts", "_before")
+    __slots__ = ("_before", "_is_title", "_keep_case", "_known", "_letters", "_starts", "text")
 
     def __init__(self, text: str, keep_case: bool = False, is_title: bool = False) -> None:
         self.text = text
         self._keep_case, self._is_title = keep_case, is_title
         self._known: Folded | None = None
+        self._letters = ""
         self._starts: list[int] = []
         self._before: list[int] = []
 
@@ -87,18 +85,30 @@ class Source:
         if sought.given not in self.text or not _is_balanced(sought.given):
             return None
         text, needle = self._folded.text, read(sought.given, keep_case=self._keep_case).text.strip()
-        first, last = _WORD.search(needle), _LAST_LETTER.search(needle)
-        at = text.find(needle) if first and last else -1
+        words = [match.span() for match in _WORD.finditer(needle)]
+        at = text.find(needle) if words else -1
         while at >= 0:
             span = self._folded.span(at, at + len(needle))
-            if span and self.text[slice(*span)] == sought.given and first and last:
-                if self._stands(at + first.start(), at + last.end(), sought.key):
-                    return span
+            is_written = span is not None and self.text[slice(*span)] == sought.given
+            if is_written and self._stands(at + words[0][0], at + words[-1][1], sought.key):
+                return span
             at = text.find(needle, at + 1)
         return None
 
+    def may_hold(self, sought: Sought) -> bool:
+        """Return whether the letters of an answer stand in the text, whatever is between; which is quick to tell."""
+        text = self.text
+        if not self._letters:
+            if text.isascii() and "&" not in text and "<" not in text:
+                self._letters = _letters_of(text if self._keep_case else text.lower())
+            else:
+                self._letters = _letters_of(self._folded.text)
+        return any(letters in self._letters for letters in sought.letters)
+
     def first(self, sought: Sought) -> Span | None:
         """Return the first occurrence of the answer's class, as a slice of the text."""
+        if not self.may_hold(sought):
+            return None
         found = (self._stands(start, end, sought.key) for start, end in self._places(sought.letters))
         return min(filter(None, found), default=None) if len(sought.letters) > 1 else next(filter(None, found), None)
 
@@ -110,12 +120,11 @@ class Source:
 
     def _places(self, wanted: Sequence[str]) -> Iterator[Span]:
         """Where the letters and digits of a key stand in the folded text, whatever stands between them."""
-        known = letters_of(self._folded.text).replace("\0", "")
         for letters in wanted:
-            at = known.find(letters)
+            at = self._letters.find(letters)
             while at >= 0:
                 yield self._place(at), self._place(at + len(letters) - 1) + 1
-                at = known.find(letters, at + 1)
+                at = self._letters.find(letters, at + 1)
 
     def _place(self, at: int) -> int:
         """The place in the folded text of a letter that is known by how many come before it."""
@@ -167,7 +176,7 @@ class Source:
         return _MINUS_APART.search(text[max(0, start - 12) : start]) is not None
 
     def _is_name(self, start: int, end: int) -> bool:
-        """Whether a function word is written as a name: "US" and "U.S." are, "us" and the "It" of a sentence are not."""
+        """Whether a function word is written as a name: "US" and "U.S." are, "us" and the "It" of a sentence not."""
         text, word = self.text, self.text[start:end]
         if _DOTTED.search(word):
             return True
@@ -183,6 +192,10 @@ class Letter(Source):
     """A text in which the characters of an answer are looked for, the paper's letter."""
 
     __slots__ = ()
+
+    def may_hold(self, sought: Sought) -> bool:
+        """Return whether the characters of an answer stand in the text."""
+        return sought.given in self.text
 
     def as_written(self, sought: Sought) -> Span | None:
         """Return where the characters first stand."""

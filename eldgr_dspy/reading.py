@@ -15,8 +15,13 @@ from eldgr_dspy.numbers import CURRENCY_SIGNS, fold_digits
 _NOTHING = "\u200b"  # shows nothing and is folded away; it fills the place of what was longer
 _ALIKE = str.maketrans({"№": "#", "İ": "I", **dict.fromkeys(BIDI_CONTROLS, _NOTHING)})
 _DOTTED_I = re.compile("(?<=[Ii])\u0307")
+_FOREIGN = re.compile(r"[^\x00-\x7f]++").findall
+_ODD = re.compile(f"[№İ\u0307{''.join(sorted(BIDI_CONTROLS))}]|[^\\D0-9]").search
 # Tags that format and say nothing. Not `sub` and `sup`: without its tags "10<sup>2</sup>" would read as 102.
-_INLINE = "a abbr answer b big cite code del dfn em final final_answer font i ins kbd mark q s samp small span strike strong tt u"
+_INLINE = (
+    "a abbr answer b big cite code del dfn em final final_answer font i ins kbd mark q s samp small span strike strong"
+    " tt u"
+)
 _BLOCK = "blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre table tbody td th thead tr ul"
 _VALUE = r"""(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++)"""
 _MARKUP = re.compile(
@@ -25,6 +30,7 @@ _MARKUP = re.compile(
         (?:\s++[A-Za-z][\w:-]*+\s*+=\s*+{_VALUE})*+\s*+/?>""",
     re.VERBOSE | re.IGNORECASE,
 )
+_SUBSCRIPT = re.compile("[₀-₉]").search
 _SUBSCRIPTS = re.compile(r"(?<=[^\W\d_])[₀-₉]++(?!\d)")
 _AS_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _INITIALS = re.compile(r"(?<!\w)([^\W\d_])\.[ ](?=[^\W\d_]\.)")
@@ -40,7 +46,7 @@ def read(text: str, *, keep_case: bool = False) -> Folded:
         keep_case: Whether upper case stays what it is.
     """
     folded = fold(levelled(text), keep_case=keep_case)
-    if folded.text.isascii():
+    if folded.text.isascii() or not _SUBSCRIPT(folded.text):
         return folded
     plain = _SUBSCRIPTS.sub(lambda match: match[0].translate(_AS_DIGITS), folded.text)
     return Folded(folded.source, plain, folded.segments)
@@ -49,7 +55,7 @@ def read(text: str, *, keep_case: bool = False) -> Folded:
 def levelled(text: str) -> str:
     """Return the text with markup and what reads alike replaced, character for character in length."""
     text = without_markup(text)
-    if text.isascii():
+    if text.isascii() or not _ODD("".join(_FOREIGN(text))):
         return text
     return _DOTTED_I.sub(_NOTHING, fold_digits(text).translate(_ALIKE))
 
@@ -62,10 +68,7 @@ def without_markup(text: str) -> str:
 def _resolved(match: re.Match[str]) -> str:
     """What an entity or a tag shows, filled up to its length."""
     markup = match[0]
-    if markup.startswith("<"):
-        shown = "" if match["inline"] else " "
-    else:
-        shown = _entity(markup)
+    shown = ("" if match["inline"] else " ") if markup.startswith("<") else _entity(markup)
     return shown + _NOTHING * (len(markup) - len(shown))
 
 

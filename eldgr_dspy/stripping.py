@@ -32,7 +32,8 @@ _WITHIN = re.compile(rf"{_COMMAND}([^{{}}\\]*+)\}}")
 _ESCAPED = re.compile(r"\\([%$&#_{}])")
 _WRAPPED = re.compile(
     rf"""{_COMMAND}(?P<braced>.+)\}} | \\\((?P<inline>.+)\\\) | \\\[(?P<displayed>.+)\\\]
-    | \$\$(?P<dollars>[^$]+)\$\$ | \$(?P<dollar>[^$]+)\$ | <(?!su[bp]\b)(?P<name>[A-Za-z][\w-]*+)>(?P<tagged>.+)</(?P=name)>""",
+    | \$\$(?P<dollars>[^$]+)\$\$ | \$(?P<dollar>[^$]+)\$
+    | <(?!su[bp]\b)(?P<name>[A-Za-z][\w-]*+)>(?P<tagged>.+)</(?P=name)>""",
     re.VERBOSE,
 )
 _LINK = re.compile(r"\[([^\[\]]++)\]\([^()\s]*+\)")
@@ -51,6 +52,8 @@ def strip_answer(text: str) -> str:
 
 
 def _stripped(text: str) -> str:
+    if _BARE(text):
+        return text
     seen = " ".join(drop_invisible(without_markup(text)).split())
     if "\\" in seen:
         seen = _ESCAPED.sub(r"\1", _WITHIN.sub(r"\1", seen))
@@ -118,6 +121,8 @@ def _has_quote(text: str, quote: str) -> bool:
 
 # -- edges -------------------------------------------------------------------------------------------------------------
 
+# Nothing to take off, as of most answers.
+_BARE = re.compile(r"[A-Za-z0-9]++(?:[,.'-]?[ ]?[A-Za-z0-9]++)*+").fullmatch
 _NUMERAL = r"[\d¹²³¼-¾⁰⁴-⁹₀-₉⅐-ↂ①-⓿❶-➓]"
 _NEAR = rf"[^\w\s]{{0,3}}{_NUMERAL}"
 _FIRST_KEPT = re.compile(rf"\.{_NUMERAL}|-(?:[^\W_]|[ ]?{_NEAR}|[ ]?\\?[{CURRENCY_SIGNS}])|[<>]=?[ ]?{_NEAR}")

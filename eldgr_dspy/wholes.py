@@ -32,10 +32,12 @@ _DIGIT = r"[\d\u00bc-\u00be\u2150-\u215f\u2189]"
 _PERCENT = "[%\u0609\u060a\u066a\u2030\u2031]"  # and per mille, per ten thousand
 _SLASH = "[/\u2044\u2215]"
 _SCALE = "(?:hundred|thousand|million|billion|trillion|quadrillion|dozen|lakh|crore|mn|bn|tn)s?"
-_NUMBER_WORD = (
-    "(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen"
-    "|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion|trillion)"
+_NUMBER_WORDS = frozenset(
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion"
+    " trillion".split()
 )
+_NUMBER_WORD = f"(?:{'|'.join(sorted(_NUMBER_WORDS))})"
 _LETTER = r"[^\W\d_]"
 # What is one whole across the places within it, from the character before to the one behind.
 _JOINT = re.compile(
@@ -56,7 +58,7 @@ _JOINT = re.compile(
     ))""",
     re.VERBOSE | re.IGNORECASE,
 )
-_MAY_JOIN = re.compile(rf"[\d^&./{_FRACTION[1:-1]}]|(?<!\w)\w-|{_NUMBER_WORD}", re.IGNORECASE).search
+_MAY_JOIN = re.compile(rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.-]|{_LETTER}/").search
 _CONTRACTED = re.compile(r"(?:d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
 _POSSESSIVE = re.compile(r"'s(?!\w)", re.IGNORECASE).match
 _MARKS_BEFORE = re.compile(r"(?<![\w])[^\w\s]{1,8}\Z")
@@ -108,9 +110,9 @@ def _start(text: str, at: int) -> int:
 
 
 def _end(text: str, at: int) -> int:
-    if text[at : at + 1] == "'" and _is_word(text[at + 1 : at + 2] or " "):
-        if text[at - 1].isnumeric() or not _POSSESSIVE(text, at):
-            return _word_end(text, at + 1)
+    apostrophe = text[at : at + 1] == "'" and _is_word(text[at + 1 : at + 2] or " ")
+    if apostrophe and (text[at - 1].isnumeric() or not _POSSESSIVE(text, at)):
+        return _word_end(text, at + 1)
     reach = min(REACH, at)
     _, found = _joined(text[at - reach : at + REACH], reach)
     return at if found == reach else _word_end(text, at - reach + found - 1)
@@ -120,7 +122,7 @@ def _end(text: str, at: int) -> int:
 def _joined(window: str, at: int) -> tuple[int, int]:
     """The least and the greatest end of the joints of a window that go across `at`; twice `at` where there is none."""
     first = last = at
-    if _MAY_JOIN(window):
+    if _MAY_JOIN(window) or not _NUMBER_WORDS.isdisjoint(window.lower().replace("-", " ").split()):
         for joint in _JOINT.finditer(window):
             if joint.start() < at < joint.end(1):
                 first, last = min(first, joint.start()), max(last, joint.end(1))
