@@ -1,8 +1,8 @@
 """One question as a rule sees it: classes of answers, their certificates, and what a reply comes to.
 
 `Case` puts a question and the settings behind the protocol that the rules of `eldgr_dspy.decision` ask, and writes down
-what a rule chose. Certificates belong to classes: a class is certified if any of its spellings is, and the certified
-spelling ships. Standard library alone.
+what a rule chose. Certificates belong to classes: a class is certified if any of its spellings is, and the spelling
+that stands in the evidence ships. Standard library alone.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -193,12 +193,12 @@ class Case:
         return found.key if found else None
 
     def _spelling(self, answer: str) -> str:
-        """The certified spelling of an answer's class: its own if certified, else one of the pool's, else its own."""
-        if self._certify(answer).certified is not False:
+        """The spelling of a repair that ships: its own if it stands in the evidence as written, else the pool's."""
+        key, own = self._key(answer), self._certify(answer)
+        if own.certified is None or (own.certified and _is_as_written(own)) or key is None:
             return answer
-        key = self._key(answer)
-        spelling, found = self._class(key) if key in self.vote.classes and key is not None else (answer, None)
-        return spelling if found and found.certified else answer
+        spelling, found = self._class(key) if key in self._spellings else (answer, own)
+        return spelling if found.certified else answer
 
     @cached_property
     def _spellings(self) -> Mapping[str, Mapping[str, None]]:

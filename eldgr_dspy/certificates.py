@@ -25,7 +25,7 @@ from unicodedata import name
 from eldgr_dspy.answers import answer_class, is_polar, read_answer, text_key
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import BIDI_CONTROLS
-from eldgr_dspy.occurrences import Letter, Sought, Source, sought
+from eldgr_dspy.occurrences import FUNCTION_WORDS, Letter, Sought, Source, sought
 from eldgr_dspy.words import POLICIES, Policy
 
 LONGEST_ANSWER = 2_000
@@ -120,7 +120,7 @@ class Evidence:
                 return self._certified(number, span, wanted, question)
         if not any(source.text.strip() for source in self._sources):
             return _NO_EVIDENCE
-        return Certificate(False, f"does not occur in the evidence{_mixed_script(given)}")
+        return Certificate(False, f"does not occur in the evidence{_remark(wanted)}")
 
     def _each_source(self) -> Iterator[Source]:
         """The text and the title of each passage, each read when it is first needed."""
@@ -188,8 +188,11 @@ def _wanted(given: str, keep_case: bool) -> Sought | Certificate:
     return sought(given, text_key(read_answer(given, keep_case=True)) if keep_case else found.key)
 
 
-def _mixed_script(given: str) -> str:
-    for word in [] if given.isascii() else re.findall(r"[^\W\d_]+", given):
+def _remark(wanted: Sought) -> str:
+    """What may explain that an answer does not occur."""
+    if wanted.key.casefold() in FUNCTION_WORDS:
+        return " as a name: a function word counts in capitals, with dots, or behind 'the' with a capital"
+    for word in [] if wanted.given.isascii() else re.findall(r"[^\W\d_]+", wanted.given):
         scripts = {name(letter, "").partition(" ")[0] for letter in word} & _CONFUSABLE
         if len(scripts) > 1:
             return f"; mixed script: {word!r} has letters that are {' and '.join(sorted(map(str.title, scripts)))}"

@@ -13,10 +13,10 @@ from eldgr_dspy.folding import BIDI_CONTROLS, Folded, fold
 from eldgr_dspy.numbers import CURRENCY_SIGNS, fold_digits
 
 _NOTHING = "\u200b"  # shows nothing and is folded away; it fills the place of what was longer
-_ALIKE = str.maketrans({"№": "#", "İ": "I", **dict.fromkeys(BIDI_CONTROLS, _NOTHING)})
+_ALIKE = str.maketrans({"№": "#", "٪": "%", "İ": "I", **dict.fromkeys(BIDI_CONTROLS, _NOTHING)})
 _DOTTED_I = re.compile("(?<=[Ii])\u0307")
 _FOREIGN = re.compile(r"[^\x00-\x7f]++").findall
-_ODD = re.compile(f"[№İ\u0307{''.join(sorted(BIDI_CONTROLS))}]|[^\\D0-9]").search
+_ODD = re.compile(f"[№٪İ\u0307{''.join(sorted(BIDI_CONTROLS))}]|[^\\D0-9]").search
 # Tags that format and say nothing. Not `sub` and `sup`: without its tags "10<sup>2</sup>" would read as 102.
 _INLINE = (
     "a abbr answer b big cite code del dfn em final final_answer font i ins kbd mark q s samp small span strike strong"
@@ -36,7 +36,7 @@ _AS_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _INITIALS = re.compile(r"(?<!\w)([^\W\d_])\.[ ](?=[^\W\d_]\.)")
 _BARE_POINT = re.compile(r"(?<![\w.])\.(?=[0-9])")
 _PRICE = rf"[{CURRENCY_SIGNS}]"
-_WITHIN_AMOUNT = re.compile(rf"(?<=[0-9]) (?=\\?(?:%|°|{_PRICE}(?!\w)))|(?<={_PRICE}) (?=[0-9.])")
+_WITHIN_AMOUNT = re.compile(rf"(?<=[0-9]) (?=\\?(?:[%‰‱°]|{_PRICE}(?!\w)))|(?<={_PRICE}) (?=[0-9.])")
 
 
 def read(text: str, *, keep_case: bool = False) -> Folded:

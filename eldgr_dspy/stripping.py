@@ -127,7 +127,7 @@ _NUMERAL = r"[\d¹²³¼-¾⁰⁴-⁹₀-₉⅐-ↂ①-⓿❶-➓]"
 _NEAR = rf"[^\w\s]{{0,3}}{_NUMERAL}"
 _FIRST_KEPT = re.compile(rf"\.{_NUMERAL}|-(?:[^\W_]|[ ]?{_NEAR}|[ ]?\\?[{CURRENCY_SIGNS}])|[<>]=?[ ]?{_NEAR}")
 _OWN_STOP = re.compile(r"(?<!\w)[^\W\d_]\.[ ]?[^\W\d_]\.\Z")
-_LAST_KEPT = re.compile(rf"(?:{_NUMERAL}(?:\.?[ ]?%|\+)|(?<![^\W\d_])[^\W\d_]{{1,2}}(?:[-+#]|\+\++))\Z")
+_LAST_KEPT = re.compile(rf"(?:{_NUMERAL}(?:\.?[ ]?[%‰‱٪؉؊]|\+)|(?<![^\W\d_])[^\W\d_]{{1,2}}(?:[-+#]|\+\++))\Z")
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
@@ -159,4 +159,4 @@ def _keeps_last(text: str, start: int, end: int) -> bool:
         return text.find(_OPENER[mark], start, end) >= 0
     if mark == ".":
         return _OWN_STOP.search(text[start:end]) is not None or is_abbreviation(text[start : end - 1])
-    return mark in "%+-#" and _LAST_KEPT.search(text[max(start, end - 8) : end]) is not None
+    return mark in "%‰‱٪؉؊+-#" and _LAST_KEPT.search(text[max(start, end - 8) : end]) is not None

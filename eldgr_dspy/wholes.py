@@ -20,7 +20,7 @@ _POINTS = ".,/:'^\u00b7\u00f7\u066b\u066c\u2044\u2215\uff0c\uff0e"
 # Han, kana, Thai, Lao, Myanmar and Khmer: written without spaces, so that a word may end beside any of their letters.
 _SPACELESS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+    "\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
 _is_spaceless = re.compile(rf"(?!\d)[{_SPACELESS}]").match
 
@@ -43,8 +43,9 @@ _LETTER = r"[^\W\d_]"
 _JOINT = re.compile(
     rf"""(?=(
       \d[{_POINTS}]\d | \w\^-?\w | \de[+-]\d                                    # 3.5, 1,000, 1/2, 10:30; 10^-2; 5e-3
-    | {_DIGIT}\.?\ ?\\?{_PERCENT}(?!\w) | {_DIGIT}\.?\\?{_PERCENT}              # 5 %, 5%
-    | \d\ ?{_FRACTION} | (?<!\d)\d{{1,2}}\ ?{_SLASH}\ ?\d{{1,2}}(?!\d)          # 3 ½, 1 / 2
+    | {_DIGIT}\ \\?{_PERCENT}(?!\w) | {_DIGIT}\.?\\?{_PERCENT}                   # 5 %, 5%
+    | \d\ ?{_FRACTION} | \d\ ?{_SLASH}\d | \d{_SLASH}\ \d                        # 3 ½, 1/2
+    | (?<!\d)\d{{1,3}}\ {_SLASH}\ \d{{1,3}}(?!\d)                               # 1 / 2, not 1989 / 1990
     | \d[\u207a\u207b\u208a\u208b][\d\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]
     | (?<![\w.,/:])\d{{1,3}}(?:\ \d{{3}}|\ \d{{1,3}}{_SLASH}\d{{1,3}})(?!\d)    # 5 000, 3 1/2
     | (?<![\w)\]}}.%°-])-{_MONEY}?\.?{_DIGIT} | (?<![\w.])\.{_DIGIT}            # -5, -US$5, -USD 5; .5
@@ -61,8 +62,8 @@ _JOINT = re.compile(
 _MAY_JOIN = re.compile(rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.-]|{_LETTER}/").search
 _CONTRACTED = re.compile(r"(?:d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
 _POSSESSIVE = re.compile(r"'s(?!\w)", re.IGNORECASE).match
-_MARKS_BEFORE = re.compile(r"(?<![\w])[^\w\s]{1,8}\Z")
-_MARKS_BEHIND = re.compile(r"[^\w\s]{1,8}(?!\w)")
+_MARKS_BEFORE = re.compile(r"(?<!\S)[^\w\s]{1,8}\Z")
+_MARKS_BEHIND = re.compile(r"[^\w\s]{1,8}+(?!\w)")
 _CLOSES_QUOTATION = re.compile(r"""(?<![\w"])"[^"]*\Z|(?<![\w'])'(?:[^']|(?<=\w)'(?=\w))*\Z""")
 
 
@@ -89,7 +90,7 @@ def whole(text: str, start: int, end: int) -> tuple[int, int]:
         if wider == (first, last):
             break
         first, last = wider
-    before = _MARKS_BEFORE.search(text[max(0, first - 9) : first])
+    before = _MARKS_BEFORE.search(text, max(0, first - 8), first)
     behind = _MARKS_BEHIND.match(text, last)
     if behind and behind[0][0] in "\"'" and text[last - 1].isnumeric() and not before and _closes(text, last):
         behind = None

@@ -1,8 +1,6 @@
 """Scores are the official ones."""
 
 import gzip
-import json
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,9 @@ from eldgr_dspy.answers import (
     score,
     token_f1,
 )
+from eldgr_dspy.cases import Case
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.rows import Row
 from eldgr_dspy.words import Task
 
 any_text = st.text(st.characters())
@@ -123,18 +123,10 @@ def key(text: str | None, task: Task = "retrieval") -> str | None:
     return None if found is None else found.key
 
 
-def majority(answers: Sequence[str | None], task: Task) -> str | None:
-    """The answer of the largest class, the earliest of the largest; a missing answer has no vote."""
-    keys = [key(answer, task) for answer in answers]
-    votes = Counter(found for found in keys if found is not None)
-    most = max(votes.values(), default=0)
-    return next((answer for answer, found in zip(answers, keys, strict=True) if found and votes[found] == most), None)
-
-
 @pytest.mark.parametrize(("name", "first", "most"), [("gsm8k-openai4", 458, 607), ("hotpotqa-reflexion12", 32, 58)])
 def test_first_and_majority_are_right_as_often_as_known(pools_dir: Path, name: str, first: int, most: int) -> None:
     with gzip.open(pools_dir / f"{name}.jsonl.gz", "rt", encoding="utf-8", newline="\n") as lines:
-        rows = [json.loads(line) for line in lines]
-    pools = [([candidate["answer"] for candidate in row["candidates"]], row["gold"], row["task"]) for row in rows]
-    assert sum(score(answers[0], gold, task).em for answers, gold, task in pools) == first
-    assert sum(score(majority(answers, task), gold, task).em for answers, gold, task in pools) == most
+        rows = [Row.model_validate_json(line) for line in lines]
+    cases = [(Case(row.to_question()), row.gold, row.task) for row in rows]
+    assert sum(score(case.first, gold, task).em for case, gold, task in cases) == first
+    assert sum(score(case.consensus, gold, task).em for case, gold, task in cases) == most

@@ -114,7 +114,7 @@ def test_a_certified_preference_overrides_an_uncertified_consensus_in_the_certif
     assert (found.witness.text, found.witness.level) == ("Doha", "folded")
 
 
-def test_a_repair_spelled_otherwise_than_a_certified_candidate_ships_in_its_own_or_the_certified_spelling() -> None:
+def test_a_repair_spelled_otherwise_than_a_certified_candidate_ships_as_the_evidence_writes_it() -> None:
     case = retrieval(["Dubai", "Dubai", "U.S.A"], "made in the U.S.A in 1990", certificate="token")
     found = decided(case, {**SILENT, "repairer": Repair("USA")})
     assert (found.answer, found.branch) == ("U.S.A", "repair")

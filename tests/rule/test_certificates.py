@@ -9,6 +9,7 @@ import pytest
 
 from eldgr_dspy.certificates import LONGEST_ANSWER, Certificate, Evidence, Passage, Witness, certify, holds
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.folding import fold
 from eldgr_dspy.words import POLICIES, Policy
 from tests.certifying import found, value, witness_of
 
@@ -51,8 +52,10 @@ def test_the_letter_of_the_paper_knows_no_yes_or_no_and_no_boundary() -> None:  
 
 
 def test_a_stop_word_is_certified_and_flagged() -> None:  # hazard 31
-    assert witness_of("The", "It is the end").flags == ("stopword",)
-    assert value("the", "they gather") is False
+    assert witness_of("All", "It is all over").flags == ("stopword",)
+    assert value("all", "the ball") is False
+    refused = certify("The", [Passage("", "It is the end")])
+    assert (refused.certified, refused.reason.partition(":")[0]) == (False, "does not occur in the evidence as a name")
 
 
 def test_an_answer_that_stands_in_the_question_is_flagged() -> None:  # hazard 32
@@ -134,7 +137,8 @@ def test_a_folded_witness_is_a_slice_of_the_original(answer: str, text: str, sli
     witness = witness_of(answer, text)
     assert (witness.text, witness.level) == (slice_, "folded")
     assert text[witness.start : witness.end] == slice_
-    assert value(answer, text, policy="token") is False
+    same_case = fold(answer, keep_case=True).text in fold(text, keep_case=True).text
+    assert value(answer, text, policy="token") is same_case
 
 
 def test_the_witness_names_passage_field_and_place() -> None:
@@ -148,8 +152,8 @@ def test_the_witness_names_passage_field_and_place() -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_witness_is_the_first_occurrence(policy: Policy) -> None:
-    passages = [Passage("a b", "c d c"), Passage("b", "b a b a"), Passage("", "a b a")]
-    assert found(certify("a", passages, policy)).passage == 0 and found(certify("a", passages, policy)).field == "title"
+    passages = [Passage("k b", "c d c"), Passage("b", "b k b k"), Passage("", "k b k")]
+    assert found(certify("k", passages, policy)).passage == 0 and found(certify("k", passages, policy)).field == "title"
     assert found(certify("c", passages, policy)).start == 0
     assert found(certify("b", passages[1:], policy)).field == "text"
 
