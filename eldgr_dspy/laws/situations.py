@@ -57,6 +57,7 @@ def situations(task: Task | None = None) -> Iterator[Trial]:
             yield from several()
     if task != "retrieval":
         yield from _sums()
+        yield from _long_sums()
 
 
 def few_situations(task: Task) -> Iterator[Trial]:
@@ -170,6 +171,10 @@ def _sums() -> Iterator[Trial]:
     for answers, derived, homogeneous in product((*_AGREED, (None, ""), ()), _DERIVED, (None, *HOMOGENEOUS)):
         judge = answers[0] if answers else None
         yield _counted(answers, judge, derived, Settings(homogeneous=homogeneous))
+
+
+def _long_sums() -> Iterator[Trial]:
+    """A right sum of two digits against a wrong one of many, and the other way round."""
     most = Derivation((Step(f"3 * 6{'0' * 40}", _MOST),), _MOST, f"{_MOST} / 6{'0' * 40} = 3")
     for asked, right, wrong, sound in ((_CRATES, "18", _MOST, _SOUND), (_MORE_CRATES, _MOST, "18", most)):
         for derived in (SILENT, sound, replace(sound, check="")):
