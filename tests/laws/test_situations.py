@@ -148,14 +148,14 @@ def test_a_slip_in_the_shipped_rule_breaks_some_law(plant: Plant) -> None:
         by_the_situations_alone(module.evidence_locked, ABOUT_ONE_DECISION, task=None)
 
 
-def with_authority(condition: str) -> Rule:
-    """The shipped rule, but that the judge has full authority where a condition holds of consensus and preference."""
+def with_authority(mark: str, before: str, after: str = "True") -> Rule:
+    """The shipped rule, but that the judge has full authority where something holds before and after it is asked."""
     text = f"""
 def rule(case):
     consensus = case.consensus or ""
-    if case.contested:
-        preference = case.stated((yield "judge")) or ""
-        if preference and not case.same(preference, consensus) and ({condition}):
+    if case.contested and {mark} and {before}:
+        preference = case.stated((yield "judge"))
+        if preference and not case.same(preference, consensus) and {after}:
             return Choice("judge", preference)
     return (yield from evidence_locked(case))
 """
@@ -165,34 +165,44 @@ def rule(case):
     return rule
 
 
-SETTLED, UNSETTLED, POLAR = (
-    f"case.task == 'retrieval' and case.certified(consensus) is {one}" for one in (True, False, None)
-)
+SETTLED, UNSETTLED = (f"case.task == 'retrieval' and case.certified(consensus) is {one}" for one in (True, False))
 SUM = "case.task == 'arithmetic'"
-OF_CONSENSUS = [
-    f"len(consensus) {than}" for than in (">3", ">5", ">8", ">12", ">20", ">40", ">80", "<20", "<12", "<8", "<5")
-]
-OF_PREFERENCE = [one.replace("consensus", "preference") for one in OF_CONSENSUS]
-OF_BOTH = ["len(preference) > len(consensus)", "len(preference) < len(consensus)"]
-OF_WORDS = ["len(consensus) < 2", "len(preference) < 3", "consensus in preference", "preference in consensus"]
-OF_WORDS += ["preference > consensus", "preference < consensus", "preference.islower()", "not preference.isascii()"]
+LENGTHS = ("> 3", "> 5", "> 8", "> 12", "> 20", "> 40", "< 20", "< 12", "< 8", "< 5", "< 3")
 OF_MUCH = ["len(case.question.answers) > 12", "len(case.question.passages) > 12", "len(case.question.text) > 300"]
 OF_MUCH += ["any(len(text) > 150 for text in case.question.texts)"]
-WHERE = [
-    *(
-        (mark, one)
-        for mark in (SETTLED, UNSETTLED)
-        for one in (*OF_CONSENSUS, *OF_PREFERENCE, *OF_BOTH, *OF_WORDS, *OF_MUCH)
-    ),
-    *((SUM, one) for one in (*OF_CONSENSUS[:6], *OF_PREFERENCE[:6], *OF_BOTH)),
-    *((POLAR, one) for one in (*OF_PREFERENCE, *OF_BOTH)),
-]
 
 
-@pytest.mark.parametrize(("mark", "condition"), WHERE)
-def test_a_judge_with_authority_over_answers_of_some_length_or_words_breaks_some_law(mark: str, condition: str) -> None:
+@pytest.mark.parametrize("mark", [SETTLED, UNSETTLED, SUM])
+@pytest.mark.parametrize("length", LENGTHS)
+def test_a_judge_with_authority_where_consensus_is_long_or_short_breaks_some_law(mark: str, length: str) -> None:
     with pytest.raises(LawBroken):
-        by_the_situations_alone(with_authority(f"{mark} and {condition}"), ABOUT_ONE_DECISION, task=None)
+        by_the_situations_alone(with_authority(mark, f"len(consensus) {length}"), ABOUT_ONE_DECISION, task=None)
+
+
+@pytest.mark.parametrize("mark", [SETTLED, UNSETTLED])
+@pytest.mark.parametrize("much", OF_MUCH)
+def test_a_judge_with_authority_where_there_is_much_of_something_breaks_some_law(mark: str, much: str) -> None:
+    with pytest.raises(LawBroken):
+        by_the_situations_alone(with_authority(mark, much), ABOUT_ONE_DECISION)
+
+
+OF_LENGTHS = [f"len(preference) {length}" for length in LENGTHS]
+OF_LENGTHS += ["len(preference) > len(consensus)", "len(preference) < len(consensus)"]
+OF_WORDS = ["preference > consensus", "preference < consensus", "preference in consensus", "consensus in preference"]
+OF_WORDS += ["preference.islower()", "preference.isdigit()", "not preference.isascii()"]
+
+
+@pytest.mark.parametrize("asked", ["case.rival()", "not case.rival()"])
+@pytest.mark.parametrize("after", [*OF_LENGTHS, *OF_WORDS])
+def test_a_preference_that_ships_for_its_length_or_words_breaks_some_law(asked: str, after: str) -> None:
+    with pytest.raises(LawBroken):
+        by_the_situations_alone(with_authority(UNSETTLED, asked, after), ABOUT_ONE_DECISION)
+
+
+@pytest.mark.parametrize("after", [one for one in OF_LENGTHS if one != "len(preference) < 3"])
+def test_a_preference_that_ships_in_arithmetic_for_its_length_breaks_some_law(after: str) -> None:
+    with pytest.raises(LawBroken):
+        by_the_situations_alone(with_authority(SUM, "True", after), ABOUT_ONE_DECISION, task="arithmetic")
 
 
 @pytest.mark.parametrize("n", [3, 5, 8, 12, 20, 40, 80])
