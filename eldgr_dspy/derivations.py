@@ -18,7 +18,7 @@ from typing import Final
 from eldgr_dspy.arithmetic import MAX_LENGTH, Exact, Expression, parse, parse_sides
 from eldgr_dspy.consultations import Derivation, Step
 from eldgr_dspy.errors import ArgumentError, UnexecutableError
-from eldgr_dspy.independence import Origins, continued, fault_of_check, quoted, shown
+from eldgr_dspy.independence import Origins, continued, fault_of_check, quoted, recomputed, shown
 from eldgr_dspy.numbers import parse_number
 from eldgr_dspy.tracing import folded, stated, traceable, traces
 from eldgr_dspy.words import STRICTNESS, Strictness
@@ -153,26 +153,12 @@ def _require_chain(lines: Sequence[_Line], answer: Fraction) -> None:
         raise _FaultError(
             f"Step {last.number}, the last, gives {shown(last.value)}, but the stated answer is {shown(answer)}."
         )
-    if all(_follows(lines, answer, other) for other in (answer + 1_009, answer + 10_007)):
+    steps = [line.sides for line in lines]
+    if all(recomputed(steps, answer, other) == other for other in (answer + 1_009, answer + 10_007)):
         raise _FaultError(
             f"The steps compute nothing: they carry {shown(answer)} through, and another number in its place would "
             "come out as well."
         )
-
-
-def _follows(lines: Iterable[_Line], number: Fraction, other: Fraction) -> bool:
-    """Whether the steps come to another number where it takes the place of one throughout."""
-    swaps: dict[Exact, Exact] = {number: other}
-    outcome = number
-    try:
-        for line in lines:
-            sides = [side for side in line.sides if side.operations()] or line.sides
-            values = [side.replaced(swaps).value() for side in sides]
-            outcome = next((value for value in values if value != other), other)
-            swaps[line.value] = outcome
-    except UnexecutableError:
-        return False  # what fails for another number does not hand it on
-    return outcome == other
 
 
 # --- traced -----------------------------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ def _holds(operands: Iterable[Operand], answer: Fraction) -> bool:
     return any(traces(operand, {answer}) for operand in operands)
 
 
-def _fault_of_equation(sides: Sides, steps: Iterable[Sides], answer: Fraction) -> str | None:
+def _fault_of_equation(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> str | None:
     done = _operations(sides)
     varied: list[Operation] = []
     for other in (10 * answer + 7, answer + 1, answer - 1):
@@ -104,7 +104,7 @@ def _fault_of_equation(sides: Sides, steps: Iterable[Sides], answer: Fraction) -
     if blunt is not None:
         return f"takes {blunt} of the answer, which is alike for many answers"
     apart = [now for now, then in zip(done, varied, strict=True) if now[:3] == then[:3]]
-    if _is_independent(touched, apart, steps, answer) and not _restates(sides, Origins(steps, answer), answer):
+    if _is_independent(touched, apart, steps, answer) and not _restates(sides, steps, answer):
         return None
     return "restates the steps; it must work back from the answer, or get there by another operator"
 
@@ -197,16 +197,57 @@ def _size(value: Exact) -> Exact:
     return value if value >= 0 else -value
 
 
-def _restates(sides: Sides, origins: Origins, answer: Fraction) -> bool:
+def _restates(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
     """Whether a part of the check, or a side beside one that holds the answer, draws on all that the answer does."""
+    origins = Origins(steps, answer)
+    holds = _names if _undoes_all(sides, steps, answer) else _holds
     for side, other in (sides, sides[::-1]):
-        beside = _holds(other.operands, answer)
+        beside = holds(other.operands, answer)
         for part in side.parts():
-            if beside or not _holds(part, answer):
+            if beside or not holds(part, answer):
                 drawn = _drawn(part, origins, answer)
                 if any(way <= drawn for way in origins.ways):
                     return True
     return False
+
+
+def _names(operands: Iterable[Operand], answer: Fraction) -> bool:
+    """Whether the answer stands among numbers with its own sign."""
+    return any(answer in operand.readings for operand in operands)
+
+
+def _undoes_all(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
+    """Whether the negative of the answer is a number of the steps, which the check leads back to.
+
+    For 6 - 12 = -6 that is so of `-6 + 12 = 6`: with another number in the place of 6 the steps give another answer, and
+    with both of them the check still holds. Where it does not, the negative is the answer with its sign changed.
+    """
+    for other in (10 * answer + 7, 11 - answer):
+        outcome = recomputed(steps, -answer, other)
+        if outcome is None or outcome == answer:
+            return False
+        try:
+            values = [side.replaced({-answer: other, answer: outcome}).value() for side in sides]
+        except UnexecutableError:
+            return False
+        if values[0] != values[1]:
+            return False
+    return True
+
+
+def recomputed(steps: Iterable[Sides], number: Exact, other: Exact) -> Exact | None:
+    """Return what the steps come to where another number takes the place of one throughout, None where to nothing."""
+    swaps: dict[Exact, Exact] = {number: other}
+    outcome: Exact | None = None
+    try:
+        for step in steps:
+            sides = [side for side in step if side.operations()] or step
+            values = [side.replaced(swaps).value() for side in sides]
+            outcome = next((value for value in values if value != other), other)
+            swaps[step[0].value()] = outcome
+    except UnexecutableError:
+        return None
+    return outcome
 
 
 def _drawn(part: Iterable[Operand], origins: Origins, answer: Fraction) -> _Numbers:

@@ -19,7 +19,7 @@ from typing import Any, get_args
 from eldgr_dspy.decision import RULES, Choice, Rule, Steps
 from eldgr_dspy.errors import ArgumentError, EldgrError
 from eldgr_dspy.questions import require_one_of
-from eldgr_dspy.words import ROLES, Branch
+from eldgr_dspy.words import ROLES, Branch, Role
 
 _MOST_QUESTIONS = 100
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
@@ -88,14 +88,12 @@ def _held(name: str, own: Rule) -> Rule:
             try:
                 role = asking.send(reply)
             except StopIteration as stop:
-                return _choice(name, stop.value)
+                return require_choice(name, stop.value)
             except EldgrError:
                 raise
             except Exception as error:
                 raise ArgumentError(f"The rule {name!r} has failed: {_said(error)}{_place(error, own)}.") from error
-            if role not in ROLES:
-                raise ArgumentError(f"The rule {name!r} asks {role!r:.80}; it may ask one of {', '.join(ROLES)}.")
-            reply = yield role
+            reply = yield require_role(name, role)
         raise ArgumentError(
             f"The rule {name!r} has asked {_MOST_QUESTIONS} times on one question; a role says the same each time, so "
             "ask it once and keep its reply."
@@ -104,7 +102,25 @@ def _held(name: str, own: Rule) -> Rule:
     return steps
 
 
-def _choice(name: str, returned: object) -> Choice:
+def require_role(name: str, asked: object) -> Role:
+    """Return what a rule asks.
+
+    Raises:
+        ArgumentError: It is no role; named are the rule and the roles.
+    """
+    role = next((role for role in ROLES if role == asked), None)
+    if role is None:
+        raise ArgumentError(f"The rule {name!r} asks {asked!r:.80}; it may ask one of {', '.join(ROLES)}.")
+    return role
+
+
+def require_choice(name: str, returned: object) -> Choice:
+    """Return what a rule returned.
+
+    Raises:
+        ArgumentError: It is no `Choice`, of a branch that does not exist, or of an answer that is no text; named are
+            the rule and what may be returned.
+    """
     if not isinstance(returned, Choice):
         raise ArgumentError(f"The rule {name!r} returned {returned!r:.80}; return a Choice(branch, answer).")
     if returned.branch not in get_args(Branch):

@@ -7,6 +7,7 @@ network and imports no test library; `check_selector`, which is in `eldgr_dspy.p
 
 import asyncio
 import json
+import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -46,6 +47,10 @@ class Line:
 Scripted: TypeAlias = "str | Mapping[str, Any] | Line | Response | Exception"
 Script: TypeAlias = "Callable[[Request], Scripted] | Sequence[Scripted]"
 
+_OUTPUTS = re.compile(
+    r"^Your output(?: fields are|s must contain):\n(.*?)^(?:All interactions will be|You should lay out)", re.M | re.S
+)
+_LISTED = re.compile(r"^\d+\. `(\w+)` \(", re.M)
 _SIGNATURES: dict[Role, Any] = {"judge": JudgeCandidates, "deriver": DeriveAnswer, "repairer": RepairAnswer}
 
 
@@ -184,20 +189,28 @@ def scripted_lm(reply: Script, *, model: str = "scripted/lm", delay: float = 0.0
 
 def text_of(request: Request) -> str:
     """Return all that the LM would read: the system message, then each message."""
-    system = request.system
-    opening = system if isinstance(system, str) else "".join(getattr(part, "text", "") for part in system or ())
-    return "\n\n".join([opening, *(message.text or "" for message in request.messages)])
+    return "\n\n".join([_opening(request), *(message.text or "" for message in request.messages)])
 
 
 def role_of(request: Request) -> Role | None:
-    """Return the role that is asked, by the outputs that the schema names or, where none is sent, the prompt."""
+    """Return the role that is asked, None where it is something else.
+
+    It is known by the outputs that the schema names or, where none is sent, by the list of outputs with which each of
+    DSPy's adapters opens. A prompt that quotes such a list, as an optimizer's does, asks no role.
+    """
     response_format: Any = request.config.response_format
     schema = (response_format or {}).get("schema")
-    named = [f"`{name}`" for name in schema["properties"]] if schema else text_of(request)
+    listed = _OUTPUTS.search(_opening(request))
+    named = schema.get("properties", ()) if schema else _LISTED.findall(listed[1]) if listed else ()
     for role, signature in _SIGNATURES.items():
-        if all(f"`{name}`" in named for name in signature.output_fields):
+        if all(name in named for name in signature.output_fields):
             return role
     return None
+
+
+def _opening(request: Request) -> str:
+    system = request.system
+    return system if isinstance(system, str) else "".join(getattr(part, "text", "") for part in system or ())
 
 
 def _sleep(seconds: float) -> None:

@@ -2,8 +2,9 @@
 
 A rule sees classes and certificates. So consensus is certified, uncertified, or a yes; beside it stand no other class,
 one of each kind, or a certified one with another; there is a tie or none; the judge prefers each of them, or nobody;
-and the repairer gives nothing, or a span of each kind. What is rarer follows, then arithmetic. They are the same each
-time, in the same order, and are tried before anything is drawn. Standard library alone. Source: ours.
+and the repairer gives nothing, or a span of each kind. What is rarer follows: answers that are short, long, or a number,
+much of everything, an answer that stands in two passages and in neither; then arithmetic. They are the same each time,
+in the same order, and are tried before anything is drawn. Standard library alone. Source: ours.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,8 +26,24 @@ _OTHERS: Sequence[tuple[bool | None, ...]] = ((), (True,), (False,), (None,), (T
 _SETTLED_OFFERS = ("", "Doha")  # silence, and a certified span
 _OFFERS = (*_SETTLED_OFFERS, "Bern", "no", "Lyon", "Rome")  # nowhere, a no, perhaps a candidate's, perhaps consensus
 
+_BANGKOK = (
+    "Krungthepmahanakhon Amonrattanakosin Mahintharayutthaya Mahadilokphop Noppharatratchathaniburirom"
+    " Udomratchaniwetmahasathan Amonphimanawatansathit Sakkathattiyawitsanukamprasit"
+)
+_WORDINGS = (
+    ("Y", _BANGKOK),
+    ("Ur", "Democratic Republic of the Congo"),
+    ("1976", "Prince Edward Island"),
+    ("Zürich", "ada lovelace"),
+    ("York", "New York"),
+    ("yes", "San Marino"),
+)
+"""Answers that differ in all that no rule goes by, above all in length; each is set against the other."""
+
 _DEFAULTS = Settings()
 _CRATES = "A crate holds 3 jars. How many jars do 6 crates hold?"
+_MORE_CRATES = f"A crate holds 3 jars. How many jars do 6{'0' * 40} crates hold?"
+_MOST = f"18{'0' * 40}"
 _SOUND = Derivation((Step("3 * 6", "18"),), "18", "18 / 6 = 3")
 _DERIVED: Sequence[Reply] = (SILENT, _SOUND, replace(_SOUND, check=""), replace(_SOUND, answer="9"))
 _SUMS: Sequence[Answers] = (("9", "18", "18"), ("18", "9", "9"), ("9", "18"), ("18", "9"))
@@ -36,10 +53,11 @@ _AGREED: Sequence[Answers] = (("9", "9"), ("18", None, "18"))
 def situations(task: Task | None = None) -> Iterator[Trial]:
     """Yield every situation of a task, or of both; in retrieval those at the heart of it first."""
     if task != "arithmetic":
-        for several in (_contests, _ties, _scored, _spelled, _undisputed):
+        for several in (_contests, _ties, _scored, _spelled, _undisputed, _worded, _large, _apart):
             yield from several()
     if task != "retrieval":
         yield from _sums()
+        yield from _long_sums()
 
 
 def few_situations(task: Task) -> Iterator[Trial]:
@@ -106,6 +124,46 @@ def _undisputed() -> Iterator[Trial]:
             yield _asked(answers, answers[0] if answers else None, offer, Settings(homogeneous=homogeneous))
 
 
+def _worded() -> Iterator[Trial]:
+    """Consensus and the other class in other words, each certified or not; the judge or the repairer names the other."""
+    for pair in _WORDINGS:
+        for consensus, other in (pair, pair[::-1]):
+            yield from _opposed(consensus, other)
+
+
+def _opposed(consensus: str, other: str) -> Iterator[Trial]:
+    for shown in ((), (other,), (consensus,), (consensus, other)):
+        pool = (other, consensus, consensus)
+        for answers in (pool,) if consensus in shown else (pool, ("Doha", *pool)):
+            yield _asked(answers, other, "Doha", shown=("Doha", *shown))
+        if consensus not in shown:
+            yield _asked((consensus, consensus), offer=other, shown=("Doha", *shown))
+
+
+def _large() -> Iterator[Trial]:
+    """The same with a long question, fifteen votes more, a long text for each candidate and a dozen passages more."""
+    for trial in _opposed("Rome", "Lyon"):
+        question = trial.question
+        answers = (*question.answers, *["Rome"] * 15)
+        longer = replace(
+            question,
+            text="Which of all the cities that are named here is it? " * 10,
+            answers=answers,
+            texts=tuple(f"{'One step, and another. ' * 10}So it is {answer}." for answer in answers),
+            passages=(*question.passages, *[Passage("", f"Passage {number}.") for number in range(12)]),
+        )
+        yield _varied(replace(trial, question=longer))
+
+
+def _apart() -> Iterator[Trial]:
+    """An answer of which one passage has the beginning and the next the end, with a space and without one."""
+    for answers in (("fineart", "fine art", "fine art"), ("fine art", "Rome", "fineart", "Rome")):
+        for title, text in (("", "art can be seen"), ("art", "can be seen")):
+            trial = _asked(answers, "fine art", "fineart", shown=("and this is a fine",))
+            passages = (*trial.question.passages, Passage(title, text))
+            yield replace(_varied(trial.with_evidence(passages)), more=(Passage("", "another"),))
+
+
 def _sums() -> Iterator[Trial]:
     """Pools of a right and a wrong sum, whatever judge and deriver say, and pools with nothing to choose."""
     for answers, derived, judge in product(_SUMS, _DERIVED, (None, "9", "18")):
@@ -113,6 +171,15 @@ def _sums() -> Iterator[Trial]:
     for answers, derived, homogeneous in product((*_AGREED, (None, ""), ()), _DERIVED, (None, *HOMOGENEOUS)):
         judge = answers[0] if answers else None
         yield _counted(answers, judge, derived, Settings(homogeneous=homogeneous))
+
+
+def _long_sums() -> Iterator[Trial]:
+    """A right sum of two digits against a wrong one of many, and the other way round."""
+    most = Derivation((Step(f"3 * 6{'0' * 40}", _MOST),), _MOST, f"{_MOST} / 6{'0' * 40} = 3")
+    for asked, right, wrong, sound in ((_CRATES, "18", _MOST, _SOUND), (_MORE_CRATES, _MOST, "18", most)):
+        for derived in (SILENT, sound, replace(sound, check="")):
+            for judge, answers in ((right, (right, wrong, wrong)), (wrong, (wrong, right, right))):
+                yield _counted(answers, judge, derived, asked=asked)
 
 
 def _asked(
@@ -128,22 +195,24 @@ def _asked(
     return replace(_judged(question, judge), settings=settings, gold=gold).replying("repairer", repair)
 
 
-def _counted(answers: Answers, judge: str | None, derived: Reply, settings: Settings = _DEFAULTS) -> Trial:
-    question = Question(_CRATES, "arithmetic", answers, (), (Passage("", "9"), Passage("", "18")))
-    return replace(_judged(question, judge), settings=settings, gold="18").replying("deriver", derived)
+def _counted(
+    answers: Answers, judge: str | None, derived: Reply, settings: Settings = _DEFAULTS, asked: str = _CRATES
+) -> Trial:
+    question = Question(asked, "arithmetic", answers, (), (Passage("", "9"), Passage("", "18")))
+    gold = "18" if asked == _CRATES else _MOST
+    return replace(_judged(question, judge), settings=settings, gold=gold).replying("deriver", derived)
 
 
 def _judged(question: Question, judge: str | None) -> Trial:
     """A trial in which the judge prefers the first candidate of an answer, and another judge another candidate."""
     verdict = SILENT if judge is None else Verdict(question.answers.index(judge))
     named = (Verdict(index) for index, answer in enumerate(question.answers) if answer)
-    places = range(len(question.passages))
-    return Trial(
-        question,
-        replies={"judge": verdict},
-        other_judge=next((one for one in named if one != verdict), SILENT),
-        failure=Abstention("the call timed out"),
-        more=(Passage("", "Rome"),),
-        evidence_order=(*reversed(places), 0),
-        pool_order=tuple(reversed(range(len(question.answers)))),
-    )
+    other = next((one for one in named if one != verdict), SILENT)
+    failure, more = Abstention("the call timed out"), (Passage("", "Rome"),)
+    return _varied(Trial(question, replies={"judge": verdict}, other_judge=other, failure=failure, more=more))
+
+
+def _varied(trial: Trial) -> Trial:
+    """The same with the passages backwards and the first of them twice, and the candidates backwards."""
+    passages, candidates = range(len(trial.question.passages)), range(len(trial.question.answers))
+    return replace(trial, evidence_order=(*reversed(passages), 0), pool_order=tuple(reversed(candidates)))

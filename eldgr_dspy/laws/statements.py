@@ -115,6 +115,8 @@ def lazy_equals_always(found: Outcome) -> Finding | None:
 
 
 def judges_differ_only_where_admissible(found: Outcome) -> Finding | None:
+    if "judge" not in found.asked:
+        return None
     other = found.again(found.trial.replying("judge", found.trial.other_judge))
     if found.agrees(other):
         return None
@@ -130,9 +132,9 @@ def a_regression_needs_a_certified_wrong_answer(found: Outcome) -> Finding | Non
 
 
 def failed_judge_equals_silent_judge(found: Outcome) -> Finding | None:
-    failed, silent = (found.again(found.trial.replying("judge", one)) for one in (found.trial.failure, SILENT))
-    if "judge" not in failed.asked:
+    if "judge" not in found.asked:
         return None
+    failed, silent = (found.again(found.trial.replying("judge", one)) for one in (found.trial.failure, SILENT))
     why = f"the same where the judge abstains as silent and as failed ({found.trial.failure.reason!r})"
     return Finding(failed.agrees(silent), why, failed)
 

@@ -14,10 +14,11 @@ from typing import Any
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Certificate, Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
-from eldgr_dspy.decision import Choice, Decision, Rule, drive
+from eldgr_dspy.decision import Decision, Rule, drive
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.words import ROLES, Branch, Role, Task
+from eldgr_dspy.rules import require_choice, require_role
+from eldgr_dspy.words import Branch, Role, Task
 
 SILENT = Abstention("silent")
 MOST_ASKED = 100
@@ -86,7 +87,7 @@ class Subject:
 
         Raises:
             ArgumentError: The rule is no generator, asks for something that is no role, does not come to an end, or
-                returns something that is no `Choice` of a string or None.
+                returns something that is no `Choice` of a branch and a string or None.
         """
         case = self.case(trial.question, trial.settings)
         asked: list[Role] = []
@@ -96,22 +97,18 @@ class Subject:
                 f"rule(case) returned {steps!r:.80}; a rule is a generator function: it yields the roles that it asks,"
                 " and one that asks nobody begins with `yield from ()`."
             )
-        choice = drive(steps, partial(_ask, trial, asked))
-        if not isinstance(choice, Choice):
-            raise ArgumentError(f"The rule returned {choice!r:.80}; expected Choice(branch, answer).")
-        if not isinstance(choice.answer, str | None):
-            raise ArgumentError(
-                f"The rule ships {choice.answer!r:.80}; an answer is a string, or None where there is none."
-            )
+        name = _name(self.rule)
+        choice = require_choice(name, drive(steps, partial(_ask, name, trial, asked)))
         replies: dict[Role, Reply] = {role: trial.reply(role) for role in asked}
         return Outcome(self, trial, case, case.record(choice, replies), tuple(asked))
 
 
-def _ask(trial: Trial, asked: list[Role], role: Any) -> Reply:
-    if role not in ROLES:
-        raise ArgumentError(f"The rule asked {role!r:.80}; a role is one of {', '.join(ROLES)}.")
+def _ask(name: str, trial: Trial, asked: list[Role], wanted: Any) -> Reply:
+    role = require_role(name, wanted)
     if len(asked) == MOST_ASKED:
-        raise ArgumentError(f"The rule asked {MOST_ASKED} times about one question and did not end; ask a role once.")
+        raise ArgumentError(
+            f"The rule {name!r} asked {MOST_ASKED} times about one question and did not end; ask a role once."
+        )
     asked.append(role)
     return trial.reply(role)
 

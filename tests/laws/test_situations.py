@@ -4,12 +4,13 @@ Each mutant is one exact replacement in a lawful rule: that of the tutorial, or 
 """
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from eldgr_dspy import decision
+from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Repair, Verdict
 from eldgr_dspy.decision import Choice, Rule, evidence_locked
 from eldgr_dspy.laws import LAW, LAWS, LawBroken
@@ -147,6 +148,121 @@ def test_a_slip_in_the_shipped_rule_breaks_some_law(plant: Plant) -> None:
         by_the_situations_alone(module.evidence_locked, ABOUT_ONE_DECISION, task=None)
 
 
+def with_authority(mark: str, before: str, after: str = "True") -> Rule:
+    """The shipped rule, but that the judge has full authority where something holds before and after it is asked."""
+    text = f"""
+def rule(case):
+    consensus = case.consensus or ""
+    if case.contested and {mark} and {before}:
+        preference = case.stated((yield "judge"))
+        if preference and not case.same(preference, consensus) and {after}:
+            return Choice("judge", preference)
+    return (yield from evidence_locked(case))
+"""
+    names: dict[str, Any] = {"Choice": Choice, "evidence_locked": evidence_locked}
+    exec(text, names)  # noqa: S102 -- our own text
+    rule: Rule = names["rule"]
+    return rule
+
+
+SETTLED, UNSETTLED = (f"case.task == 'retrieval' and case.certified(consensus) is {one}" for one in (True, False))
+SUM = "case.task == 'arithmetic'"
+LENGTHS = ("> 3", "> 5", "> 8", "> 12", "> 20", "> 40", "< 20", "< 12", "< 8", "< 5", "< 3")
+OF_MUCH = ["len(case.question.answers) > 12", "len(case.question.passages) > 12", "len(case.question.text) > 300"]
+OF_MUCH += ["any(len(text) > 150 for text in case.question.texts)"]
+
+
+@pytest.mark.parametrize("mark", [SETTLED, UNSETTLED, SUM])
+@pytest.mark.parametrize("length", LENGTHS)
+def test_a_judge_with_authority_where_consensus_is_long_or_short_breaks_some_law(mark: str, length: str) -> None:
+    with pytest.raises(LawBroken):
+        by_the_situations_alone(with_authority(mark, f"len(consensus) {length}"), ABOUT_ONE_DECISION, task=None)
+
+
+@pytest.mark.parametrize("mark", [SETTLED, UNSETTLED])
+@pytest.mark.parametrize("much", OF_MUCH)
+def test_a_judge_with_authority_where_there_is_much_of_something_breaks_some_law(mark: str, much: str) -> None:
+    with pytest.raises(LawBroken):
+        by_the_situations_alone(with_authority(mark, much), ABOUT_ONE_DECISION)
+
+
+OF_LENGTHS = [f"len(preference) {length}" for length in LENGTHS]
+OF_LENGTHS += ["len(preference) > len(consensus)", "len(preference) < len(consensus)"]
+OF_WORDS = ["preference > consensus", "preference < consensus", "preference in consensus", "consensus in preference"]
+OF_WORDS += ["preference.islower()", "preference.isdigit()", "not preference.isascii()"]
+
+
+@pytest.mark.parametrize("asked", ["case.rival()", "not case.rival()"])
+@pytest.mark.parametrize("after", [*OF_LENGTHS, *OF_WORDS])
+def test_a_preference_that_ships_for_its_length_or_words_breaks_some_law(asked: str, after: str) -> None:
+    with pytest.raises(LawBroken):
+        by_the_situations_alone(with_authority(UNSETTLED, asked, after), ABOUT_ONE_DECISION)
+
+
+@pytest.mark.parametrize("after", [one for one in OF_LENGTHS if one != "len(preference) < 3"])
+def test_a_preference_that_ships_in_arithmetic_for_its_length_breaks_some_law(after: str) -> None:
+    with pytest.raises(LawBroken):
+        by_the_situations_alone(with_authority(SUM, "True", after), ABOUT_ONE_DECISION, task="arithmetic")
+
+
+@pytest.mark.parametrize("n", [3, 5, 8, 12, 20, 40, 80])
+@pytest.mark.parametrize("deaf", ["len(case.consensus) > {}", "len(case.consensus) <= {}"])
+def test_a_rule_that_hears_nobody_where_consensus_is_long_or_short_breaks_some_law(deaf: str, n: int) -> None:
+    def rule(case: Any) -> Any:
+        if case.consensus and eval(deaf.format(n), {"case": case}):  # noqa: S307 -- our own text
+            return Choice("consensus", case.consensus)
+        return (yield from evidence_locked(case))
+
+    with pytest.raises(LawBroken):
+        by_the_situations_alone(rule, ABOUT_ONE_DECISION)
+
+
+@pytest.mark.parametrize("longer", [True, False])
+def test_a_repair_that_ships_for_its_length_breaks_some_law(longer: bool) -> None:
+    def rule(case: Any) -> Any:
+        choice = yield from evidence_locked(case)
+        if case.task == "retrieval" and choice.branch == "consensus" and case.certified(case.consensus) is False:
+            repair = case.repaired((yield "repairer")) if case.repairable else None
+            if (
+                repair
+                and len(repair) != len(case.consensus or "")
+                and (len(repair) > len(case.consensus or "")) is longer
+            ):
+                return Choice("repair", repair)
+        return choice
+
+    with pytest.raises(LawBroken):
+        by_the_situations_alone(rule, ABOUT_ONE_DECISION)
+
+
+def joined(*texts: str) -> str:
+    return " ".join(word for text in texts for word in text.split())
+
+
+ACROSS_PASSAGES: dict[str, Callable[[str, tuple[Passage, ...]], bool]] = {
+    "tokens": lambda answer, found: answer in joined(*(one.text for one in found)),
+    "titles too": lambda answer, found: answer in joined(*(f"{one.title} {one.text}" for one in found)),
+    "a title before its text": lambda answer, found: answer in joined(*(f"{one.title}: {one.text}" for one in found)),
+    "case folded": lambda answer, found: joined(answer.lower()) in joined(*(one.text.lower() for one in found)),
+    "no space between": lambda answer, found: answer in "".join(one.text for one in found),
+    "a line each": lambda answer, found: answer in "\n".join(one.text for one in found).replace("\n", " "),
+    "each once, sorted": lambda answer, found: answer in joined(*sorted({one.text for one in found})),
+}
+
+
+@pytest.mark.parametrize("certificate", ACROSS_PASSAGES.values(), ids=ACROSS_PASSAGES)
+def test_a_certificate_that_joins_passages_breaks_law_12_whatever_is_drawn(certificate: Any) -> None:
+    with pytest.raises(LawBroken, match="^Law 12, "):
+        check_laws(certificate=certificate, max_examples=1)
+
+
+def test_a_certificate_that_joins_passages_is_shown_with_an_answer_in_two_of_them() -> None:
+    with pytest.raises(LawBroken, match="^Law 12, evidence_order_and_duplicates_do_not_matter") as caught:
+        check_laws(certificate=ACROSS_PASSAGES["tokens"], max_examples=1)
+    (answer,), passages = caught.value.outcome.trial.question.answers, caught.value.outcome.trial.question.passages
+    assert answer == " ".join(passage.text for passage in passages) == "fine art"
+
+
 def test_the_shipped_rule_keeps_every_law_in_every_situation_and_each_has_something_to_say() -> None:
     said = dict.fromkeys((law.name for law in ABOUT_RULES), 0)
     for trial in situations():
@@ -156,14 +272,14 @@ def test_the_shipped_rule_keeps_every_law_in_every_situation_and_each_has_someth
     assert min(said.values()) > 0, said
 
 
-def test_the_situations_are_of_the_task_that_is_asked_for_and_some_five_hundred() -> None:
+def test_the_situations_are_of_the_task_that_is_asked_for_and_some_six_hundred() -> None:
     by_task = {task: list(situations(task)) for task in TASKS}
     assert {task: {trial.question.task for trial in found} for task, found in by_task.items()} == {
         "retrieval": {"retrieval"},
         "arithmetic": {"arithmetic"},
     }
     assert list(situations()) == [*by_task["retrieval"], *by_task["arithmetic"]]
-    assert 450 < len(list(situations())) < 550
+    assert 600 < len(list(situations())) < 700
 
 
 def test_what_is_tried_of_a_selector_is_a_part_of_them_under_the_default_settings() -> None:
@@ -183,7 +299,7 @@ def test_among_them_is_the_judge_s_yes_or_no_against_an_uncertified_consensus_wh
             for found in outcomes
         )
 
-    assert (met(situations("retrieval")), met(few_situations("retrieval"))) == (12, 3)
+    assert (met(situations("retrieval")), met(few_situations("retrieval"))) == (14, 3)
 
 
 def test_in_each_situation_what_a_law_varies_fits_the_question() -> None:

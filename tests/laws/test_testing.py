@@ -2,17 +2,21 @@
 
 import asyncio
 import copy
+import re
 from typing import Any
 
 import dspy
 import pytest
 from dspy import lm15
+from dspy.propose import GroundedProposer
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
+from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import Line, role_of, scripted_lm, text_of
+from tests.selecting import CONTESTED, example_of
 
-ADAPTERS = [None, dspy.JSONAdapter(), dspy.ChatAdapter(), dspy.XMLAdapter()]
+ADAPTERS = [None, dspy.JSONAdapter(), dspy.ChatAdapter(), dspy.XMLAdapter(), dspy.TwoStepAdapter(scripted_lm([]))]
 
 
 def test_replies_are_used_in_order_of_arrival() -> None:
@@ -125,6 +129,49 @@ def test_the_role_that_is_asked_is_known_under_every_adapter(adapter: Any) -> No
             with pytest.raises(dspy.LMAuthError):
                 role()(**inputs)
     assert [role_of(request) for request in lm.requests] == ["judge", "deriver", "repairer"]
+
+
+QUOTED = """
+Your output fields are:
+1. `judge_rationale` (str): what decides the matter
+2. `assessments` (list[Assessment]): one assessment a candidate
+3. `preferred` (int): the number of the preferred candidate
+All interactions will be structured in the following way.
+[[ ## preferred ## ]]
+"""
+
+
+@pytest.mark.parametrize("adapter", [dspy.ChatAdapter(), dspy.XMLAdapter(), dspy.TwoStepAdapter(scripted_lm([]))])
+@pytest.mark.parametrize("instructions", ["Say what is meant.", f"Say what is meant by:\n{QUOTED}"])
+def test_a_prompt_that_quotes_the_outputs_of_a_role_is_not_that_role_s(adapter: Any, instructions: str) -> None:
+    lm = scripted_lm(lambda _: lm15.AuthError("enough"))
+    with dspy.context(lm=lm, adapter=adapter), pytest.raises(dspy.LMAuthError):
+        dspy.Predict(dspy.Signature("text -> proposed_instruction", instructions))(text=QUOTED)
+    assert role_of(lm.requests[0]) is None
+    assert "`preferred`" in text_of(lm.requests[0])
+
+
+def test_a_prompt_without_instructions_of_an_adapter_s_is_no_role_s() -> None:
+    lm = scripted_lm(["x"])
+    lm(f"What is this?\n{QUOTED}")
+    assert role_of(lm.requests[0]) is None
+
+
+def test_the_prompts_in_which_an_optimizer_writes_instructions_are_no_role_s() -> None:
+    """Those of MIPROv2: a data summary, then for each role a description of program and module, and an instruction."""
+
+    def written(request: Any) -> str:
+        names = re.findall(r"`\[\[ ## (\w+) ## ]]`", request.messages[-1].text or "")
+        return "\n\n".join(f"[[ ## {name} ## ]]\nFollow the passages." for name in names)
+
+    lm, select = scripted_lm(written), Selector()
+    examples = [example_of(CONTESTED, gold=["Doha"])] * 2
+    with dspy.context(lm=lm, adapter=dspy.ChatAdapter()):
+        proposer = GroundedProposer(lm, select, examples, set_tip_randomly=False, set_history_randomly=False)
+        proposed = proposer.propose_instructions_for_program(examples, select, {}, {}, 1)
+    assert {text for texts in proposed.values() for text in texts} == {"Follow the passages."}
+    assert [role_of(request) for request in lm.requests] == [None] * len(lm.requests)
+    assert any("`preferred`" in text_of(request) for request in lm.requests)
 
 
 def test_a_request_for_anything_else_is_no_role() -> None:

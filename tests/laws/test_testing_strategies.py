@@ -171,6 +171,11 @@ def returns_text(case: Any) -> Any:
     return case.consensus
 
 
+def ships_by_its_own_branch(case: Any) -> Any:
+    yield from ()
+    return Choice("mine", case.consensus)  # type: ignore[arg-type]
+
+
 def ships_a_number(case: Any) -> Any:
     yield from ()
     return Choice("consensus", 36)
@@ -199,12 +204,19 @@ def returns_a_score(answer: str, passages: tuple[Passage, ...]) -> Any:
             {"rule": calls_instead_of_yielding},
             r"^rule\(case\) returned Choice\(.*; a rule is a generator function: .*\.$",
         ),
-        ({"rule": returns_text}, r"^The rule returned .*; expected Choice\(branch, answer\)\.$"),
-        ({"rule": ships_a_number}, r"^The rule ships 36; an answer is a string, or None where there is none\.$"),
+        ({"rule": returns_text}, r"^The rule 'returns_text' returned .*; return a Choice\(branch, answer\)\.$"),
+        (
+            {"rule": ships_by_its_own_branch},
+            r"^The rule 'ships_by_its_own_branch' returned the branch 'mine'; use one of first, consensus, judge, repair\.$",
+        ),
+        ({"rule": ships_a_number}, r"^The rule 'ships_a_number' returned 36 as the answer; it is text, or None\.$"),
         ({"laws": []}, r"^laws=\[\] names no law, so nothing would be tried; leave it out to try all\.$"),
         ({"max_examples": 0}, r"^max_examples=0 tries nothing; expected a whole number from 1\.$"),
-        ({"rule": asks_a_stranger}, r"^The rule asked 'oracle'; a role is one of judge, deriver, repairer\.$"),
-        ({"rule": never_stops}, r"^The rule asked 100 times about one question and did not end; ask a role once\.$"),
+        (
+            {"rule": asks_a_stranger},
+            r"^The rule 'asks_a_stranger' asks 'oracle'; it may ask one of judge, deriver, rep",
+        ),
+        ({"rule": never_stops}, r"^The rule 'never_stops' asked 100 times about one question and did not end; ask a r"),
         (
             {"certificate": returns_a_score},
             r"^certificate\('.*', \.\.\.\) returned 0\.7; a certificate is True, False, or None where it",

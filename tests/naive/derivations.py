@@ -241,9 +241,35 @@ def origins(lines: Sequence[Line], answer: Fraction) -> tuple[dict[Fraction, Num
 def restates(sides: Sequence[Node], lines: Sequence[Line], answer: Fraction) -> bool:
     """Whether a part without the answer, or the side beside one that holds it, draws on all that the answer does."""
     behind, ways = origins(lines, answer)
-    parts: list[Node] = [tree for side in sides for tree in trees(side) if not holds(tree, answer)]
-    parts += [tree for side, other in (sides, sides[::-1]) if holds(other, answer) for tree in trees(side)]
+    as_signed = led_back(sides, lines, answer)
+
+    def held(node: Node) -> bool:
+        return any(answer in (leaf.value, leaf.figure) for leaf in leaves(node)) if as_signed else holds(node, answer)
+
+    parts: list[Node] = [tree for side in sides for tree in trees(side) if not held(tree)]
+    parts += [tree for side, other in (sides, sides[::-1]) if held(other) for tree in trees(side)]
     return any(drawn(part, behind, answer) >= way for part in parts for way in ways)
+
+
+def led_back(sides: Sequence[Node], lines: Sequence[Line], answer: Fraction) -> bool:
+    """Whether the answer's negative is a number that the steps began with, and the check holds whatever it is."""
+    try:
+        for other in OTHERS:
+            swaps = {-answer: other}
+            for line, result in lines:
+                found = [value(replaced(side, swaps)) for side in line if trees(side)] or [
+                    value(replaced(line[0], swaps))
+                ]
+                swaps[result] = next((one for one in found if one != other), other)
+            if swaps[answer] == answer or len({value(replaced(side, swaps_of(swaps, answer))) for side in sides}) > 1:
+                return False
+    except UnreadableError:
+        return False
+    return True
+
+
+def swaps_of(swaps: Mapping[Fraction, Fraction], answer: Fraction) -> dict[Fraction, Fraction]:
+    return {one: swaps[one] for one in (answer, -answer)}
 
 
 def drawn(part: Node, behind: Mapping[Fraction, Numbers], answer: Fraction) -> Numbers:

@@ -10,6 +10,7 @@ from eldgr_dspy.arithmetic import parse_sides
 from eldgr_dspy.consultations import Derivation, Step
 from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.independence import fault_of_check
+from tests.naive.derivations import levels
 
 DUCKS = ("16 - 3 - 4", "9 * 2")  # 18 dollars, from 16 eggs, of which 3 and 4 are used, at 2 dollars
 KNOWN = (16, 3, 4, 2, 1, 0, 20)
@@ -108,6 +109,72 @@ def test_what_draws_on_all_the_numbers_of_the_steps_restates_them(check: str) ->
 @pytest.mark.parametrize("check", ["24 - 6 = 18", "6 = 24 - 18", "24/2 - 6/2 = 18/2"])
 def test_what_works_back_from_the_answer_does_not_restate_the_steps(check: str) -> None:
     assert fault(check, ("18 + 6",), 24, (18, 6, 2, 1, 0)) is None
+
+
+LED_BACK = [  # from an answer that is a number of the steps with its sign changed
+    ("6 - 12", "-6 + 12 = 6"),
+    ("6 - 12", "12 + (-6) = 6"),
+    ("6 - 12", "6 = -6 + 12"),
+    ("6 - 12", "-6*2 + 12*2 = 6*2"),
+    ("6 - 12", "6 - -6 = 12"),
+    ("6 - 12 = -6", "-6 + 12 = 6"),
+    ("6 - 20 + 8", "-6 + 20 - 8 = 6"),
+    ("6 - 20; -14 + 8", "-6 + 20 - 8 = 6"),
+    ("6 * 2; 12 - 18", "(-6 + 18)/2 = 6"),
+    ("6/2 - 9", "(-6 + 9)*2 = 6"),
+]
+NOT_LED_BACK = [
+    ("6 - 12", "12 - 6 = 6"),
+    ("6 - 12", "6 = 12 - 6"),
+    ("6 - 12", "-6 = 6 - 12"),
+    ("6 - 12", "-(12 - 6) = -6"),
+    ("6 - 12", "-6 + 2 = 6 - 12 + 2"),
+    ("6 - 12", "-6 + 6 = 0"),
+    ("6 - 12", "-6 + 6 = 6 + 6 - 12"),
+    ("6 - 12", "12 - 6 = -6 + 12"),
+    ("6/2 - 9", "-6/2 + 9 = 6"),  # the steps with all signs changed, and no way back
+    ("6/2; 3 - 9", "-6/2 + 9 = 6"),
+    ("6*2; 12 - 18", "-6*2 + 18 = 6"),
+]
+OF_SIX = (6, 12, 20, 8, 9, 18, 2, 0)
+
+
+@pytest.mark.parametrize(("steps", "check"), LED_BACK)
+def test_a_check_that_leads_back_to_a_number_which_is_the_answer_with_its_sign_changed_is_one(
+    steps: str, check: str
+) -> None:
+    assert fault(check, tuple(steps.split("; ")), -6, OF_SIX) is None
+
+
+@pytest.mark.parametrize(("steps", "check"), NOT_LED_BACK)
+def test_no_restatement_or_identity_passes_by_a_number_which_is_the_answer_with_its_sign_changed(
+    steps: str, check: str
+) -> None:
+    assert fault(check, tuple(steps.split("; ")), -6, OF_SIX) is not None
+
+
+def test_an_answer_that_is_a_negative_number_of_the_question_with_its_sign_changed_has_a_check_too() -> None:
+    assert fault("6 - 12 = -6", ("-6 + 12",), 6, (-6, 12)) is None
+    assert fault("-12 + 6 = -6", ("-6 + 12",), 6, (-6, 12)) is None
+    assert "restates" in str(fault("12 - 6 = 6", ("-6 + 12",), 6, (-6, 12)))
+
+
+@pytest.mark.parametrize("answer", ["1/2 - 1 := -1/2 := -1/2 + 1 = 1/2", "6 - 12 := -6 := -6 + 12 = 6"])
+def test_a_whole_derivation_passes_with_such_a_check_and_so_it_does_for_the_naive_one(answer: str) -> None:
+    expression, value, check = answer.split(" := ")
+    derivation = Derivation((Step(expression, value),), value, check)
+    question = "It was 6 or 1/2, and fell by 12 or 1."
+    assert check_derivation(derivation, question).passed
+    assert "executed" in levels(derivation, question)
+
+
+@given(st.integers(-30, 30), st.integers(-30, 30), st.sampled_from("+-"))
+def test_every_sum_and_difference_has_its_inverse_as_a_check(left: int, right: int, sign: str) -> None:
+    assume(0 not in (left, right))
+    answer = left + right if sign == "+" else left - right
+    assume(answer)
+    check = f"{answer} {'-' if sign == '+' else '+'} ({right}) = {left}"
+    assert fault(check, (f"({left}) {sign} ({right})",), answer, (left, right)) is None
 
 
 def test_a_repeated_sum_checks_a_product_but_not_one_that_it_restates() -> None:
