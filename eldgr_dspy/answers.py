@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import BIDI_CONTROLS, drop_invisible
-from eldgr_dspy.numbers import CURRENCY_SIGNS, INVISIBLE_DROPPED, fold_marks, parse_number
+from eldgr_dspy.numbers import CURRENCY_SIGNS, INVISIBLE_DROPPED, Number, fold_marks, parse_number
 from eldgr_dspy.reading import read, respelled
 from eldgr_dspy.sentence_ends import sentence_ends
 from eldgr_dspy.stripping import strip_answer
@@ -133,7 +133,7 @@ def official_score(answer: str | None, gold: Sequence[str], task: Task) -> Score
     check_task(task)
     _check_gold(gold)
     if task == "arithmetic":
-        return Score(_is_number_of(answer, gold, str.strip), None)
+        return Score(_is_number_of(answer, gold, parse_number), None)
     return Score(_matches(answer, gold, normalise), _greatest_f1(answer, gold, normalise))
 
 
@@ -176,12 +176,17 @@ def numeric_equal(answer: str | None, gold: Sequence[str]) -> bool:
         ArgumentError: `gold` is empty, or one text instead of a sequence.
     """
     _check_gold(gold)
-    return _is_number_of(answer, gold, strip_answer)
+    return _is_number_of(answer, gold, number_in)
 
 
-def _is_number_of(answer: str | None, gold: Sequence[str], read: Callable[[str], str]) -> bool:
-    number = None if answer is None else parse_number(read(answer))
-    return number is not None and any(number == parse_number(read(right)) for right in gold)
+def number_in(answer: str) -> Number | None:
+    """Return the number that an answer is once it is stripped, or None."""
+    return parse_number(strip_answer(answer))
+
+
+def _is_number_of(answer: str | None, gold: Sequence[str], read: Callable[[str], Number | None]) -> bool:
+    number = None if answer is None else read(answer)
+    return number is not None and any(number == read(right) for right in gold)
 
 
 def score(answer: str | None, gold: Sequence[str], task: Task) -> Score:
@@ -249,9 +254,9 @@ def _class(answer: str, task: Task) -> AnswerClass | None:
     check_task(task)
     if task == "retrieval" and _PLAIN_WORDS(answer):
         return AnswerClass(_without_article(answer.lower()))
-    if not _visible(answer):
-        return None
     stripped = strip_answer(answer)
+    if not _visible(stripped):
+        return None
     if task == "arithmetic" and (number := parse_number(stripped)) is not None:
         return AnswerClass(f"{number.value}{'%' * number.percent}", _noted(answer, *number.notes))
     key = text_key(read_answer(answer))

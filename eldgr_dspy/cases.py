@@ -8,12 +8,11 @@ that stands in the evidence ships. Standard library alone.
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from eldgr_dspy.answers import answer_class
+from eldgr_dspy.answers import answer_class, number_in
 from eldgr_dspy.certificates import Certificate, Evidence, Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict, show_passage
 from eldgr_dspy.decision import Choice, Decision, Rule, always
 from eldgr_dspy.derivations import Checked, check_derivation
-from eldgr_dspy.numbers import parse_number
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.ranking import rank
 from eldgr_dspy.rules import rule_named
@@ -23,8 +22,8 @@ from eldgr_dspy.words import Role, Task
 _BY_DERIVATION = Certificate(False, "in arithmetic a derivation certifies, not the evidence")
 
 
-def _is_as_written(certificate: Certificate) -> bool:
-    """Whether an answer stands in the evidence as it is spelled; a certificate without a witness is taken to say so."""
+def is_as_written(certificate: Certificate) -> bool:
+    """Return whether an answer stands in the evidence as it is spelled; without a witness a certificate says so."""
     return certificate.witness is None or certificate.witness.level == "exact"
 
 
@@ -179,7 +178,7 @@ class Case:
 
     def _differs_by_a_percent_sign(self, derived: str) -> bool:
         """Whether consensus is the derived number but for a percent sign: 20%, 20 and 0.2 say the same."""
-        one, other = parse_number(derived), None if self.consensus is None else parse_number(self.consensus)
+        one, other = number_in(derived), None if self.consensus is None else number_in(self.consensus)
         if one is None or other is None or one.percent == other.percent:
             return False
         percent, plain = (one.value, other.value) if one.percent else (other.value, one.value)
@@ -195,7 +194,7 @@ class Case:
     def _spelling(self, answer: str) -> str:
         """The spelling of a repair that ships: its own if it stands in the evidence as written, else the pool's."""
         key, own = self._key(answer), self._certify(answer)
-        if own.certified is None or (own.certified and _is_as_written(own)) or key is None:
+        if own.certified is None or (own.certified and is_as_written(own)) or key is None:
             return answer
         spelling, found = self._class(key) if key in self._spellings else (answer, own)
         return spelling if found.certified else answer
@@ -221,7 +220,7 @@ class Case:
         """
         if key not in self._found:
             tried = {spelling: self._certify(spelling) for spelling in self._spellings[key]}
-            written = (one for one, found in tried.items() if found.certified and _is_as_written(found))
+            written = (one for one, found in tried.items() if found.certified and is_as_written(found))
             ships = next(written, next(iter(tried)))
             strongest = min(tried.values(), key=lambda found: (not found.certified, found.certified is False))
             self._found[key] = ships, tried[ships] if tried[ships].certified else strongest

@@ -1,11 +1,11 @@
-"""The twenty laws, each stated once: its claim, what it does not claim, and, for a rule, how it is tried.
+"""The twenty-one laws, each stated once: its claim, what it does not claim, and, for a rule, how it is tried.
 
     LAWS                                      every law, in order; a number with several names has an entry for each
     LAW["default_is_consensus"]               one of them
     law.check(Subject(rule).settle(trial))    whether it had anything to say of it; raises `LawBroken` if it is broken
     laws_named("laws", [...], LAWS)           those of some names, for a caller's argument
 
-Laws 18 to 20 are about the selector, and are tried where there is one. Nothing here draws an example or calls an LM:
+Laws 18 to 20 are about the selector and are tried where there is one. Nothing here draws an example or calls an LM:
 `eldgr_dspy.testing` does the one, a trial holds what an LM would say. Standard library alone. Source: what the paper
 says of its rule, made exact; the names and the third value (inapplicable) are ours.
 """
@@ -195,8 +195,9 @@ LAWS: tuple[Law, ...] = (
     Law(
         14,
         "spelling_within_a_class_does_not_matter",
-        "Of a class the earliest certified spelling ships, else the earliest; whose spelling it is does not matter.",
-        "That two spellings are certified alike.",
+        "Of a class the earliest spelling that stands in the evidence as written ships, else the earliest; whose"
+        " spelling it is does not matter.",
+        "That this spelling scores best: the official score tells some spellings of a class apart.",
         tried.spelling_within_a_class_does_not_matter,
     ),
     Law(
@@ -238,6 +239,14 @@ LAWS: tuple[Law, ...] = (
         "no_optimizer_breaks_a_law",
         "Compiling, saving, loading, copying a selector or swapping its LM changes no law.",
         "That a compiled selector is better.",
+    ),
+    Law(
+        21,
+        "spelling_does_not_decide",
+        "Full stops, quotes, brackets, Markdown, HTML and LaTeX around answers change neither the class that ships nor"
+        " the branch nor a certificate.",
+        "Anything of `substring`, the paper's letter: there spelling decides.",
+        tried.spelling_does_not_decide,
     ),
 )
 LAW: Mapping[str, Law] = {law.name: law for law in LAWS}

@@ -11,8 +11,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from eldgr_dspy.answers import score
-from eldgr_dspy.consultations import Derivation, Verdict
+from eldgr_dspy.cases import is_as_written
+from eldgr_dspy.consultations import Derivation, Repair, Verdict
 from eldgr_dspy.decision import always, evidence_locked
+from eldgr_dspy.laws.decorations import DECORATIONS, decorated, respellings
 from eldgr_dspy.laws.trials import SILENT, Outcome, Trial
 from eldgr_dspy.words import ROLES, Branch, Role
 
@@ -217,13 +219,31 @@ def spelling_within_a_class_does_not_matter(found: Outcome) -> Finding | None:
     members = next((one for one in _classes(found) if found.case.same(answers[one[0]], found.answer)), [])
     if found.branch not in ("consensus", "judge") or len({answers[index] for index in members}) < 2:
         return None
-    certified = [index for index in members if _is_certified_alone(found, members, index)]
-    expected = answers[min(certified, default=members[0])]
+    written = [index for index in members if _stands_as_written(found, members, index)]
+    expected = answers[min(written, default=members[0])]
     turned = dict(zip(members, [*members[1:], members[0]], strict=True))
     spelled = tuple(answers[turned.get(index, index)] for index in range(len(answers)))
     other = found.again(found.trial.with_answers(spelled))
     demanded = f"{expected!r}, and an answer of its class where the candidates are spelled {list(spelled)}"
     return Finding(found.answer == expected and found.agrees(other), demanded, other)
+
+
+def spelling_does_not_decide(found: Outcome) -> Finding | None:
+    if found.case.settings.certificate == "substring":
+        return None
+    answers, repair = found.trial.question.answers, found.trial.reply("repairer")
+    for spelled in respellings(answers):
+        trial = found.trial.with_answers(spelled)
+        if isinstance(repair, Repair):
+            again = decorated(repair.answer, DECORATIONS[len(repair.answer) % len(DECORATIONS)])
+            trial = trial.replying("repairer", Repair(again or repair.answer))
+        other = found.again(trial)
+        holds = (
+            found.agrees(other) and found.mark == other.mark and found.decision.certified == other.decision.certified
+        )
+        if not holds:
+            return Finding(False, f"the same where the candidates are spelled {list(spelled)}", other)
+    return Finding(True, "the same in every spelling") if any(answers) else None
 
 
 # -- what the statements share -----------------------------------------------------------------------------------------
@@ -267,13 +287,14 @@ def is_stratified(found: Outcome) -> bool:
     return sorted(ranked) == [*range(len(answers))] and behind == sorted(behind)
 
 
-def _is_certified_alone(found: Outcome, members: Sequence[int], index: int) -> bool:
-    """Whether a class would be certified if all its members were spelled as this one."""
+def _stands_as_written(found: Outcome, members: Sequence[int], index: int) -> bool:
+    """Whether a class would be certified as written if all its members were spelled as this one."""
     spelled = list(found.trial.question.answers)
     for member in members:
         spelled[member] = found.trial.question.answers[index]
     question = replace(found.trial.question, answers=tuple(spelled))
-    return found.subject.case(question, found.trial.settings).certified(spelled[index]) is True
+    certificate = found.subject.case(question, found.trial.settings).certificate(spelled[index])
+    return certificate.certified is True and is_as_written(certificate)
 
 
 def _reordered(trial: Trial) -> Trial:

@@ -201,8 +201,19 @@ def test_candidate_order_does_not_matter(trial: Trial) -> None:
 @anything
 @example(trial=Trial(asked(("beatles", "The Beatles"), "The Beatles"), Settings("token")))
 def test_spelling_within_a_class_does_not_matter(trial: Trial) -> None:
-    """Not that every spelling is certified alike: the earliest that is ships."""
+    """Not that this spelling scores best."""
     hold("spelling_within_a_class_does_not_matter", trial)
+
+
+@pytest.mark.law("spelling_does_not_decide", "property")
+@anything
+@example(trial=Trial(asked(("Doha.", "Doha.", "Qatar"), "Doha is the capital of Qatar"), replies={"judge": Verdict(2)}))
+@example(trial=Trial(asked(("Doha", "Doha", "Qatar"), "Doha is the capital of Qatar"), replies={"judge": Verdict(2)}))
+@example(trial=Trial(asked(("yes", "yes", "Doha"), "Doha"), replies={"judge": Verdict(2), "repairer": Repair("Doha")}))
+@example(trial=Trial(PENS, replies={"deriver": SOUND}))
+def test_spelling_does_not_decide(trial: Trial) -> None:
+    """Not under `substring`, the paper's letter."""
+    hold("spelling_does_not_decide", trial)
 
 
 @pytest.mark.law("failed_judge_equals_silent_judge", "property")
