@@ -11,9 +11,10 @@ from typing import Literal, NamedTuple, get_args
 
 from eldgr_dspy.answers import check_task
 from eldgr_dspy.numbers import CURRENCY_SIGNS, VULGAR_FRACTIONS, fold_marks, is_ambiguous, parse_number
+from eldgr_dspy.sentence_ends import first_sentence, without_stop
 from eldgr_dspy.words import Task
 
-Mark = Literal["hashes", "a_line", "boxed", "phrase", "finish"]
+Mark = Literal["hashes", "a_line", "boxed", "phrase", "finish", "tagged"]
 Form = Literal[Mark, "last_number", "whole"]
 
 _MARKS: dict[str, Mark] = {mark: mark for mark in get_args(Mark)}
@@ -23,6 +24,7 @@ _MARK = re.compile(
     r"""(?P<hashes> (?<!\#)\#{4}(?!\#) )
     | (?P<boxed> \\boxed\s*+\{ )
     | (?P<finish> \bFinish\[ )
+    | (?P<tagged> (?i: < (?:answer|final|final_answer|solution) > | \[ANSWER\] ) )
     | (?P<a_line> ^[\ \t>*_]*+ (?: A | (?i:Answer) ) [*_]*+ : )
     | (?P<phrase> (?i: \bthe\s++ (?:\w++\s++)? answer\s++is\b
                      | \bfinal\s++answer (?: \s++is\b | (?=[\s*_]*+:) | (?=[\ \t*_]*+$) ) ) (?!\s++not\b) )""",
@@ -32,8 +34,7 @@ _LEAD = re.compile(r"[\s:*_`]*+")
 _TRAIL = " \t\r\n*_`"
 _BRACE = re.compile(r"(?P<boxed>\\boxed\s*+\{)|\\.|(?P<open>\{)|(?P<close>\})", re.DOTALL)
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\{([^{}]*+)\}")
-# A full stop ends a sentence after four letters or digits, so that 'St. Louis' and 'J. K. Rowling' stay whole.
-_SENTENCE_END = re.compile(r"(?<=\w{4})[.!?](?=\s|\Z)")
+_CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution)\s*+>|\[/ANSWER\]", re.IGNORECASE)
 
 # The body takes in every mark that may join digits, so that '10:30', '1.2.3' and '1_000' are refused whole, not cut.
 _CHUNK = re.compile(
@@ -84,7 +85,9 @@ def extract_answer(text: str, task: Task) -> Extraction | None:
     r"""Return the final answer of a text, or None where it has none.
 
     Explicit are `#### x`, a line `A: x` or `Answer: x`, `\boxed{x}`, "the answer is x", "final answer: x", and an
-    agent's `Finish[x]`. The last one that states an answer wins. In arithmetic an explicit answer is cut down to its
+    agent's `Finish[x]`, and `<answer>x</answer>` as GRPO recipes ask for it, also with `final`, `final_answer` or
+    `solution` for a tag, or `[ANSWER]x[/ANSWER]`. The last one that states an answer wins. Where nothing closes the
+    answer a sentence's full stop goes, and the dot of "Inc." or "U.S." stays. In arithmetic an explicit answer is cut down to its
     number where the number can be cut out safely. The time taken grows linearly with the text.
 
     Args:
@@ -118,12 +121,16 @@ def _stated(text: str, place: _Place, limit: int, boxes: dict[int, int], task: T
     """What a mark states, read no further than `limit`, where the next mark begins; '' where it states nothing."""
     if place.mark == "boxed":
         payload = _unwrapped(text[place.end : boxes.get(place.end, place.end)].strip())
+    elif place.mark == "tagged":
+        closed = _CLOSING_TAG.search(text, place.end, limit)
+        payload = (text[place.end : closed.start()] if closed else _line(text, place.end, limit)).strip()
     elif place.mark == "finish":
         payload = _line(text, place.end, limit).rpartition("]")[0].strip()
     else:
         payload = _line(text, _after(_LEAD, text, place.end), limit).rstrip(_TRAIL)
         if place.mark == "phrase" and task == "retrieval":
-            payload = _first_sentence(payload)
+            payload = first_sentence(payload)
+        payload = without_stop(payload)
     return _numeric(payload, place.mark) if task == "arithmetic" else payload
 
 
@@ -136,11 +143,6 @@ def _line(text: str, start: int, limit: int) -> str:
     """The text from `start` to the end of its line, or to `limit` where that comes first."""
     end = text.find("\n", start, limit)
     return text[start : limit if end < 0 else end]
-
-
-def _first_sentence(payload: str) -> str:
-    end = _SENTENCE_END.search(payload)
-    return payload[: end.start()] if end else payload
 
 
 def _unwrapped(payload: str) -> str:
@@ -173,7 +175,7 @@ def _numeric(payload: str, mark: Mark) -> str:
     if parse_number(payload):
         return payload.rstrip(".")
     if not _DIGIT.search(payload):
-        return payload if mark in ("boxed", "finish") else ""
+        return payload if mark in ("boxed", "finish", "tagged") else ""
     side = _result_side(payload)
     folded = fold_marks(side)[0]
     spans = (_number_span(folded, *match.span()) for match in _CHUNK.finditer(folded))

@@ -16,6 +16,13 @@ ABBREVIATIONS = frozenset(
 BEFORE_NUMBERS = frozenset("no nos art ch p sec".split())
 """Abbreviations where a number follows, words of their own elsewhere."""
 
+# Behind an abbreviation one of these starts a sentence after all.
+OPENERS = frozenset(
+    "after although and as because but finally first for hence he her his how however if in it its let next now she"
+    " since so that the their then there therefore these they this thus to we what when which while with".split()
+)
+_OPENED = re.compile(rf"\.(?=\s(?:{'|'.join(word.title() for word in OPENERS)})\b)")
+_INITIALS = re.compile(r"(?<!\w)[^\W\d_]\.[ ]?[^\W\d_]\.\Z")
 # East Asian stops need no white space behind them.
 _STOP = re.compile(r"""[.!?]++ ["')\]]*+ [ ] (?=\S) | [。｡](?=.)""", re.VERBOSE)
 _WORD_BEFORE = re.compile(r"(?:[^\W\d_]\.)*[^\W_]+\Z")
@@ -24,10 +31,29 @@ _MAY_END = re.compile(r"[.!?][\"')\]]* |[。｡]").search
 _REACH = 24  # no abbreviation is longer
 
 
-def is_abbreviation(text: str) -> bool:
-    """Return whether a text ends in a word that is written with a full stop of its own."""
-    word = _WORD_BEFORE.search(text[-_REACH:])
+def has_own_stop(text: str) -> bool:
+    """Return whether the full stop that ends a text belongs to its last word: "Inc.", "U.S.", not "Vitamin A."."""
+    if _INITIALS.search(text):
+        return True
+    word = _WORD_BEFORE.search(text[-_REACH:-1])
     return word is not None and word[0].lower() in ABBREVIATIONS
+
+
+def without_stop(text: str) -> str:
+    """Return a text without the full stop of the sentence that it is; "!" and "?" may be a name's and stay."""
+    if text.endswith(".") and not text.endswith("..") and has_own_stop(text):
+        return text
+    return text.rstrip(".。｡…").rstrip() or text
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text, with its stop.
+
+    After a lone letter or an abbreviation one ends where a word follows that mostly starts one: "in the U.S. It was".
+    """
+    ends = [end for _, end in sentence_ends(text)[:1]]
+    opened = _OPENED.search(text)
+    return text[: min([*ends, opened.start() + 1] if opened else ends, default=len(text))].rstrip()
 
 
 def sentence_ends(text: str) -> list[tuple[int, int]]:

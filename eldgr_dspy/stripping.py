@@ -16,7 +16,7 @@ from functools import lru_cache
 from eldgr_dspy.folding import PLAIN, drop_invisible
 from eldgr_dspy.numbers import CURRENCY_SIGNS
 from eldgr_dspy.reading import without_markup
-from eldgr_dspy.sentence_ends import is_abbreviation
+from eldgr_dspy.sentence_ends import has_own_stop
 
 _LAYERS = 32
 """Wrappers within wrappers that are taken off."""
@@ -126,7 +126,6 @@ _BARE = re.compile(r"[A-Za-z0-9]++(?:[,.'-]?[ ]?[A-Za-z0-9]++)*+").fullmatch
 _NUMERAL = r"[\d¹²³¼-¾⁰⁴-⁹₀-₉⅐-ↂ①-⓿❶-➓]"
 _NEAR = rf"[^\w\s]{{0,3}}{_NUMERAL}"
 _FIRST_KEPT = re.compile(rf"\.{_NUMERAL}|-(?:[^\W_]|[ ]?{_NEAR}|[ ]?\\?[{CURRENCY_SIGNS}])|[<>]=?[ ]?{_NEAR}")
-_OWN_STOP = re.compile(r"(?<!\w)[^\W\d_]\.[ ]?[^\W\d_]\.\Z")
 _LAST_KEPT = re.compile(rf"(?:{_NUMERAL}(?:\.?[ ]?[%‰‱٪؉؊]|\+)|(?<![^\W\d_])[^\W\d_]{{1,2}}(?:[-+#]|\+\++))\Z")
 
 
@@ -158,5 +157,5 @@ def _keeps_last(text: str, start: int, end: int) -> bool:
     if mark in _OPENER:
         return text.find(_OPENER[mark], start, end) >= 0
     if mark == ".":
-        return _OWN_STOP.search(text[start:end]) is not None or is_abbreviation(text[start : end - 1])
+        return has_own_stop(text[start:end])
     return mark in "%‰‱٪؉؊+-#" and _LAST_KEPT.search(text[max(start, end - 8) : end]) is not None

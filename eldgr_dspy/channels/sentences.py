@@ -6,18 +6,8 @@ split: two sentences taken as one are still read whole. Linear in the length of 
 
 import re
 
-_ABBREVIATIONS = frozenset(
-    "adm approx apt assn ave bldg blvd brig ca capt cf chap cmdr co col corp cpl dept dist dr ed eds eq est etc ex fig"
-    " figs ft gen gov hon inc inst jr lt ltd maj messrs mr mrs ms mt mts op orig ph pl pp prof pt rd ref rep resp rev"
-    " sen sgt sq sr st ste supt univ viz vol vols vs jan feb mar apr jun jul aug sep sept oct nov dec".split()
-)
-# A word of its own unless a number follows.
-_BEFORE_NUMBERS = frozenset("no nos art ch p sec".split())
-# Behind an abbreviation one of these starts a sentence after all: "in the U.S. The", "at 5 p.m. He".
-_OPENERS = frozenset(
-    "after although and as because but finally first for hence he her his how however if in it its let next now she"
-    " since so that the their then there therefore these they this thus to we what when which while with".split()
-)
+from eldgr_dspy.sentence_ends import ABBREVIATIONS, BEFORE_NUMBERS, OPENERS
+
 # A stop, the signs that close behind it, and white space; behind East Asian stops there need not be any.
 _STOP = re.compile(
     r"""(?: (?P<mark> [.!?…]++ ) ["'”’»)\]*_]*+ \s++ | [。！？｡]++ [」』”’）"']*+ \s*+ ) (?=\S)""", re.VERBOSE
@@ -63,8 +53,8 @@ def _ends(text: str, before: int, stop: re.Match[str], limit: int) -> bool:
     if label and stop.start() - before <= _REACH and not text[before : stop.start() - len(word[0])].strip(_MARKS):
         return False  # the number of a list
     name = word[0].lower()
-    if name in _BEFORE_NUMBERS:
+    if name in BEFORE_NUMBERS:
         return not text[stop.end()].isdecimal()
-    if name in _ABBREVIATIONS or _LETTERED.fullmatch(word[0]):
-        return following is not None and following[1].lower() in _OPENERS
+    if name in ABBREVIATIONS or _LETTERED.fullmatch(word[0]):
+        return following is not None and following[1].lower() in OPENERS
     return True

@@ -18,9 +18,15 @@ class Shape(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 
+class _Official(Shape):
+    em: float | None
+    f1: float | None
+
+
 class _Rule(Shape):
     em: float | None
     f1: float | None
+    official: _Official | None = None
     calls: dict[Role, Count]
     asked: dict[Role, Count]
     tokens: dict[Role, Count | None] | None = None

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eldgr_dspy.answers import Score, score
+from eldgr_dspy.answers import Score, official_score, score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.audit import Audit, Consulting, became
@@ -42,11 +42,17 @@ class Outcome:
 
 @dataclass(slots=True)
 class _RuleTally:
-    """What is kept of one rule: a byte each for right and trusted and a double for F1 a question, and sums a role."""
+    """What is kept of one rule: a byte each for right and trusted and a double for F1 a question, and sums a role.
+
+    The official scores are those of the raw texts; `is_official` says that no question's differs from its score.
+    """
 
     em: "array[int]" = field(default_factory=lambda: array("b"))
     trusted: "array[int]" = field(default_factory=lambda: array("b"))
     f1: "array[float]" = field(default_factory=lambda: array("d"))
+    official_em: int = 0
+    official_f1: float = 0.0
+    is_official: bool = True
     calls: Counter[Role] = field(default_factory=Counter)
     asked: Counter[Role] = field(default_factory=Counter)
     missing: Counter[Role] = field(default_factory=Counter)
@@ -135,6 +141,11 @@ class Tally:
         tally.em.append(UNSCORED if scored is None else scored.em)
         if scored is not None and scored.f1 is not None:
             tally.f1.append(scored.f1)
+        if scored is not None:
+            official = official_score(outcome.decision.answer, gold, self.task)
+            tally.official_em += official.em
+            tally.official_f1 += official.f1 or 0.0
+            tally.is_official &= official == scored
         return scored
 
     def _score(self, answer: str | None, gold: Sequence[str], found: dict[str | None, Score]) -> Score | None:
@@ -166,8 +177,21 @@ class Tally:
             "risk_coverage": {name: risk_coverage(self._confidences(tally)) for name, tally in whole.items()}
             if self.n_scored
             else {},
-            "remarks": self._remarks.sentences(),
+            "remarks": [*self._remarks.sentences(), *self._on_officials(whole)],
         }
+
+    def _on_officials(self, whole: Mapping[str, _RuleTally]) -> Iterator[str]:
+        """A sentence where marks around answers would have changed a score."""
+        found = {name: self._official(tally) for name, tally in whole.items() if not tally.is_official}
+        if found:
+            said = ", ".join(
+                f"{name} {official['em']:.2f}" + (f" (F1 {official['f1']:.2f})" if official["f1"] is not None else "")
+                for name, official in found.items()
+            )
+            yield (
+                "Marks around an answer are taken off before it is scored. The official score of the raw texts differs: "
+                f"{said}."
+            )
 
     def _can_change(self) -> dict[str, dict[str, float]] | None:
         """On which share of the questions the judge can change what ships; None where a gold answer says what for."""
@@ -211,12 +235,20 @@ class Tally:
 
     def _figures(self, tally: _RuleTally) -> dict[str, Any]:
         return {
+            **({} if tally.is_official else {"official": self._official(tally)}),
             "em": _percentage(sum(1 for right in tally.em if right == 1), self.n_scored),
             "f1": _percentage(sum(tally.f1), self.n_scored) if self.task == "retrieval" else None,
             "calls": {role: tally.calls[role] for role in ROLES},
             "asked": {role: tally.asked[role] for role in ROLES},
             "tokens": {role: None if role in tally.uncounted else tally.tokens[role] for role in ROLES},
             "seconds": round(sum(tally.seconds.values()), 3),
+        }
+
+    def _official(self, tally: _RuleTally) -> dict[str, float | None]:
+        """The official scores of the raw texts, where stripping changed any."""
+        return {
+            "em": _percentage(tally.official_em, self.n_scored),
+            "f1": _percentage(tally.official_f1, self.n_scored) if self.task == "retrieval" else None,
         }
 
     def _contrasts(self, whole: Mapping[str, _RuleTally]) -> list[dict[str, Any]]:

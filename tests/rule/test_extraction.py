@@ -27,6 +27,8 @@ pieces = st.sampled_from(
             "Final answer:",
             "Finish[",
             "**Final Answer**",
+            "<answer>",
+            "</answer>",
         ),
         *(
             "{",
@@ -269,6 +271,46 @@ def test_a_megabyte_of_anything_is_read(piece: str, task: Task) -> None:
 def test_boxes_a_hundred_thousand_deep_are_closed_from_within() -> None:
     text = "\\boxed{" * 100_000 + "5" + "}" * 100_000
     assert extract_answer(text, "arithmetic") == Extraction("5", "boxed")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        *(
+            ("The answer is World War II.", "World War II"),
+            ("The answer is Tom.", "Tom"),
+            ("The answer is red.", "red"),
+        ),
+        *(("Answer: USA.", "USA"), ("The answer is St. Louis.", "St. Louis"), ("#### Doha.", "Doha")),
+        *(("The answer is J. K. Rowling.", "J. K. Rowling"), ("The answer is Apple Inc.", "Apple Inc.")),
+        *(("The answer is the U.S.", "the U.S."), ("The answer is red. So it is.", "red")),
+        *(("The answer is Tom. He won.", "Tom"), ("The answer is Vitamin A. It helps.", "Vitamin A")),
+        *(("The answer is Teen Titans Go!", "Teen Titans Go!"), ("Finish[Teen Titans Go!]", "Teen Titans Go!")),
+    ],
+)
+def test_a_sentence_s_full_stop_goes_and_a_word_s_own_stays(text: str, answer: str) -> None:
+    found = extract_answer(text, "retrieval")
+    assert found is not None and found.answer == answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>3 * 6 = 17?</think>\n<answer>18</answer>",
+        "<think>so</think><answer>\n18\n</answer>",
+        "<ANSWER>18</ANSWER> and that is all of the 3",
+        "<reasoning>9 * 2</reasoning>\n<final_answer>18</final_answer>",
+        "<SOLUTION>18</SOLUTION>",
+        "[ANSWER]18[/ANSWER]",
+        "<answer>18",
+        "<answer>The total is \\boxed{18}</answer>",
+        "<answer>17</answer> no: <answer>18</answer>",
+    ],
+)
+def test_what_grpo_recipes_ask_for_is_read(text: str) -> None:
+    for task in TASKS:
+        found = extract_answer(text, task)
+        assert found is not None and (found.answer, found.form in ("tagged", "boxed")) == ("18", True)
 
 
 def test_the_recorded_answers_of_the_real_pools_are_found_again(pools_dir: Path) -> None:
