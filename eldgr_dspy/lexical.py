@@ -16,6 +16,7 @@ from functools import partial
 from eldgr_dspy.answers import is_polar, numeric_equal
 from eldgr_dspy.consultations import split_candidate
 from eldgr_dspy.derivations import true_equations
+from eldgr_dspy.stripping import strip_answer
 
 SOURCES = 3
 """How many passages must hold an answer before `triang` is 1: M in the paper's channel."""
@@ -59,9 +60,15 @@ def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -
     library = Library(evidence)
     with_evidence = bool(library.sentences)
     score = partial(_by_evidence, question, library) if with_evidence else partial(_by_arithmetic, question)
-    scored = {shown: score(*split_candidate(shown)) for shown in dict.fromkeys(candidates)}
+    scored = {shown: score(*_stripped(*split_candidate(shown))) for shown in dict.fromkeys(candidates)}
     measured = with_evidence or any(found.logic is not None for found in scored.values())
     return [scored[shown] for shown in candidates] if measured else None
+
+
+def _stripped(text: str, answer: str) -> tuple[str, str]:
+    """A candidate's text and its answer alone; where the answer is the whole text, both are the answer."""
+    alone = strip_answer(answer)
+    return (alone if text == answer else text), alone
 
 
 def _mean(signals: Iterable[float | None]) -> float:

@@ -1,0 +1,274 @@
+"""Vote, certificate, yes/no and score see an answer through one function, so that spelling never decides."""
+
+import gzip
+import json
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.answers import answer_class, exact_match, is_polar, numeric_equal, official_score
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage, certify
+from eldgr_dspy.consultations import Abstention, Reply, Verdict
+from eldgr_dspy.decision import Decision, drive, evidence_locked
+from eldgr_dspy.laws.decorations import DECORATIONS, decorated
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rows import Row
+from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.words import Policy, Role
+from tests.certifying import value
+
+DOHA = (
+    *("Doha", "Doha.", "Doha!", "Doha…", "Doha。", "**Doha**", '"Doha"', "“Doha”", "(Doha)", "the Doha", "`Doha`"),
+    *(r"\boxed{Doha}", r"$\boxed{\text{Doha}}$.", "<b>Doha</b>", "<answer> Doha </answer>", "# Doha", "[Doha](x.org)"),
+)
+
+
+def key(answer: str) -> str | None:
+    found = answer_class(answer, "retrieval")
+    return found.key if found else None
+
+
+def decided(question: Question, preferred: int | None, policy: Policy = "folded") -> Decision:
+    case = Case(question, Settings(certificate=policy))
+    reply: Reply = Abstention("silent") if preferred is None else Verdict(preferred)
+    replies: dict[Role, Reply] = {"judge": reply, "repairer": Abstention("silent")}
+    choice = drive(evidence_locked(case), replies.__getitem__)
+    return case.record(choice, {"judge": reply})
+
+
+@pytest.mark.parametrize("policy", ["token", "folded"])
+@pytest.mark.parametrize("spelled", DOHA)
+def test_a_right_consensus_stands_however_it_is_spelled(spelled: str, policy: Policy) -> None:
+    question = Question("Capital?", "retrieval", (spelled, spelled, "Qatar"), (), (Passage("", "Doha is in Qatar"),))
+    found = decided(question, 2, policy)
+    assert (found.answer, found.branch, found.certified) == (spelled, "consensus", True)
+
+
+@pytest.mark.parametrize("spelled", DOHA)
+def test_each_spelling_is_one_answer_everywhere(spelled: str) -> None:
+    assert key(spelled) == "doha"
+    assert exact_match(spelled, ["Doha"]) and exact_match("Doha", [spelled])
+    assert value(spelled, "in Doha now") is True and value(spelled, "in Dohan now") is False
+
+
+@pytest.mark.parametrize("spelled", ["yes", r"\boxed{yes}", "**Yes.**", "“no”", "<b>True</b>", "ｙｅｓ", "(false)"])
+def test_a_yes_or_no_is_inapplicable_in_any_wrapper(spelled: str) -> None:
+    assert is_polar(spelled) and certify(spelled, []).certified is None
+
+
+def test_numbers_are_stripped_in_arithmetic_too() -> None:
+    spelled = ("18", "18.", "**18**", r"\boxed{18}", "“18”", "$18$", "<answer>18</answer>", "(18)", "18。")
+    assert {answer_class(one, "arithmetic") for one in spelled} == {answer_class("18", "arithmetic")}
+    assert all(numeric_equal(one, ["18"]) for one in spelled)
+
+
+def test_the_official_score_of_the_raw_text_is_told_apart() -> None:
+    assert exact_match(r"\boxed{Doha}", ["Doha"])
+    assert not official_score(r"\boxed{Doha}", ["Doha"], "retrieval").em
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        *(("-5", "-5"), (".5", ".5"), ("$5.", "$5"), ("5%.", "5%"), ("5'", "5'"), ("'5''", "5'"), ("**C++**.", "C++")),
+        *(
+            ("A-.", "A-"),
+            ("U.S.", "U.S."),
+            ("Inc.", "Inc."),
+            ("50+", "50+"),
+            ("<5", "<5"),
+            ("(-5)", "-5"),
+            ("$5$", "5"),
+        ),
+        *(("Mercury (planet)", "Mercury (planet)"), ("?!", "?!"), ("", ""), (" \u200b", ""), ("AT&amp;T", "AT&T")),
+        *(("O’Neill.", "O’Neill"), ("10<sup>2</sup>", "10<sup>2</sup>"), ("5‰", "5‰"), ("«Doha»", "Doha")),
+    ],
+)
+def test_what_tells_answers_apart_stays(text: str, answer: str) -> None:
+    assert strip_answer(text) == answer
+
+
+@given(st.text("aZ5.,!?'\"*_`~#$%&()[]{}<>\\-+ “”…。「」/btex\u200b", max_size=12) | st.text(max_size=12))
+def test_stripping_twice_changes_nothing(text: str) -> None:
+    once = strip_answer(text)
+    assert strip_answer(once) == once
+    assert (
+        key(once) == key(text)
+        or "\u202e" in text
+        or any(0x2066 <= ord(c) <= 0x2069 or 0x202A <= ord(c) <= 0x202E for c in text)
+    )
+
+
+@given(st.from_regex(r"[A-Za-z0-9é]{1,4}( [A-Za-z0-9]{1,4}){0,2}", fullmatch=True), st.sampled_from(DECORATIONS))
+def test_every_decoration_is_taken_off_an_ordinary_answer(answer: str, decoration: str) -> None:
+    spelled = decorated(answer, decoration)
+    assert spelled == decoration.replace("{}", answer, 1)
+    assert key(spelled) == key(answer)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Vitamin A", "vitamin"),
+        ("$5", "5"),
+        ("New York. Times", "New York Times"),
+        ("Paris; Texas", "Paris Texas"),
+        ("5‰", "5"),
+    ],
+)
+def test_the_vote_keeps_apart_what_a_reader_does(one: str, other: str) -> None:
+    assert key(one) != key(other)
+    assert value(other, f"It is {one} here.") is False
+
+
+REFUSED = [
+    *(("C", "written in C++ now"), ("C", "written in C# now"), ("A", "he got an A- there"), ("5", "<5 minutes")),
+    *(("5", "some 5 1⁄2 m"), ("$5", "lost $5 million"), ("5 km", "at 5 km/h"), ("5 km", "5 km per hour")),
+    *(
+        ("1.5", "1.5 × 10^9 m"),
+        ("5 million", "lost −USD 5 million"),
+        ("000", "some 5\u00a0000 men"),
+        ("can", "I can't"),
+    ),
+    *(("O", "by O'Brien"), ("five", "thirty-five men"), ("five", "five million"), ("16", "an F-16"), ("5", "it is $5")),
+    *(
+        ("New York Times", "in New York. Times change"),
+        ("Mercury Venus", "Mercury; Venus"),
+        ("New York", "New\n\nYork"),
+    ),
+    *(("Smith born", "Smith (born 1950)"), ("U", "the U.S. is"), ("R", "J. R. R. Tolkien"), ("Node", "in Node.js")),
+    *(("AT", "the AT&T firm"), ("1980", "the 1980's"), ("5", "≥ 5 of them"), ("5", "10.5"), (".5", "10.5")),
+]
+"""Wrong answers that another class's occurrence would certify."""
+
+
+@pytest.mark.parametrize("policy", ["token", "folded"])
+@pytest.mark.parametrize(("answer", "text"), REFUSED)
+def test_an_occurrence_of_one_class_is_not_one_of_another(answer: str, text: str, policy: Policy) -> None:
+    assert value(answer, text, policy=policy) is False
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        *(("US", "Please give us time"), ("us", "Please give us time"), ("IT", "It is late"), ("It", "It is late")),
+        *(
+            ("A", "A man came"),
+            ("The Who", "Who is it?"),
+            ("Who", "the doctor who is"),
+            ("US", "JOIN US TODAY OR ELSE"),
+        ),
+        *(("I", "When I came"), ("a", "upon a time"), ("IT", "so it is")),
+    ],
+)
+def test_a_function_word_is_no_name(answer: str, text: str) -> None:
+    assert value(answer, text) is False
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        *(
+            ("US", "the US is"),
+            ("US", "in the U.S. today"),
+            ("U.S.", "the US is"),
+            ("us", "the US is"),
+            ("IT", "an IT firm"),
+        ),
+        *(
+            ("The Who", "by The Who in"),
+            ("Who", "and the Who in"),
+            ("A", "rich in Vitamin A here"),
+            ("WHO", "WHO said so"),
+        ),
+    ],
+)
+def test_a_function_word_that_is_written_as_a_name_occurs(answer: str, text: str) -> None:
+    assert value(answer, text) is True
+
+
+READ_ALIKE = [
+    *(("1000", "1,000"), ("The Beatles", "Beatles"), ("5 °C", "5°C"), ("J.R.R. Tolkien", "J. R. R. Tolkien")),
+    *(("CO2", "CO₂"), ("0.5", ".5"), ("AT&T", "AT&amp;T"), ("Istanbul", "İstanbul"), ("5", "№5"), ("5 %", "5%")),
+    *(("O'Neill", "O’Neill"), ("St. Louis", "St Louis"), ("$ 5", "$5"), ("Mercury (planet)", "Mercury planet")),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), READ_ALIKE)
+def test_what_a_reader_calls_one_answer_votes_and_is_certified_as_one(one: str, other: str) -> None:
+    assert key(one) == key(other)
+    assert value(one, f"so {other} it is") is True and value(other, f"so {one} it is") is True
+
+
+@pytest.mark.parametrize(("answer", "text"), [("كتاب", "في الكتاب"), ("서울", "서울은 크다"), ("1000", "1 000 men")])
+def test_what_is_held_apart_is_held_apart_by_both(answer: str, text: str) -> None:
+    word = max(text.split(" "), key=len) if " 0" not in text else "1 000"
+    assert key(answer) != key(word) and value(answer, text) is False
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        *(
+            ("Doha", "Doha's heat"),
+            ("New York", "a New York-based band"),
+            ("New York", "in New\nYork"),
+            ("1945", "1939-1945"),
+        ),
+        *(
+            ("Apple Inc", "Apple Inc. is"),
+            ("Tolkien", "J. R. R. Tolkien."),
+            ("Brien", "O'Brien"),
+            ("66", 'the "Route 66" song'),
+        ),
+    ],
+)
+def test_possessives_compounds_and_dots_that_end_nothing_are_occurrences(answer: str, text: str) -> None:
+    assert value(answer, text) is True
+
+
+def test_a_title_is_one_sentence() -> None:
+    film = "Oh! What a Lovely War"
+    assert certify(film, [Passage(film, "A film.")]).certified is True
+    assert certify(film, [Passage("", f"He saw {film} there.")]).certified is False
+
+
+def test_what_ships_is_the_earliest_spelling_that_stands_as_written() -> None:
+    answers = ("doha.", "**Doha**", "Doha", "DOHA", "Qatar")
+    assert decided(Question("?", "retrieval", answers, (), (Passage("", "In Doha now"),)), None).answer == "Doha"
+    assert decided(Question("?", "retrieval", answers, (), (Passage("", "In DohA now"),)), None).answer == "doha."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "every"),
+    [
+        ("hotpotqa-reflexion12", 4),
+        ("nq-openqa10", 100),
+        ("nq-openqa10-struck", 100),
+        ("gsm8k-openai4", 60),
+        ("svamp-codex8", 60),
+    ],
+)
+def test_on_real_pools_no_decoration_changes_a_decision(pools_dir: Path, name: str, every: int) -> None:
+    """Every judge's preference is tried; `python -m benchmarks.spelling` does it for whole pools."""
+    with gzip.open(pools_dir / f"{name}.jsonl.gz", "rt", encoding="utf-8", newline="\n") as lines:
+        rows = [Row.model_validate(json.loads(line)) for line in islice(lines, 0, None, every)]
+    for row in rows:
+        question = row.to_question()
+        plain = outcomes(question)
+        for decoration in DECORATIONS:
+            spelled = tuple(decorated(answer, decoration) for answer in question.answers)
+            assert outcomes(Question(question.text, question.task, spelled, question.texts, question.passages)) == plain
+
+
+def outcomes(question: Question) -> Sequence[object]:
+    """What ships under each judge: branch, certificate and class."""
+    preferences = [None, *(index for index, answer in enumerate(question.answers) if answer and answer.strip())]
+    found = [decided(question, preferred) for preferred in preferences]
+    return [(one.branch, one.certified, answer_class(one.answer, question.task)) for one in found]
