@@ -25,7 +25,9 @@ from eldgr_dspy.words import TASKS, Task
 AMBIGUOUS_COMMA = "ambiguous decimal comma"
 DETACHED_SIGN = "detached sign"
 
-_POLAR = frozenset({"yes", "no", "true", "false"})
+POLAR = frozenset({"yes", "no", "true", "false"})
+"""The keys of answers to which an occurrence says nothing."""
+
 _ALL_OR_NOTHING = frozenset({"yes", "no", "noanswer"})
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:an?|the)\b")
@@ -41,7 +43,8 @@ _LETTER = rf"[^\W\d_{_NUMERAL}]"
 # What is attached to a word of one or two letters: 'A+', 'AB-', 'C#', and the pluses of 'C++11'.
 _SHORT_WORD_ENDS = rf"(?:(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER})|(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER}{{2}}))"
 _GRADE = rf"{_SHORT_WORD_ENDS}(?:[-+\#]++(?!{_LETTER_OR_DIGIT})|\+{{2,}}+(?![-\#]))"
-_GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|;\s")
+_CONTRACTED = r"'(?=(?:d|ll|m|re|ve)(?!\w))"  # "he'll" is not "hell"
+_GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|;|(?<=\w){_CONTRACTED}", re.IGNORECASE)
 # A quotation; its closing quote is no sign of feet, minutes or inches, though it may stand behind a digit.
 _QUOTED = re.compile(
     r"""(?<!\w)(?:"(?=\S)[^"]*+" | '(?=\S)(?:[^']|(?<=\w)'(?=\w))*+')(?![^\w\s]{0,3}\w)""",
@@ -62,11 +65,16 @@ _PUNCTUATION = re.compile(
     | (?<={_DIGIT})(?P<behind>['"+]++)(?!{_LETTER_OR_DIGIT})
     | (?P<order> [<>]++=?)(?=\s*+[^\w\s]{{0,3}}{_DIGIT})
     | (?<={_DIGIT})\.?\s*+\\?(?P<percent>%)(?![^\w\s]*+\w)
-    | (?P<clause> ;(?=\s) )
+    | (?P<clause> ;(?=\s) | (?<=\s); )
+    | (?P<contracted> (?<={_LETTER}){_CONTRACTED} )
+    | (?P<spaced> (?<={_DIGIT}\s)[-+*/](?=\s{_DIGIT}) )
     | [{_MARK}]""",
-    re.VERBOSE,
+    re.VERBOSE | re.IGNORECASE,
 )
-_HEAD_ARTICLE = re.compile(r"(?:an?|the) (?!(?:an?|the)(?: (?:an?|the))*\Z)", re.IGNORECASE)
+# An article goes before a word, and where more is left than articles: not in "A & W", "A, B" or "The The".
+_HEAD_ARTICLE = re.compile(
+    r"""(?:an?|the)\ (?=["'(\[]{0,3}[^\W_])(?!(?:(?:an?|the)(?:\ |\W*\Z))+\W*\Z)""", re.IGNORECASE
+)
 _PLAIN_WORDS = re.compile(r"[A-Za-z]++(?: [A-Za-z]++)*+|[0-9]++").fullmatch
 _COMMA_KEPT = re.compile(r"[0-9],[0-9]")
 
@@ -221,7 +229,8 @@ def answer_class(answer: str | None, task: Task) -> AnswerClass | None:
 
 def is_polar(answer: str) -> bool:
     """Say whether the answer is yes, no, true or false, so that a certificate is inapplicable to it."""
-    return normalise(read_answer(answer)) in _POLAR
+    found = answer_class(answer, "retrieval")
+    return found is not None and found.key in POLAR
 
 
 def check_task(task: Task) -> None:
@@ -234,15 +243,14 @@ def text_key(read: str) -> str:
     """Return the key of an answer as `read_answer` returns it: of one in lower case that of its class in retrieval."""
     if read.isascii() and read.isalnum():
         return read
-    text = _ends_marked(read)
+    text = _ends_marked(_without_article(read))
     if text.isascii():
         alike, numerals = text, ""
     else:
         alike = _FOREIGN.sub(lambda match: _NUMERAL if _is_numeral(match[0]) else match[0], text)
         numerals = "".join(filter(_is_numeral, text))
     plain = _guarded(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)
-    words = " ".join(plain.split())
-    key = _without_article(words)
+    key = " ".join(plain.split())
     if numerals:
         following = iter(numerals)
         key = re.sub(_NUMERAL, lambda _: next(following), key)
@@ -260,8 +268,10 @@ def _class(answer: str, task: Task) -> AnswerClass | None:
     if task == "arithmetic" and (number := parse_number(stripped)) is not None:
         return AnswerClass(f"{number.value}{'%' * number.percent}", _noted(answer, *number.notes))
     key = text_key(read_answer(answer))
-    if not BIDI_CONTROLS.isdisjoint(answer):
-        key = answer  # which is never read as anything else (hazard 37)
+    if not BIDI_CONTROLS.isdisjoint(stripped):
+        key = stripped  # which is never read as anything else (hazard 37)
+    if not _visible(key):
+        return None
     notes = (
         (AMBIGUOUS_COMMA, _COMMA_KEPT.search(key) is not None),
         (DETACHED_SIGN, stripped.startswith("- ")),
@@ -289,10 +299,10 @@ def _noted(answer: str, *notes: str) -> str | None:
     return "; ".join(dict.fromkeys(notes)) or None
 
 
-def _without_article(words: str) -> str:
-    """The words without the article at their head; where there is nothing but articles, all of them."""
-    article = _HEAD_ARTICLE.match(words)
-    return words[article.end() :] if article else words
+def _without_article(text: str) -> str:
+    """The text without the article at its head."""
+    article = _HEAD_ARTICLE.match(text)
+    return text[article.end() :] if article else text
 
 
 def _ends_marked(text: str) -> str:

@@ -22,10 +22,11 @@ from hashlib import sha256
 from typing import Literal
 from unicodedata import name
 
-from eldgr_dspy.answers import answer_class, is_polar, read_answer, text_key
+from eldgr_dspy.answers import POLAR, answer_class, read_answer, text_key
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import BIDI_CONTROLS
 from eldgr_dspy.occurrences import FUNCTION_WORDS, Letter, Sought, Source, sought
+from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.words import POLICIES, Policy
 
 LONGEST_ANSWER = 2_000
@@ -55,7 +56,7 @@ class Witness:
     """Where a certified answer stands in the original evidence.
 
     `text` is `source[start:end]` where `source` is that `field` of passage number `passage` (from 0), and `sha256` is
-    the hash of that field. `level` is `exact` where the slice is the answer as given, else `folded`. `flags` warn
+    the hash of that field. `level` is `exact` where the slice is the stripped answer, else `folded`. `flags` warn
     without changing the rule: `short` (one or two characters), `stopword`, `in_question` (the answer stands there too).
     """
 
@@ -174,18 +175,19 @@ def _letter(given: str) -> Sought | Certificate:
 @lru_cache(maxsize=4096)
 def _wanted(given: str, keep_case: bool) -> Sought | Certificate:
     """Return what to look for, or the certificate of an answer that needs no look at the evidence."""
-    if not BIDI_CONTROLS.isdisjoint(given):
+    stripped = strip_answer(given)
+    if not BIDI_CONTROLS.isdisjoint(stripped):
         return _BIDI
     found = answer_class(given, "retrieval")
     if found is None:
         return _EMPTY
     if len(found.key) > LONGEST_ANSWER:
         return _LONG
-    if is_polar(found.key):
+    if found.key in POLAR:
         return _POLAR
     if not any(map(str.isalnum, found.key)):
         return _SYMBOLS
-    return sought(given, text_key(read_answer(given, keep_case=True)) if keep_case else found.key)
+    return sought(stripped, text_key(read_answer(given, keep_case=True)) if keep_case else found.key)
 
 
 def _remark(wanted: Sought) -> str:

@@ -84,11 +84,11 @@ class _Place(NamedTuple):
 def extract_answer(text: str, task: Task) -> Extraction | None:
     r"""Return the final answer of a text, or None where it has none.
 
-    Explicit are `#### x`, a line `A: x` or `Answer: x`, `\boxed{x}`, "the answer is x", "final answer: x", and an
-    agent's `Finish[x]`, and `<answer>x</answer>` as GRPO recipes ask for it, also with `final`, `final_answer` or
-    `solution` for a tag, or `[ANSWER]x[/ANSWER]`. The last one that states an answer wins. Where nothing closes the
-    answer a sentence's full stop goes, and the dot of "Inc." or "U.S." stays. In arithmetic an explicit answer is cut down to its
-    number where the number can be cut out safely. The time taken grows linearly with the text.
+    Explicit are `#### x`, a line `A: x` or `Answer: x`, `\boxed{x}`, "the answer is x", "final answer: x", an agent's
+    `Finish[x]`, and `<answer>x</answer>` as GRPO recipes ask for it, also with `final`, `final_answer` or `solution`
+    for a tag, or `[ANSWER]x[/ANSWER]`. The last one that states an answer wins. Where nothing closes the answer a
+    sentence's full stop goes, and the dot of "Inc." or "U.S." stays. In arithmetic an explicit answer is cut down to
+    its number where the number can be cut out safely. The time taken grows linearly with the text.
 
     Args:
         text: The candidate's whole text.

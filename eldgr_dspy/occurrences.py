@@ -30,20 +30,25 @@ Span = tuple[int, int]
 _WORD = re.compile(r"[^\x00-/:-@\[-`{-\x7f]+")
 _NO_LETTER = bytes(code for code in range(128) if not chr(code).isalnum())
 _LEADING_ZERO = re.compile(r"(?<![\w.])0(?=\.\d)")
-_BLANK_LINE = re.compile(r"\n\s*\n|\u2029")
+_LINE = r"(?>\r\n|[\n\r\x85\u2028])"
+_BLANK_LINE = re.compile(
+    rf"{_LINE}\s*{_LINE}|[\u2029\x0b\x0c]|</(?:p|li|td|th|tr|dd|dt|div|h[1-6]|blockquote)\s*>|<br\s*/?>\s*<br",
+    re.IGNORECASE,
+)
 _PAIRS = dict(zip("([{「『《【〈", ")]}」』》】〉", strict=True))
 _BRACKETS = frozenset(_PAIRS) | frozenset(_PAIRS.values())
+_CLAUSE_ENDS = re.compile(r";\s|\s;|;(?=[\u3040-\u9fff\uac00-\ud7af])").search
 _MINUS_APART = re.compile(r"(?<![\d\u00bc-\u00be])(?<![\d\u00bc-\u00be]\s)\u2212\s\W{0,2}\Z")
 _THE = re.compile(r"\b(?:[Tt]he|THE)\s\Z")
 _DOTTED = re.compile(r"[^\W\d_]\.\s?[^\W\d_]")
 _BEFORE_LETTER = re.compile(r"[^\W_][ -]\Z")
 _SUFFIX = re.compile(r"[^\W\d_]\.[a-zß-öø-ÿа-яα-ω]")  # of "Node.js"
-_NEIGHBOURHOOD = 40
+_NEAR = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What is looked for: an answer as it was given, the key of its class, and the letters by which that is found."""
+    """What is looked for: a stripped answer, the key of its class, and the letters by which that is found."""
 
     given: str
     key: str
@@ -88,7 +93,7 @@ class Source:
         words = [match.span() for match in _WORD.finditer(needle)]
         at = text.find(needle) if words else -1
         while at >= 0:
-            span = self._folded.span(at, at + len(needle))
+            span = self._slice(at, at + len(needle))
             is_written = span is not None and self.text[slice(*span)] == sought.given
             if is_written and self._stands(at + words[0][0], at + words[-1][1], sought.key):
                 return span
@@ -147,14 +152,22 @@ class Source:
             start, end = first, last
         elif _key_of(text[start:end]) != key:
             start, end = _without_edges(text, first, last)
-        span = self._folded.span(start, end)
+        span = self._slice(start, end)
         if span is None or self._reads_otherwise(*span):
             return None
         return span if key.casefold() not in FUNCTION_WORDS or self._is_name(*span) else None
 
+    def _slice(self, start: int, end: int) -> Span | None:
+        """The slice of the text that reads so; an entity at its end is not cut."""
+        span = self._folded.span(start, end)
+        if span is None or self.text[span[1] - 1] != "&":
+            return span
+        closed = self.text.find(";", span[1]) + 1
+        return span[0], closed or span[1]
+
     def _crosses(self, inner: str, around: str) -> bool:
         """Whether a sentence ends within a span, or a clause, or a bracket opens or closes that has no other half."""
-        if "; " in inner or (not _is_balanced(inner) and not _is_balanced(around)):
+        if _CLAUSE_ENDS(inner) or (not _is_balanced(inner) and not _is_balanced(around)):
             return True
         return not self._is_title and bool(sentence_ends(inner))
 
@@ -163,7 +176,7 @@ class Source:
         text, inner = self.text, self.text[start:end]
         if not inner.isascii() and not BIDI_CONTROLS.isdisjoint(inner):
             return True
-        if "\n" in inner and _BLANK_LINE.search(inner):
+        if _BLANK_LINE.search(inner):
             return True
         if (
             text[start - 1 : start] == "."
@@ -173,19 +186,19 @@ class Source:
             return True  # "js" in "Node.js"
         if text[end : end + 1] == "." and text[end + 1 : end + 2].islower() and text[end - 1 : end].isalpha():
             return True
-        return _MINUS_APART.search(text[max(0, start - 12) : start]) is not None
+        return _MINUS_APART.search(self._folded.source[max(0, start - 12) : start]) is not None
 
     def _is_name(self, start: int, end: int) -> bool:
         """Whether a function word is written as a name: "US" and "U.S." are, "us" and the "It" of a sentence not."""
         text, word = self.text, self.text[start:end]
         if _DOTTED.search(word):
             return True
-        if word[:1].isupper() and _THE.search(text[max(0, start - 5) : start]):
-            return True
-        if len(word) > 1:
-            near = text[max(0, start - _NEIGHBOURHOOD) : start] + text[end : end + _NEIGHBOURHOOD]
-            return word.isupper() and (near.upper() != near or near.lower() == near)
-        return word == "A" and _BEFORE_LETTER.search(text[max(0, start - 2) : start]) is not None
+        if len(word) < 2:
+            return word == "A" and _BEFORE_LETTER.search(text[max(0, start - 2) : start]) is not None
+        if word.isupper():
+            line = text[max(0, start - _NEAR) : start].rpartition("\n")[2] + text[end : end + _NEAR].partition("\n")[0]
+            return line.upper() != line or line.lower() == line
+        return word[0].isupper() and _THE.search(text[max(0, start - 5) : start]) is not None
 
 
 class Letter(Source):
@@ -214,10 +227,9 @@ def _key_of(folded: str) -> str:
 def _without_edges(text: str, start: int, end: int) -> Span:
     """The least part of a span that is of its class."""
     key = _key_of(text[start:end])
-    while end - start > 1 and _key_of(text[start : end - 1]) == key:
-        end -= 1
-    while end - start > 1 and _key_of(text[start + 1 : end]) == key:
-        start += 1
+    for first, last in ((0, 1), (1, 0), (1, 1), (0, 1), (1, 0)):
+        while end - start > 2 and _key_of(text[start + first : end - last]) == key:
+            start, end = start + first, end - last
     return start, end
 
 

@@ -17,7 +17,7 @@ _ALIKE = str.maketrans({"№": "#", "٪": "%", "İ": "I", **dict.fromkeys(BIDI_C
 _DOTTED_I = re.compile("(?<=[Ii])\u0307")
 _FOREIGN = re.compile(r"[^\x00-\x7f]++").findall
 _ODD = re.compile(f"[№٪İ\u0307{''.join(sorted(BIDI_CONTROLS))}]|[^\\D0-9]").search
-# Tags that format and say nothing. Not `sub` and `sup`: without its tags "10<sup>2</sup>" would read as 102.
+# Tags that format and say nothing.
 _INLINE = (
     "a abbr answer b big cite code del dfn em final final_answer font i ins kbd mark q s samp small span strike strong"
     " tt u"
@@ -26,7 +26,8 @@ _BLOCK = "blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre table tbod
 _VALUE = r"""(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++)"""
 _MARKUP = re.compile(
     rf"""&(?:[A-Za-z][A-Za-z0-9]{{1,9}}+|\#[0-9]{{1,7}}+|\#[Xx][0-9A-Fa-f]{{1,6}}+);
-    | </?(?: (?P<inline>{"|".join(_INLINE.split())}) | (?:{"|".join(_BLOCK.split())}) )
+    | (?P<power>(?<=[0-9)])<sup>) | (?P<index>(?<=[0-9])<sub>)
+    | </?(?: (?P<inline>su[bp]|{"|".join(_INLINE.split())}) | (?:{"|".join(_BLOCK.split())}) )
         (?:\s++[A-Za-z][\w:-]*+\s*+=\s*+{_VALUE})*+\s*+/?>""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -36,7 +37,11 @@ _AS_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _INITIALS = re.compile(r"(?<!\w)([^\W\d_])\.[ ](?=[^\W\d_]\.)")
 _BARE_POINT = re.compile(r"(?<![\w.])\.(?=[0-9])")
 _PRICE = rf"[{CURRENCY_SIGNS}]"
-_WITHIN_AMOUNT = re.compile(rf"(?<=[0-9]) (?=\\?(?:[%‰‱°]|{_PRICE}(?!\w)))|(?<={_PRICE}) (?=[0-9.])")
+_WITHIN_AMOUNT = re.compile(
+    rf"""(?<=[0-9])\ (?=[¼-¾⅐-⅞] | \\?[%‰‱°] | \\?{_PRICE}(?!\w)) | (?<={_PRICE})\ (?=[0-9.])
+    | (?<=[<>≤≥])\ (?=[0-9]) | (?<=[0-9]')\ (?=[0-9])""",
+    re.VERBOSE,
+)
 
 
 def read(text: str, *, keep_case: bool = False) -> Folded:
@@ -68,7 +73,10 @@ def without_markup(text: str) -> str:
 def _resolved(match: re.Match[str]) -> str:
     """What an entity or a tag shows, filled up to its length."""
     markup = match[0]
-    shown = ("" if match["inline"] else " ") if markup.startswith("<") else _entity(markup)
+    if match["power"] or match["index"]:
+        shown = "^" if match["power"] else "_"  # "10<sup>2</sup>" is not 102
+    else:
+        shown = ("" if match["inline"] else " ") if markup.startswith("<") else _entity(markup)
     return shown + _NOTHING * (len(markup) - len(shown))
 
 

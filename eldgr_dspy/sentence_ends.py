@@ -24,10 +24,13 @@ OPENERS = frozenset(
 _OPENED = re.compile(rf"\.(?=\s(?:{'|'.join(word.title() for word in OPENERS)})\b)")
 _INITIALS = re.compile(r"(?<!\w)[^\W\d_]\.[ ]?[^\W\d_]\.\Z")
 # East Asian stops need no white space behind them.
-_STOP = re.compile(r"""[.!?]++ ["')\]]*+ [ ] (?=\S) | [。｡](?=.)""", re.VERBOSE)
+_STOP = re.compile(
+    r"""[.!?]++ (?:(?![.!?])[^\w\s]){0,4} [ ] (?=\S) | [。｡](?=.) | [!?]++(?=[\u3040-\u9fff\uac00-\ud7af])""",
+    re.VERBOSE,
+)
 _WORD_BEFORE = re.compile(r"(?:[^\W\d_]\.)*[^\W_]+\Z")
 _LETTERED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
-_MAY_END = re.compile(r"[.!?][\"')\]]* |[。｡]").search
+_MAY_END = re.compile(r"[.!?][^\w\s]{0,4} |[。｡]|[!?][\u3040-\ud7af]").search
 _REACH = 24  # no abbreviation is longer
 
 

@@ -18,11 +18,14 @@ from eldgr_dspy.numbers import CURRENCY_SIGNS
 from eldgr_dspy.reading import without_markup
 from eldgr_dspy.sentence_ends import has_own_stop
 
-_LAYERS = 32
-"""Wrappers within wrappers that are taken off."""
+_LAYERS, _ROUNDS = 32, 4
+"""Wrappers within wrappers that are taken off, and how often markup within markup is resolved."""
 
 _PAIRS = dict(zip("([{「『《【〈〔⟨⟪〖", ")]}」』》】〉〕⟩⟫〗", strict=True))
-_SHAPE = {**PLAIN, **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}, 0x3000: " "}
+_SHAPE = {code: mark for code, mark in PLAIN.items() if code > 127} | {
+    **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+    0x3000: " ",
+}
 """Typographic quotes and dashes, and full-width characters, as plain ones, one for one."""
 
 _OPENER = {closer: opener for opener, closer in _PAIRS.items()}
@@ -52,19 +55,30 @@ def strip_answer(text: str) -> str:
 
 
 def _stripped(text: str) -> str:
-    if _BARE(text):
-        return text
+    for _ in range(_ROUNDS):
+        if _BARE(text):
+            break
+        inner = _once(text)
+        if inner == text:
+            break
+        text = inner
+    return text
+
+
+def _once(text: str) -> str:
+    """The answer within a text; markup that this uncovers is left for another round."""
     seen = " ".join(drop_invisible(without_markup(text)).split())
     if "\\" in seen:
         seen = _ESCAPED.sub(r"\1", _WITHIN.sub(r"\1", seen))
     if "](" in seen:
         seen = _LINK.sub(r"\1", seen)
     start, end = 0, len(seen)
+    if not any(map(str.isalnum, seen)):
+        return seen
     shape = seen if seen.isascii() else seen.translate(_SHAPE)
-    has_word = any(map(str.isalnum, seen))
-    for _ in range(_LAYERS if end else 0):
+    for _ in range(_LAYERS):
         inner = _unwrapped(shape, start, end)
-        if inner == (start, end) and has_word:
+        if inner == (start, end):
             inner = _trimmed(shape, start, end)
         if inner == (start, end):
             break
@@ -126,15 +140,17 @@ _BARE = re.compile(r"[A-Za-z0-9]++(?:[,.'-]?[ ]?[A-Za-z0-9]++)*+").fullmatch
 _NUMERAL = r"[\d¹²³¼-¾⁰⁴-⁹₀-₉⅐-ↂ①-⓿❶-➓]"
 _NEAR = rf"[^\w\s]{{0,3}}{_NUMERAL}"
 _FIRST_KEPT = re.compile(rf"\.{_NUMERAL}|-(?:[^\W_]|[ ]?{_NEAR}|[ ]?\\?[{CURRENCY_SIGNS}])|[<>]=?[ ]?{_NEAR}")
-_LAST_KEPT = re.compile(rf"(?:{_NUMERAL}(?:\.?[ ]?[%‰‱٪؉؊]|\+)|(?<![^\W\d_])[^\W\d_]{{1,2}}(?:[-+#]|\+\++))\Z")
+_LAST_KEPT = re.compile(rf"(?:{_NUMERAL}\+|(?<![^\W\d_])(?:[^\W\d_][\u0300-\u036f]{{0,3}}){{1,2}}(?:[-+#]|\+\++))\Z")
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     """The part of `text[start:end]` without loose marks at its edges; all of it where it is nothing else."""
     first, last = start, end
-    while first < last and _is_loose(text[first]) and not _keeps_first(text, first, last):
+    closers: dict[str, int] = {}  # where each closing bracket stands last, looked for once
+    while first < last and _is_loose(text[first]) and not _keeps_first(text, first, last, closers):
         first += 1
-    while first < last and _is_loose(text[last - 1]) and not _keeps_last(text, first, last):
+    openers: dict[str, int] = {}
+    while first < last and _is_loose(text[last - 1]) and not _keeps_last(text, first, last, openers):
         last -= 1
     return (first, last) if first < last else (start, end)
 
@@ -145,17 +161,23 @@ def _is_loose(mark: str) -> bool:
     return mark in " `~|^=<>" or (mark not in "\"'" and unicodedata.category(mark)[0] == "P")
 
 
-def _keeps_first(text: str, at: int, end: int) -> bool:
+def _keeps_first(text: str, at: int, end: int, closers: dict[str, int]) -> bool:
     mark = text[at]
     if mark in _PAIRS:
-        return text.find(_PAIRS[mark], at, end) >= 0
+        if mark not in closers:
+            closers[mark] = text.rfind(_PAIRS[mark], at, end)
+        return closers[mark] > at
     return mark in ".-<>" and _FIRST_KEPT.match(text, at) is not None
 
 
-def _keeps_last(text: str, start: int, end: int) -> bool:
+def _keeps_last(text: str, start: int, end: int, openers: dict[str, int]) -> bool:
     mark = text[end - 1]
     if mark in _OPENER:
-        return text.find(_OPENER[mark], start, end) >= 0
+        if mark not in openers:
+            openers[mark] = text.find(_OPENER[mark], start, end)
+        return 0 <= openers[mark] < end
+    if mark in "%‰‱٪؉؊":
+        return text[start : end - 1].rstrip(" .\\")[-1:].isnumeric()
     if mark == ".":
         return has_own_stop(text[start:end])
-    return mark in "%‰‱٪؉؊+-#" and _LAST_KEPT.search(text[max(start, end - 8) : end]) is not None
+    return mark in "+-#" and _LAST_KEPT.search(text[max(start, end - 8) : end]) is not None

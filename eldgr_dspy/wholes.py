@@ -38,29 +38,41 @@ _NUMBER_WORDS = frozenset(
     " trillion".split()
 )
 _NUMBER_WORD = f"(?:{'|'.join(sorted(_NUMBER_WORDS))})"
-_LETTER = r"[^\W\d_]"
+_PART_WORD = (
+    "(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|half|halves|thirds|quarters?|fourths|fifths"
+    "|sixths|eighths|tenths|dozen|score|and a half|and a quarter)"
+)
+_LETTER = r"[^\W\d_\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189]"
 # What is one whole across the places within it, from the character before to the one behind.
 _JOINT = re.compile(
     rf"""(?=(
-      \d[{_POINTS}]\d | \w\^-?\w | \de[+-]\d                                    # 3.5, 1,000, 1/2, 10:30; 10^-2; 5e-3
-    | {_DIGIT}\ \\?{_PERCENT}(?!\w) | {_DIGIT}\.?\\?{_PERCENT}                   # 5 %, 5%
-    | \d\ ?{_FRACTION} | \d\ ?{_SLASH}\d | \d{_SLASH}\ \d                        # 3 ½, 1/2
-    | (?<!\d)\d{{1,3}}\ {_SLASH}\ \d{{1,3}}(?!\d)                               # 1 / 2, not 1989 / 1990
+      # a number: 3.5, 1,000, 1/2, 10:30; 10^-2; 5e-3; 5 000, 3 1/2, 5-1/2; 3 ½; 1 / 2, not 1989 / 1990
+      \d[{_POINTS}]\d | \w\^[{{(]?-?\w | \de[+-]\d
+    | (?<![\w.,/:])\d{{1,3}}(?:\ \d{{3}}|\ \d{{1,3}}{_SLASH}\d{{1,3}})(?!\d) | \d-\d{{1,3}}{_SLASH}\d
+    | \d\ ?{_FRACTION} | \d\ ?{_SLASH}\d | \d{_SLASH}\ \d | (?<!\d)\d{{1,3}}\ {_SLASH}\ \d{{1,3}}(?!\d)
     | \d[\u207a\u207b\u208a\u208b][\d\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]
-    | (?<![\w.,/:])\d{{1,3}}(?:\ \d{{3}}|\ \d{{1,3}}{_SLASH}\d{{1,3}})(?!\d)    # 5 000, 3 1/2
-    | (?<![\w)\]}}.%°-])-{_MONEY}?\.?{_DIGIT} | (?<![\w.])\.{_DIGIT}            # -5, -US$5, -USD 5; .5
-    | (?<!\w){_MONEY}[-+]?\.?{_DIGIT} | {_DIGIT}\ ?\\?[{_SIGNS}](?!\w)          # $5, US$5, 5 $
-    | [<>≤≥≈]=?\ ?{_MONEY}?[-+]?\.?{_DIGIT}                                     # <5, >= 5
-    | {_DIGIT}[\ -]{_SCALE}(?!\w) | \d\ ?[×x*]\ ?\d                             # 5 million; 1.5 × 10
-    | \d\ ?°?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
-    | (?<!\w){_LETTER}\.\ ?{_LETTER}(?:\.|(?!\w)) | [^\W_]&[^\W_]               # U.S, J. R.; AT&T
-    | (?<!\w){_LETTER}{{1,2}}-\d | (?<!\w){_LETTER}-{_LETTER}                   # F-16, X-ray
-    | (?<!\w){_NUMBER_WORD}(?:-|\ |\ and\ ){_NUMBER_WORD}(?!\w)                 # thirty-five
+      # its sign, point, currency and percent, and what compares it: -5, -US$5, -USD 5; .5; $5, 5 US$; 5 %; >= 5
+    | (?<![\w)\]}}.%°-])-{_MONEY}?\.?{_DIGIT} | (?<![\w.])\.{_DIGIT}
+    | (?<!\w){_MONEY}[-+]?\.?{_DIGIT} | {_DIGIT}\ ?{_LETTER}{{0,3}}\\?[{_SIGNS}](?!\w)
+    | {_DIGIT}[*_"')\]]{{0,3}}\ \\?{_PERCENT}(?!\w) | {_DIGIT}[.*_"')\]]{{0,3}}\\?{_PERCENT}
+    | [<>≤≥≈≠±∓⩽⩾]=?\ ?{_MONEY}?[-+]?\.?{_DIGIT}
+      # its scale and factors: 5 million, $5 M; 1.5 × 10; and TeX's 5{{,}}000 and \frac{{5}}
+    | {_DIGIT}[*_"')\]]{{0,3}}[\ -]{_SCALE}(?!\w) | [{_SIGNS}]\ ?[\d.,]+\ [kmb](?!\w)
+    | \d\ ?(?:[×x]|\*{{1,2}}|\\times|\\cdot)\ ?\d | \d(?:\{{,\}}|\\,)\d | \\{_LETTER}{{1,6}}\{{{_DIGIT}
+      # number words: thirty-five, two-thirds
+    | (?<!\w){_NUMBER_WORD}(?:-|\ |\ and\ )(?:{_NUMBER_WORD}|{_PART_WORD})(?!\w)
+      # a unit: 5 km/h, $5/hour, 5 km per hour, 5 °C
+    | \d\ (?:{_SCALE}\ )?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
+    | \d\ ?°\ ?{_LETTER}(?!\w)
+      # a name: U.S, J. R.; AT&T, A & W; F-16, X-ray, Jay-Z, 3-D
+    | (?<!\w){_LETTER}\.{_LETTER}(?!\w) | (?<!\w){_LETTER}\.\ {_LETTER}\.
+    | [^\W_]&[^\W_] | (?<!\w){_LETTER}{{1,2}}\ &\ {_LETTER}(?!\w)
+    | (?<!\w){_LETTER}{{1,2}}-\d | (?<!\w){_LETTER}-{_LETTER} | [^\W_]-{_LETTER}(?!\w)
     ))""",
     re.VERBOSE | re.IGNORECASE,
 )
-_MAY_JOIN = re.compile(rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.-]|{_LETTER}/").search
-_CONTRACTED = re.compile(r"(?:d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
+_MAY_JOIN = re.compile(rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.&-]|[-/&]{_LETTER}|\\{_LETTER}").search
+_CONTRACTED = re.compile(r"(?:am|d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
 _POSSESSIVE = re.compile(r"'s(?!\w)", re.IGNORECASE).match
 _MARKS_BEFORE = re.compile(r"(?<!\S)[^\w\s]{1,8}\Z")
 _MARKS_BEHIND = re.compile(r"[^\w\s]{1,8}+(?!\w)")

@@ -189,8 +189,8 @@ class Tally:
                 for name, official in found.items()
             )
             yield (
-                "Marks around an answer are taken off before it is scored. The official score of the raw texts differs: "
-                f"{said}."
+                "Marks around an answer are taken off before it is scored."
+                f" The official score of the raw texts differs: {said}."
             )
 
     def _can_change(self) -> dict[str, dict[str, float]] | None:

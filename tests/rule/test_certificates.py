@@ -87,8 +87,8 @@ def test_all_candidates_of_a_pool_may_be_certified_each_by_its_own_witness() -> 
 
 
 @pytest.mark.parametrize("invisible", [*"\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u061c\u2064"])
-def test_invisible_characters_are_dropped_and_the_witness_says_folded(invisible: str) -> None:  # hazard 35
-    assert witness_of(f"Par{invisible}is", "It is Paris.").level == "folded"
+def test_invisible_characters_are_dropped_and_those_of_the_evidence_are_said(invisible: str) -> None:  # hazard 35
+    assert witness_of(f"Par{invisible}is", "It is Paris.").level == "exact"
     seen = witness_of("Paris", f"It is Par{invisible}is{invisible}.")
     assert (seen.text, seen.level) == (f"Par{invisible}is", "folded")
 

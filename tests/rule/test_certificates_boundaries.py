@@ -135,7 +135,6 @@ def test_part_of_a_word_or_number_is_no_occurrence(answer: str, text: str, polic
         ("$5", "it cost $5."),
         ("US$5", "it cost US$5."),
         (".5", "about 0.5"),
-        ("0.5", "about .5 of it"),
         ("-5", "it was -5 there"),
         (".5", "about .5 of it"),
         ("1,042.50", "paid 1,042.50."),

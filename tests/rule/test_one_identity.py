@@ -36,7 +36,7 @@ def key(answer: str) -> str | None:
 def decided(question: Question, preferred: int | None, policy: Policy = "folded") -> Decision:
     case = Case(question, Settings(certificate=policy))
     reply: Reply = Abstention("silent") if preferred is None else Verdict(preferred)
-    replies: dict[Role, Reply] = {"judge": reply, "repairer": Abstention("silent")}
+    replies: dict[Role, Reply] = {"judge": reply, "repairer": Abstention("silent"), "deriver": Abstention("silent")}
     choice = drive(evidence_locked(case), replies.__getitem__)
     return case.record(choice, {"judge": reply})
 
@@ -86,7 +86,7 @@ def test_the_official_score_of_the_raw_text_is_told_apart() -> None:
             ("$5$", "5"),
         ),
         *(("Mercury (planet)", "Mercury (planet)"), ("?!", "?!"), ("", ""), (" \u200b", ""), ("AT&amp;T", "AT&T")),
-        *(("O’Neill.", "O’Neill"), ("10<sup>2</sup>", "10<sup>2</sup>"), ("5‰", "5‰"), ("«Doha»", "Doha")),
+        *(("O’Neill.", "O’Neill"), ("10<sup>2</sup>", "10^2"), ("5‰", "5‰"), ("«Doha»", "Doha")),
     ],
 )
 def test_what_tells_answers_apart_stays(text: str, answer: str) -> None:
@@ -106,9 +106,7 @@ def test_stripping_twice_changes_nothing(text: str) -> None:
 
 @given(st.from_regex(r"[A-Za-z0-9é]{1,4}( [A-Za-z0-9]{1,4}){0,2}", fullmatch=True), st.sampled_from(DECORATIONS))
 def test_every_decoration_is_taken_off_an_ordinary_answer(answer: str, decoration: str) -> None:
-    spelled = decorated(answer, decoration)
-    assert spelled == decoration.replace("{}", answer, 1)
-    assert key(spelled) == key(answer)
+    assert key(decoration.replace("{}", answer, 1)) == key(answer)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +121,7 @@ def test_every_decoration_is_taken_off_an_ordinary_answer(answer: str, decoratio
 )
 def test_the_vote_keeps_apart_what_a_reader_does(one: str, other: str) -> None:
     assert key(one) != key(other)
-    assert value(other, f"It is {one} here.") is False
+    assert value(one, f"It is {other} here.") is False
 
 
 REFUSED = [
@@ -240,7 +238,7 @@ def test_a_title_is_one_sentence() -> None:
 
 def test_what_ships_is_the_earliest_spelling_that_stands_as_written() -> None:
     answers = ("doha.", "**Doha**", "Doha", "DOHA", "Qatar")
-    assert decided(Question("?", "retrieval", answers, (), (Passage("", "In Doha now"),)), None).answer == "Doha"
+    assert decided(Question("?", "retrieval", answers, (), (Passage("", "In Doha now"),)), None).answer == "**Doha**"
     assert decided(Question("?", "retrieval", answers, (), (Passage("", "In DohA now"),)), None).answer == "doha."
 
 
