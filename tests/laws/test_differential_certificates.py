@@ -38,19 +38,38 @@ EVIDENCE = texts_of(
     " ‘ ’ “ 中 文 二 十 Σ ٣ ๑ _ € ‰ ㎡ ก \u0e34 ⅱ ａ \u00a0 \u200b \u202e \u00ad"
 )
 # Near misses of what the rules keep apart: markup, edges, ends of sentences, names, initials, amounts and wholes.
-NEAR = texts_of(
-    "Paris ** * _ ` ``` ~~ # <b> </b> <br> <sup> &amp; &nbsp; &lt; &#53; [ ]( ) { } ( \\boxed{ \\text{ $ “ ” ‘ ’ « » \\( \\)"
-) | texts_of(
-    "Doha the The a A an us US U.S. who Who WHO it It I the . ! ? ; , … 。 J. R. St. Inc. no. No 5 's 't 'll ' O'Brien Brien"
-    " he hell & AT&T - X -ray C ++ # + .js Node ; \n \n\n \u2029 ( ) [ ] \" “ ”",
-    10,
-) | texts_of(
-    "5 .5 0.5 10 35 000 ,000 million five thirty -five hundred and km /h per hour % \\% ‰ $ US$ USD € - − – + < > ≤ = ' \" ° C"
-    " ½ / 1/2 × ^ e9 . , ( ) ** <b> </b> &nbsp; \u200b",
-    10,
+NEAR = (
+    texts_of(
+        "Paris ** * _ ` ``` ~~ # <b> </b> <br> <sup> &amp; &nbsp; &lt; &#53; [ ]( ) { } ( \\boxed{ \\text{ $ “ ” ‘ ’ « » \\( \\)"
+    )
+    | texts_of(
+        "Doha the The a A an us US U.S. who Who WHO it It I the . ! ? ; , … 。 J. R. St. Inc. no. No 5 's 't 'll ' O'Brien Brien"
+        ' he hell & AT&T - X -ray C ++ # + .js Node ; \n \n\n \u2029 ( ) [ ] " “ ”',
+        10,
+    )
+    | texts_of(
+        "5 .5 0.5 10 35 000 ,000 million five thirty -five hundred and km /h per hour % \\% ‰ $ US$ USD € - − – + < > ≤ = ' \" ° C"
+        " ½ / 1/2 × ^ e9 . , ( ) ** <b> </b> &nbsp; \u200b",
+        10,
+    )
 )
 WRAPPERS = st.sampled_from(
-    ("%s", "%s.", "**%s**", "_%s_", "`%s`", "“%s”", "'%s'", "(%s)", "\\boxed{%s}", "$%s$", "<b>%s</b>", "# %s", "the %s", "%s!")
+    (
+        "%s",
+        "%s.",
+        "**%s**",
+        "_%s_",
+        "`%s`",
+        "“%s”",
+        "'%s'",
+        "(%s)",
+        "\\boxed{%s}",
+        "$%s$",
+        "<b>%s</b>",
+        "# %s",
+        "the %s",
+        "%s!",
+    )
 )
 
 
@@ -63,7 +82,8 @@ def sought(draw: st.DrawFn) -> tuple[str, list[Passage]]:
     answer = source[start : draw(st.integers(start, len(source)))]
     passages = [Passage(*pair) for pair in zip(sources[::2], [*sources[1::2], ""], strict=False)]
     return draw(
-        st.sampled_from((answer, answer.upper(), answer.swapcase(), draw(WRAPPERS) % answer)) | st.sampled_from(strategies.WORDS)
+        st.sampled_from((answer, answer.upper(), answer.swapcase(), draw(WRAPPERS) % answer))
+        | st.sampled_from(strategies.WORDS)
     ), passages
 
 

@@ -122,21 +122,26 @@ def visible(text: str) -> bool:
 
 
 def is_digit(character: str) -> bool:
-    return character != "" and character in "0123456789" or character != "" and unicodedata.category(character) in ("No", "Nl")
+    return (
+        character != ""
+        and character in "0123456789"
+        or character != ""
+        and unicodedata.category(character) in ("No", "Nl")
+    )
 
 
 def guarded(text: str) -> str:
     """The text without the marks that carry no meaning."""
     text = without_thousands_commas(text)
     closing = closing_quotes(text)
-    text = "".join(character for at, character in enumerate(text) if at not in closing)
+    text = "".join("\ue001" if at in closing else character for at, character in enumerate(text))
     out = ""
     for at, character in enumerate(text):
         if character == "%" and keeps(text, at):
             out = out.rstrip() + character
         elif character not in string.punctuation or keeps(text, at):
             out += character
-    return out
+    return out.replace("\ue001", "")
 
 
 def without_thousands_commas(text: str) -> str:
@@ -281,8 +286,9 @@ def point(text: str, at: int) -> bool:
 def order(text: str, at: int) -> bool:
     if text[at] == "=" and (at == 0 or text[at - 1] not in "<>"):
         return False
-    end = run_end(text, run_start(text, at, "<>="), "<>")
+    end = run_end(text, run_start(text, at, "<>") if text[at] in "<>" else at, "<>")
     end += text[end : end + 1] == "="
+    end = max(end, at + 1)
     return end > at and number_follows(text[end:].lstrip(), 0)
 
 

@@ -7,7 +7,18 @@ from functools import cache
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.occurrences import FUNCTION_WORDS
 from tests.naive.answers import is_polar, read, text_key
-from tests.naive.reading import BIDI, ENTITY, Piece, folded, invisible, joined, resolved, respelled, sentence_ends, strip
+from tests.naive.reading import (
+    BIDI,
+    ENTITY,
+    Piece,
+    folded,
+    invisible,
+    joined,
+    resolved,
+    respelled,
+    sentence_ends,
+    strip,
+)
 from tests.naive.wholes import in_word, whole
 
 LONGEST = 2_000
@@ -49,9 +60,21 @@ def as_written(given: str, passage: Passage, place: Place) -> Place | None:
     source = passage.text if field == "text" else passage.title
     for offset in range(len(given)):
         begin = start - offset
-        if begin >= 0 and given in source[begin : begin + len(given)] and begin + len(given) >= end:
+        same = begin >= 0 and given == source[begin : begin + len(given)] and begin + len(given) >= end
+        if same and balanced(given) and not hidden_edges(given):
             return number, field, begin, begin + len(given)
     return None
+
+
+def hidden_edges(given: str) -> bool:
+    """Whether a text begins or ends with what shows nothing, which no occurrence does."""
+    characters = resolved(given)
+    first, last = characters[0], characters[-1]
+    return (
+        first[1] > 0
+        or any(invisible(character) or character.isspace() for character, _ in (first, last))
+        or (last[1] + 1 < len(given) and not given.endswith(";"))
+    )
 
 
 def plainly(given: str, source: str) -> list[Span]:

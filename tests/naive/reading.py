@@ -15,12 +15,16 @@ CURRENCY = "$£¥฿₠-\u20cf"
 # The documentation says "formatting tags" and "LaTeX"; these are those that are meant.
 INLINE = "a abbr answer b big cite code del dfn em final final_answer font i ins kbd mark q s samp small span strike strong tt u"
 BLOCKS = "blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre table tbody td th thead tr ul"
-COMMANDS = "boxed emph fbox mathbf mathit mathrm mathsf mathtt mbox operatorname text textbf textit textrm texttt underline"
+COMMANDS = (
+    "boxed emph fbox mathbf mathit mathrm mathsf mathtt mbox operatorname text textbf textit textrm texttt underline"
+)
 TAG = re.compile(r"""</?([a-z_]+[1-6]?)((?:\s+[a-z][\w:-]*\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=]+))*)\s*/?>""", re.I)
 ENTITY = re.compile(r"&(?:[a-z][a-z0-9]{1,9}|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.I)
-STOPS = "adm approx apt assn ave bldg blvd brig ca capt cf chap cmdr co col corp cpl dept dist dr ed eds eq est etc ex feat \
+STOPS = (
+    "adm approx apt assn ave bldg blvd brig ca capt cf chap cmdr co col corp cpl dept dist dr ed eds eq est etc ex feat \
 fig figs ft gen gov hon inc inst jr lt ltd maj messrs mr mrs ms mt mts op orig ph pl pp prof pt rd ref rep resp rev sen sgt \
 sq sr st ste supt univ viz vol vols vs jan feb mar apr jun jul aug sep sept oct nov dec".split()
+)
 BEFORE_NUMBERS = "no nos art ch p sec".split()
 
 Piece = tuple[str, int]
@@ -210,7 +214,7 @@ def has_quote(text: str, quote: str) -> bool:
         before, behind = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
         if character != quote:
             continue
-        if quote == '"' and (before not in [*"0123456789½\""] or behind.isalnum() or behind == "_"):
+        if quote == '"' and (before not in [*'0123456789½"'] or behind.isalnum() or behind == "_"):
             return True
         opens = not (before.isalnum() or before in ("_", "'") and before)
         if quote == "'" and (opens or (before.isalpha() and not (behind.isalnum() or behind == "_"))):

@@ -4,7 +4,6 @@ import re
 import unicodedata
 from functools import cache
 
-from tests.naive.answers import closing_quotes
 from tests.naive.reading import CURRENCY
 
 SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "MYANMAR", "KHMER")
@@ -112,8 +111,10 @@ def whole(text: str, start: int, end: int) -> tuple[int, int]:
     first, last = start, end
     while True:
         wider = first, last
+        if first > 1 and text[first - 1] == "'" and is_word(text[first - 2]) and contracted(text[first:]):
+            first -= 2
         for begin, stop in joints(text):
-            if begin < first < stop:
+            if begin < first < stop and text[begin] != "'":
                 first = begin
             if begin < last < stop or (begin == last and text[begin] == "'"):
                 last = max(last, stop)
@@ -121,24 +122,34 @@ def whole(text: str, start: int, end: int) -> tuple[int, int]:
             first -= 1
         while last < len(text) and in_word(text, last):
             last += 1
-        if first > 1 and text[first - 1] == "'" and is_word(text[first - 2]) and contracted(text[first:]):
-            first -= 2
         if (first, last) == wider:
             return with_marks(text, first, last)
 
 
 def with_marks(text: str, first: int, last: int) -> tuple[int, int]:
+    """The marks that touch a span, but for the one that touches another word, and for a hyphen that joins."""
     begin, end = first, last
-    while begin and first - begin < 9 and touches(text[begin - 1]):
+    while begin and first - begin < 8 and touches(text[begin - 1]):
         begin -= 1
-    while end < len(text) and end - last < 9 and touches(text[end]):
+    while end < len(text) and end - last < 8 and touches(text[end]):
         end += 1
-    if (begin and is_word(text[begin - 1])) or first - begin > 8:
-        begin = first
-    if (end < len(text) and is_word(text[end])) or end - last > 8:
-        end = last
-    quoted = text[last : last + 1] in ("'", '"') and text[last - 1].isnumeric() and last in closing_quotes(text)
+    begin += begin < first and begin > 0 and is_word(text[begin - 1])
+    end -= end > last and is_word(text[end : end + 1])
+    if text[begin] == "-" and begin < first and not is_sign(text, begin):
+        begin += 1
+    quoted = text[last : last + 1] in ("'", '"') and text[last - 1].isnumeric() and closes(text, last)
     return begin, (last if quoted and begin == first else end)
+
+
+def closes(text: str, at: int) -> bool:
+    """Whether a quotation is open where a quotation mark stands: one like it began before a word, and none ended it."""
+    is_open = False
+    for place in range(at):
+        if text[place] == text[at] and not is_word(text[place - 1 : place] if place else ""):
+            is_open = not is_open
+        elif text[place] == text[at] and is_open and not is_word(text[place + 1 : place + 2]):
+            is_open = False
+    return is_open
 
 
 def touches(character: str) -> bool:
