@@ -11,17 +11,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy import strategies
+from eldgr_dspy.answers import answer_class
 from eldgr_dspy.arithmetic import evaluate
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.consultations import Derivation, Step
 from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.errors import UnexecutableError
 from eldgr_dspy.numbers import parse_number
+from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.tracing import stated, traceable
 from eldgr_dspy.words import POLICIES, STRICTNESS, Policy
 from tests.naive import arithmetic, derivations, tracing
-from tests.naive.answers import number
+from tests.naive.answers import class_of, number
 from tests.naive.certificates import occurrence, occurs
+from tests.naive.reading import strip
 
 
 def texts_of(parts: str, most: int = 8) -> st.SearchStrategy[str]:
@@ -34,18 +37,53 @@ EVIDENCE = texts_of(
     "Paris paris art party 5 42 1976 - + . , $ % ' \" 1,000 3.14 ( ) of yes No : / US ^ e x − – ½ ² é e\u0301 İ ß ﬁ"
     " ‘ ’ “ 中 文 二 十 Σ ٣ ๑ _ € ‰ ㎡ ก \u0e34 ⅱ ａ \u00a0 \u200b \u202e \u00ad"
 )
+# Near misses of what the rules keep apart: markup, edges, ends of sentences, names, initials, amounts and wholes.
+NEAR = (
+    texts_of(
+        "Paris ** * _ ` ``` ~~ # <b> </b> <br> <sup> &amp; &nbsp; &lt; &#53; [ ]( ) { } ( \\boxed{ \\text{ $ “ ” ‘ ’ « » \\( \\)"
+    )
+    | texts_of(
+        "Doha the The a A an us US U.S. who Who WHO it It I the . ! ? ; , … 。 J. R. St. Inc. no. No 5 's 't 'll ' O'Brien Brien"
+        ' he hell & AT&T - X -ray C ++ # + .js Node ; \n \n\n \u2029 ( ) [ ] " “ ”',
+        10,
+    )
+    | texts_of(
+        "5 .5 0.5 10 35 000 ,000 million five thirty -five hundred and km /h per hour % \\% ‰ $ US$ USD € - − – + < > ≤ = ' \" ° C"
+        " ½ / 1/2 × ^ e9 . , ( ) ** <b> </b> &nbsp; \u200b",
+        10,
+    )
+)
+WRAPPERS = st.sampled_from(
+    (
+        "%s",
+        "%s.",
+        "**%s**",
+        "_%s_",
+        "`%s`",
+        "“%s”",
+        "'%s'",
+        "(%s)",
+        "\\boxed{%s}",
+        "$%s$",
+        "<b>%s</b>",
+        "# %s",
+        "the %s",
+        "%s!",
+    )
+)
 
 
 @st.composite
 def sought(draw: st.DrawFn) -> tuple[str, list[Passage]]:
     """An answer, often a slice of the evidence or its other case, and the evidence."""
-    sources = draw(st.lists(EVIDENCE | strategies.raw_text, min_size=1, max_size=4))
+    sources = draw(st.lists(EVIDENCE | NEAR | strategies.raw_text, min_size=1, max_size=4))
     source = draw(st.sampled_from(sources))
     start = draw(st.integers(0, len(source)))
     answer = source[start : draw(st.integers(start, len(source)))]
     passages = [Passage(*pair) for pair in zip(sources[::2], [*sources[1::2], ""], strict=False)]
     return draw(
-        st.sampled_from((answer, answer.upper(), answer.swapcase())) | st.sampled_from(strategies.WORDS)
+        st.sampled_from((answer, answer.upper(), answer.swapcase(), draw(WRAPPERS) % answer))
+        | st.sampled_from(strategies.WORDS)
     ), passages
 
 
@@ -66,6 +104,15 @@ def test_an_answer_is_certified_where_the_naive_search_finds_it(
         witness = certificate.witness
         place = (witness.passage, witness.field, witness.start, witness.end)
         assert place == occurrence(answer.strip(), passages, policy)
+
+
+@given(NEAR | EVIDENCE, WRAPPERS)
+@example("A the", "%s")
+def test_a_class_is_the_naive_one(text: str, wrapper: str) -> None:
+    answer = wrapper % text
+    assert strip_answer(answer) == strip(answer)
+    found = answer_class(answer, "retrieval")
+    assert (found and found.key) == class_of(answer, "retrieval")
 
 
 # --- numbers and expressions ------------------------------------------------------------------------------------------

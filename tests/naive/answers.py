@@ -8,13 +8,14 @@ import string
 import unicodedata
 from fractions import Fraction
 
+from tests.naive.reading import BIDI, folded, invisible, joined, respelled, sentence_ends, strip
+
 FRACTIONS = {
     character: Fraction(unicodedata.normalize("NFKC", character).replace("⁄", "/"))
     for character in "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
 }
 FRACTIONS["↉"] = Fraction(0)
 ARTICLES = ("a", "an", "the")
-BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 POLAR = ("yes", "no", "true", "false")
 
 DIGITS = r"[1-9][0-9]{0,2}(?:,[0-9]{3})+|[0-9]+"
@@ -32,19 +33,6 @@ NUMBER = re.compile(
     (?P<behind_it>\s?\\?{CURRENCY})? (?P<percent>\s?\\?%)? \.?""",
     re.VERBOSE,
 )
-
-
-def invisible(character: str) -> bool:
-    """Zero-width characters, soft hyphens, direction marks and the like; not what turns the direction of others."""
-    code = ord(character)
-    return (
-        unicodedata.category(character) == "Cf"
-        and character not in BIDI
-        and not 0x600 <= code <= 0x605
-        and character not in "\u06dd\u070f\u08e2"
-        and not 0x890 <= code <= 0x891
-        and not 0x110BD <= code <= 0x110CD
-    )
 
 
 def plain(text: str) -> str:
@@ -101,24 +89,32 @@ def normalise(text: str) -> str:
 
 
 def is_polar(answer: str) -> bool:
-    return normalise(answer) in POLAR
+    return normalise(read(answer)) in POLAR
+
+
+def read(answer: str, *, keep_case: bool = False) -> str:
+    """An answer as it is compared: stripped, folded and respelled."""
+    return respelled(joined(folded(strip(answer), keep_case=keep_case)))
 
 
 def class_of(answer: str | None, task: str) -> object:
     """The class in which an answer votes, None where it does not."""
     if answer is None or not visible(answer):
         return None
-    if task == "arithmetic" and number(answer) is not None:
-        return number(answer)
-    return text_class(answer)
+    if task == "arithmetic" and number(strip(answer)) is not None:
+        return number(strip(answer))
+    return answer if any(character in BIDI for character in answer) else text_key(read(answer))
 
 
-def text_class(answer: str) -> str:
-    text = plain(answer).strip().lower()
-    digits = any(is_digit(character) for character in text)
-    graded = any(short_word_ends(text, at) and text[at] in "+-#" and graded_mark(text, at) for at in range(len(text)))
-    key = guarded(text) if digits or text.startswith("-") or graded else normalise(text)
-    return key if visible(key) else bare(text)
+def text_key(text: str) -> str:
+    """The key of an answer that has been read: without the marks that carry no meaning and the article at its head."""
+    ended = text
+    for start, end in reversed(sentence_ends(text)):
+        ended = ended[:start] + "\ue000" + " " * ended[start:end].endswith(" ") + ended[end:]
+    words = guarded(ended).split()
+    article = words[:1] and words[0].lower() in ARTICLES and not all(word.lower() in ARTICLES for word in words)
+    key = " ".join(words[bool(article) :]).replace("\ue000", ".")
+    return key if visible(key) else " ".join(text.split())
 
 
 def visible(text: str) -> bool:
@@ -126,24 +122,26 @@ def visible(text: str) -> bool:
 
 
 def is_digit(character: str) -> bool:
-    return character in "0123456789" or unicodedata.category(character) in ("No", "Nl")
+    return (
+        character != ""
+        and character in "0123456789"
+        or character != ""
+        and unicodedata.category(character) in ("No", "Nl")
+    )
 
 
 def guarded(text: str) -> str:
-    """The text without the marks that carry no meaning and without articles that stand alone."""
+    """The text without the marks that carry no meaning."""
     text = without_thousands_commas(text)
     closing = closing_quotes(text)
-    text = "".join(character for at, character in enumerate(text) if at not in closing)
+    text = "".join("\ue001" if at in closing else character for at, character in enumerate(text))
     out = ""
     for at, character in enumerate(text):
         if character == "%" and keeps(text, at):
             out = out.rstrip() + character
         elif character not in string.punctuation or keeps(text, at):
             out += character
-    touching = rf"[\w{re.escape(string.punctuation)}]"
-    for article in ARTICLES:
-        out = re.sub(rf"(?<!{touching}){article}(?!{touching})", " ", out)
-    return " ".join(out.split())
+    return out.replace("\ue001", "")
 
 
 def without_thousands_commas(text: str) -> str:
@@ -197,7 +195,7 @@ def number_follows(text: str, at: int) -> bool:
 
 def amount_follows(text: str, at: int) -> bool:
     """Whether an amount begins at a place: up to three letters, a currency sign, a number."""
-    found = re.match(rf"[a-z]{{0,3}}\\?{CURRENCY}\s?\.?(?P<first>\w)", text[at:])
+    found = re.match(rf"[A-Za-z]{{0,3}}\\?{CURRENCY}\s?\.?(?P<first>\w)", text[at:])
     return found is not None and is_digit(found["first"])
 
 
@@ -211,12 +209,24 @@ def keeps(text: str, at: int) -> bool:
         end += 1
     between = start > 0 and end < len(text) and is_digit(text[start - 1]) and is_digit(text[end])
     rules = {"-": minus, "+": plus, ".": point, "%": percent, "<": order, ">": order, "=": order}
-    rules |= {"'": behind_digit, '"': behind_digit}
+    rules |= {"'": behind_digit, '"': behind_digit, "$": dollar, ";": before_space}
     return between or rules.get(mark, never)(text, at) or graded_mark(text, at)
 
 
 def never(text: str, at: int) -> bool:
     return False
+
+
+def before_space(text: str, at: int) -> bool:
+    return text[at + 1 : at + 2].isspace()
+
+
+def dollar(text: str, at: int) -> bool:
+    """Whether a number stands right behind a dollar sign, up to two marks between, or right before it."""
+    rest = text[at + 1 :].lstrip("-+.")
+    return (len(text) - at - 1 - len(rest) <= 2 and is_digit(rest[:1])) or (
+        is_digit(text[at - 1 : at]) and not word_at(text, at + 1)
+    )
 
 
 def run_start(text: str, at: int, marks: str) -> int:
@@ -242,7 +252,7 @@ def minus(text: str, at: int) -> bool:
 
 def exponent(text: str, at: int) -> bool:
     """Whether a sign stands between the e and the digits of an exponent."""
-    return at > 1 and text[at - 1] == "e" and is_digit(text[at - 2]) and at + 1 < len(text) and is_digit(text[at + 1])
+    return at > 1 and text[at - 1] in "eE" and is_digit(text[at - 2]) and at + 1 < len(text) and is_digit(text[at + 1])
 
 
 def opening(rest: str) -> bool:
@@ -276,8 +286,9 @@ def point(text: str, at: int) -> bool:
 def order(text: str, at: int) -> bool:
     if text[at] == "=" and (at == 0 or text[at - 1] not in "<>"):
         return False
-    end = run_end(text, run_start(text, at, "<>="), "<>")
+    end = run_end(text, run_start(text, at, "<>") if text[at] in "<>" else at, "<>")
     end += text[end : end + 1] == "="
+    end = max(end, at + 1)
     return end > at and number_follows(text[end:].lstrip(), 0)
 
 
@@ -301,9 +312,3 @@ def graded_mark(text: str, at: int) -> bool:
     if text[at] not in "+-#" or not short_word_ends(text, start):
         return False
     return not letter_or_digit_at(text, end) or (set(text[start:end]) == {"+"} and end - start > 1)
-
-
-def bare(text: str) -> str:
-    """An answer of nothing but articles or punctuation keeps it."""
-    words = " ".join("".join(character for character in text if character not in string.punctuation).split())
-    return words if visible(words) else " ".join(text.split())

@@ -1,230 +1,194 @@
 """Whether an answer occurs in the evidence, the obvious way: every place is tried, and looked at from both sides."""
 
 import re
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from eldgr_dspy.certificates import Passage
-from tests.naive.answers import BIDI, FRACTIONS, invisible, is_polar
+from eldgr_dspy.occurrences import FUNCTION_WORDS
+from tests.naive.answers import is_polar, read, text_key
+from tests.naive.reading import (
+    BIDI,
+    ENTITY,
+    Piece,
+    folded,
+    invisible,
+    joined,
+    resolved,
+    respelled,
+    sentence_ends,
+    strip,
+)
+from tests.naive.wholes import in_word, whole
 
-DASHES = "-‐‑‒–—―−﹘﹣－"
-QUOTES = {"'": "`´ʹʼ‘’‚‛‹›′＇", '"': "«»“”„‟″〝〞＂"}
 LONGEST = 2_000
-
-SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "MYANMAR", "KHMER")
-MARKS = ".,/:'^·÷٫٬⁄∕，．"
-CURRENCY = r"(?:[A-Za-z]{0,3}\\?(?![¢])[$¢£¤¥֏؋฿៛₠-\u20cf﷼﹩＄￠￡￥￦]\s?)?"
-
-DIGIT = rf"[\d{''.join(FRACTIONS)}⅟]"
-JOINED = [
-    re.compile(pattern)
-    for pattern in (
-        rf"\d[{re.escape(MARKS)}]\d",  # 3.14, 1,042, 1/2, 10:30
-        rf"\w\^[{DASHES}]?\w",  # 10^2
-        rf"\d[eE][{DASHES}+]\d",  # 5e-3
-        rf"{DIGIT}\.?\s{{0,9}}\\?[%؉؊٪‰‱﹪％]",  # 5%, 5 %
-        r"\d\s?/\s?\d",  # 1 / 2
-        rf"\d\s?[{''.join(FRACTIONS)}⅟]",  # 3 ½
-        r"\d[⁺⁻₊₋][0-9²³¹⁰-⁹₀-₉]",
-        r"(?<![\w.,/:])\d{1,3}(?:[ \u00a0\u2009\u202f]\d{3}|\s\d{1,3}/\d{1,3})(?!\d)",  # 5 000, 3 1/2
-    )
-]
-SIGNED = re.compile(rf"(?:[{DASHES}]{CURRENCY}\.?|\.){DIGIT}")
-
-
-def clusters(text: str) -> list[str]:
-    """Each character with the marks and the invisible characters behind it."""
-    out: list[str] = []
-    for character in text:
-        first = unicodedata.normalize("NFKD", character)[0]
-        goes_on = invisible(character) or unicodedata.category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
-        if out and goes_on and not out[-1][-1].isspace() and len(out[-1]) < 40:
-            out[-1] += character
-        else:
-            out.append(character)
-    return out
-
-
-def fold_cluster(cluster: str) -> str:
-    seen = unicodedata.normalize("NFC", "".join(character for character in cluster if not invisible(character)))
-    if seen.isspace():
-        return " "
-    seen = plain_marks(seen)
-    if not seen or left_alone(seen[0]):
-        return seen
-    return plain_marks(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold()))
-
-
-def plain_marks(text: str) -> str:
-    for dash in DASHES:
-        text = text.replace(dash, "-")
-    for quote, variants in QUOTES.items():
-        for variant in variants:
-            text = text.replace(variant, quote)
-    return text
-
-
-def left_alone(character: str) -> bool:
-    """Superscripts, subscripts, fractions, signs that hold a digit, and accents that stand alone."""
-    compatible = unicodedata.normalize("NFKC", character)
-    kind = unicodedata.decomposition(character).split(" ")[0]
-    holds_digit = any(c.isdecimal() for c in compatible) and not character.isdecimal()
-    accent = compatible[0] == " "
-    return (
-        unicodedata.category(character) == "No" or kind in ("<super>", "<sub>", "<fraction>") or holds_digit or accent
-    )
-
-
-Piece = tuple[str, int]
-"""What one cluster folds to, and where the cluster stands in the source."""
-
-
-@cache  # a pool asks for the same passages many times
-def folded(text: str) -> list[Piece]:
-    """The folded text in pieces; of white space in a row the first alone."""
-    out: list[Piece] = []
-    at = 0
-    for cluster in clusters(text):
-        piece = fold_cluster(cluster)
-        if piece and not (piece == " " and out and out[-1][0] == " "):
-            out.append((piece, at))
-        at += len(cluster)
-    return out
-
-
-def written(pieces: list[Piece]) -> str:
-    return "".join(piece for piece, _ in pieces)
-
+PAIRS = dict(zip("([{「『《【〈", ")]}」』》】〉", strict=True))
 
 Place = tuple[int, str, int, int]
 """Passage, field, start and end."""
+Span = tuple[int, int]
 
 
 def occurs(answer: str | None, passages: Sequence[Passage], policy: str) -> bool | None:
     """The certificate of an answer: True, False, or None where it does not apply."""
     given = (answer or "").strip()
-    if policy != "substring" and is_polar(needle_of(given, policy)) and not refused(given):
+    if policy != "substring" and not refused(given) and is_polar(given):
         return None
     return occurrence(given, passages, policy) is not None
 
 
 def refused(given: str) -> bool:
-    return len(given) > LONGEST or any(character in BIDI for character in given)
-
-
-def needle_of(given: str, policy: str) -> str:
-    return written(folded(given)).strip() if policy == "folded" else given
+    return len(read(given)) > LONGEST or any(character in BIDI for character in given)
 
 
 def occurrence(given: str, passages: Sequence[Passage], policy: str) -> Place | None:
-    """The first occurrence in the first passage that has one, its text before its title."""
-    needle = needle_of(given, policy)
-    if not needle or (policy != "substring" and (refused(given) or not any(c.isalnum() for c in needle))):
+    """The first occurrence that is the answer as given, else the first; a text before its title."""
+    if not given or (policy != "substring" and (refused(given) or not any(map(str.isalnum, read(given))))):
         return None
+    found: list[Place] = []
     for number, passage in enumerate(passages):
         for field, source in (("text", passage.text), ("title", passage.title)):
-            found = plainly(needle, source) if policy == "substring" else at_boundaries(needle, source, policy)
-            if found is not None:
-                return number, field, *found
+            spans = plainly(given, source) if policy == "substring" else in_class(given, source, policy, field)
+            found += [(number, field, start, end) for start, end in spans]
+    as_given = [wider for place in found if (wider := as_written(given, passages[place[0]], place)) is not None]
+    return next(iter(as_given + found), None)
+
+
+def as_written(given: str, passage: Passage, place: Place) -> Place | None:
+    """An occurrence with as much around it as was given, where the same stands in the source."""
+    number, field, start, end = place
+    source = passage.text if field == "text" else passage.title
+    for offset in range(len(given)):
+        begin = start - offset
+        same = begin >= 0 and given == source[begin : begin + len(given)] and begin + len(given) >= end
+        if same and balanced(given) and not hidden_edges(given):
+            return number, field, begin, begin + len(given)
     return None
 
 
-def plainly(needle: str, source: str) -> tuple[int, int] | None:
-    places = [at for at in range(len(source)) if source.startswith(needle, at)]
-    return (places[0], places[0] + len(needle)) if places else None
+def hidden_edges(given: str) -> bool:
+    """Whether a text begins or ends with what shows nothing, which no occurrence does."""
+    characters = resolved(given)
+    first, last = characters[0], characters[-1]
+    return (
+        first[1] > 0
+        or any(invisible(character) or character.isspace() for character, _ in (first, last))
+        or (last[1] + 1 < len(given) and not given.endswith(";"))
+    )
 
 
-def at_boundaries(needle: str, source: str, policy: str) -> tuple[int, int] | None:
-    """Where a text first occurs at boundaries of words and numbers, as a slice of the source."""
-    pieces = folded(source) if policy == "folded" else [(character, at) for at, character in enumerate(source)]
-    text = written(pieces)
-    if needle not in text:
-        return None
-    edges = edges_of(pieces) | {len(text): len(source)}
-    inside = places_inside(text)
-    for at in range(len(text)):
-        end = at + len(needle)
-        bounded = text.startswith(needle, at) and not {at, end} & inside and {at, end} <= set(edges)
-        if bounded and not joins(text, at) and not behind_minus(source, edges[at]):
-            return edges[at], without_invisible_end(source, edges[end]) if policy == "folded" else end
-    return None
+def plainly(given: str, source: str) -> list[Span]:
+    return [(at, at + len(given)) for at in range(len(source)) if source.startswith(given, at)]
 
 
-def edges_of(pieces: list[Piece]) -> dict[int, int]:
-    """Where each cluster begins, in the folded text and in the source."""
-    out: dict[int, int] = {}
-    length = 0
-    for piece, at in pieces:
-        out[length] = at
-        length += len(piece)
+@cache  # a pool asks for the same passages many times
+def pieces_of(source: str, keep_case: bool) -> tuple[Piece, ...]:
+    return tuple(folded(source, keep_case=keep_case))
+
+
+@cache
+def key_of(text: str) -> str:
+    return text_key(respelled(strip(text)))
+
+
+def in_class(given: str, source: str, policy: str, field: str) -> list[Span]:
+    """Every span of a source that is of the answer's class, and so is the whole around it."""
+    keep_case = policy == "token"
+    key = text_key(read(given, keep_case=keep_case))
+    pieces = pieces_of(source, keep_case)
+    text = joined(list(pieces))
+    out: list[Span] = []
+    for start, end in spans_of_letters(key, text):
+        if in_word(text, start) or in_word(text, end):
+            continue
+        first, last = whole(text, start, end)
+        if key_of(text[first:last]) != key or crosses(text[start:end], text[first:last], field):
+            continue
+        least = least_span(text, key, (start, end), (first, last))
+        place = least and in_source(pieces, source, *least)
+        if place and not hidden(source, *place) and (key.casefold() not in FUNCTION_WORDS or is_name(source, *place)):
+            out.append(place)
     return out
 
 
-def without_invisible_end(source: str, end: int) -> int:
-    while invisible(source[end - 1]):
-        end -= 1
-    return end
+def spans_of_letters(key: str, text: str) -> Iterator[Span]:
+    """Where the letters and digits of a key stand, whatever stands between them; .5 may be written 0.5."""
+    places = [at for at, character in enumerate(text) if character.isalnum()]
+    for spelled in dict.fromkeys((key, re.sub(r"(?<![\w.])0(?=\.\d)", "", key))):
+        letters = "".join(filter(str.isalnum, spelled))
+        for n in range(len(places) - len(letters) + 1 if letters else 0):
+            found = places[n : n + len(letters)]
+            if all(text[at] == letter for at, letter in zip(found, letters, strict=True)):
+                yield found[0], found[-1] + 1
 
 
-@cache  # as above
-def places_inside(text: str) -> set[int]:
-    """The places where no word or number starts or ends; what cannot be seen is looked through."""
-    seen = "".join(character for character in text if not unseen(character))
-    within = {at for at in range(1, len(seen)) if in_word(seen, at)}
-    for start in range(len(seen)):
-        for pattern in JOINED:
-            found = pattern.match(seen, start)
-            within |= set(range(start + 1, found.end())) if found else set()
-        found = SIGNED.match(seen, start)
-        within |= set(range(start + 1, found.end())) if found and is_sign(seen, start) else set()
-    inside: set[int] = set()
-    before = 0
-    for at, character in enumerate(text):
-        if before in within:
-            inside.add(at)
-        before += not unseen(character)
-    return inside
-
-
-def unseen(character: str) -> bool:
-    return invisible(character) or character in BIDI
-
-
-def is_word(character: str) -> bool:
-    return character.isalnum() or character == "_" or is_mark(character)
-
-
-def is_mark(character: str) -> bool:
-    return unicodedata.category(character)[0] == "M"
-
-
-def in_word(text: str, at: int) -> bool:
-    before, after = text[at - 1], text[at]
-    if is_mark(after):
+def crosses(inner: str, around: str, field: str) -> bool:
+    """Whether a sentence or a clause ends within a span, or a bracket has no other half."""
+    if "; " in inner or (not balanced(inner) and not balanced(around)):
         return True
-    if not (is_word(before) and is_word(after)):
+    return field == "text" and bool(sentence_ends(inner))
+
+
+def balanced(text: str) -> bool:
+    opened = ""
+    for character in text:
+        if character in PAIRS:
+            opened += PAIRS[character]
+        elif character in PAIRS.values():
+            if not opened.endswith(character):
+                return False
+            opened = opened[:-1]
+    return not opened
+
+
+def least_span(text: str, key: str, inner: Span, around: Span) -> Span | None:
+    """The least part of the whole that is of the class and in which each bracket has its other half."""
+    spans = [(s, e) for s in range(around[0], inner[0] + 1) for e in range(inner[1], around[1] + 1)]
+    for start, end in sorted(spans, key=lambda span: (span[1] - span[0], span)):
+        if balanced(text[start:end]) and key_of(text[start:end]) == key:
+            return start, end
+    return None
+
+
+def in_source(pieces: Sequence[Piece], source: str, start: int, end: int) -> Span | None:
+    """The slice of the source for a slice of the folded text, if it is one; what shows nothing at its end is left out."""
+    edges: dict[int, int] = {}
+    length = 0
+    for piece, at in pieces:
+        edges[length] = at
+        length += len(piece)
+    edges[length] = len(source)
+    if start not in edges or end not in edges:
+        return None
+    visible = [at for character, at in resolved(source) if at < edges[end] and not invisible(character)]
+    entity = ENTITY.match(source, visible[-1])
+    return edges[start], entity.end() if entity else visible[-1] + 1
+
+
+def hidden(source: str, start: int, end: int) -> bool:
+    """Whether the source holds what folding does not show."""
+    inner, before, behind = source[start:end], source[:start], source[end:]
+    if any(character in BIDI for character in inner) or re.search(r"\n\s*\n|\u2029", inner):
+        return True
+    if re.search(r"[^\W\d_]\.\Z", before) and inner[:1].islower():
+        return True  # "js" in "Node.js"
+    if re.match(r"\.\w", behind) and behind[1].islower() and inner[-1:].isalpha():
+        return True
+    number = r"[\d\u00bc-\u00be]"
+    return re.search(rf"(?<!{number})(?<!{number}\s)−\s\W{{0,2}}\Z", before) is not None
+
+
+def is_name(source: str, start: int, end: int) -> bool:
+    """Whether a function word is written as a name: "US", "U.S." and "The Who" are, "us" and "It" are not."""
+    word, before, behind = source[start:end], source[:start], source[end:]
+    if re.search(r"[^\W\d_]\.\s?[^\W\d_]", word):
+        return True
+    if word in ("I", "i"):
         return False
-    return (before.isnumeric() and after.isnumeric()) or not (spaceless(before) or spaceless(after))
-
-
-def spaceless(character: str) -> bool:
-    """Whether a letter is of a script that is written without spaces."""
-    return not character.isdigit() and unicodedata.name(character, "").startswith(SPACELESS)
-
-
-def is_sign(text: str, at: int) -> bool:
-    """Whether a hyphen or a point belongs to the number behind it: not to what stands before, nor to another hyphen."""
-    before = text[at - 1 : at]
-    return not before or not (is_word(before) or before in ")]}.%°" or (before in DASHES and text[at] in DASHES))
-
-
-def joins(text: str, at: int) -> bool:
-    """Whether an occurrence starts with a hyphen that joins two words or numbers."""
-    return text[at] in DASHES and SIGNED.match(text, at) is not None and not is_sign(text, at)
-
-
-def behind_minus(source: str, at: int) -> bool:
-    """Whether a number has a minus (U+2212, no hyphen) set apart by a space, and is not being subtracted."""
-    number = re.match(rf"{CURRENCY}\.?{DIGIT}", source[at:])
-    return number is not None and re.search(rf"(?<!{DIGIT})(?<!{DIGIT}\s)−\s{CURRENCY}\Z", source[:at]) is not None
+    line = before.rpartition("\n")[2] + word + behind.partition("\n")[0]
+    shouted = line.upper() == line and any(map(str.isalpha, line.replace(word, "", 1)))
+    if word[:1].isupper() and re.search(r"\b[Tt]he\s\Z|\bTHE\s\Z", before):
+        return not shouted
+    if len(word) > 1:
+        return word.isupper() and not shouted
+    return word == "A" and re.search(r"[^\W_][ -]\Z", before) is not None

@@ -1,0 +1,318 @@
+"""What a reader sees of a text, one character at a time: markup resolved, folded, and without what surrounds an answer.
+
+A text is a list of pieces: what is seen, and the place in the source where that begins.
+"""
+
+import html
+import re
+import unicodedata
+
+BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+DASHES = "-‐‑‒–—―−﹘﹣－"
+QUOTES = {"'": "`´ʹʼ‘’‚‛‹›′＇", '"': "«»“”„‟″〝〞＂"}
+PAIRS = dict(zip("([{「『《【〈〔⟨⟪〖", ")]}」』》】〉〕⟩⟫〗", strict=True))
+CURRENCY = "$£¥฿₠-\u20cf"
+# The documentation says "formatting tags" and "LaTeX"; these are those that are meant.
+INLINE = "a abbr answer b big cite code del dfn em final final_answer font i ins kbd mark q s samp small span strike strong tt u"
+BLOCKS = "blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre table tbody td th thead tr ul"
+COMMANDS = (
+    "boxed emph fbox mathbf mathit mathrm mathsf mathtt mbox operatorname text textbf textit textrm texttt underline"
+)
+TAG = re.compile(r"""</?([a-z_]+[1-6]?)((?:\s+[a-z][\w:-]*\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=]+))*)\s*/?>""", re.I)
+ENTITY = re.compile(r"&(?:[a-z][a-z0-9]{1,9}|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.I)
+STOPS = (
+    "adm approx apt assn ave bldg blvd brig ca capt cf chap cmdr co col corp cpl dept dist dr ed eds eq est etc ex feat \
+fig figs ft gen gov hon inc inst jr lt ltd maj messrs mr mrs ms mt mts op orig ph pl pp prof pt rd ref rep resp rev sen sgt \
+sq sr st ste supt univ viz vol vols vs jan feb mar apr jun jul aug sep sept oct nov dec".split()
+)
+BEFORE_NUMBERS = "no nos art ch p sec".split()
+
+Piece = tuple[str, int]
+
+
+def invisible(character: str) -> bool:
+    """Zero-width characters, soft hyphens, direction marks and the like; not what turns the direction of others."""
+    code = ord(character)
+    return (
+        unicodedata.category(character) == "Cf"
+        and character not in BIDI
+        and not 0x600 <= code <= 0x605
+        and character not in "\u06dd\u070f\u08e2"
+        and not 0x890 <= code <= 0x891
+        and not 0x110BD <= code <= 0x110CD
+    )
+
+
+# --- markup -----------------------------------------------------------------------------------------------------------
+
+
+def resolved(text: str) -> list[Piece]:
+    """The characters that are shown: entities as what they stand for, formatting tags as nothing or a space."""
+    out: list[Piece] = []
+    at = 0
+    while at < len(text):
+        shown, end = text[at], at + 1
+        tag, entity = TAG.match(text, at), ENTITY.match(text, at)
+        if tag and tag[1].lower() in (INLINE + " " + BLOCKS).split():
+            shown, end = (" " if tag[1].lower() in BLOCKS.split() else ""), tag.end()
+        elif entity and len(html.unescape(entity[0])) <= len(entity[0]):
+            shown, end = html.unescape(entity[0]), entity.end()
+        out += [(character, at) for character in shown]
+        at = end
+    return out
+
+
+def joined(pieces: list[Piece]) -> str:
+    return "".join(piece for piece, _ in pieces)
+
+
+# --- folding ----------------------------------------------------------------------------------------------------------
+
+
+def folded(text: str, *, keep_case: bool) -> list[Piece]:
+    """The text as it is compared, in pieces; of white space in a row the first alone."""
+    out: list[Piece] = []
+    for cluster, at in clusters([(alike(character), at) for character, at in resolved(text)]):
+        piece = fold_cluster(cluster, keep_case)
+        if piece and not (piece == " " and out and out[-1][0] == " "):
+            out.append((piece, at))
+    return with_subscripts(out)
+
+
+def alike(character: str) -> str:
+    if unicodedata.category(character) == "Nd":
+        return str(unicodedata.digit(character))
+    return {"№": "#", "İ": "I"}.get(character, "\u200b" if character in BIDI else character)
+
+
+def clusters(characters: list[Piece]) -> list[Piece]:
+    """Each character with the marks and the invisible characters behind it."""
+    out: list[Piece] = []
+    for character, at in characters:
+        first = unicodedata.normalize("NFKD", character)[0]
+        goes_on = invisible(character) or unicodedata.category(first)[0] == "M" or "\u1160" <= first <= "\u11ff"
+        if character == "\u0307" and out and out[-1][0][-1] in "Ii":
+            continue  # the dot of İ
+        if out and goes_on and not out[-1][0][-1].isspace() and len(out[-1][0]) < 40:
+            out[-1] = (out[-1][0] + character, out[-1][1])
+        else:
+            out.append((character, at))
+    return out
+
+
+def fold_cluster(cluster: str, keep_case: bool) -> str:
+    seen = unicodedata.normalize("NFC", "".join(character for character in cluster if not invisible(character)))
+    if seen.isspace():
+        return " "
+    seen = plain_marks(seen)
+    if not seen or left_alone(seen[0]):
+        return seen
+    compatible = unicodedata.normalize("NFKC", seen)
+    return plain_marks(compatible if keep_case else unicodedata.normalize("NFKC", compatible.casefold()))
+
+
+def plain_marks(text: str) -> str:
+    for dash in DASHES:
+        text = text.replace(dash, "-")
+    for quote, variants in QUOTES.items():
+        for variant in variants:
+            text = text.replace(variant, quote)
+    return text
+
+
+def left_alone(character: str) -> bool:
+    """Superscripts, subscripts, fractions, signs that hold a digit, and accents that stand alone."""
+    compatible = unicodedata.normalize("NFKC", character)
+    kind = unicodedata.decomposition(character).split(" ")[0]
+    holds_digit = any(c.isdecimal() for c in compatible) and not character.isdecimal()
+    accent = compatible[0] == " "
+    return (
+        unicodedata.category(character) == "No" or kind in ("<super>", "<sub>", "<fraction>") or holds_digit or accent
+    )
+
+
+def with_subscripts(pieces: list[Piece]) -> list[Piece]:
+    """Subscript digits right behind a letter as digits, unless a digit follows them."""
+    out = list(pieces)
+    for at in range(len(pieces)):
+        end = at
+        while end < len(pieces) and pieces[end][0] in "₀₁₂₃₄₅₆₇₈₉":
+            end += 1
+        if at and end > at and pieces[at - 1][0][-1].isalpha() and not joined(pieces[end : end + 1])[:1].isdecimal():
+            out[at:end] = [(str(unicodedata.digit(piece)), place) for piece, place in pieces[at:end]]
+    return out
+
+
+def respelled(text: str) -> str:
+    """J.R.R. for J. R. R., 0.5 for .5, 5°C for 5 °C, 5% for 5 %, $5 for $ 5."""
+    letter = r"(?<!\w)[^\W\d_]"
+    text = re.sub(rf"({letter})\. (?=[^\W\d_]\.)", r"\1.", text)
+    text = re.sub(r"(?<![\w.])\.(?=[0-9])", "0.", text)
+    text = re.sub(rf"(?<=[0-9]) (?=\\?[%°])|(?<=[0-9]) (?=\\?[{CURRENCY}](?!\w))", "", text)
+    return re.sub(rf"(?<=[{CURRENCY}]) (?=[0-9.])", "", text)
+
+
+# --- stripping --------------------------------------------------------------------------------------------------------
+
+
+def strip(text: str) -> str:
+    """The answer that a text is: layer after layer of what surrounds it is taken off."""
+    text = " ".join("".join(c for c in joined(resolved(text)) if not invisible(c)).split())
+    text = re.sub(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{([^{{}}\\]*)\}}", r"\1", text)
+    text = re.sub(r"\\([%$&#_{}])", r"\1", text)
+    text = re.sub(r"\[([^\[\]]+)\]\([^()\s]*\)", r"\1", text)
+    while True:
+        inner = unwrapped(text)
+        if inner == text and any(map(str.isalnum, text)):
+            inner = trimmed(text)
+        if inner == text:
+            return text
+        text = inner
+
+
+def shape(character: str) -> str:
+    """A quote, a dash or a full-width character as the plain one."""
+    if "！" <= character <= "～":
+        character = chr(ord(character) - 0xFEE0)
+    return character if character == "`" else plain_marks(character)
+
+
+def unwrapped(text: str) -> str:
+    if len(text) < 3:
+        return text
+    first, last, inner = shape(text[0]), shape(text[-1]), text[1:-1]
+    plain = "".join(map(shape, inner))
+    if first == last and first in "*_~" and first not in plain[1:]:
+        return inner
+    if first in PAIRS and last == PAIRS[first] and balanced(plain, first, last):
+        return inner
+    if first == last and first in "'\"" and not has_quote(plain, first):
+        return inner
+    for opener, closer in (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$")):
+        middle = text[len(opener) : -len(closer)]
+        if text.startswith(opener) and text.endswith(closer) and middle and not (opener[0] == "$" and "$" in middle):
+            return middle
+    wrapped = re.fullmatch(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{(.+)\}}", text)
+    if wrapped and balanced(wrapped[1], "{", "}"):
+        return wrapped[1]
+    tagged = re.fullmatch(r"<(?!su[bp]\b)([A-Za-z][\w-]*)>(.+)</\1>", text)
+    return tagged[2] if tagged else text
+
+
+def balanced(text: str, opener: str, closer: str) -> bool:
+    depth = 0
+    for character in text:
+        depth += (character == opener) - (character == closer)
+        if depth < 0:
+            return False
+    return depth == 0
+
+
+def has_quote(text: str, quote: str) -> bool:
+    """Whether a quotation mark stands within a text that is no apostrophe and no mark of feet or inches."""
+    for at, character in enumerate(text):
+        before, behind = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
+        if character != quote:
+            continue
+        if quote == '"' and (before not in [*'0123456789½"'] or behind.isalnum() or behind == "_"):
+            return True
+        opens = not (before.isalnum() or before in ("_", "'") and before)
+        if quote == "'" and (opens or (before.isalpha() and not (behind.isalnum() or behind == "_"))):
+            return True
+    return False
+
+
+def is_numeral(character: str) -> bool:
+    return character != "" and unicodedata.category(character) in ("Nd", "No", "Nl")
+
+
+def loose(character: str) -> bool:
+    mark = shape(character)
+    return mark in " ~|^=<>`" or (mark not in "'\"" and unicodedata.category(mark)[0] == "P")
+
+
+def trimmed(text: str) -> str:
+    plain = "".join(map(shape, text))
+    start, end = 0, len(text)
+    while start < end and loose(text[start]) and not keeps_first(plain[start:end]):
+        start += 1
+    while start < end and loose(text[end - 1]) and not keeps_last(plain[start:end]):
+        end -= 1
+    return text[start:end] or text
+
+
+def near_number(text: str) -> bool:
+    """Whether a number begins within three marks."""
+    for at, character in enumerate(text[:4]):
+        if is_numeral(character):
+            return True
+        if character.isalnum() or character in "_ ":
+            return False
+    return False
+
+
+def keeps_first(text: str) -> bool:
+    mark, rest = text[0], text[1:]
+    if mark in PAIRS:
+        return PAIRS[mark] in rest
+    if mark == ".":
+        return is_numeral(rest[:1])
+    if mark == "-":
+        near = rest.removeprefix(" ")
+        return rest[:1].isalnum() or near_number(near) or re.match(rf"\\?[{CURRENCY}]", near) is not None
+    return mark in "<>" and near_number(rest.removeprefix("=").removeprefix(" "))
+
+
+def keeps_last(text: str) -> bool:
+    rest, mark = text[:-1], text[-1]
+    if mark in PAIRS.values():
+        return any(closer == mark and opener in rest for opener, closer in PAIRS.items())
+    if mark == ".":
+        dotted = re.search(r"(?<!\w)[^\W\d_]\. ?[^\W\d_]\.\Z", text)
+        return dotted is not None or is_abbreviation(rest)
+    if mark == "%":
+        return is_numeral(rest.removesuffix(" ").removesuffix(".")[-1:])
+    if mark == "+" and is_numeral(rest[-1:]):
+        return True
+    word = rest.rstrip("+") if mark == "+" else rest
+    return mark in "+-#" and re.search(r"(?<![^\W\d_])[^\W\d_]{1,2}\Z", word) is not None
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+def word_before(text: str) -> str:
+    found = re.search(r"(?:[^\W\d_]\.)*[^\W_]+\Z", text)
+    return found[0].lower() if found else ""
+
+
+def is_abbreviation(text: str) -> bool:
+    return word_before(text) in STOPS
+
+
+def sentence_ends(text: str) -> list[tuple[int, int]]:
+    """Where sentences end within a text, each with its stop and what closes it."""
+    out: list[tuple[int, int]] = []
+    at = 0
+    while at < len(text):
+        end = at
+        while text[end : end + 1] in (".", "!", "?"):
+            end += 1
+        stop = text[at:end]
+        while stop and text[end : end + 1] in ('"', "'", ")", "]"):
+            end += 1
+        if text[at] in "。｡" and at + 1 < len(text):
+            out.append((at, at + 1))
+        elif stop and text[end : end + 1] == " " and end + 1 < len(text) and ends(text[:at], stop, text[end + 1]):
+            out.append((at, end + 1))
+        at = max(end, at + 1)
+    return out
+
+
+def ends(before: str, stop: str, following: str) -> bool:
+    word = word_before(before)
+    if stop[0] != "." or stop.startswith("..") or not word:
+        return True
+    if word in BEFORE_NUMBERS:
+        return not following.isdecimal()
+    return word not in STOPS and not re.fullmatch(r"(?:[^\W\d_]\.)*[^\W\d_]", word)

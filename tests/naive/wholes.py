@@ -1,0 +1,156 @@
+"""The whole that a span is part of, the obvious way: every pattern is tried at every place, until nothing grows."""
+
+import re
+import unicodedata
+from functools import cache
+
+from tests.naive.reading import CURRENCY
+
+SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "MYANMAR", "KHMER")
+MARKS = ".,/:'^·÷٫٬⁄∕，．"
+VULGAR = "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞⅟↉"
+DIGIT = rf"[\d{VULGAR}]"
+CODES = "aud brl cad chf cny czk dkk eur gbp hkd inr jpy krw mxn nok nzd pln rmb rub sek sgd try usd zar".split()
+MONEY = rf"(?:[a-z]{{0,3}}\\?[{CURRENCY}¢¤֏؋៛﷼] ?|(?:{'|'.join(CODES)}) ?)"
+SCALE = "(?:hundred|thousand|million|billion|trillion|quadrillion|dozen|lakh|crore|mn|bn|tn)s?"
+WORDS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen \
+eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion".split()
+WORD = rf"(?:{'|'.join(WORDS)})"
+LETTER = r"[^\W\d_]"
+SIGNED = re.compile(rf"-{MONEY}?\.?{DIGIT}|\.{DIGIT}", re.I)
+# Held together: an edge inside such a match is no edge.
+JOINTS = [
+    re.compile(pattern, re.I)
+    for pattern in (
+        rf"\d[{re.escape(MARKS)}]\d",  # 3.14, 1,042, 10:30
+        r"\w\^-?\w",  # 10^2
+        r"\de[+-]\d",  # 5e-3
+        rf"{DIGIT}\.?\\?[%؉؊٪‰‱]",  # 5%
+        rf"{DIGIT}\.? \\?[%؉؊٪‰‱](?!\w)",  # 5 %
+        rf"\d ?[{VULGAR}]",  # 3 ½
+        r"(?<!\d)\d{1,2} ?[/⁄∕] ?\d{1,2}(?!\d)",  # 1 / 2
+        r"\d[⁺⁻₊₋][0-9²³¹⁰-⁹₀-₉]",
+        r"(?<![\w.,/:])\d{1,3}(?: \d{3}| \d{1,3}[/⁄∕]\d{1,3})(?!\d)",  # 5 000, 3 1/2
+        rf"(?<!\w){MONEY}[-+]?\.?{DIGIT}",  # US$5
+        rf"{DIGIT} ?\\?[{CURRENCY}¢¤֏؋៛﷼](?!\w)",  # 5 $
+        rf"[<>≤≥≈]=? ?{MONEY}?[-+]?\.?{DIGIT}",  # <5
+        rf"{DIGIT}[ -]{SCALE}(?!\w)",  # 5 million
+        r"\d ?[×x*] ?\d",  # 1.5 × 10
+        rf"\d ?°?{LETTER}{{1,4}}[²³]?/{LETTER}",  # 5 km/h
+        rf"\d {LETTER}{{1,10}} per {LETTER}",
+        rf"(?<!\w){LETTER}\. ?{LETTER}(?:\.|(?!\w))",  # J. R.
+        r"[^\W_]&[^\W_]",  # AT&T
+        rf"(?<!\w){LETTER}{{1,2}}-\d",  # F-16
+        rf"(?<!\w){LETTER}-{LETTER}",  # X-ray
+        rf"(?<!\w){WORD}(?:-| | and ){WORD}(?!\w)",  # thirty-five
+    )
+]
+CONTRACTED = ("d", "em", "ll", "m", "re", "s", "t", "ve")
+
+
+def is_word(character: str) -> bool:
+    return character != "" and (character.isalnum() or character == "_" or is_mark(character))
+
+
+def is_mark(character: str) -> bool:
+    return character != "" and unicodedata.category(character)[0] == "M"
+
+
+def in_word(text: str, at: int) -> bool:
+    """Whether a place falls inside a word or a number."""
+    before, after = text[at - 1 : at] if at else "", text[at : at + 1]
+    if is_mark(after) and before:
+        return True
+    if not (is_word(before) and is_word(after)):
+        return False
+    return (before.isnumeric() and after.isnumeric()) or not (spaceless(before) or spaceless(after))
+
+
+def spaceless(character: str) -> bool:
+    """Whether a letter is of a script that is written without spaces."""
+    return not character.isdigit() and unicodedata.name(character, "").startswith(SPACELESS)
+
+
+@cache
+def joints(text: str) -> tuple[tuple[int, int], ...]:
+    """Where something is held together that is more than one word."""
+    found = {match.span() for at in range(len(text)) for joint in JOINTS if (match := joint.match(text, at))}
+    signed = {match.span() for at in range(len(text)) if is_sign(text, at) and (match := SIGNED.match(text, at))}
+    return tuple(sorted(found | signed | contractions(text)))
+
+
+def is_sign(text: str, at: int) -> bool:
+    """Whether a hyphen or a point belongs to the number behind it: not to what stands before, nor to another hyphen."""
+    before = text[at - 1 : at] if at else ""
+    if text[at] == ".":
+        return not before or not (is_word(before) or before == ".")
+    return not before or not (is_word(before) or before in ")]}.%°-")
+
+
+def contractions(text: str) -> set[tuple[int, int]]:
+    """can't, o'clock and O'Brien up to the apostrophe; a possessive is none."""
+    out: set[tuple[int, int]] = set()
+    for at in range(1, len(text) - 1):
+        if text[at] != "'" or not is_word(text[at + 1]):
+            continue
+        end = at + 1
+        while end < len(text) and (end == at + 1 or in_word(text, end)):
+            end += 1
+        ending = text[at + 1 : end].lower()
+        if ending != "s" or text[at - 1].isnumeric():
+            out.add((at, end))  # what stands before goes on
+    return out
+
+
+def contracted(rest: str) -> bool:
+    return any(rest.lower().startswith(ending) and not is_word(rest[len(ending) :][:1]) for ending in CONTRACTED)
+
+
+def whole(text: str, start: int, end: int) -> tuple[int, int]:
+    """A span with all that it is part of, and with the marks that touch it."""
+    first, last = start, end
+    while True:
+        wider = first, last
+        if first > 1 and text[first - 1] == "'" and is_word(text[first - 2]) and contracted(text[first:]):
+            first -= 2
+        for begin, stop in joints(text):
+            if begin < first < stop and text[begin] != "'":
+                first = begin
+            if begin < last < stop or (begin == last and text[begin] == "'"):
+                last = max(last, stop)
+        while first and in_word(text, first):
+            first -= 1
+        while last < len(text) and in_word(text, last):
+            last += 1
+        if (first, last) == wider:
+            return with_marks(text, first, last)
+
+
+def with_marks(text: str, first: int, last: int) -> tuple[int, int]:
+    """The marks that touch a span, but for the one that touches another word, and for a hyphen that joins."""
+    begin, end = first, last
+    while begin and first - begin < 8 and touches(text[begin - 1]):
+        begin -= 1
+    while end < len(text) and end - last < 8 and touches(text[end]):
+        end += 1
+    begin += begin < first and begin > 0 and is_word(text[begin - 1])
+    end -= end > last and is_word(text[end : end + 1])
+    if text[begin] == "-" and begin < first and not is_sign(text, begin):
+        begin += 1
+    quoted = text[last : last + 1] in ("'", '"') and text[last - 1].isnumeric() and closes(text, last)
+    return begin, (last if quoted and begin == first else end)
+
+
+def closes(text: str, at: int) -> bool:
+    """Whether a quotation is open where a quotation mark stands: one like it began before a word, and none ended it."""
+    is_open = False
+    for place in range(at):
+        if text[place] == text[at] and not is_word(text[place - 1 : place] if place else ""):
+            is_open = not is_open
+        elif text[place] == text[at] and is_open and not is_word(text[place + 1 : place + 2]):
+            is_open = False
+    return is_open
+
+
+def touches(character: str) -> bool:
+    return not is_word(character) and not character.isspace()
