@@ -71,11 +71,8 @@ def build(
     The questions are those of --questions, or of the first file: rows of GSM8K or HotpotQA as Hugging Face has them, or
     with question, gold and evidence.
     """
-    from eldgr_dspy.pools import refuse_csv
     from eldgr_dspy.programs.pools.building import Recipe, build_pool
 
-    for source in sources:
-        refuse_csv(source)
     recipe = Recipe(sources, task, questions, layout, by, evidence, shuffle)
     try:
         built = build_pool(recipe, out)

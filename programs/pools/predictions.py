@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.files import require_file
+from eldgr_dspy.files import refuse_csv, require_file
 from eldgr_dspy.pools import SUFFIXES, read_records
 from eldgr_dspy.programs.pools.entries import (
     Entry,
@@ -35,6 +35,7 @@ def read_predictions(path: Path, layout: Layout | None = None) -> Iterator[Entry
         PoolError: naming file, line and field.
     """
     require_file(path)
+    refuse_csv(path, "predictions")
     if layout == "inspect" or (layout is None and not path.name.endswith(SUFFIXES)):
         yield from read_inspect_log(path)
     else:
