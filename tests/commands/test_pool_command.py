@@ -110,6 +110,22 @@ def obeyed(error: str) -> None:
     exec(re.split(r"\. (?:The columns|Then) ", code)[0], {})  # noqa: S102 -- our own remedy
 
 
+def test_a_failed_log_is_refused_and_under_unfinished_reported_in_both_places(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    samples = [{"id": n, "epoch": 1, "input": f"{n}?", "target": "a", "output": {"completion": "a"}} for n in range(27)]
+    about = {"dataset": {"samples": 66}, "config": {"epochs": 1}}
+    (tmp_path / "log.json").write_text(json.dumps({"status": "error", "eval": about, "samples": samples}), "utf-8")
+    arguments = ["build", "log.json", "--task", "retrieval", "--out", "p.jsonl"]
+    assert main(["pool", *arguments]) == 1
+    assert "log.json: a log of status 'error', with 27 of 66 samples done. " in capsys.readouterr().err
+    assert not Path("p.jsonl").exists()
+    out, err = printed(capsys, *arguments, "--unfinished")
+    said = "log.json: a log of status 'error', with 27 of 66 samples done."
+    assert said in " ".join(out.split()) and said in err.splitlines()
+    assert "p: retrieval, 27 questions" in out
+
+
 CSV = [
     ("id", "question", "prediction", "gold", "evidence"),
     ("1", "Which is it?", "Nice", "Nice", "Nice, as it is.\u2028And so on."),
