@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from eldgr_dspy.errors import PoolError
 
@@ -25,6 +25,9 @@ MAX_LINE = 16 * 2**20
 
 MAX_EXPANSION = 100
 """How many times its size on disk a compressed file may expand to, beyond the first 64 MiB."""
+
+Wanted = Literal["rows", "questions", "predictions", "pool"]
+"""What the records of a file are to be."""
 
 _FREE_EXPANSION = 64 * 2**20
 _MAX_NAME = 120
@@ -257,3 +260,53 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise ValueError(f"the key {twice!r:.80} occurs twice")
     return found
+
+
+# -- formats that are not read -----------------------------------------------------------------------------------------
+
+_WITH_EVIDENCE = '{**row, "evidence": [{"text": row["evidence"]}] if row.get("evidence") else []}'
+_COLUMNS = (
+    "The columns are question and prediction, perhaps id, gold and evidence; a question with several candidates has "
+    "a row for each."
+)
+
+
+def refuse_csv(path: Path, wanted: Wanted = "rows") -> None:
+    """Refuse a file that is CSV by its name, with what makes of it what is wanted.
+
+    Raises:
+        PoolError: if it is.
+    """
+    if not path.name.lower().endswith((".csv", ".tsv")):
+        return
+    tabs = r', delimiter="\t"' if path.name.lower().endswith(".tsv") else ""
+    rows = f'csv.DictReader(io.StringIO(Path({str(path)!r}).read_bytes().decode("utf-8-sig"), newline=""){tabs})'
+    said = f"{path}: CSV is not read, since a cell holds no list. Write one JSON object a line, in Python: "
+    if wanted in ("rows", "questions"):
+        made = _json_lines("row" if wanted == "rows" else _WITH_EVIDENCE, rows)
+        raise PoolError(f"{said}import csv, io, json; {made}. Then give rows.jsonl.")
+    found = f'found.setdefault(row["question"], {_WITH_EVIDENCE} | {{"prediction": []}})["prediction"]'
+    grouped = f'found = {{}}; [{found}.append(row["prediction"]) for row in {rows}]'
+    build = "eldgr pool build rows.jsonl --task retrieval --out pool.jsonl makes a pool of it (or --task arithmetic)"
+    then = "give rows.jsonl" if wanted == "predictions" else build
+    made = _json_lines("row", "found.values()", grouped)
+    raise PoolError(f"{said}import csv, io, json; {made}. {_COLUMNS} Then {then}.")
+
+
+def one_document(place: str, path: Path) -> PoolError:
+    """Return the refusal of a file that is one JSON document, with what makes JSON lines of a list of rows."""
+    made = _json_lines("row", f'json.loads(Path({str(path)!r}).read_text("utf-8"))')
+    return PoolError(
+        f"{place}: one JSON document of all rows is not read, since one row is in memory at a time. Write one JSON "
+        f"object a line, in Python: import json; {made}. Then give rows.jsonl. A log of inspect is taken by eldgr pool "
+        "build as it is."
+    )
+
+
+def _json_lines(row: str, rows: str, before: str = "") -> str:
+    """Return Python that writes JSON lines: of each of some rows something, after something else."""
+    first = f"{before}; " if before else ""
+    return (
+        f'from pathlib import Path; {first}Path("rows.jsonl").write_text("".join(json.dumps({row}) + "\\n" '
+        f"for row in {rows}))"
+    )

@@ -19,7 +19,17 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.files import MAX_LINE, expansion_limit, read_lines, read_object, replacing, require_file
+from eldgr_dspy.files import (
+    MAX_LINE,
+    Wanted,
+    expansion_limit,
+    one_document,
+    read_lines,
+    read_object,
+    refuse_csv,
+    replacing,
+    require_file,
+)
 from eldgr_dspy.rows import CandidateRow, PassageRow, Row, schema, validate
 from eldgr_dspy.words import Task
 
@@ -211,50 +221,27 @@ def _kind(path: Path) -> _Kind:
     raise PoolError(f"{path}: the format is not known by its name; use one of {', '.join(SUFFIXES)}.")
 
 
-def read_records(path: Path) -> Iterator[tuple[str, Any]]:
+def read_records(path: Path, wanted: Wanted = "rows") -> Iterator[tuple[str, Any]]:
     """Yield the records of a file in one of the formats of pools, not validated, each with its place in the file.
 
     One record is in memory at a time. In Parquet, fields that hold nothing are left out.
+
+    Args:
+        path: The file. wanted: what its records are to be, for the message where it is CSV.
 
     Raises:
         PoolError: if the file cannot be read, is damaged, or its name states no known format.
     """
     require_file(path)
-    refuse_csv(path)
+    refuse_csv(path, wanted)
     if path.name.endswith(".json"):
-        raise _document(str(path), path)
+        raise one_document(str(path), path)
     yield from _parquet_records(path) if _kind(path) == "parquet" else _json_records(path)
-
-
-def refuse_csv(path: Path) -> None:
-    """Refuse a file that is CSV by its name, with what makes JSON lines of it.
-
-    Raises:
-        PoolError: if it is.
-    """
-    if path.name.lower().endswith((".csv", ".tsv")):
-        tabs = r', delimiter="\t"' if path.name.lower().endswith(".tsv") else ""
-        rows = f'csv.DictReader(Path({str(path)!r}).read_text("utf-8").splitlines(True){tabs})'
-        raise PoolError(
-            f"{path}: CSV is not read, since a cell holds no list. {_in_python('csv, json', rows)}. Where a row has "
-            "question and prediction, eldgr pool build then makes a pool of it."
-        )
-
-
-def _document(place: str, path: Path) -> PoolError:
-    rows = _in_python("json", f'json.loads(Path({str(path)!r}).read_text("utf-8"))')
-    said = f"{place}: one JSON document of all rows is not read, since one row is in memory at a time."
-    return PoolError(f"{said} {rows}.")
-
-
-def _in_python(modules: str, rows: str) -> str:
-    write = f'Path("rows.jsonl").write_text("".join(json.dumps(row) + "\\n" for row in {rows}))'
-    return f"Write one JSON object a line, in Python: import {modules}; from pathlib import Path; {write}"
 
 
 def _read(path: Path) -> Iterator[tuple[str, Row]]:
     """Yield every row, validated, with its place in the file."""
-    for where, record in read_records(path):
+    for where, record in read_records(path, "pool"):
         if path.name.endswith(".parquet"):
             _parse_meta(record, f"{path}, {where}")
         yield where, validate(record, f"{path}, {where}")
@@ -264,7 +251,7 @@ def _json_records(path: Path) -> Iterator[tuple[str, Any]]:
     filled = ((number, line) for number, line in read_lines(path) if line.strip())
     for index, (number, line) in enumerate(filled):
         if index == 0 and line.lstrip().startswith(b"["):
-            raise _document(f"{path}, line {number}", path)
+            raise one_document(f"{path}, line {number}", path)
         yield f"line {number}", read_object(line, f"{path}, line {number}")
 
 

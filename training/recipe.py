@@ -143,7 +143,7 @@ def _corpus(path: Path) -> Retriever:
             passages += _passages(path, where, record)
     except PoolError as error:
         raise ArgumentError(
-            f"corpus={str(path)!r} cannot be read ({error!s:.300}); give a file of passages, or leave the field out to "
+            f"corpus={str(path)!r} cannot be read ({error}); give a file of passages, or leave the field out to "
             "hold each step against the evidence of its row."
         ) from error
     if not passages:

@@ -53,6 +53,7 @@ def pool(context: click.Context, /) -> None:
     "--evidence", type=click.Choice(get_args(_Evidence)), default="paragraphs", help="Evidence of HotpotQA's rows."
 )
 @click.option("--shuffle", type=int, metavar="SEED", help="Put the candidates of each question in a random order.")
+@click.option("--unfinished", is_flag=True, help="Take logs of inspect that failed or were cancelled.")
 def build(
     sources: tuple[Path, ...],
     out: Path,
@@ -62,6 +63,7 @@ def build(
     by: _By | None,
     evidence: _Evidence,
     shuffle: int | None,
+    unfinished: bool,
 ) -> None:
     """Make a pool of predictions, and say what it holds.
 
@@ -71,17 +73,16 @@ def build(
     The questions are those of --questions, or of the first file: rows of GSM8K or HotpotQA as Hugging Face has them, or
     with question, gold and evidence.
     """
-    from eldgr_dspy.pools import refuse_csv
     from eldgr_dspy.programs.pools.building import Recipe, build_pool
 
-    for source in sources:
-        refuse_csv(source)
-    recipe = Recipe(sources, task, questions, layout, by, evidence, shuffle)
+    recipe = Recipe(sources, task, questions, layout, by, evidence, shuffle, unfinished)
     try:
         built = build_pool(recipe, out)
     except OSError as error:
         raise click.ClickException(f"{out} could not be written: {error}.") from error
-    _show([built.pool])
+    _show([built.pool], notes=built.lacking)
+    for lacking in built.lacking:
+        click.echo(lacking, err=True)
     if built.left_out:
         click.echo(f"Left out of {questions}, since no file has a prediction: {built.left_out:,}.", err=True)
     guessed = built.forms["last_number"] + built.forms["whole"]
@@ -141,7 +142,7 @@ def split(source: Path, confirm: float, seed: int, out_dev: Path, out_confirm: P
     click.echo(f"Written to {out_dev} for development and to {out_confirm} for confirmation.", err=True)
 
 
-def _show(pools: "Sequence[Pool]", *, as_json: bool = False) -> None:
+def _show(pools: "Sequence[Pool]", *, as_json: bool = False, notes: Sequence[str] = ()) -> None:
     """Print what pools hold, and how many questions each two of them share."""
     from eldgr_dspy.figures.contents import contents_of
     from eldgr_dspy.programs.commands.console import print_tables
@@ -153,8 +154,7 @@ def _show(pools: "Sequence[Pool]", *, as_json: bool = False) -> None:
     ]
     value = {"pools": {pool.name: {"sha256": pool.sha256, **seen.figures()} for pool, seen in found}, "shared": shared}
     tables = [_table(pool.name, seen.figures()) for pool, seen in found]
-    if shared:
-        tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *map(_of_shared, shared)))
+    tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *map(_of_shared, shared), *notes))
     unprinted = print_tables(value, tables, as_json=as_json)
     if unprinted:
         raise click.ClickException(f"The figures could not be printed: {unprinted}.")

@@ -32,6 +32,7 @@ class Recipe:
         evidence: What the evidence of a row of HotpotQA is.
         shuffle: A seed, with which the candidates of each question are put in an order that depends on the seed, the
             question's id and how many there are; None: they keep their order.
+        unfinished: Whether a log of inspect is taken that failed, was cancelled or still runs.
     """
 
     sources: Sequence[Path]
@@ -41,6 +42,7 @@ class Recipe:
     by: By | None = None
     evidence: Evidence = "paragraphs"
     shuffle: int | None = None
+    unfinished: bool = False
 
 
 @dataclass(slots=True)
@@ -52,12 +54,14 @@ class Built:
         by: What joined the files.
         left_out: How many questions of the file of questions have no prediction.
         forms: How many answers were found by each form of `eldgr_dspy.extraction`, those that were given aside.
+        lacking: What sources lack that are not whole, a sentence each.
     """
 
     pool: Pool
     by: By
     left_out: int = 0
     forms: Counter[str] = field(default_factory=Counter)
+    lacking: Sequence[str] = ()
 
 
 def build_pool(recipe: Recipe, out: Path) -> Built:
@@ -79,7 +83,7 @@ def build_pool(recipe: Recipe, out: Path) -> Built:
     with Shelf() as shelf:
         joined = _Joined(recipe, shelf)
         pool = write_pool(out, joined.rows())
-        return Built(pool, joined.by, joined.left_out, joined.forms)
+        return Built(pool, joined.by, joined.left_out, joined.forms, joined.lacking)
 
 
 def shuffled_order(n: int, seed: int, id: str) -> list[int]:
@@ -116,6 +120,7 @@ class _Joined:
         self.by: By = "question"
         self.left_out = 0
         self.forms: Counter[str] = Counter()
+        self.lacking: list[str] = []
 
     def rows(self) -> Iterator[Row]:
         """Read all files, check that they fit each other, and yield a row a question in the order of the questions."""
@@ -134,7 +139,8 @@ class _Joined:
             for entry in read_questions(self._recipe.questions, self._recipe.evidence):
                 self._shelf.put(QUESTIONS, entry)
         for source, path in zip(self._numbers(), self._recipe.sources, strict=True):
-            for entry in read_predictions(path, self._recipe.layout):
+            unfinished = self._recipe.unfinished
+            for entry in read_predictions(path, self._recipe.layout, unfinished=unfinished, told=self.lacking):
                 self._shelf.put(source, entry)
 
     def _numbers(self) -> range:

@@ -74,14 +74,20 @@ def _unquoted(target: Any) -> Any:
     return found if found and all(isinstance(one, str) for one in found) else target
 
 
-def read_inspect_log(path: Path) -> Iterator[Entry]:
+def read_inspect_log(path: Path, *, unfinished: bool = False, told: list[str] | None = None) -> Iterator[Entry]:
     """Yield the questions of a log of inspect in JSON, with a sample for each epoch and choice, epochs in order.
 
     Read are of each of `samples`: `id`, `epoch`, `input` (the last message of the user, if it is a list), `target` and
-    `output`, the text parts of its `choices` or else its `completion`. The log is read into memory whole.
+    `output`, the text parts of its `choices` or else its `completion`; and how far the log came: its `status`, each
+    sample's `error`, and how many samples it was to have. The log is read into memory whole.
+
+    Args:
+        path: The log.
+        unfinished: Whether a log that failed, was cancelled or still runs is read too.
+        told: Is given what the log lacks, a sentence.
 
     Raises:
-        PoolError: it is no such log, holds no samples, or is longer than `MAX_LOG`.
+        PoolError: it is no such log, holds no samples, is unfinished, or is longer than `MAX_LOG`.
     """
     if path.name.endswith(".eval"):
         raise PoolError(f"{path}: is a log in inspect's binary format; write it as JSON: inspect log dump {path.name}")
@@ -90,12 +96,51 @@ def read_inspect_log(path: Path) -> Iterator[Entry]:
     except PoolError as error:
         raise PoolError(f"{error} {_NAMED}") from error
     samples = log.get("samples") if isinstance(log, Mapping) else None
+    lacking = _lacking(log, samples or []) if isinstance(log, Mapping) and isinstance(samples or [], list) else ""
+    if lacking and log.get("status") != "success" and not unfinished:
+        raise PoolError(
+            f"{path}: {lacking}. The questions that came first would stand for all of them; finish the log with "
+            "inspect eval-retry, or take it as it is with --unfinished."
+        )
     if not isinstance(samples, list) or not samples:
         raise PoolError(
             f"{path}: no log of inspect, or one without samples; expected an object with a list `samples`. {_NAMED}"
         )
+    if lacking and told is not None:
+        told.append(f"{path}: {lacking}.")
     for numbered in _by_question(samples, path).values():
         yield _inspected([numbered[epoch] for epoch in sorted(numbered)])
+
+
+def _lacking(log: Mapping[str, Any], samples: Sequence[Any]) -> str:
+    """Say of a log that is not whole of what status it is and how many of its samples are done; empty if it is."""
+    status, planned = log.get("status", "success"), _planned(log)
+    failed = sum(1 for one in samples if isinstance(one, Mapping) and one.get("error"))
+    done = len(samples) - failed
+    of, many = "" if planned is None else f" of {planned:,}", "" if (planned or done) == 1 else "s"
+    if status == "success" and not failed and done >= (planned or 0):
+        return ""
+    ended = f"; {failed:,} ended in an error" if failed else ""
+    return f"a log of status {status!r:.40}, with {done:,}{of} sample{many} done{ended}"
+
+
+def _planned(log: Mapping[str, Any]) -> int | None:
+    """How many samples a log was to have: by its results, or by the dataset and its epochs where there are none."""
+    results, about = log.get("results"), log.get("eval")
+    total = results.get("total_samples") if isinstance(results, Mapping) else None
+    if type(total) is int and total:
+        return total
+    dataset, config = ((about.get(one) if isinstance(about, Mapping) else None) for one in ("dataset", "config"))
+    if not isinstance(dataset, Mapping):
+        return None
+    ids, limit = dataset.get("sample_ids"), config.get("limit") if isinstance(config, Mapping) else None
+    n = len(ids) if isinstance(ids, list) else dataset.get("samples")
+    epochs = (config.get("epochs") if isinstance(config, Mapping) else None) or 1
+    if type(n) is not int or type(epochs) is not int:
+        return None
+    if isinstance(limit, list) and len(limit) == 2 and all(type(one) is int for one in limit):
+        limit = limit[1] - limit[0]
+    return (min(n, limit) if type(limit) is int else n) * epochs
 
 
 def _by_question(samples: Sequence[Any], path: Path) -> dict[str, dict[int, tuple[str, Mapping[str, Any]]]]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.files import require_file
+from eldgr_dspy.files import refuse_csv, require_file
 from eldgr_dspy.pools import SUFFIXES, read_records
 from eldgr_dspy.programs.pools.entries import (
     Entry,
@@ -23,20 +23,25 @@ from eldgr_dspy.programs.pools.logs import harness_entry, read_inspect_log
 Layout = Literal["predictions", "lm-eval", "inspect"]
 
 
-def read_predictions(path: Path, layout: Layout | None = None) -> Iterator[Entry]:
+def read_predictions(
+    path: Path, layout: Layout | None = None, *, unfinished: bool = False, told: list[str] | None = None
+) -> Iterator[Entry]:
     """Yield what a file predicts, question by question.
 
     Args:
         path: JSON lines or Parquet, one record in memory at a time; or the JSON log of inspect, read whole.
         layout: Which layout it has; None: by its name if that is no name of JSON lines or Parquet, else by the first
             record, which has `resps` in a log of lm-evaluation-harness and `prediction` in a plain file.
+        unfinished: Whether a log of inspect is read that failed, was cancelled or still runs.
+        told: Is given what such a log lacks, a sentence.
 
     Raises:
         PoolError: naming file, line and field.
     """
     require_file(path)
+    refuse_csv(path, "predictions")
     if layout == "inspect" or (layout is None and not path.name.endswith(SUFFIXES)):
-        yield from read_inspect_log(path)
+        yield from read_inspect_log(path, unfinished=unfinished, told=told)
     else:
         yield from _entries(path, read_records(path), layout)
 

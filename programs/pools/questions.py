@@ -34,7 +34,7 @@ def read_questions(path: Path, evidence: Evidence = "paragraphs") -> Iterator[En
         PoolError: naming file, line and field.
     """
     empty = True
-    for place, record in read_records(path):
+    for place, record in read_records(path, "questions"):
         yield _question(record, evidence, f"{path}, {place}")
         empty = False
     if empty:

@@ -1,6 +1,8 @@
 """`eldgr pool` builds, looks at and splits pools; it says what it saw, and what is wrong in a sentence."""
 
+import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -104,22 +106,97 @@ def test_options_can_be_given_by_variables(
 
 def obeyed(error: str) -> None:
     """Do in Python what an error says to do."""
-    exec(error.partition("in Python: ")[2].partition(". Where")[0].rstrip(".\n"), {})  # noqa: S102 -- our own remedy
+    code = error.partition("in Python: ")[2]
+    exec(re.split(r"\. (?:The columns|Then) ", code)[0], {})  # noqa: S102 -- our own remedy
 
 
-@pytest.mark.parametrize(("name", "mark"), [("a.csv", ","), ("a b.tsv", "\t")])
-def test_what_is_said_of_csv_makes_predictions_of_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, mark: str
+def test_a_failed_log_is_refused_and_under_unfinished_reported_in_both_places(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [("id", "question", "prediction"), ("1", "Which is it?", "Nice"), ("2", "And this?", "Paris")]
-    Path(name).write_text("".join(mark.join(row) + "\n" for row in rows), encoding="utf-8")
-    assert main(["evaluate", name]) == main(["pool", "check", name]) == 1
-    assert main(["pool", "build", name, "--task", "retrieval", "--out", "p.jsonl"]) == 1
+    samples = [{"id": n, "epoch": 1, "input": f"{n}?", "target": "a", "output": {"completion": "a"}} for n in range(27)]
+    about = {"dataset": {"samples": 66}, "config": {"epochs": 1}}
+    (tmp_path / "log.json").write_text(json.dumps({"status": "error", "eval": about, "samples": samples}), "utf-8")
+    arguments = ["build", "log.json", "--task", "retrieval", "--out", "p.jsonl"]
+    assert main(["pool", *arguments]) == 1
+    assert "log.json: a log of status 'error', with 27 of 66 samples done. " in capsys.readouterr().err
+    assert not Path("p.jsonl").exists()
+    out, err = printed(capsys, *arguments, "--unfinished")
+    said = "log.json: a log of status 'error', with 27 of 66 samples done."
+    assert said in " ".join(out.split()) and said in err.splitlines()
+    assert "p: retrieval, 27 questions" in out
+
+
+CSV = [
+    ("id", "question", "prediction", "gold", "evidence"),
+    ("1", "Which is it?", "Nice", "Nice", "Nice, as it is.\u2028And so on."),
+    ("2", 'And "this"?', "It is Paris.\nFinal answer: Paris", "Paris", ""),
+    ("3", "Which is it?", "Lyon", "Nice", "Nice, as it is."),
+]
+
+
+@pytest.fixture(params=[("a.csv", ",", "utf-8"), ("a b.tsv", "\t", "utf-8"), ("A.CSV", ",", "utf-8-sig")])
+def table(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """The name of a file as spreadsheets write it: a row a candidate, one cell in several lines, perhaps with a mark."""
+    name, mark, encoding = request.param
+    with Path(name).open("w", encoding=encoding, newline="") as out:
+        csv.writer(out, delimiter=mark).writerows(CSV)
+    return str(name)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main([*arguments]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
-    assert error.startswith(f"Error: {name}: CSV is not read, since a cell holds no list.")
+    assert "CSV is not read, since a cell holds no list." in error
+    return error
+
+
+def answers_of(pool: str) -> list[tuple[str, list[str | None], list[str], int]]:
+    return [
+        (row.id, [one.answer for one in row.candidates], row.gold, len(row.evidence)) for row in open_pool(pool).rows()
+    ]
+
+
+MADE = [("1", ["Nice", "Lyon"], ["Nice"], 1), ("2", ["Paris"], ["Paris"], 0)]
+
+
+@pytest.mark.parametrize("command", [("evaluate",), ("pool", "check")])
+def test_what_is_said_of_csv_that_is_given_as_a_pool_makes_a_pool_of_it(
+    capsys: pytest.CaptureFixture[str], table: str, command: tuple[str, ...]
+) -> None:
+    error = refusal(capsys, *command, table)
+    obeyed(error)
+    advised = re.search(r"Then eldgr (pool build rows\.jsonl .*) makes a pool of it", error)
+    assert advised
+    assert main(advised[1].split()) == 0
+    assert answers_of("pool.jsonl") == MADE
+    assert main(["pool", "check", "pool.jsonl"]) == 0
+
+
+def test_what_is_said_of_csv_that_is_given_as_predictions_makes_predictions_of_it(
+    capsys: pytest.CaptureFixture[str], table: str
+) -> None:
+    error = refusal(capsys, "pool", "build", table, "--task", "retrieval", "--out", "p.jsonl")
+    assert error.endswith("Then give rows.jsonl.")
     obeyed(error)
     printed(capsys, "build", "rows.jsonl", "--task", "retrieval", "--out", "p.jsonl")
-    assert [row.candidates[0].answer for row in open_pool("p.jsonl").rows()] == ["Nice", "Paris"]
+    assert answers_of("p.jsonl") == MADE
+
+
+def test_what_is_said_of_csv_that_is_given_as_questions_makes_questions_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("q.csv").write_text("question,gold,evidence\nWhich?,Nice,It is Nice.\nAnd now?,Paris,\n", encoding="utf-8")
+    rows = [{"question": "Which?", "prediction": "Nice"}, {"question": "And now?", "prediction": "Lyon"}]
+    write(tmp_path / "a.jsonl", *rows)
+    error = refusal(
+        capsys, "pool", "build", "a.jsonl", "--questions", "q.csv", "--task", "retrieval", "--out", "p.jsonl"
+    )
+    obeyed(error)
+    printed(capsys, "build", "a.jsonl", "--questions", "rows.jsonl", "--task", "retrieval", "--out", "p.jsonl")
+    assert [(answers, gold, n) for _, answers, gold, n in answers_of("p.jsonl")] == [
+        (["Nice"], ["Nice"], 1),
+        (["Lyon"], ["Paris"], 0),
+    ]
 
 
 @pytest.mark.parametrize("name", ["array.jsonl", "array.json"])

@@ -146,7 +146,7 @@ BAD_CONTENTS: dict[str, tuple[bytes, str]] = {
     "none.parquet": (b"PAR1", "not a readable Parquet file ("),
     "rows.csv": (
         b"id,question\n",
-        "CSV is not read, since a cell holds no list. Write one JSON object a line, in Python:",
+        "CSV is not read, since a cell holds no list. Write one JSON object a line, in Python: import csv, io, json; ",
     ),
     "rows.txt": (b"id,question\n", "the format is not known by its name; use one of .jsonl, .jsonl.gz, .parquet."),
 }

@@ -227,6 +227,77 @@ def test_a_log_of_inspect_is_recognised(tmp_path: Path) -> None:
     assert only(path) == only(path, "inspect") == expected
 
 
+def stopped(path: Path, status: Any, *samples: object, **rest: Any) -> Path:
+    """A log of inspect that came so far; `rest` is what else it holds."""
+    path.write_text(json.dumps({"version": 2, "status": status, "samples": samples, **rest}), encoding="utf-8")
+    return path
+
+
+ERROR = {"message": "the server was gone", "traceback": ""}
+OF_22 = {"eval": {"dataset": {"samples": 22, "sample_ids": [*range(1, 23)]}, "config": {"epochs": 3}}}
+DONE = [sample(id=number % 22 + 1, epoch=number // 22 + 1, input=f"{number % 22}?") for number in range(27)]
+
+
+def test_a_failed_log_is_refused_with_how_far_it_came(tmp_path: Path) -> None:
+    path = stopped(tmp_path / "log.json", "error", *DONE, error=ERROR, **OF_22)
+    with pytest.raises(PoolError) as caught:
+        list(read_predictions(path))
+    assert str(caught.value) == (
+        f"{path}: a log of status 'error', with 27 of 66 samples done. The questions that came first would stand for "
+        "all of them; finish the log with inspect eval-retry, or take it as it is with --unfinished."
+    )
+
+
+def test_a_failed_log_is_taken_where_that_is_asked_for_and_what_it_lacks_is_told(tmp_path: Path) -> None:
+    failed = sample(id=6, epoch=2, input="5?", output=None, error=ERROR)
+    path, told = stopped(tmp_path / "log.json", "error", *DONE, failed, error=ERROR, **OF_22), list[str]()
+    entries = list(read_predictions(path, unfinished=True, told=told))
+    assert [len(entry.samples) for entry in entries] == [2] * 6 + [1] * 16
+    assert told == [f"{path}: a log of status 'error', with 27 of 66 samples done; 1 ended in an error."]
+
+
+@pytest.mark.parametrize(
+    ("status", "rest", "said"),
+    [
+        ("cancelled", OF_22, "a log of status 'cancelled', with 1 of 66 samples done"),
+        ("started", OF_22, "a log of status 'started', with 1 of 66 samples done"),
+        (None, {}, "a log of status None, with 1 sample done"),
+        ("error", {"results": {"total_samples": 40}, **OF_22}, "with 1 of 40 samples done"),
+        ("error", {"eval": {"dataset": {"samples": 9}, "config": {"limit": 5}}}, "with 1 of 5 samples done"),
+        ("error", {"eval": {"dataset": {"samples": 9}, "config": {"limit": [2, 6]}}}, "with 1 of 4 samples done"),
+        ("error", {"eval": {"dataset": {"samples": "9"}}}, "with 1 sample done"),
+        ("error", {"eval": 5, "results": 5}, "with 1 sample done"),
+    ],
+)
+def test_whatever_stopped_a_log_is_named(tmp_path: Path, status: Any, rest: dict[str, Any], said: str) -> None:
+    with pytest.raises(PoolError, match=f"{said}\\. The questions"):
+        list(read_predictions(stopped(tmp_path / "log.json", status, sample(), **rest)))
+
+
+def test_a_failed_log_without_a_sample_is_said_to_have_failed(tmp_path: Path) -> None:
+    with pytest.raises(PoolError, match="a log of status 'error', with 0 of 66 samples done"):
+        list(read_predictions(stopped(tmp_path / "log.json", "error", error=ERROR, **OF_22)))
+    with pytest.raises(PoolError, match="or one without samples"):
+        list(read_predictions(tmp_path / "log.json", unfinished=True))
+
+
+@pytest.mark.parametrize(
+    ("samples", "planned", "told"),
+    [
+        ([sample()], 1, None),
+        ([sample()], None, None),
+        ([sample()], 3, "with 1 of 3 samples done"),
+        ([sample(), sample(id=2, input="?", error=ERROR)], 2, "with 1 of 2 samples done; 1 ended in an error"),
+    ],
+)
+def test_a_log_that_succeeded_is_taken_and_told_of_where_it_lacks_samples(
+    tmp_path: Path, samples: list[Any], planned: int | None, told: str | None
+) -> None:
+    path, found = stopped(tmp_path / "log.json", "success", *samples, results={"total_samples": planned}), list[str]()
+    assert len(list(read_predictions(path, told=found))) == len(samples)
+    assert found == ([] if told is None else [f"{path}: a log of status 'success', {told}."])
+
+
 def test_epochs_and_choices_are_samples_in_order(tmp_path: Path) -> None:
     second = sample(epoch=2, output={"choices": [choice("c"), choice("d")], "completion": "c"})
     first = sample(epoch=1, output={"choices": [choice("a"), choice("b")]})
