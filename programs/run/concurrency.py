@@ -10,7 +10,6 @@ is waited for. Only an interrupt during that wait abandons it.
 
 import asyncio
 import math
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -191,16 +190,14 @@ async def _ain_order(
 
 
 async def _in_pauses(slots: asyncio.Semaphore, pending: "deque[asyncio.Task[R]]") -> AsyncIterator[R]:
-    """Yield results as long as no slot is free and the event loop has nothing else to do: calls come first."""
-    while slots.locked() and pending and pending[0].done() and await _is_idle():
-        yield await _first_of(pending)
+    """Yield results as long as no slot is free and none is freed within a moment: calls come first.
 
-
-async def _is_idle() -> bool:
-    """Whether a moment in the event loop takes no longer than a moment."""
-    began = time.monotonic()
-    await asyncio.sleep(_MOMENT)
-    return time.monotonic() - began < 2 * _MOMENT
+    However late the event loop wakes this up, the moment is over: a slow call holds back no finished row.
+    """
+    while slots.locked() and pending and pending[0].done():
+        await asyncio.sleep(_MOMENT)
+        if slots.locked():
+            yield await _first_of(pending)
 
 
 async def _first_of(pending: "deque[asyncio.Task[R]]") -> R:
