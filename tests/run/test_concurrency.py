@@ -388,7 +388,7 @@ class Punctual:
 def test_a_result_is_used_when_no_call_is_through_or_the_window_is_full(slow: bool, begun: int) -> None:
     work = Work()
     callers: Any = Punctual(3, slow=slow)
-    results = _in_order(calling(work), range(2_000), callers)
+    results = _in_order(calling(work), range(2_000), callers, lambda: None)
     assert (next(results), len(work.began)) == (0, begun)
     assert list(results) == [item * item for item in range(1, 2_000)]
 
