@@ -72,7 +72,7 @@ class Callers:
             self._start()
 
     def take(self, seconds: float) -> tuple[int, Any] | None:
-        """Wait for a tick, or as long as given, until a call is through; return its number and what came of it, or None.
+        """Wait at most a tick, and so long, until a call is through; return its number and what came of it, or None.
 
         Raises:
             BaseException: what the call failed with.
