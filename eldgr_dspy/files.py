@@ -47,6 +47,9 @@ _FOREIGN = {
 }
 """How files begin that are no text in UTF-8, and what they are."""
 
+_begun = set[Path]()
+"""The temporary files of `replacing` that are open."""
+
 _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.tmp")
 _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
@@ -66,6 +69,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     temporary = path.parent / f".{secrets.token_hex(8)}.tmp"  # not made from the name, which may be as long as allowed
     with naming(path):
         out = temporary.open("xb", buffering=_BUFFER)
+    _begun.add(temporary)
     try:
         yield out
         flush_to_disk(path, out)
@@ -78,6 +82,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
             out.close()  # writes what is left, and fails where the first write did
         temporary.unlink(missing_ok=True)
         raise
+    finally:
+        _begun.discard(temporary)
 
 
 @contextmanager
@@ -95,6 +101,13 @@ def flush_to_disk(path: Path, out: IO[bytes]) -> None:
     with naming(path):
         out.flush()
         os.fsync(out.fileno())
+
+
+def remove_begun() -> None:
+    """Remove what `replacing` has open, on behalf of a process that is about to end where it stands."""
+    for path in list(_begun):
+        with suppress(OSError):
+            path.unlink()
 
 
 def remove_unfinished(folder: Path) -> None:

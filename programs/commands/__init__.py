@@ -4,122 +4,99 @@ Errors that the package raises on purpose are printed as a sentence, without a t
 output; progress and remarks go to standard error. Exit codes: 0 done; 1 bad input, or results that could not be
 printed; 2 wrong usage; 3 stopped unfinished (the same command, without --fresh, goes on); 130 interrupted by ctrl-C,
 143 by SIGTERM (likewise).
+
+Signals are minded before anything else is loaded, hence the few imports.
 """
 
 import os
 import signal
 import sys
 import threading
-import warnings
 from types import FrameType
-from typing import NoReturn
-
-import click
-
-from eldgr_dspy.errors import EldgrError, RunStoppedError
-from eldgr_dspy.programs.commands.ablation import ablation
-from eldgr_dspy.programs.commands.bound import bound
-from eldgr_dspy.programs.commands.compare import compare
-from eldgr_dspy.programs.commands.decide import decide
-from eldgr_dspy.programs.commands.doctor import doctor
-from eldgr_dspy.programs.commands.evaluate import Session, evaluate
-from eldgr_dspy.programs.commands.export import export
-from eldgr_dspy.programs.commands.freeze import freeze
-from eldgr_dspy.programs.commands.inspect import inspect
-from eldgr_dspy.programs.commands.plan import plan
-from eldgr_dspy.programs.commands.pool import pool
-from eldgr_dspy.programs.commands.report import report
-from eldgr_dspy.programs.commands.reproduce import reproduce
-from eldgr_dspy.programs.commands.seeds import seeds
 
 STOPPED, INTERRUPTED, TERMINATED = 3, 130, 143
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "ELDGR"})
-@click.version_option(package_name="eldgr_dspy", prog_name="eldgr")
-def cli() -> None:
-    """Decide which of several sampled answers ships, and keep a judge from doing damage."""
+class Session:
+    """What is to be said of a command when it ends early, and what a signal does to it.
 
+    Attributes:
+        begun: Whether its run directory has been opened, so that what it asks is journaled there.
+        goes_on: Which command goes on with it, as a clause.
+        unbegun: What an interrupted command has done where no run directory is open.
+        code: The exit code of the signal that came; 0 where none did.
+    """
 
-cli.add_command(evaluate)
-cli.add_command(report)
-cli.add_command(compare)
-cli.add_command(decide)
-cli.add_command(export)
-cli.add_command(reproduce)
-cli.add_command(ablation)
-cli.add_command(seeds)
-cli.add_command(freeze)
-cli.add_command(doctor)
-cli.add_command(plan)
-cli.add_command(bound)
-cli.add_command(inspect)
-cli.add_command(pool)
+    def __init__(self) -> None:
+        """Begin a command."""
+        self.begun = False
+        self.goes_on = "the same command goes on"
+        self.unbegun = "Nothing was asked."
+        self.code = 0
+        self._said = False
+
+    def begin(self) -> None:
+        """Take note that the run directory is open."""
+        self.begun = True
+
+    def mind_signals(self) -> None:
+        """Have ctrl-C and SIGTERM end this process, but for one that whoever started it has it ignore."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self.end)
+
+    def end(self, number: int, frame: FrameType | None) -> None:
+        """End the process at once, wherever Python stands.
+
+        Raises:
+            KeyboardInterrupt: instead, where a run has looked for signals and ends in order; there is no frame then.
+        """
+        self.code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
+        if frame is None:
+            raise KeyboardInterrupt
+        try:
+            _put_away()
+            os.write(2, self.interrupted().encode())
+        finally:
+            os._exit(self.code)
+
+    def interrupted(self) -> str:
+        """What is said of a command that was interrupted, with a line end; nothing where it was said before."""
+        if self._said:
+            return ""
+        self._said = True
+        lost = "The calls under way were abandoned." if abandoned() else ""
+        kept = f"What was asked is in the journal; {self.goes_on}." if self.begun else self.unbegun
+        return f"{' '.join(filter(None, ('Interrupted.', lost, kept)))}\n"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command. Returns its exit code, except where calls were abandoned: then the process ends here."""
-    with warnings.catch_warnings():
-        warnings.showwarning = _remark
-        if threading.current_thread() is not threading.main_thread():
-            return _run(argv)
-        before = signal.signal(signal.SIGTERM, _terminate)
-        code = _run(argv)
-        if code not in (INTERRUPTED, TERMINATED):
-            signal.signal(signal.SIGTERM, before)
-        return code
+    """Run the command. Returns its exit code, except where calls were abandoned: then the process ends here.
 
-
-def _run(argv: list[str] | None) -> int:
+    Without `argv` the command is the process, and a signal that no run is there to look for ends it at once. With
+    `argv` a program has called it, whose handlers stay as they are.
+    """
     session = Session()
-    try:
-        code = cli.main(args=argv, prog_name="eldgr", standalone_mode=False, obj=session)
-    except click.ClickException as error:
-        error.show()
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt) as error:
-        code = TERMINATED if isinstance(error.__cause__ or error, _Terminated) else INTERRUPTED
-        return _interrupted(code, session)
-    except RunStoppedError as error:
-        kept = f"\nWhat was asked is in the journal; {session.goes_on}." if session.begun else ""
-        return _say(f"Stopped: {error}{kept}", STOPPED)
-    except EldgrError as error:
-        return _say(f"Error: {error}", 1)
-    except OSError as error:
-        kept = f" What was asked is in the journal; mend this, and {session.goes_on}." if session.begun else ""
-        return _say(f"Stopped: {error}.{kept}", STOPPED)
-    return code if isinstance(code, int) else 0
+    if argv is None and threading.current_thread() is threading.main_thread():
+        session.mind_signals()
+    from eldgr_dspy.programs.commands.command import run
+
+    code = run(argv, session)
+    return session.code or code
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, which stops a run as ctrl-C does."""
+def abandoned() -> bool:
+    """Whether calls are under way, which nobody will wait for."""
+    calling = sys.modules.get("eldgr_dspy.programs.run.calling")  # where it is not loaded, nobody was called
+    name = getattr(calling, "THREADS", None)
+    return name is not None and any(thread.name.startswith(name) for thread in threading.enumerate())
 
 
-def _terminate(number: int, frame: FrameType | None) -> NoReturn:
-    raise _Terminated
-
-
-def _interrupted(code: int, session: Session) -> int:
-    """Say how to go on; where calls were abandoned, end the process, which would otherwise wait for their threads."""
-    from eldgr_dspy.programs.run.concurrency import THREADS
-
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM):  # one more would only break into the end of the process
-            signal.signal(number, signal.SIG_IGN)
-    abandoned = any(thread.name.startswith(THREADS) for thread in threading.enumerate())
-    lost = " The calls under way were abandoned." if abandoned else ""
-    kept = f"What was asked is in the journal; {session.goes_on}." if session.begun else session.unbegun
-    _say(f"Interrupted.{lost} {kept}".rstrip(), code)
-    if abandoned:
-        sys.stderr.flush()
-        os._exit(code)
-    return code
-
-
-def _say(message: str, code: int) -> int:
-    print(message, file=sys.stderr)
-    return code
-
-
-def _remark(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    print(f"Note: {message}", file=sys.stderr)
+def _put_away() -> None:
+    """Remove the files that were being written, and show the cursor that a progress bar hides."""
+    files = sys.modules.get("eldgr_dspy.files")
+    remove = getattr(files, "remove_begun", None)
+    if remove is not None:
+        remove()
+    if os.isatty(2):
+        os.write(2, b"\x1b[?25h\n")

@@ -2,35 +2,16 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.options import Models, model_options, names_in, rule_options
 
 _EMBEDDED_WORKERS, _LM_WORKERS = 1, 8
-
-
-@dataclass(slots=True)
-class Session:
-    """What is to be said of a command when it ends early.
-
-    Attributes:
-        begun: Whether its run directory has been opened, so that what it asks is journaled there.
-        goes_on: Which command goes on with it, as a clause.
-        unbegun: What an interrupted command has done where no run directory is open.
-    """
-
-    begun: bool = False
-    goes_on: str = "the same command goes on"
-    unbegun: str = "Nothing was asked."
-
-    def begin(self) -> None:
-        """Take note that the run directory is open."""
-        self.begun = True
 
 
 class Grouped(click.Command):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
-from eldgr_dspy.programs.commands.evaluate import Session
+from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.words import Task
 
 if TYPE_CHECKING:

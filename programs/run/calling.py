@@ -21,7 +21,7 @@ OnStop = Callable[[BaseException], None]
 THREADS = "eldgr-asking"
 """What the names of the threads begin with, but for those left behind."""
 
-_LONGEST_WAIT = 3600.0  # seconds; a lock takes no wait of any length
+_TICK = 0.1  # seconds; whoever waits looks that often for signals
 
 
 class Call(Protocol):
@@ -72,7 +72,7 @@ class Callers:
             self._start()
 
     def take(self, seconds: float) -> tuple[int, Any] | None:
-        """Wait at most so long until a call is through; return its number and what came of it, or None.
+        """Wait at most a tick, and so long, until a call is through; return its number and what came of it, or None.
 
         Raises:
             BaseException: what the call failed with.
@@ -94,9 +94,10 @@ class Callers:
         for _ in self._threads:
             self._jobs.put(None)
 
-    def wait(self) -> None:
-        """Wait, after `stop`, for the calls under way."""
+    def wait(self, look: Callable[[], None] = lambda: None) -> None:
+        """Wait, after `stop`, for the calls under way, unless what `look` finds abandons them."""
         while self._threads:
+            look()
             left = self._until_the_next_deadline() or self._give_up_late_ones()
             thread = next(iter(self._threads))
             thread.join(left)
@@ -136,17 +137,17 @@ class Callers:
             self._through.put(job)
 
     def _until_the_next_deadline(self) -> float:
-        """How long no call can be late; the earliest call may have been held, and be late only later."""
+        """How long to wait, while no call can be late; the earliest may have been held, and be late only later."""
         now = time.monotonic()
         with self._lock:
             first = next(iter(self._begun.values()), now)
-        return min(max(0.0, first + self._seconds - now), _LONGEST_WAIT)
+        return min(max(0.0, first + self._seconds - now), _TICK)
 
     def _give_up_late_ones(self) -> float:
-        """Give up the calls that are late, and return how long it is until the next deadline."""
+        """Give up the calls that are late, and return how long to wait until one may be late again."""
         with self._lock:
             ends = {job: began + self._seconds + job.call.held for job, began in self._begun.items()}
-        now, left = time.monotonic(), min(self._seconds, _LONGEST_WAIT)
+        now, left = time.monotonic(), min(self._seconds, _TICK)
         for job, end in ends.items():
             if end > now:
                 left = min(left, end - now)

@@ -10,7 +10,6 @@ is waited for. Only an interrupt during that wait abandons it.
 
 import asyncio
 import math
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -40,29 +39,33 @@ def map_ordered(
     workers: int,
     seconds: float,
     on_stop: OnStop,
+    look: Callable[[], None] = lambda: None,
 ) -> Iterator[Iterator[R]]:
     """Run a generator for each item in this thread; the context gives what they return, in the order of the items.
 
     A generator yields each call that may take long, and is sent what came of it. Calls are made in `workers` threads,
     and each in a copy of this context, so that `dspy.context` holds in it; a late one is given up after `seconds`.
-    Where several calls fail, the failure that came first is raised.
+    Where several calls fail, the failure that came first is raised. `look` is called often also while this waits, and
+    ends the map by what it raises.
     """
     callers = Callers(workers, seconds, on_stop)
     try:
-        yield _in_order(steps, items, callers)
+        yield _in_order(steps, items, callers, look)
     except BaseException as error:
         failures = list(callers.failures)  # not those that come of stopping
         callers.stop()
         on_stop(error)  # a second interrupt, here or in the next line, skips the wait
-        callers.wait()
+        callers.wait(look)
         _raise_first(failures, error)
         raise
     callers.stop()
     callers.wait()
 
 
-def _in_order(steps: Callable[[T], Steps[R]], items: Iterable[T], callers: Callers) -> Iterator[R]:
-    rows = _UnderWay[R](callers)
+def _in_order(
+    steps: Callable[[T], Steps[R]], items: Iterable[T], callers: Callers, look: Callable[[], None]
+) -> Iterator[R]:
+    rows = _UnderWay[R](callers, look)
     for item in items:
         rows.begin(steps(item))
         while rows.take(0.0):
@@ -80,8 +83,8 @@ class _UnderWay(Generic[R]):
     because what is done with a result takes the processor from the calls. Only where the window is full do they wait.
     """
 
-    def __init__(self, callers: Callers) -> None:
-        self._callers = callers
+    def __init__(self, callers: Callers, look: Callable[[], None]) -> None:
+        self._callers, self._look = callers, look
         # Some more than are under way, so that no thread waits for the next; a single worker takes row by row.
         self._most = 4 * callers.workers if callers.workers > 1 else 1
         self._window = window_of(callers.workers)
@@ -118,6 +121,7 @@ class _UnderWay(Generic[R]):
 
     def take(self, seconds: float) -> bool:
         """Take the next steps of an item whose call comes through within so long; return whether one did."""
+        self._look()
         found = self._callers.take(seconds) if self._steps else None
         if found is not None:
             number, came = found
@@ -191,16 +195,14 @@ async def _ain_order(
 
 
 async def _in_pauses(slots: asyncio.Semaphore, pending: "deque[asyncio.Task[R]]") -> AsyncIterator[R]:
-    """Yield results as long as no slot is free and the event loop has nothing else to do: calls come first."""
-    while slots.locked() and pending and pending[0].done() and await _is_idle():
-        yield await _first_of(pending)
+    """Yield results as long as no slot is free and none is freed within a moment: calls come first.
 
-
-async def _is_idle() -> bool:
-    """Whether a moment in the event loop takes no longer than a moment."""
-    began = time.monotonic()
-    await asyncio.sleep(_MOMENT)
-    return time.monotonic() - began < 2 * _MOMENT
+    However late the event loop wakes this up, the moment is over: a slow call holds back no finished row.
+    """
+    while slots.locked() and pending and pending[0].done():
+        await asyncio.sleep(_MOMENT)
+        if slots.locked():
+            yield await _first_of(pending)
 
 
 async def _first_of(pending: "deque[asyncio.Task[R]]") -> R:

@@ -7,9 +7,7 @@ statistics, audit and report are then made from them, and can be made again with
 import asyncio
 import math
 import re
-import signal
 import sys
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
@@ -33,6 +31,7 @@ from eldgr_dspy.programs.run.garbage import rarer_collections
 from eldgr_dspy.programs.run.rolecalls import RoleCall, metered_settings, role_call
 from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, Statement, require_same
 from eldgr_dspy.programs.run.runner import Recordings, Runner, Settled
+from eldgr_dspy.programs.run.signals import Signals, signals_held
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.run.writing import FILES, Results
 from eldgr_dspy.programs.selector import Selector
@@ -134,13 +133,16 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> 
         RunChangedError, RunLockedError: if the directory belongs to another run or is in use.
         RunStoppedError: if too many calls failed. All that was paid for is in the journal; the same plan goes on.
         KeyboardInterrupt: on ctrl-C, once the calls under way have been awaited and journaled; a second one abandons
-            them. The same plan goes on.
+            them. The same plan goes on. In the main thread the handlers of SIGINT and SIGTERM that are functions of
+            Python are called where the run looks for signals, and not where they came.
     """
     _require_selector(selector)
-    with _opened(selector, plan, watcher or Watcher()) as run:
+    signals = Signals()
+    with _opened(selector, plan, watcher or Watcher(), signals) as run:
         for pool in run.pools:
             settle = partial(run.runner.settle, pool.name)
-            with map_ordered(settle, rows_of(pool, plan), plan.workers, plan.timeout, run.stop) as rows:
+            rows_read = rows_of(pool, plan)
+            with map_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop, signals.look) as rows:
                 run.decide(pool, rows)
         return run.results.finish()
 
@@ -152,7 +154,7 @@ async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = No
     """
     _require_selector(selector)
     slots = asyncio.Semaphore(plan.workers)
-    with _opened(selector, plan, watcher or Watcher()) as run:
+    with _opened(selector, plan, watcher or Watcher(), Signals(())) as run:  # cancelling is the event loop's
         for pool in run.pools:
             settle = partial(run.runner.asettle, slots, pool.name)
             under_way = 2 * plan.workers - 1  # a single worker takes row by row
@@ -192,8 +194,11 @@ def rows_of(pool: Pool, plan: Plan) -> Iterator[Row]:
 
 
 @contextmanager
-def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"]:
-    """Read and check everything, then open the run directory and state what the run is made with."""
+def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) -> Iterator["_Run"]:
+    """Read and check everything, then open the run directory and state what the run is made with.
+
+    From then on signals are noted; they are looked for whenever something is written.
+    """
     pools = open_pools(plan.pools)
     recordings = Recordings(plan.replay)
     recordings.require_made_for(pools)
@@ -202,6 +207,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"
     out = out_of(plan)
     confirmation = confirmation_of(plan, out, pools, selector)
     with (
+        signals,
         RunDirectory(out, fresh=plan.fresh) as directory,
         rarer_collections(),
         reused_threads(),
@@ -233,12 +239,13 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher) -> Iterator["_Run"
             watcher.on_consultation,
         )
         files = {name: results.enter_context(replacing(out / name)) for name in reversed(FILES)}
-        run = _Run(pools, runner, watcher, Results(runner, files))
+        run = _Run(pools, runner, watcher, Results(runner, files, signals.look))
         if confirmation is not None:
             run.results.confirmation = confirmation.begin()
         watcher.on_start(total)
+        signals.look()
         yield run
-        with _signals_held():
+        with signals_held():
             results.close()
 
 
@@ -246,25 +253,6 @@ def statements(selector: Selector, pools: Sequence[Pool]) -> list[Statement]:
     """Return what a run states to be made with, roles aside."""
     contents = [(pool.name, {"sha256": pool.sha256, "rows": pool.n, "task": pool.task}) for pool in pools]
     return [("settings", "rule", asdict(selector.settings)), *(("pool", name, found) for name, found in contents)]
-
-
-@contextmanager
-def _signals_held() -> Iterator[None]:
-    """Hold ctrl-C and SIGTERM off while the results are put in place, where Python lets them: in the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number in before:
-        signal.signal(number, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-        if came:
-            signal.raise_signal(came[0])
 
 
 def allowed_failures(allowed: int | str, total: int) -> int:

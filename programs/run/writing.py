@@ -6,7 +6,7 @@ them again.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -38,9 +38,9 @@ class Results:
         confirmation: What the run's lock says of it, see `eldgr_dspy.programs.run.confirming`; None without one.
     """
 
-    def __init__(self, runner: Runner, files: Mapping[str, IO[bytes]]) -> None:
+    def __init__(self, runner: Runner, files: Mapping[str, IO[bytes]], look: Callable[[], None]) -> None:
         self.confirmation: dict[str, Any] | None = None
-        self._runner, self._files = runner, files
+        self._runner, self._files, self._look = runner, files, look
         self._paths = {name: runner.journal.path.with_name(name) for name in files}
         self._tallies: dict[str, Tally] = {}
         self._effects: dict[str, JudgeEffects] = {}
@@ -94,6 +94,7 @@ class Results:
         return summary
 
     def _write(self, name: str, text: str) -> None:
+        self._look()
         with naming(self._paths[name]):
             self._files[name].write(text.encode("utf-8"))
 

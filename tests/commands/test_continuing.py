@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.figures.finished import RunRead
-from eldgr_dspy.programs.commands import cli
+from eldgr_dspy.programs.commands.command import cli
 from eldgr_dspy.programs.commands.continuing import command_that_asks
 from eldgr_dspy.programs.commands.options import lms_of, names_in, selector_of
 from eldgr_dspy.programs.models import is_of_ollama

@@ -20,7 +20,7 @@ def examined(address: str, *more: str, judge: str = "ollama/deepseek-r1:7b") -> 
     """The exit code, and the findings by name."""
     from click.testing import CliRunner
 
-    from eldgr_dspy.programs.commands import cli
+    from eldgr_dspy.programs.commands.command import cli
 
     options = ["--judge", judge, "--api-base", address, "--timeout", "20", "--json", *more]
     done = CliRunner().invoke(cli, ["doctor", *options], catch_exceptions=False)

@@ -388,7 +388,7 @@ class Punctual:
 def test_a_result_is_used_when_no_call_is_through_or_the_window_is_full(slow: bool, begun: int) -> None:
     work = Work()
     callers: Any = Punctual(3, slow=slow)
-    results = _in_order(calling(work), range(2_000), callers)
+    results = _in_order(calling(work), range(2_000), callers, lambda: None)
     assert (next(results), len(work.began)) == (0, begun)
     assert list(results) == [item * item for item in range(1, 2_000)]
 
@@ -408,20 +408,43 @@ def test_results_are_used_while_a_call_is_under_way() -> None:
 
 
 def test_in_tasks_too_results_are_used_while_a_call_is_under_way() -> None:
-    async def used() -> list[int]:
-        gate = asyncio.Event()
+    used, gate = list[int](), asyncio.Event()
 
-        async def last_waits(item: int) -> int:
-            if item == 5:
-                await gate.wait()
-            return item
+    async def last_waits(item: int) -> int:
+        if item == 5:
+            await asyncio.wait_for(gate.wait(), LONG)  # whoever waits for it cannot be cancelled
+        return item
 
+    async def use() -> None:
         async with amap_ordered(last_waits, range(6), 3, lambda _: None) as results:
-            first = [await anext(results) for _ in range(5)]
-            gate.set()
-            return first + [result async for result in results]
+            async for result in results:
+                used.append(result)
+                if result == 4:
+                    gate.set()
 
-    assert asyncio.run(asyncio.wait_for(used(), 60)) == [0, 1, 2, 3, 4, 5]
+    asyncio.run(use())
+    assert used == [0, 1, 2, 3, 4, 5]
+
+
+def test_in_tasks_results_are_used_also_where_every_sleep_takes_long() -> None:
+    """A call under way that leaves the event loop no idle moment; it ends when the results before it are used."""
+    used = list[int]()
+
+    async def starving(item: int) -> int:
+        turns = 0
+        while item == 5 and len(used) < 5 and turns < 400:
+            turns += 1
+            time.sleep(0.005)
+            await asyncio.sleep(0)
+        return turns
+
+    async def use() -> int:
+        async with amap_ordered(starving, range(6), 3, lambda _: None) as results:
+            async for turns in results:
+                used.append(turns)
+        return used[-1]
+
+    assert 0 < asyncio.run(use()) < 400
 
 
 def test_in_tasks_no_result_is_used_while_the_event_loop_is_busy_and_no_more_than_a_window_waits() -> None:

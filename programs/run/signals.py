@@ -1,0 +1,78 @@
+"""Ctrl-C and SIGTERM while a run is under way: a handler takes note, and the run acts on it where it looks.
+
+A handler that raises does so wherever Python stands. In the callback of a weak reference what it raises is printed and
+forgotten, and the run goes on; in an import it can become another error.
+"""
+
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Signals:
+    """Takes note of signals while it is entered, in the main thread; `look` does what would have been done at once.
+
+    A signal that the system handles by itself is left to it. One that comes before the run has looked for the last is
+    handled where Python stands, since the run may not look again: a rule may never return.
+    """
+
+    def __init__(self, numbers: Iterable[signal.Signals] = _NUMBERS) -> None:
+        """Begin with nothing noted, of ctrl-C and SIGTERM unless others are given."""
+        self._numbers = tuple(numbers)
+        self._came = deque[signal.Signals]()
+        self._handlers = dict[signal.Signals, Callable[[int, FrameType | None], Any]]()
+
+    def __enter__(self) -> "Signals":
+        for number in self._numbers if _in_main_thread() else ():
+            handler = signal.getsignal(number)
+            if callable(handler):
+                self._handlers[number] = handler
+                signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        self.look()
+
+    def look(self) -> None:
+        """Handle what was noted, as it was handled before, but without a frame; that may raise."""
+        while self._came:
+            number = self._came.popleft()
+            self._handlers[number](number, None)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        came = signal.Signals(number)
+        if self._came:
+            self._handlers[came](number, frame)
+        else:
+            self._came.append(came)
+
+
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Hold ctrl-C and SIGTERM off, whoever handles them, where Python lets us: in the main thread."""
+    if not _in_main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in _NUMBERS}
+    for number in before:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
