@@ -64,8 +64,8 @@ def unsendable_key() -> lm15.LM15Error:
 def unread(reason: str, model: str) -> lm15.LM15Error:
     """Return the error of a prompt that was not read in full."""
     return lm15.ContextLengthError(
-        f"{model} did not read the whole prompt: {reason.removesuffix('.')}. A larger num_ctx= gives it a larger "
-        "window.",
+        f"{model} did not read the whole prompt: {reason.removesuffix('.')}. A larger num_ctx= (--num-ctx) gives "
+        "it a larger window.",
         provider=_PROVIDER,
     )
 
