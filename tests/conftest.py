@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,30 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 # A gate is to fail for the change under it, not for the draw; people and deep runs look for new examples.
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+OPTIONAL = frozenset(
+    "accelerate bm25s datasets mlflow onnx onnxruntime peft pyarrow safetensors sentence_transformers statsmodels "
+    "tokenizers torch transformers trl z3".split()
+)
+"""What the package runs without; each is in an extra."""
+
+
+class NeedingModule(pytest.Module):
+    """A module of tests that is skipped where a package is absent that the package can do without."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        try:
+            return super().collect()
+        except self.CollectError as error:
+            cause = error.__cause__
+            absent = (cause.name or "").partition(".")[0] if isinstance(cause, ModuleNotFoundError) else ""
+            if absent in OPTIONAL:
+                pytest.skip(f"{absent} is not installed; the extra `test` has it", allow_module_level=True)
+            raise
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+    return NeedingModule.from_parent(parent, path=module_path)
 
 
 @pytest.fixture(scope="session")

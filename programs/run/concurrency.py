@@ -183,17 +183,25 @@ async def _ain_order(
         while len(pending) >= window:
             yield await _first_of(pending)
     for _ in range(workers):  # until none is under way
-        async for result in _in_pauses(slots, pending):
+        async for result in _in_pauses(slots, pending, last=True):
             yield result
         await slots.acquire()
     while pending:
         yield await _first_of(pending)
 
 
-async def _in_pauses(slots: asyncio.Semaphore, pending: "deque[asyncio.Task[R]]") -> AsyncIterator[R]:
-    """Yield results as long as no slot is free and the event loop has nothing else to do: calls come first."""
-    while slots.locked() and pending and pending[0].done() and await _is_idle():
-        yield await _first_of(pending)
+async def _in_pauses(
+    slots: asyncio.Semaphore, pending: "deque[asyncio.Task[R]]", last: bool = False
+) -> AsyncIterator[R]:
+    """Yield results as long as no slot is free and the event loop has nothing else to do: calls come first.
+
+    Where the last calls are under way no further one waits for a slot, so that a busy moment is waited out.
+    """
+    while slots.locked() and pending and pending[0].done():
+        if await _is_idle():
+            yield await _first_of(pending)
+        elif not last:
+            return
 
 
 async def _is_idle() -> bool:
