@@ -159,7 +159,9 @@ class _Ollama:
 
     def _failed(self, check: str, error: Exception) -> Finding:
         if _ran_out(error):
-            return Finding(check, False, f"{self.host} did not answer in {self.seconds:g} s; a larger --timeout waits longer.")
+            return Finding(
+                check, False, f"{self.host} did not answer in {self.seconds:g} s; a larger --timeout waits longer."
+            )
         fault = error if isinstance(error, LM15Error) else fault_of(error, self.model, self.host, self.seconds)
         return Finding(check, False, fault.message.partition("\n")[0])
 
