@@ -77,10 +77,10 @@ CALLED: list[tuple[Callable[[], Any], str]] = [
     (lambda: table(claims=Claiming()), f"Claiming.find {_ASYNC}give one that is not."),
     (lambda: scripted_lm(later)("Which city?"), f"reply {_ASYNC}give a callable that is not."),
     (lambda: check_laws(later), f"rule(case) {_ASYNC}a rule is a plain generator function."),  # type: ignore[arg-type]
-    (lambda: check_laws(yielding), f"rule(case) {_ASYNC}a rule is a plain generator function."),  # type: ignore[arg-type]
+    (lambda: check_laws(yielding), f"rule(case) {_ASYNC}a rule is a plain generator function."),
     (lambda: check_laws(certificate=later), f"certificate {_ASYNC}give a function that is not."),  # type: ignore[arg-type]
     (
-        lambda: StepReward(Scoring(), confidence=False)(
+        lambda: StepReward(Scoring(), confidence=False)(  # type: ignore[arg-type]
             ["?"], ["Doha."], question=["?"], task=["retrieval"], evidence=[["Doha."]]
         ),
         f"its method score {_ASYNC}give a scorer whose score is not.",

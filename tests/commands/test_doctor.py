@@ -40,8 +40,9 @@ VERDICT = json.dumps({"judge_rationale": "Passage 1 says so.", "assessments": []
 
 
 def parisian(body: Body) -> str:
-    """What an LM writes that is held to a schema and knows the answer."""
-    return VERDICT if "judge_rationale" in json.dumps(body["format"]) else obedient(body)
+    """What an LM writes that is held to a schema and knows the capital of France."""
+    asked = "judge_rationale" in json.dumps(body["format"]) and "France" in json.dumps(body["messages"])
+    return VERDICT if asked else obedient(body)
 
 
 def test_all_is_well_with_a_judge_that_can_be_asked() -> None:
