@@ -1,8 +1,14 @@
 """Every exception that the package raises on purpose.
 
 Each message is a whole sentence: what was given, what was expected, what to do. The command prints the message alone;
-a traceback from one of these is never shown to a user of the command.
+a traceback from one of these is never shown to a user of the command. Beside them stand what several of the messages
+are made of: `settled` and `brief`.
 """
+
+import inspect
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class EldgrError(Exception):
@@ -47,3 +53,26 @@ class ReplyError(EldgrError, ValueError):
 
 class ScoringError(EldgrError, RuntimeError):
     """A scorer failed while a reward was computed, and `on_error="raise"` was asked for."""
+
+
+def settled(value: T, what: str, instead: str) -> T:
+    """Return what a function of the user's gave that was called without await.
+
+    Raises:
+        ArgumentError: `what` is async, so that it gave something that is still to be awaited; `instead` says what to
+            do. A coroutine is closed, so that nothing warns of it later.
+    """
+    if inspect.iscoroutine(value):
+        value.close()
+    if inspect.isawaitable(value) or inspect.isasyncgen(value):
+        raise ArgumentError(f"{what} is async, and it was called without await; {instead}.")
+    return value
+
+
+def brief(said: object, longest: int = 300) -> str:
+    """Return what a message quotes of another's words: of long ones those that fit, and an ellipsis."""
+    text = str(said)
+    if len(text) <= longest:
+        return text
+    head, _, _ = text[: longest + 1].rpartition(" ")
+    return f"{(head or text[:longest]).rstrip()} …"

@@ -33,6 +33,9 @@ _FREE_EXPANSION = 64 * 2**20
 _MAX_NAME = 120
 _BUFFER = 256 * 2**10  # a read or a write lets other threads go on, and is then waited for
 
+GZIP = b"\x1f\x8b"
+"""How a file begins that gzip has compressed."""
+
 _FOREIGN = {
     b"\x80": "a pickle, which is never loaded since loading one can run code",
     b"PK\x03\x04": "a zip archive (.npz and .pt are ones), which is never unpacked",
@@ -40,7 +43,7 @@ _FOREIGN = {
     b"PAR1": "a Parquet file, whose name has to end in .parquet",
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
-    b"\x1f\x8b": "compressed twice; unpack it once",
+    GZIP: "compressed twice; unpack it once",
     b"BZh": "compressed by bzip2; use gzip",
     b"\xfd7zXZ": "compressed by xz; use gzip",
     b"\x28\xb5\x2f\xfd": "compressed by zstd; use gzip",
@@ -50,6 +53,7 @@ _FOREIGN = {
 _begun = set[Path]()
 """The temporary files of `replacing` that are open."""
 
+_POOL = "a pool is JSON lines or Parquet"
 _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.tmp")
 _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
@@ -171,8 +175,18 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         PoolError: if the file cannot be read, is damaged or is no text; if a line is longer than `MAX_LINE` or a
             compressed file expands beyond `MAX_EXPANSION`.
     """
+    for number, line in whole_lines(path):
+        yield number, line.rstrip(b"\r\n")
+
+
+def whole_lines(path: Path, expected: str = _POOL) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, line) as `read_lines` does, each line with its end; `expected` ends a refusal of what is no text.
+
+    Raises:
+        PoolError: as `read_lines`.
+    """
     with _unpacked(path) as (source, limit):
-        yield from _lines(path, source, limit)
+        yield from _lines(path, source, limit, expected)
 
 
 def read_whole(path: Path, limit: int, remedy: str) -> bytes:
@@ -190,7 +204,7 @@ def read_whole(path: Path, limit: int, remedy: str) -> bytes:
         raise _expanded(path, expansion)
     if len(data) > limit:
         raise PoolError(f"{path}: holds more than {limit:,} bytes, the most that is read into memory whole; {remedy}.")
-    return _first(path, data)
+    return require_text(path, data, _POOL)
 
 
 @contextmanager
@@ -198,7 +212,7 @@ def _unpacked(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | Non
     """Open a plain or .gz file, with how many bytes a compressed one may expand to."""
     try:
         with io.BufferedReader(io.FileIO(path), _BUFFER) as raw:
-            if raw.peek(2).startswith(b"\x1f\x8b"):
+            if raw.peek(2).startswith(GZIP):
                 with gzip.GzipFile(fileobj=raw) as unpacked:
                     yield unpacked, expansion_limit(path)
             else:
@@ -216,25 +230,27 @@ def _expanded(path: Path, limit: int) -> PoolError:
     )
 
 
-def _lines(path: Path, source: IO[bytes] | gzip.GzipFile, limit: int | None) -> Iterator[tuple[int, bytes]]:
+def _lines(
+    path: Path, source: IO[bytes] | gzip.GzipFile, limit: int | None, expected: str
+) -> Iterator[tuple[int, bytes]]:
     number, total = 0, 0
     while line := source.readline(MAX_LINE + 1):
         number += 1
         total += len(line)
         if number == 1:
-            line = _first(path, line)
+            line = require_text(path, line, expected)
         if len(line) > MAX_LINE:
             raise PoolError(f"{path}, line {number}: longer than {MAX_LINE:,} bytes; one row a line is expected.")
         if limit is not None and total > limit:
             raise _expanded(path, limit)
-        yield number, line.rstrip(b"\r\n")
+        yield number, line
 
 
-def _first(path: Path, line: bytes) -> bytes:
+def require_text(path: Path, line: bytes, expected: str) -> bytes:
     """Return the first line without a byte-order mark; refuse it where it is the beginning of anything but text."""
     foreign = next((what for magic, what in _FOREIGN.items() if line.startswith(magic)), None)
     if foreign:
-        raise PoolError(f"{path}: not a text file but {foreign}; a pool is JSON lines or Parquet.")
+        raise PoolError(f"{path}: not a text file but {foreign}; {expected}.")
     return line.removeprefix(b"\xef\xbb\xbf")
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from eldgr_dspy.errors import JournalError
-from eldgr_dspy.files import sync_folder
+from eldgr_dspy.errors import JournalError, PoolError
+from eldgr_dspy.files import GZIP, require_text, sync_folder, whole_lines
 from eldgr_dspy.words import ROLES, Role
 
 Outcome = Literal["ok", "abstained", "failed"]
@@ -280,29 +280,43 @@ def read_journal(
     """Yield the consultations of a finished or recorded journal without opening it for writing.
 
     Args:
-        path: The journal. Blank lines are passed over.
+        path: The journal, plain or .gz, the latter within the limits of a pool's. Blank lines are passed over.
         heads: Where to put the lines that are not consultations.
         on_torn: Told of a last line that has no end and cannot be read, as a crash or a run that is writing leaves it;
             it is passed over then. None where there must be no such line.
 
     Raises:
-        JournalError: naming the line that cannot be read.
+        JournalError: naming the line that cannot be read; or the file, if it is no text or a damaged .gz.
     """
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            try:
-                found = _read(line, path, f"line {number}")
-            except JournalError as error:
-                if on_torn is None or line.endswith(b"\n"):
-                    raise
-                on_torn(error)
+    for number, line in _lines(path):
+        if not line.strip():
+            continue
+        try:
+            found = _read(line, path, f"line {number}")
+        except JournalError as error:
+            if on_torn is None or line.endswith(b"\n"):
+                raise
+            on_torn(error)
+            return
+        if isinstance(found, Consultation):
+            yield found
+        elif heads is not None:
+            heads.append(found)
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, line); a plain journal is as long as its run made it, a compressed one bounded as pools are."""
+    expected = "a recording is a journal, plain or .gz"
+    try:
+        with path.open("rb") as file:
+            beginning = file.peek()
+            if not beginning.startswith(GZIP):
+                require_text(path, beginning, expected)
+                yield from enumerate(file, start=1)
                 return
-            if isinstance(found, Consultation):
-                yield found
-            elif heads is not None:
-                heads.append(found)
+        yield from whole_lines(path, expected)
+    except PoolError as error:
+        raise JournalError(str(error)) from error
 
 
 def _read(line: bytes, path: Path, where: str) -> Consultation | dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
-from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.errors import ArgumentError, PoolError, brief
 from eldgr_dspy.files import (
     MAX_LINE,
     Wanted,
@@ -271,7 +271,7 @@ def _parquet_records(path: Path) -> Iterator[tuple[str, Any]]:
         raise
     except (OSError, ValueError, arrow.ArrowException) as error:
         reason = " ".join(str(error).split())
-        raise PoolError(f"{path}: not a readable Parquet file ({reason:.200}); write it again.") from error
+        raise PoolError(f"{path}: not a readable Parquet file ({brief(reason, 200)}); write it again.") from error
 
 
 def _check_columns(path: Path, file: Any) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from eldgr_dspy.decision import RULES, Choice, Rule, Steps
-from eldgr_dspy.errors import ArgumentError, EldgrError
+from eldgr_dspy.errors import ArgumentError, EldgrError, brief
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch, Role
 
@@ -132,7 +132,7 @@ def require_choice(name: str, returned: object) -> Choice:
 
 
 def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split()):.300}".rstrip(": .")
+    return f"{type(error).__name__}: {brief(' '.join(str(error).split()))}".rstrip(": .")
 
 
 def _place(error: Exception, own: Rule) -> str:

@@ -22,7 +22,7 @@ from dspy.utils import BaseCallback
 from dspy.utils.exceptions import is_retryable_lm_error
 from pydantic import BaseModel
 
-from eldgr_dspy.errors import ArgumentError, ReplyError
+from eldgr_dspy.errors import ArgumentError, ReplyError, brief, settled
 from eldgr_dspy.programs.engines.strict import STRICT, reason_of
 
 FAILURES = (dspy.LMError, ConnectionError, TimeoutError)
@@ -155,7 +155,12 @@ def ask(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
     last = _Last()
     try:
         with _reading(last):
-            said = last.judged(_said(module, module(**inputs)))
+            given = settled(
+                module(**inputs),
+                f"The role module {type(module).__name__}",
+                "name its async method aforward and await the selector, or give it a forward that is not async",
+            )
+            said = last.judged(_said(module, given))
     except _UNSAID as error:
         return last.judged(_abstention(error))
     _require_outputs(inputs, said)
@@ -222,11 +227,15 @@ def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
     """Return how a program is awaited: as it says itself, or in a thread where it knows no async."""
     found: Any = program
     if knows_async(program):
-        found = found.acall
-    elif not inspect.iscoroutinefunction(program):
-        found = dspy.asyncify(found)
-    call: Callable[..., Awaitable[Any]] = found
-    return call
+        known: Callable[..., Awaitable[Any]] = found.acall
+        return known
+    threaded = dspy.asyncify(found)
+
+    async def call(*args: Any, **options: Any) -> Any:
+        said = await threaded(*args, **options)
+        return await said if inspect.isawaitable(said) else said
+
+    return found if inspect.iscoroutinefunction(program) else call
 
 
 def _said(module: dspy.Module, returned: Any) -> Said:
@@ -252,7 +261,7 @@ def _require_outputs(inputs: Mapping[str, object], said: Said) -> None:
     if outputs and said.content and said.content.keys().isdisjoint((*outputs, "abstained")):
         found = ", ".join(map(repr, said.content))
         raise ArgumentError(
-            f"The {role} returned no {outputs[0]!r}; it has {found:.300}. Return {' and '.join(outputs)}, or "
+            f"The {role} returned no {outputs[0]!r}; it has {brief(found)}. Return {' and '.join(outputs)}, or "
             "abstained=REASON where there is nothing to say."
         )
 
@@ -262,11 +271,11 @@ def _abstention(error: Exception) -> Said:
     if isinstance(error, FlawedReplyError):
         reason = error.flaw
     elif isinstance(error, dspy.AdapterParseError):
-        reason = f"unparsable: {reason_of(error):.300}"
+        reason = f"unparsable: {brief(reason_of(error))}"
     elif isinstance(error, dspy.ContextWindowExceededError):
-        reason = f"prompt too long: {_first_line(error):.300}"
+        reason = f"prompt too long: {brief(_first_line(error))}"
     elif is_several_answers(error):
-        reason = f"several answers: {_first_line(error):.300}"
+        reason = f"several answers: {brief(_first_line(error))}"
     else:
         raise error
     return Said({"abstained": reason}, error)

@@ -1,27 +1,40 @@
 """Whether a model can be the judge: what stands between a name and a verdict, looked at piece by piece.
 
-The model is asked one easy question twice, under a schema that demands a word which the prompt does not have: a server
-that does not constrain what is written cannot give it. This says whether a judge can be asked, not how well it judges.
+The judge is asked one easy question twice, as a `Selector` asks it: what comes of that decides. Then the model is asked
+under a schema that demands a word which the prompt does not have: a server that does not constrain what is written
+cannot give it. This says whether a judge can be asked, not how well it judges.
 """
 
 import json
 import time
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import dspy
 import httpx
 from dspy.lm15 import Config, DataPart, LM15Error, Message, Request, Response, TextPart, ThinkingPart
 from ollama import ResponseError, ShowResponse
 
+from eldgr_dspy.consultations import Abstention, Reply, Verdict
+from eldgr_dspy.programs.consulting import FAILURES, Said, ask
 from eldgr_dspy.programs.engines.deadline import run_within
 from eldgr_dspy.programs.engines.faults import fault_of
 from eldgr_dspy.programs.engines.ollama import OllamaLM
-from eldgr_dspy.programs.engines.strict import read_object
+from eldgr_dspy.programs.engines.strict import STRICT, ReplyFormat, StrictJSONAdapter, read_object
 from eldgr_dspy.programs.engines.window import counts_everything
 from eldgr_dspy.programs.engines.wire import client_at, version_of
+from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.fingerprints import redacted
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.signatures import JudgeCandidates
 
+_ASKED = {
+    "question": "What is the capital of France?",
+    "evidence": ["Berlin is the capital of Germany.", "Paris is the capital of France."],
+    "candidates": ["Berlin", "Paris"],
+}
+_RIGHT = 1
 _PROMPT = (
     "Question: what is the capital of France?\nCandidate 0: Berlin\nCandidate 1: Paris\n"
     "Reply with a JSON object whose key preferred holds the number of the right candidate."
@@ -38,6 +51,12 @@ _FAILURES = (
     *(OSError, ValueError, TypeError, AttributeError, RecursionError),
 )
 _SLACK = 32  # tokens that a template may add to a reply
+_SENDS: dict[ReplyFormat, str] = {
+    "json_schema": "sends this model a JSON schema with each question",
+    "json_object": "asks this model for JSON, without a schema",
+    "": "sends this model no schema and no response_format",
+}
+"""What a `Selector` does, by the format in which it asks for a reply."""
 
 Pull = Callable[[str, str, float], None]
 """Has a server (its address) pull a model (its name); raises `TimeoutError` after seconds without progress."""
@@ -69,7 +88,7 @@ def diagnose(lm: dspy.LM, seconds: float, pull: Pull | None = None) -> Iterator[
     if isinstance(lm, OllamaLM):
         yield from _Ollama(lm, seconds).findings(pull)
     else:
-        yield from _answers(lm)
+        yield from _answers(lm, seconds)
 
 
 class _Ollama:
@@ -91,7 +110,7 @@ class _Ollama:
         shown = yield from self._present(names, pull)
         if shown is not None:
             yield self._window(shown, unseen=not counts_everything(version))
-            yield from _answers(self.lm)
+            yield from _answers(self.lm, self.seconds)
 
     def _present(self, names: list[str], pull: Pull | None) -> Generator[Finding, None, ShowResponse | None]:
         try:
@@ -139,52 +158,121 @@ class _Ollama:
         return shown
 
     def _failed(self, check: str, error: Exception) -> Finding:
+        if _ran_out(error):
+            return Finding(
+                check, False, f"{self.host} did not answer in {self.seconds:g} s; a larger --timeout waits longer."
+            )
         fault = error if isinstance(error, LM15Error) else fault_of(error, self.model, self.host, self.seconds)
         return Finding(check, False, fault.message.partition("\n")[0])
 
 
-def _answers(lm: dspy.LM) -> Iterator[Finding]:
-    """What two calls show."""
+def _answers(lm: dspy.LM, seconds: float) -> Iterator[Finding]:
+    """What three calls show, the first two of them made as a `Selector` makes them."""
+    judge = Judge()
+    judge.set_lm(lm)
     try:
-        _, waited = _asked(lm)
-        response, seconds = _asked(lm)
-    except dspy.LMError as error:
-        yield Finding("call", False, redacted(error.message.partition("\n")[0]))
+        wanted = STRICT.reply_format(lm, JudgeCandidates)
+        _, waited = _timed(lambda: ask(judge, _ASKED))
+        said, took = _timed(lambda: ask(judge, _ASKED))
+    except FAILURES as error:
+        yield Finding("call", False, f"{_told(error, seconds).removesuffix('.')}.{_remedy(judge, error)}")
         return
-    yield from _verdict(response)
-    if isinstance(lm, OllamaLM):
+    try:
+        response = _sealed(lm)
+        yield Finding("structured output", True, f"A JSON schema was tried: {_held(response)}. {_reads(wanted)}")
+    except FAILURES as error:
+        refused = _told(error, seconds).removesuffix(".")
+        yield Finding("structured output", True, f"A JSON schema was tried, and failed: {refused}. {_reads(wanted)}")
+        response = None
+    yield _verdict(said, wanted)
+    if isinstance(lm, OllamaLM) and response is not None:
         yield _thinking(response, asked_for=bool(lm.kwargs["metadata"]["think"]))
         yield _served(response.model, lm.model.partition("/")[2])
-    yield Finding("speed", True, f"{seconds:.1f} seconds a call; the first took {waited:.1f}.")
+    yield Finding("speed", True, f"{took:.1f} seconds a call; the first took {waited:.1f}.")
 
 
-def _asked(lm: dspy.LM) -> tuple[Response, float]:
+def _timed(call: Callable[[], Said]) -> tuple[Said, float]:
+    begun = time.monotonic()
+    return call(), time.monotonic() - begun
+
+
+def _told(error: Exception, seconds: float) -> str:
+    """What went wrong, as someone at a shell can use it: the client's own words name an argument of Python's."""
+    if _ran_out(error):
+        return f"The model had not answered in full after {seconds:g} s; a larger --timeout waits longer."
+    return redacted((error.message if isinstance(error, dspy.LMError) else str(error)).partition("\n")[0])
+
+
+def _ran_out(error: BaseException | None) -> bool:
+    """Whether the seconds of a call were up; those of connecting are fewer, and no option of the command sets them."""
+    if error is None or type(error).__name__ == "ConnectTimeout":
+        return False
+    return isinstance(error, dspy.LMTimeoutError | TimeoutError) or _ran_out(error.__cause__)
+
+
+class _Unformatted(StrictJSONAdapter):
+    """Asks in words alone for the form of a reply."""
+
+    def _prepare_response_format(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> None:
+        pass
+
+
+def _remedy(judge: Judge, error: Exception) -> str:
+    """What helps where the server refuses a request for its `response_format`: it is asked once more without."""
+    lm = judge.predict.lm
+    wanted = STRICT.reply_format(lm, JudgeCandidates)
+    refused = isinstance(error, dspy.LMProviderError) and not _ran_out(error)
+    if not (wanted and refused) or isinstance(lm, OllamaLM):
+        return ""
+    try:
+        with dspy.context(adapter=_Unformatted()):
+            said = ask(judge, _ASKED)
+    except FAILURES:
+        return ""
+    if isinstance(_reply(said), Abstention):
+        return ""
+    return (
+        f" The Selector {_SENDS[wanted]}, as DSPy's list of models has it; without response_format the same question "
+        "is answered. Serve the model under a name that is not in the list, such as openai/local, and none is sent."
+    )
+
+
+def _sealed(lm: dspy.LM) -> Response:
     response_format = {"type": "json_schema", "name": "verdict", "schema": _SCHEMA}
     config = Config(response_format=response_format)
-    request = Request(model=lm.model, messages=(Message.user(_PROMPT),), config=config)
-    begun = time.monotonic()
-    return lm(request), time.monotonic() - begun
+    return lm(Request(model=lm.model, messages=(Message.user(_PROMPT),), config=config))
 
 
-def _verdict(response: Response) -> Iterator[Finding]:
+def _held(response: Response) -> str:
+    """Whether a server held its model to the schema, which alone has the seal."""
     said = _said(response)
     try:
         reply = read_object(said)
     except ValueError as error:
         reply = {"unread": str(error)}
-    honoured = reply.keys() == {"seal", "preferred"} and reply["seal"] == _SEAL and reply["preferred"] in (0, 1)
-    if not honoured:
-        text = f"The server does not hold the model to a JSON schema; it wrote {said!r:.120}. Use one that does."
-        yield Finding("structured output", False, text)
-        return
-    yield Finding("structured output", True, "The reply is the one JSON object that the schema allows.")
-    right = reply["preferred"] == 1
-    found = (
-        "The model prefers Paris as the capital of France."
-        if right
-        else ("The model prefers Berlin as the capital of France; use another model as judge.")
-    )
-    yield Finding("verdict", right, found)
+    if reply.keys() == {"seal", "preferred"} and reply["seal"] == _SEAL and reply["preferred"] in (0, 1):
+        return "the reply is the one JSON object that it allows"
+    return f"the server accepts it and does not hold the model to it, which wrote {said!r:.120}"
+
+
+def _reads(wanted: ReplyFormat) -> str:
+    return f"The Selector {_SENDS[wanted]}, and abstains where a reply is not exactly what was asked for."
+
+
+def _reply(said: Said) -> Reply:
+    return read_reply("judge", said.content, _ASKED["candidates"], len(_ASKED["evidence"]))
+
+
+def _verdict(said: Said, wanted: ReplyFormat) -> Finding:
+    """What the rule would have of the judge."""
+    reply = _reply(said)
+    if isinstance(reply, Abstention):
+        other = ", or a server that holds it to a JSON schema" if wanted == "json_schema" else ""
+        advice = f" Use another model as judge{other}." if reply.reason.startswith("unparsable") else ""
+        return Finding("verdict", False, f"The Selector would abstain: {reply.reason.removesuffix('.')}.{advice}")
+    right = isinstance(reply, Verdict) and reply.preferred == _RIGHT
+    found = "Paris as the capital of France." if right else "Berlin as the capital of France; use another as judge."
+    return Finding("verdict", right, f"The model prefers {found}")
 
 
 def _said(response: Response) -> str:
@@ -203,8 +291,8 @@ def _thinking(response: Response, *, asked_for: bool) -> Finding:
     if asked_for or not (thoughts or hidden):
         return Finding("thinking", True, "It is on, as asked for." if asked_for else "It is off.")
     amount = f"{len(thoughts)} characters" if thoughts else f"{response.usage.output_tokens} tokens, most not shown,"
-    text = f"It cannot be turned off: {amount} were written before the reply. They are kept out of it, and take time."
-    return Finding("thinking", False, f"{text} Use a model or an Ollama that can.")
+    text = f"It cannot be turned off: {amount} were written before the reply. They are kept out of it, and take time;"
+    return Finding("thinking", True, f"{text} a model or an Ollama that can turn it off spares that.")
 
 
 def _served(served: str, asked: str) -> Finding:

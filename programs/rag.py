@@ -11,7 +11,7 @@ import dspy
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_passage
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.programs.consulting import awaitable
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.selector import Selector
@@ -67,7 +67,10 @@ class RAG(dspy.Module):
 
     def forward(self, question: str) -> dspy.Prediction:
         """Return the selector's prediction, with the evidence as `passages` and the sampled answers as `pool`."""
-        passages = to_passages(self.search(question))
+        found = settled(
+            self.search(question), "search", "call await rag.acall(...), or give a search that is not async"
+        )
+        passages = to_passages(found)
         pool = [self._sample(number, _shown(passages), question) for number in range(self.samples)]
         return self._with_pool(self.select(question=question, candidates=pool, evidence=passages), passages, pool)
 

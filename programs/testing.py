@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
 
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
 from eldgr_dspy.words import Role
 
@@ -116,6 +116,7 @@ class ScriptedEngine:
             number = len(self.requests)
             self.requests.append(request)
         reply = self._script(request) if callable(self._script) else _numbered(self._script, number)
+        reply = settled(reply, "reply", "give a callable that is not")
         if isinstance(reply, Response):
             return Delivery(reply)
         if isinstance(reply, Exception):

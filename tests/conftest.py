@@ -2,6 +2,8 @@
 
 import os
 import tempfile
+from collections.abc import Generator, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,52 @@ settings.register_profile("default", deadline=None, suppress_health_check=[Healt
 # A gate is to fail for the change under it, not for the draw; people and deep runs look for new examples.
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+OPTIONAL = (
+    "accelerate bm25s datasets mlflow onnx onnxruntime peft pyarrow safetensors sentence_transformers statsmodels "
+    "tokenizers torch transformers trl z3".split()
+)
+"""What the package runs without; most of it is in an extra."""
+ABSENT = frozenset(name for name in OPTIONAL if find_spec(name) is None)
+
+
+def skip_if_absent(error: BaseException | None, *, module: bool = False) -> None:
+    """Skip what needs a package that is not installed; a test that only pretends so fails as any other."""
+    if isinstance(error, ModuleNotFoundError) and (name := (error.name or "").partition(".")[0]) in ABSENT:
+        pytest.skip(f"{name} is not installed; the extra `test` has it", allow_module_level=module)
+
+
+class NeedingModule(pytest.Module):
+    """A module of tests that is skipped where what it imports is not installed."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        try:
+            return super().collect()
+        except self.CollectError as error:
+            skip_if_absent(error.__cause__, module=True)
+            raise
+
+
+def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:
+    return NeedingModule.from_parent(parent, path=module_path)
+
+
+def _skipping() -> Generator[None, object, object]:
+    try:
+        return (yield)
+    except ModuleNotFoundError as error:
+        skip_if_absent(error)
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Generator[None, object, object]:
+    return (yield from _skipping())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    return (yield from _skipping())
 
 
 @pytest.fixture(scope="session")

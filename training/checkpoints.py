@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.programs.scoring.weights import digest, revision_of
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
@@ -119,7 +119,7 @@ class Checkpoint:
         except (OSError, ValueError, RuntimeError, ImportError, KeyError) as error:
             reason = " ".join(str(error).split())
             raise ArgumentError(
-                f"The {what} of the checkpoint {self.name!r} cannot be loaded from {place!r} ({reason:.300}); give a "
+                f"The {what} of the checkpoint {self.name!r} cannot be loaded from {place!r} ({brief(reason)}); give a "
                 "folder with a model of transformers or an adapter of PEFT, and base= where the base lies elsewhere."
             ) from error
 
@@ -160,7 +160,7 @@ def _templated(tokenizer: Any, checkpoint: str, asked: str, messages: Sequence[A
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
     except Exception as error:  # whatever a template raises
         raise ArgumentError(
-            f"The chat template of the checkpoint {checkpoint!r} cannot render {asked} ({error!s:.200}); mend the "
+            f"The chat template of the checkpoint {checkpoint!r} cannot render {asked} ({brief(error, 200)}); mend the "
             "messages, or give the template that it was trained with."
         ) from error
     if messages[-1]["content"].strip() not in text:

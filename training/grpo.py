@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from eldgr_dspy.errors import ArgumentError, EldgrError
+from eldgr_dspy.errors import ArgumentError, EldgrError, brief
 from eldgr_dspy.training.begun import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.curves import learning_curve
 from eldgr_dspy.training.plain_yaml import require_plain
@@ -50,7 +50,7 @@ def parsed(arguments: Sequence[str]) -> Recipe:
         return Recipe(*trl.TrlParser(groups).parse_args_and_config(given))
     except (ValueError, TypeError) as error:
         raise ArgumentError(
-            f"The recipe cannot be read ({error!s:.300}); its fields are those of RewardArguments here, and of TRL's "
+            f"The recipe cannot be read ({brief(error)}); its fields are those of RewardArguments here, and of TRL's "
             "GRPOConfig, ModelConfig and ScriptArguments."
         ) from error
 
@@ -113,8 +113,8 @@ def made(recipe: Recipe) -> Any:
     except OSError as error:  # by which transformers says that there is no such model or tokenizer
         said = " ".join(str(error).split())
         raise ArgumentError(
-            f"model_name_or_path={recipe.model.model_name_or_path!r} cannot be loaded ({said:.200}); give a folder "
-            "with a model and its tokenizer, or a name on the Hugging Face Hub."
+            f"model_name_or_path={recipe.model.model_name_or_path!r} cannot be loaded ({brief(said, 200)}); give a "
+            "folder with a model and its tokenizer, or a name on the Hugging Face Hub."
         ) from error
 
 
@@ -166,8 +166,8 @@ def _data(recipe: Recipe) -> Any:
         return load_dataset(script.dataset_name, name=script.dataset_config, streaming=script.dataset_streaming)
     except (OSError, ValueError, DatasetsError) as error:
         raise ArgumentError(
-            f"dataset_name={script.dataset_name!r} cannot be loaded ({error!s:.200}); give a folder with train.jsonl, "
-            "or a name on the Hugging Face Hub."
+            f"dataset_name={script.dataset_name!r} cannot be loaded ({brief(error, 200)}); give a folder with "
+            "train.jsonl, or a name on the Hugging Face Hub."
         ) from error
 
 

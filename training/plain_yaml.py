@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, brief
 
 LONGEST: Final = 2**20
 """Bytes of a recipe at most."""
@@ -46,7 +46,7 @@ def _parsed(path: Path) -> tuple[list[Any], Any]:
             return [*yaml.scan(text, Loader=yaml.SafeLoader)], yaml.compose(text, Loader=yaml.SafeLoader)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         said = " ".join(str(error).split())
-        raise ArgumentError(f"{path}: cannot be read as YAML ({said:.300}); mend it or give another file.") from error
+        raise ArgumentError(f"{path}: cannot be read as YAML ({brief(said)}); mend it or give another file.") from error
     raise ArgumentError(f"{path}: is longer than {LONGEST:,} bytes, so that it is no recipe; give another file.")
 
 

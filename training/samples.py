@@ -15,7 +15,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from eldgr_dspy.errors import JournalError, RunChangedError, RunLockedError
+from eldgr_dspy.errors import JournalError, RunChangedError, RunLockedError, brief
 from eldgr_dspy.files import sync_folder
 from eldgr_dspy.journal import TornLineWarning
 from eldgr_dspy.programs.run.fingerprints import differences
@@ -155,6 +155,6 @@ class SamplesFile:
                 self._heads[kind, record["name"]] = record["details"]
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise JournalError(
-                f"{self.path}, line {number}: not a sample ({error!s:.100}); restore the file from a copy, or delete "
-                "it to sample anew."
+                f"{self.path}, line {number}: not a sample ({brief(error, 100)}); restore the file from a copy, or "
+                "delete it to sample anew."
             ) from error

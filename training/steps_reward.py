@@ -14,7 +14,7 @@ from eldgr_dspy.channels.protocols import Reasoning, Scorer
 from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.channels.table import StepTable
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
-from eldgr_dspy.errors import ArgumentError, ScoringError
+from eldgr_dspy.errors import ArgumentError, ScoringError, brief, settled
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.training.calls import Call, is_marked
 from eldgr_dspy.training.confidence import TokenConfidence
@@ -128,14 +128,16 @@ class StepReward(Reward):
             return _checked(self.scorer.score(reasonings), len(reasonings))
         except Exception as error:
             said = f"{type(error).__name__}: {error}".partition("\n")[0]
-            failed = f"The scorer of the reward {self.__name__!r} failed on {len(reasonings)} completions ({said:.300})"
+            failed = (
+                f"The scorer of the reward {self.__name__!r} failed on {len(reasonings)} completions ({brief(said)})"
+            )
             if self.on_error == "raise":
                 raise ScoringError(
                     f"{failed}; mend it, or give the reward or the recipe on_error='undefined', by which they would "
                     "earn 0."
                 ) from error
             warnings.warn(f"{failed}; they earn 0, and the log calls them undefined.", stacklevel=4)
-            return Undefined(f"the scorer failed: {said:.300}")
+            return Undefined(f"the scorer failed: {brief(said)}")
 
 
 def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
@@ -158,6 +160,7 @@ def _one_each(call: Call, passed: object) -> list[TokenConfidence]:
 
 
 def _checked(tables: object, n: int) -> list[StepTable]:
+    tables = settled(tables, "its method score", "give a scorer whose score is not")
     if not isinstance(tables, list | tuple) or not all(isinstance(one, StepTable) for one in tables):
         raise ArgumentError(f"it returned {tables!r:.80}; expected a list of StepTable, one for each text")
     if len(tables) != n:

@@ -15,7 +15,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Certificate, Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.decision import Decision, Rule, drive
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rules import require_choice, require_role
 from eldgr_dspy.words import Branch, Role, Task
@@ -91,7 +91,7 @@ class Subject:
         """
         case = self.case(trial.question, trial.settings)
         asked: list[Role] = []
-        steps = self.rule(case)
+        steps = settled(self.rule(case), "rule(case)", "a rule is a plain generator function")
         if not isgenerator(steps):
             raise ArgumentError(
                 f"rule(case) returned {steps!r:.80}; a rule is a generator function: it yields the roles that it asks,"
@@ -219,6 +219,7 @@ class CertifiedBy(Case):
 
     def _said(self, answer: str) -> Certificate:
         value = self._own(answer, self._evidence_apart_from(self._key(answer)).passages)
+        value = settled(value, "certificate", "give a function that is not")
         if not (value is None or isinstance(value, bool)):
             raise ArgumentError(
                 f"certificate({answer!r:.60}, ...) returned {value!r:.60}; a certificate is True, False, or None where"

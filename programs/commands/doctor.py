@@ -43,10 +43,10 @@ def doctor(
     """Check whether a model can be asked to judge.
 
     A line for each thing. Of an Ollama server: whether it answers, has the model, and has a context large enough;
-    whether thinking is off. Of any: whether replies are held to a JSON schema, and how long a call takes. Two short
-    calls are made.
+    whether thinking is off. Of any: what comes of a question put as the Selector puts it, whether replies are held to a
+    JSON schema, and how long a call takes. Only what would not work fails. Three short calls are made.
 
-    Exit codes: 0 all is well, 1 something is not, 2 wrong usage.
+    Exit codes: 0 it works, 1 something would not, 2 wrong usage.
     """
     from eldgr_dspy.programs import diagnosis
     from eldgr_dspy.programs.commands.options import require_address

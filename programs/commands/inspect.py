@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
-from eldgr_dspy.errors import RunStoppedError
+from eldgr_dspy.errors import RunStoppedError, brief
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.words import Reading
 
@@ -133,7 +133,7 @@ def _scored(scorer: "Scorer", texts: Sequence["Text"], name: str) -> "Sequence[S
         return scorer.score([one.reasoning for one in texts])
     except FAILURES as error:
         reason = str(error).partition("\n")[0]
-        raise RunStoppedError(f"{name} could not be asked: {reason:.300}") from error
+        raise RunStoppedError(f"{name} could not be asked: {brief(reason)}") from error
 
 
 def _lines(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence[StepTable]]") -> Iterator[str]:

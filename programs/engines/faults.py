@@ -7,6 +7,8 @@ from typing import Any
 from dspy import lm15
 from ollama import ResponseError
 
+from eldgr_dspy.errors import brief
+
 _KINDS: dict[int, type[lm15.LM15Error]] = {
     HTTPStatus.PAYMENT_REQUIRED: lm15.BillingError,
     HTTPStatus.REQUEST_TIMEOUT: lm15.TimeoutError,
@@ -36,11 +38,11 @@ def fault_of(error: Exception, model: str, host: str, seconds: float) -> lm15.LM
         )
     if isinstance(error, ValueError | TypeError | AttributeError | RecursionError):
         return lm15.TransportError(
-            f"The server at {host} sent what is not Ollama's format ({type(error).__name__}: {error!s:.100}); "
+            f"The server at {host} sent what is not Ollama's format ({type(error).__name__}: {brief(error, 100)}); "
             "check that the address is that of an Ollama server.",
             provider=_PROVIDER,
         )
-    said = "" if isinstance(error, ConnectionError) else f": {error!s:.200}"  # there the client gives advice of its own
+    said = "" if isinstance(error, ConnectionError) else f": {brief(error, 200)}"  # there the client gives advice
     return lm15.TransportError(
         f"The call to Ollama at {host} did not come through ({type(error).__name__}{said}); "
         "check the address, and that `ollama serve` is running there.",
@@ -64,14 +66,14 @@ def unsendable_key() -> lm15.LM15Error:
 def unread(reason: str, model: str) -> lm15.LM15Error:
     """Return the error of a prompt that was not read in full."""
     return lm15.ContextLengthError(
-        f"{model} did not read the whole prompt: {reason.removesuffix('.')}. A larger num_ctx= gives it a larger "
-        "window.",
+        f"{model} did not read the whole prompt: {reason.removesuffix('.')}. A larger num_ctx= (--num-ctx) gives "
+        "it a larger window.",
         provider=_PROVIDER,
     )
 
 
 def _refusal(error: ResponseError, model: str, host: str) -> lm15.LM15Error:
-    said, status = f"{error.error!s:.300}", error.status_code
+    said, status = brief(error.error), error.status_code
     about: dict[str, Any] = {"provider": _PROVIDER, "status": status if status > 0 else None}
     if status <= 0:  # an error within a reply that had begun
         return lm15.ServerError(f"{model} at {host} failed while it answered: {said}", **about)

@@ -15,12 +15,15 @@ import math
 import re
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias
 from weakref import WeakKeyDictionary
 
 import dspy
 from dspy.adapters.base import Adapter
 from pydantic import TypeAdapter, ValidationError
+
+ReplyFormat: TypeAlias = Literal["json_schema", "json_object", ""]
+"""What a request asks of the form of its reply, beside what the prompt says of it."""
 
 # Derived from a signature's class alone, hence one for all adapters; gone when the signature is.
 _DERIVED: WeakKeyDictionary[type, dict[Hashable, Any]] = WeakKeyDictionary()
@@ -107,6 +110,14 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         abilities = ("response_format" in lm.supported_params, lm.supports_response_schema)
         key = ("format", self.use_native_function_calling, *abilities)
         lm_kwargs.update(_once(signature, key, lambda: self._response_format(lm, signature)))
+
+    def reply_format(self, lm: Any, signature: Any) -> ReplyFormat:
+        """Return the format that a request to an LM asks for beside the words of its prompt; empty for none."""
+        given: dict[str, Any] = {}
+        self._prepare_response_format(lm, given, signature)
+        if "response_format" not in given:
+            return ""
+        return "json_object" if given["response_format"] == {"type": "json_object"} else "json_schema"
 
     def _response_format(self, lm: Any, signature: Any) -> dict[str, Any]:
         chosen: dict[str, Any] = {}

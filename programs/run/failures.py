@@ -2,7 +2,7 @@
 
 import threading
 
-from eldgr_dspy.errors import RunStoppedError
+from eldgr_dspy.errors import RunStoppedError, brief
 from eldgr_dspy.journal import Key
 from eldgr_dspy.programs.consulting import is_fatal
 from eldgr_dspy.programs.run.fingerprints import redacted
@@ -55,9 +55,10 @@ class FailureBudget:
 
 
 def _ended(error: Exception) -> str:
-    return f"{describe_failure(error).removesuffix('.')}."
+    said = describe_failure(error)
+    return said if said.endswith((".", "…")) else f"{said}."
 
 
 def describe_failure(error: Exception) -> str:
     """Return a failure in one line, without its traceback."""
-    return f"{type(error).__name__}: {redacted(' '.join(str(error).split())):.300}"
+    return f"{type(error).__name__}: {brief(redacted(' '.join(str(error).split())))}"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Reply
 from eldgr_dspy.decision import Choice, adrive
-from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError
+from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief
 from eldgr_dspy.figures.summary import Outcome
 from eldgr_dspy.journal import Consultation, Journal, Key, TornLineWarning, read_journal
 from eldgr_dspy.pools import Pool, Row
@@ -73,8 +73,8 @@ class Recordings:
         if self.path is not None and recorded.isdisjoint({"", *(pool.name for pool in pools)}):
             names, given = (", ".join(map(repr, sorted(some))) for some in (recorded, {pool.name for pool in pools}))
             raise ArgumentError(
-                f"{self.path}: recorded for {names:.200}, and not for {given:.200}, so that it would answer nothing; "
-                "give a pool that it was recorded for, or no --replay."
+                f"{self.path}: recorded for {brief(names, 200)}, and not for {brief(given, 200)}, so that it would "
+                "answer nothing; give a pool that it was recorded for, or no --replay."
             )
         for pool in pools:
             self._require_made_on(pool)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.figures.finished import RunRead
 from eldgr_dspy.files import safe_name
 
@@ -40,7 +40,7 @@ def log_to_mlflow(run: RunRead, summary: Mapping[str, Any]) -> str:
                     mlflow.log_artifact(str(path))
     except (MlflowException, OSError) as error:
         raise ArgumentError(
-            f"{run.path} could not be logged to MLflow ({' '.join(str(error).split()):.300}); see what "
+            f"{run.path} could not be logged to MLflow ({brief(' '.join(str(error).split()))}); see what "
             "MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME say."
         ) from error
     found: str = logged.info.run_id

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import dspy
 
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, brief, settled
 from eldgr_dspy.questions import Question
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class CandidateScores:
     def undefined(cls, error: Exception, n: int) -> "CandidateScores":
         """Return what is known of n candidates where the scorer raised: why there is no table."""
         said = f"{type(error).__name__}: {error}".partition("\n")[0]
-        return cls([{"reward": None, "undefined": f"the scorer failed: {said:.300}", "steps": []} for _ in range(n)])
+        return cls([{"reward": None, "undefined": f"the scorer failed: {brief(said)}", "steps": []} for _ in range(n)])
 
 
 def score_candidates(scorer: "Scorer", reasonings: "Sequence[Reasoning]") -> CandidateScores:
@@ -95,6 +95,7 @@ def _read(tables: object, n: int, scorer: "Scorer") -> CandidateScores:
     from eldgr_dspy.channels.table import StepTable
 
     name = type(scorer).__name__
+    tables = settled(tables, f"{name}.score", "name an async method ascore, and await the selector")
     if not isinstance(tables, list | tuple) or not all(isinstance(one, StepTable) for one in tables):
         raise ArgumentError(f"{name}.score returned {tables!r:.80}; expected a list of StepTable, one for each text.")
     if len(tables) != n:

@@ -17,7 +17,7 @@ from eldgr_dspy.channels.protocols import Hit, Reasoning, Retriever
 from eldgr_dspy.channels.steps import StepInContext, Steps, split_steps, unmeasurable
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.consultations import show_passage
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.folding import drop_invisible
 from eldgr_dspy.programs.scoring.pairs import Asked, Row
 from eldgr_dspy.programs.scoring.retrieval import retriever as index_of
@@ -241,6 +241,7 @@ def _answers(
     allowed: Callable[[object], bool],
 ) -> dict[_Asked, _Reply]:
     """Return what was answered to each."""
+    replies = settled(replies, f"{type(whom).__name__}.{method}", "give one that is not")
     if len(replies) != len(asked):
         raise ArgumentError(
             f"{type(whom).__name__}.{method} returned {len(replies)} answers for {len(asked)}; expected one for each."

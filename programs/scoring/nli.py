@@ -11,7 +11,7 @@ import numpy as np
 
 from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
 from eldgr_dspy.programs.scoring.onnx_nli import OnnxNLI
 from eldgr_dspy.programs.scoring.reading import checked
@@ -75,7 +75,8 @@ class CachedNLI:
         return np.frombuffer(b"".join(rows[key] for key in keys)).reshape(-1, 3).copy()
 
     def _ask(self, pairs: list[tuple[str, str]]) -> list[bytes]:
-        said = np.asarray(self.nli.probabilities(pairs), dtype=np.float64)
+        given = settled(self.nli.probabilities(pairs), f"{self.nli.name}.probabilities", "give a model that is not")
+        said = np.asarray(given, dtype=np.float64)
         if said.shape != (len(pairs), 3):
             raise ArgumentError(
                 f"{self.nli.name!r} returned the shape {said.shape} for {len(pairs)} pairs, but ({len(pairs)}, 3) was "

@@ -10,7 +10,7 @@ import numpy as np
 
 from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats, Undefined
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, settled
 
 Pair = tuple[str, str]
 """Premise and hypothesis."""
@@ -69,7 +69,8 @@ def read(nli: NLI, asked: Iterable[Asked]) -> Readings:
         ArgumentError: The model returned another shape than (pairs, 3).
     """
     pairs = sorted({pair for row in asked if isinstance(row, Row) for pair in row.pairs}, key=_longest_first)
-    given = np.asarray(nli.probabilities(pairs) if pairs else np.zeros((0, 3)), dtype=np.float64)
+    said = nli.probabilities(pairs) if pairs else np.zeros((0, 3))
+    given = np.asarray(settled(said, f"{nli.name}.probabilities", "give a model that is not"), dtype=np.float64)
     if given.shape != (len(pairs), 3):
         raise ArgumentError(
             f"The NLI model {nli.name!r} returned the shape {given.shape} for {len(pairs)} pairs; expected "

@@ -11,7 +11,7 @@ import dspy
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.protocols import Hit
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.bm25 import BM25
 from eldgr_dspy.programs.scoring.bm25s_index import BM25s
@@ -78,7 +78,7 @@ class DSPyRetriever:
         return [self._find(query, k) if units(query) else [] for query in queries]
 
     def _find(self, query: str, k: int) -> list[Hit]:
-        found = self._search(query)
+        found = settled(self._search(query), "search", "give one that is not")
         try:
             if found is None:
                 raise ArgumentError("it is None; return an empty list where nothing was found.")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from eldgr_dspy.channels.undefined import Score, Undefined
+from eldgr_dspy.errors import brief
 from eldgr_dspy.words import Channel
 
 SILENT = "the LM gave no score"
@@ -27,7 +28,7 @@ def reason_to_abstain(content: Mapping[str, Any]) -> str | None:
     if "abstained" not in content:
         return None
     said = content["abstained"]
-    return f"{said:.300}" if isinstance(said, str) else "it gave no reason"
+    return brief(said) if isinstance(said, str) else "it gave no reason"
 
 
 def abstained(reason: str) -> Undefined:

@@ -20,6 +20,7 @@ from eldgr_dspy.programs.judges import PairwiseJudge, SwapConsistent
 from eldgr_dspy.programs.roles import Judge, Repairer
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
 from eldgr_dspy.signatures import DeriveAnswer, RepairAnswer
+from tests.caching import cached_by_dspy
 from tests.lm_server import Answer, serving
 
 REPAIR = {"repair_passage": 0, "repaired_answer": "Doha"}
@@ -317,8 +318,7 @@ def test_a_reply_that_was_cut_is_none_even_if_it_is_whole(consult: Consult, adap
 
 @each_way
 def test_a_cut_reply_of_the_cache_is_none_too(consult: Consult) -> None:
-    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
-    with dspy.context(lm=scripted_lm(lambda _: CUT, cache=True)):
+    with cached_by_dspy(), dspy.context(lm=scripted_lm(lambda _: CUT, cache=True)):
         assert [consult(Repairer(), INPUTS).content["abstained"] for _ in range(2)] == [CUT_OFF] * 2
 
 

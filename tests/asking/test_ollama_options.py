@@ -16,6 +16,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import OllamaLM, address_of, ollama
 from tests.asking_ollama import each_way, lm_at, request, text_of, verdict_of
+from tests.caching import cached_by_dspy
 from tests.ollama_server import Behaviour, Body, ollama_server
 from tests.run.test_evaluation import row, write_pool
 
@@ -23,14 +24,9 @@ from tests.run.test_evaluation import row, write_pool
 
 
 @pytest.fixture
-def cached(tmp_path: Path) -> Iterator[None]:
-    everything: Any = dspy
-    before = everything.cache
-    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True, disk_cache_dir=str(tmp_path))
-    try:
+def cached() -> Iterator[None]:
+    with cached_by_dspy():
         yield
-    finally:
-        everything.cache = before
 
 
 def numbered() -> Behaviour:

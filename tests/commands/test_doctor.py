@@ -2,14 +2,17 @@
 
 import json
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import dspy
 import pytest
 
 from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.selector import Selector
 from tests.loopback import listening
 from tests.ollama_server import Body, Models, Reply, filled, obedient, ollama_server
 
@@ -33,15 +36,24 @@ def wrong(found: dict[str, Any]) -> dict[str, str]:
     return {name: one["text"] for name, one in found.items() if not one["ok"]}
 
 
+VERDICT = json.dumps({"judge_rationale": "Passage 1 says so.", "assessments": [], "preferred": 1})
+
+
+def parisian(body: Body) -> str:
+    """What an LM writes that is held to a schema and knows the capital of France."""
+    asked = "judge_rationale" in json.dumps(body["format"]) and "France" in json.dumps(body["messages"])
+    return VERDICT if asked else obedient(body)
+
+
 def test_all_is_well_with_a_judge_that_can_be_asked() -> None:
-    with ollama_server() as server:
+    with ollama_server(parisian) as server:
         code, found = examined(server.address)
     assert (code, list(found)) == (0, GOOD)
     assert "0.12.3" in found["server"]["text"] and "8192" in found["context"]["text"]
 
 
 def test_each_finding_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with ollama_server() as server:
+    with ollama_server(parisian) as server:
         assert main(["doctor", "--api-base", server.address]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.partition(":")[0] for line in lines] == [f"ok    {name}" for name in GOOD]
@@ -58,7 +70,7 @@ def test_a_server_that_is_not_there_is_the_only_finding(capsys: pytest.CaptureFi
 
 
 def test_a_model_that_is_missing_comes_with_the_command_that_gets_it() -> None:  # hazard 80
-    with ollama_server(models=Models(names=[])) as server:
+    with ollama_server(parisian, models=Models(names=[])) as server:
         code, found = examined(server.address)
         assert (code, list(found)) == (1, ["server", "model"])
         assert not server.bodies("/api/pull")
@@ -66,7 +78,7 @@ def test_a_model_that_is_missing_comes_with_the_command_that_gets_it() -> None: 
 
 
 def test_a_missing_model_is_pulled_on_demand() -> None:
-    with ollama_server(models=Models(names=[])) as server:
+    with ollama_server(parisian, models=Models(names=[])) as server:
         assert examined(server.address, "--pull")[0] == 0
         assert [body["model"] for body in server.bodies("/api/pull")] == ["deepseek-r1:7b"]
         assert examined(server.address, "--pull")[0] == 0
@@ -90,46 +102,62 @@ def test_a_pull_that_gets_no_further_is_given_up(stall: str) -> None:  # hazard 
 
 
 def test_a_pull_that_gets_on_may_take_longer_than_a_call() -> None:
-    with ollama_server(models=Models(names=[], pause=0.5)) as server:
+    with ollama_server(parisian, models=Models(names=[], pause=0.5)) as server:
         assert examined(server.address, "--pull", "--timeout", "1.5")[0] == 0
 
 
 def test_a_model_without_a_tag_is_the_latest() -> None:
-    with ollama_server(models=Models(names=["tiny", "tiny:latest"])) as server:
+    with ollama_server(parisian, models=Models(names=["tiny", "tiny:latest"])) as server:
         assert examined(server.address, "--pull", judge="ollama/tiny")[0] == 0
         assert not server.bodies("/api/pull")
 
 
 def thoughtful(body: Body) -> Reply:
-    return Reply(obedient(body), thinking="Which one?", written=30)
+    return Reply(parisian(body), thinking="Which one?", written=30)
 
 
 def hidden(body: Body) -> Reply:
-    return Reply(obedient(body), written=900)
+    return Reply(parisian(body), written=900)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "thoughts"),
+    [(thoughtful, "10 characters"), (hidden, "900 tokens"), (lambda body: f"<think>Hm.</think>{parisian(body)}", "3 ")],
+    ids="thinks hides leaks".split(),
+)
+def test_a_judge_that_thinks_all_the_same_is_said_and_works(behaviour: Callable[[Body], Any], thoughts: str) -> None:
+    with ollama_server(behaviour) as server:
+        code, found = examined(server.address)
+    assert (code, wrong(found)) == (0, {})
+    assert found["thinking"]["text"].startswith(f"It cannot be turned off: {thoughts}")
+
+
+def test_an_ollama_that_does_not_hold_its_model_to_a_schema_works_where_the_words_do() -> None:
+    with ollama_server(lambda _: VERDICT) as server:
+        code, found = examined(server.address)
+    assert (code, list(found)) == (0, GOOD)
+    assert found["structured output"]["text"].startswith(_UNHELD)
 
 
 def berlin(body: Body) -> str:
-    return json.dumps({**filled(body["format"]), "preferred": 0})
+    return json.dumps({**json.loads(parisian(body)), "preferred": 0})
 
 
 @pytest.mark.parametrize(
     ("behaviour", "checks"),
     [
-        (lambda _: '{"preferred": 1}', ["structured output"]),
-        (lambda _: "Paris, of course.", ["structured output"]),
-        (lambda _: "", ["structured output"]),
-        (lambda body: obedient(body) * 2, ["structured output"]),
+        (lambda _: '{"preferred": 1}', ["verdict"]),
+        (lambda _: "Paris, of course.", ["verdict"]),
+        (lambda _: "", ["verdict"]),
+        (lambda body: parisian(body) * 2, ["verdict"]),
         (berlin, ["verdict"]),
-        (thoughtful, ["thinking"]),
-        (hidden, ["thinking"]),
-        (lambda body: f"<think>Hm.</think>{obedient(body)}", ["thinking"]),
-        (lambda body: Reply(obedient(body), model="tinyllama"), ["model served"]),
+        (lambda body: Reply(parisian(body), model="tinyllama"), ["model served"]),
         (lambda _: Reply("no", status=500), ["call"]),
         (lambda _: Reply("no", status=401), ["call"]),
-        (lambda body: Reply(obedient(body), fault="early"), ["call"]),
-        (lambda body: Reply(obedient(body), read=8192), ["call"]),
+        (lambda body: Reply(parisian(body), fault="early"), ["call"]),
+        (lambda body: Reply(parisian(body), read=8192), ["verdict"]),
     ],
-    ids="unsealed prose empty two berlin thinks hides leaks other 500 401 early cut".split(),
+    ids="lacking prose empty two berlin other 500 401 early cut".split(),
 )
 def test_what_is_wrong_is_said(behaviour: Callable[[Body], Any], checks: list[str]) -> None:
     with ollama_server(behaviour) as server:
@@ -139,13 +167,13 @@ def test_what_is_wrong_is_said(behaviour: Callable[[Body], Any], checks: list[st
 
 
 def test_a_model_that_reads_less_than_is_asked_for_is_said() -> None:  # hazard 82
-    with ollama_server(models=Models(context_length=4096)) as server:
+    with ollama_server(parisian, models=Models(context_length=4096)) as server:
         code, found = examined(server.address)
     assert code == 1 and "--num-ctx 4096" in wrong(found)["context"]
 
 
 def test_the_context_that_is_asked_for_is_the_one_that_is_looked_at() -> None:
-    with ollama_server(models=Models(context_length=4096)) as server:
+    with ollama_server(parisian, models=Models(context_length=4096)) as server:
         code, found = examined(server.address, "--num-ctx", "4096")
         assert {body["options"]["num_ctx"] for body in server.bodies()} == {4096}
     assert code == 0 and found["context"]["text"].startswith("4096 tokens are asked for")
@@ -157,7 +185,7 @@ def test_a_context_for_a_model_that_takes_none_is_refused(capsys: pytest.Capture
 
 
 def test_a_version_that_counts_too_little_is_said() -> None:
-    with ollama_server(version="0.30.0") as server:
+    with ollama_server(parisian, version="0.30.0") as server:
         code, found = examined(server.address)
     assert code == 0 and "unseen" in found["context"]["text"]
 
@@ -165,7 +193,8 @@ def test_a_version_that_counts_too_little_is_said() -> None:
 def test_a_server_that_hangs_does_not_hold_up_the_doctor() -> None:  # hazard 81
     with ollama_server(lambda _: Reply(fault="hang")) as server:
         code, found = examined(server.address, "--timeout", "0.3")
-    assert code == 1 and "0.3 s" in wrong(found)["call"]
+    late = "The model had not answered in full after 0.3 s; a larger --timeout waits longer."
+    assert (code, wrong(found)) == (1, {"call": late})
 
 
 def test_a_password_in_the_address_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -176,17 +205,21 @@ def test_a_password_in_the_address_is_refused(capsys: pytest.CaptureFixture[str]
 # --- other servers ----------------------------------------------------------------------------------------------------
 
 
+Answer = Callable[[Body], "str | tuple[int, str]"]
+
+
 @contextmanager
-def openai_server(answer: Callable[[Body], str]) -> Iterator[str]:
-    """A server of OpenAI's format that says to each request what `answer` makes of it."""
+def openai_server(answer: Answer) -> Iterator[str]:
+    """A server of OpenAI's format that says to each request what `answer` makes of it: a text, or a refusal."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            message = {"role": "assistant", "content": answer(body)}
-            choice = {"index": 0, "finish_reason": "stop", "message": message}
-            data = json.dumps({"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]}).encode()
-            self.send_response(200)
+            said = answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            status, text = (200, said) if isinstance(said, str) else said
+            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+            whole = {"id": "c", "object": "chat.completion", "model": "m", "choices": [choice]}
+            data = json.dumps(whole if status == 200 else {"error": {"message": text, "type": "invalid"}}).encode()
+            self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
@@ -198,25 +231,116 @@ def openai_server(answer: Callable[[Body], str]) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}/v1"
 
 
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+
+def told(body: Body) -> str:
+    """What an LM writes that goes by the words of its prompt alone."""
+    return VERDICT if "judge_rationale" in json.dumps(body["messages"]) else '{"preferred": 1}'
+
+
 def constrained(body: Body) -> str:
-    return json.dumps(filled(body["response_format"]["json_schema"]["schema"]))
+    schema = body.get("response_format", {}).get("json_schema", {}).get("schema")
+    return json.dumps(filled(schema)) if schema and "seal" in schema["properties"] else told(body)
+
+
+def refusing(*kinds: str, status: int = 400) -> Answer:
+    """A server that takes no response_format of these kinds."""
+
+    def answer(body: Body) -> str | tuple[int, str]:
+        kind = body.get("response_format", {}).get("type")
+        return (status, f"response_format {kind} is not supported") if kind in kinds else told(body)
+
+    return answer
+
+
+_HELD = "A JSON schema was tried: the reply is the one JSON object that it allows. "
+_UNHELD = "A JSON schema was tried: the server accepts it and does not hold the model to it, which wrote "
+_REFUSED = "A JSON schema was tried, and failed: response_format json_schema is not supported. "
+_NONE = "The Selector sends this model no schema and no response_format, and abstains where a reply is not exactly what"
+_OBJECT = "The Selector asks this model for JSON, without a schema, and abstains where"
+_SENT = "The Selector sends this model a JSON schema with each question, and abstains where"
+UNKNOWN, OLDER, NEWER = "openai/m", "openai/gpt-3.5-turbo", "openai/gpt-4o-mini"  # as DSPy's list of models has them
 
 
 @pytest.mark.parametrize(
-    ("answer", "checks"), [(constrained, []), (lambda _: '{"preferred": 1}', ["structured output"])], ids=["yes", "no"]
+    ("model", "answer", "tried", "would"),
+    [
+        (UNKNOWN, constrained, _HELD, _NONE),
+        (UNKNOWN, told, _UNHELD, _NONE),
+        (UNKNOWN, refusing("json_schema"), _REFUSED, _NONE),
+        (UNKNOWN, refusing("json_schema", status=500), _REFUSED, _NONE),
+        (UNKNOWN, refusing("json_schema", "json_object"), _REFUSED, _NONE),
+        (OLDER, told, _UNHELD, _OBJECT),
+        (OLDER, refusing("json_schema"), _REFUSED, _OBJECT),
+        (NEWER, constrained, _HELD, _SENT),
+        (NEWER, told, _UNHELD, _SENT),
+    ],
+    ids="held unheld refused crashes none object object-refused schema schema-unheld".split(),
 )
-def test_an_openai_compatible_server_is_asked_what_can_be_asked(
-    answer: Callable[[Body], str], checks: list[str], monkeypatch: pytest.MonkeyPatch
+def test_a_server_with_which_the_selector_works_passes_whatever_it_makes_of_a_schema(
+    model: str, answer: Answer, tried: str, would: str
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
     with openai_server(answer) as address:
-        code, found = examined(address, judge="openai/m")
-    assert (code, list(wrong(found))) == (len(checks), checks)
-    assert "speed" in found and "server" not in found
+        code, found = examined(address, judge=model)
+        pred = selected(model, address)
+    assert (pred.answer, pred.branch, pred.abstentions) == ("Paris", "judge", {})
+    assert (code, list(found)) == (0, ["structured output", "verdict", "speed"])
+    assert found["structured output"]["text"].startswith(tried) and would in found["structured output"]["text"]
 
 
-def test_an_openai_compatible_server_that_is_not_there_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
+def selected(model: str, address: str) -> Any:
+    """What a Selector with this LM makes of two rivals, of which the evidence has one."""
+    select = Selector()
+    select.set_lm(dspy.LM(model, api_base=address, cache=False, num_retries=0, temperature=0.0))
+    return select(
+        question="What is the capital of France?",
+        candidates=["Berlin", "Paris", "Berlin"],
+        evidence=["Paris is the capital of France."],
+    )
+
+
+@pytest.mark.parametrize("model", [UNKNOWN, NEWER])
+@pytest.mark.parametrize("said", ["Paris, of course.", '{"preferred": 1}', f"Gladly: {VERDICT}", ""])
+def test_a_server_with_which_the_selector_would_only_abstain_fails(model: str, said: str) -> None:
+    with openai_server(lambda _: said) as address:
+        code, found = examined(address, judge=model)
+        pred = selected(model, address)
+    assert (pred.answer, list(pred.abstentions)) == ("Berlin", ["judge", "repairer"])
+    assert (code, list(wrong(found))) == (1, ["verdict"])
+    assert found["verdict"]["text"].startswith(f"The Selector would abstain: {pred.abstentions['judge'][:-1]}")
+
+
+@pytest.mark.parametrize(("model", "kind"), [(NEWER, "json_schema"), (OLDER, "json_object")])
+def test_a_server_that_refuses_what_the_selector_sends_fails_with_what_helps(model: str, kind: str) -> None:
+    with openai_server(refusing(kind)) as address:
+        code, found = examined(address, judge=model)
+        with pytest.raises(dspy.LMError):
+            selected(model, address)
+        renamed, _ = examined(address, judge="openai/local")
+    assert (code, list(wrong(found)), renamed) == (1, ["call"], 0)
+    assert found["call"]["text"].startswith(f"response_format {kind} is not supported. The Selector ")
+    assert found["call"]["text"].endswith("not in the list, such as openai/local, and none is sent.")
+
+
+def test_the_judge_that_prefers_the_wrong_candidate_fails_with_any_server() -> None:
+    with openai_server(lambda body: told(body).replace('"preferred": 1', '"preferred": 0')) as address:
+        code, found = examined(address, judge=UNKNOWN)
+    assert (code, list(wrong(found))) == (1, ["verdict"])
+
+
+def test_a_model_that_is_late_comes_with_the_option_of_the_command() -> None:
+    held = threading.Event()
+    with openai_server(lambda _: "late" * held.wait(20)) as address:
+        code, found = examined(address, "--timeout", "0.3", judge=UNKNOWN)
+        held.set()
+    late = "The model had not answered in full after 0.3 s; a larger --timeout waits longer."
+    assert (code, wrong(found)) == (1, {"call": late})
+
+
+def test_an_openai_compatible_server_that_is_not_there_is_said() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         code, found = examined(f"http://127.0.0.1:{taken.getsockname()[1]}/v1", judge="openai/m")

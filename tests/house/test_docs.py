@@ -33,6 +33,7 @@ from eldgr_dspy.journal import Consultation
 from eldgr_dspy.pools import schema
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.words import POLICIES, STRICTNESS, Branch
+from tests.commands.test_doctor import parisian
 from tests.ollama_server import ollama_server
 from tests.scorers import trained_nli
 
@@ -174,7 +175,7 @@ def _ollama(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if "use-ollama" not in request.node.name:
         yield
         return
-    with ollama_server() as server:
+    with ollama_server(parisian) as server:
         monkeypatch.setenv("OLLAMA_HOST", server.address)
         yield
 

@@ -202,3 +202,19 @@ def test_no_file_mentions_a_path_of_one_machine() -> None:
     machine = tuple(f"/{folder}/" for folder in ("work", "root", "opt"))
     files = [ROOT / name for name in found.stdout.splitlines() if (ROOT / name).is_file()]
     assert [str(path) for path in files if any(one in path.read_text("utf-8", "replace") for one in machine)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("absent", "tests"),
+    [
+        ("trl", "tests/hazards/test_recipe_hazards.py"),
+        ("transformers", "tests/commands/test_inspect.py"),
+        ("torch", "tests/training/test_randomness.py"),
+    ],
+)
+def test_tests_are_skipped_with_a_reason_where_what_they_need_is_not_installed(absent: str, tests: str) -> None:
+    run = f"import sys, pytest; sys.modules[{absent!r}] = None; sys.exit(pytest.main([{tests!r}, '-q', '-rs']))"
+    done = subprocess.run([sys.executable, "-c", run], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED), done.stdout
+    assert f"{absent} is not installed; the extra `test` has it" in done.stdout

@@ -18,6 +18,9 @@ from eldgr_dspy.laws.situations import few_situations, situations
 from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.testing import check_laws
 from eldgr_dspy.words import TASKS, Task
+
+pytest.importorskip("z3", reason="z3 is not installed; the extra `test` has it")
+
 from tests.laws.test_plants import ASK_THE_JUDGE, ASKING, SHIPPING, Plant, planted
 
 TUTORIAL = """

@@ -216,7 +216,7 @@ def has_quote(text: str, quote: str) -> bool:
             continue
         if quote == '"' and (before not in [*'0123456789½"'] or behind.isalnum() or behind == "_"):
             return True
-        opens = not (before.isalnum() or before in ("_", "'") and before)
+        opens = not (before.isalnum() or (before in ("_", "'") and before))
         if quote == "'" and (opens or (before.isalpha() and not (behind.isalnum() or behind == "_"))):
             return True
     return False

@@ -34,6 +34,7 @@ from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import validate
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.words import Role
+from tests.caching import cached_by_dspy
 from tests.lm_server import Answer, LMServer, serving
 from tests.ollama_server import filled
 from tests.run.test_evaluation import VERDICT, obliging, recording, row, selector_with, write_pool
@@ -294,31 +295,29 @@ def test_the_tables_and_the_report_say_what_was_asked_of_lms(
 
 
 def test_what_dspy_s_cache_answers_is_counted_apart(pool: Path, tmp_path: Path) -> None:
-    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
-    for out, calls, cached in (("run", 12, 0), ("again", 0, 12)):
-        selector = Selector()
-        selector.set_lm(scripted_lm(obliging, cache=True))
-        summary = evaluate(selector, Plan([pool], tmp_path / out, max_calls=12))
-        found = summary["consultations"]["judge"]
-        assert (found["calls"], found["cached"]) == (calls, cached)
-        assert summary["pools"]["capitals"]["rules"]["judge"]["em"] == 100
+    with cached_by_dspy():
+        for out, calls, cached in (("run", 12, 0), ("again", 0, 12)):
+            selector = Selector()
+            selector.set_lm(scripted_lm(obliging, cache=True))
+            summary = evaluate(selector, Plan([pool], tmp_path / out, max_calls=12))
+            found = summary["consultations"]["judge"]
+            assert (found["calls"], found["cached"]) == (calls, cached)
+            assert summary["pools"]["capitals"]["rules"]["judge"]["em"] == 100
 
 
 def test_samples_of_one_prompt_are_kept_apart_by_dspy_s_cache(tmp_path: Path) -> None:
     """The disk tier holds pickles, of plain values alone: a reader that accepts no class whatsoever reads them."""
-    dspy.configure_cache(disk_cache_dir=str(tmp_path / "cache"), enable_memory_cache=False, restrict_pickle=True)
-    try:
-        counts = Counter[int]()
+    counts = Counter[int]()
 
-        def reply(request: Any) -> str:
-            counts["calls"] += 1  # type: ignore[index]
-            return str(sum(counts.values()))
+    def reply(request: Any) -> str:
+        counts["calls"] += 1  # type: ignore[index]
+        return str(sum(counts.values()))
 
+    options = {"enable_disk_cache": True, "enable_memory_cache": False, "restrict_pickle": True}
+    with cached_by_dspy(disk_cache_dir=str(tmp_path / "cache"), **options):
         lm = scripted_lm(reply, cache=True, temperature=1.0)
         said = [lm("one prompt", rollout_id=number) for number in (1, 2, 1, 2)]
-        assert said == [["1"], ["2"], ["1"], ["2"]]
-    finally:
-        dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
+    assert said == [["1"], ["2"], ["1"], ["2"]]
 
 
 # -- dry runs --

@@ -1,6 +1,7 @@
 """A run keeps every row, asks nothing twice, goes on where it stopped, and refuses to become another run."""
 
 import asyncio
+import gzip
 import json
 import os
 import shutil
@@ -342,6 +343,16 @@ def test_recorded_consultations_stand_in_for_calls_and_are_marked(pool: Path, tm
     assert summary["pools"]["capitals"]["rules"]["eldgr"]["calls"]["judge"] == 0
     assert summary["consultations"]["judge"]["recorded"] == 30
     assert all(one.recorded for one in read_journal(tmp_path / "run" / "journal.jsonl"))
+
+
+def test_a_compressed_recording_replays_as_it_does_unpacked(pool: Path, tmp_path: Path) -> None:
+    plain = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(30)])
+    packed = tmp_path / "replay.jsonl.gz"
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    for replay in (plain, packed):
+        evaluate(selector_with(obliging)[0], Plan([pool], tmp_path / replay.suffix, replay=replay))
+    decided = [(tmp_path / name / "decisions.jsonl").read_bytes() for name in (".jsonl", ".gz")]
+    assert decided[0] == decided[1]
 
 
 def test_a_question_that_was_never_recorded_withholds_the_rules_that_need_it(pool: Path, tmp_path: Path) -> None:

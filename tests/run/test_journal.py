@@ -1,6 +1,7 @@
 """A journal keeps what it was given: through crashes at any byte, torn lines, full disks and many threads."""
 
 import errno
+import gzip
 import json
 import os
 import shutil
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 
 from eldgr_dspy.errors import JournalError
+from eldgr_dspy.files import MAX_LINE
 from eldgr_dspy.journal import Consultation, Journal, TornLineWarning, read_journal
 
 
@@ -174,6 +176,51 @@ def test_a_recording_may_begin_with_a_byte_order_mark_and_hold_blank_lines(tmp_p
     path = tmp_path / "j"
     path.write_bytes(b'\xef\xbb\xbf{"kind":"consultation","id":"q","role":"judge","outcome":"abstained"}\n\n')
     assert [found.id for found in read_journal(path)] == ["q"]
+
+
+_SAID = b'{"kind":"consultation","id":"q","role":"judge","outcome":"abstained"}\n'
+
+
+@pytest.mark.parametrize("name", ["j.jsonl.gz", "j.jsonl"])
+def test_a_recording_may_be_compressed_whatever_its_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + _SAID + b"\n" + _SAID.replace(b'"q"', b'"r"')))
+    assert [found.id for found in read_journal(path)] == ["q", "r"]
+
+
+def test_the_torn_last_line_of_a_compressed_recording_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "j.gz"
+    path.write_bytes(gzip.compress(_SAID + _SAID[:20]))
+    torn = list[JournalError]()
+    assert [found.id for found in read_journal(path, on_torn=torn.append)] == ["q"]
+    assert len(torn) == 1
+
+
+_PACKED = gzip.compress(_SAID * 9)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (_PACKED[:-9], "the compressed file is damaged (Compressed file ended before the end-of-stream marker was"),
+        (_PACKED[:-8] + b"12345678", "the compressed file is damaged (CRC check failed"),
+        (_PACKED[:10] + b"\xff" * 20, "the compressed file is damaged (Error -3 while decompressing data"),
+        (gzip.compress((b" " * 1023 + b"\n") * 2**17), "expands to more than "),
+        (gzip.compress(_SAID[:-2] + b" " * MAX_LINE, 1), f", line 1: longer than {MAX_LINE:,} bytes; "),
+        (gzip.compress(_PACKED), "not a text file but compressed twice; unpack it once; a recording is a journal, "),
+        (b"\xfd7zXZ\x00", "not a text file but compressed by xz; use gzip; a recording is a journal, plain or .gz."),
+    ],
+    ids=["torn", "checksum", "corrupt", "bomb", "long line", "twice", "xz"],
+)
+def test_a_compressed_recording_that_cannot_be_read_is_told_from_a_torn_journal(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    path = tmp_path / "j.jsonl.gz"
+    path.write_bytes(content)
+    with pytest.raises(JournalError) as raised:
+        list(read_journal(path, on_torn=lambda error: None))
+    assert said in str(raised.value) and str(raised.value).startswith(str(path))
+    assert "restore the journal" not in str(raised.value)
 
 
 def test_the_memory_of_a_journal_is_150_bytes_a_line(tmp_path: Path) -> None:

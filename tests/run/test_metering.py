@@ -15,6 +15,7 @@ from eldgr_dspy.programs.run.metering import Meter, metering
 from eldgr_dspy.programs.run.sending import metered, metered_lm
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.testing import Line, scripted_lm, text_of
+from tests.caching import cached_by_dspy
 from tests.lm_server import Answer, Asked, Behaviour, LMServer, obliging, serving
 
 INPUTS = {"question": "Who?", "evidence": ["A\nIt was A."], "candidates": ["A", "B"]}
@@ -158,13 +159,13 @@ def test_a_metered_lm_is_a_copy_and_the_original_keeps_its_retries_and_history()
 
 
 def test_a_reply_from_the_cache_is_no_request_and_costs_nothing() -> None:
-    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=True)
     lm = scripted_lm(lambda request: "hello", cache=True)
     counts = []
-    for _ in range(2):
-        with metering() as meter:
-            metered_lm(lm)("the same question")
-        counts.append((meter.calls, meter.cost))
+    with cached_by_dspy():
+        for _ in range(2):
+            with metering() as meter:
+                metered_lm(lm)("the same question")
+            counts.append((meter.calls, meter.cost))
     assert [calls for calls, _ in counts] == [1, 0]
     assert counts[1] == (0, None)
     assert len(lm.requests) == 1

@@ -1,6 +1,7 @@
 """Retrieve, sample, select: the program as a user would write it, sync and async."""
 
 import asyncio
+import gc
 import json
 import re
 from pathlib import Path
@@ -114,6 +115,23 @@ def test_a_search_may_return_whatever_a_selector_takes(call: Any, found: Any) ->
     assert pred.passages == ["Qatar\nIts capital is Doha."]
     assert pred.certified is True
     assert "Its capital is Doha." in text_of(lm.requests[0])
+
+
+class Later:
+    """A search that only its call shows to be async."""
+
+    async def __call__(self, question: str) -> list[str]:
+        return search(question)
+
+
+@pytest.mark.parametrize("later", [search_later, lambda question: search_later(question), Later()])
+def test_an_async_search_in_a_sync_call_is_said_to_be_async_and_leaves_nothing_to_be_awaited(later: Any) -> None:
+    said = "search is async, and it was called without await; call await rag.acall(...), or give a search that is not"
+    with dspy.context(lm=answering("Doha")), pytest.raises(ArgumentError, match=re.escape(said)):
+        RAG(later, samples=1)(question=QUESTION)
+    gc.collect()  # a coroutine that was never awaited warns here, and a warning is an error
+    with dspy.context(lm=answering("Doha")):
+        assert awaited(RAG(later, samples=1)).answer == "Doha"
 
 
 def test_a_search_may_be_async_where_the_program_is_awaited() -> None:
