@@ -3,9 +3,9 @@ r"""Whether spelling decides: the figures of each real pool, and with every answ
 Run: python -m benchmarks.spelling [--every 1]
 
 Each answer of a pool is put into one decoration of `eldgr_dspy.laws.decorations` (a full stop, bold, quotes, \boxed{}
-and so on) and the pool is evaluated with the embedded roles. Printed are majority, EL-DGR and its bounds, of the pool as
-it is and for every decoration under which one of them differs; the last line says under how many none does. `--every`
-takes one question in so many.
+and so on) and the pool is evaluated with the embedded roles. Printed are majority, EL-DGR and its bounds, of the pool
+as it is and for every decoration under which one of them differs; the last line says under how many none does.
+`--every` takes one question in so many.
 """
 
 import argparse

@@ -138,8 +138,8 @@ def evidence(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[Passage, .
 
 
 _KINDS = ("plain", *["open"] * 3, *["settled"] * 3, "shown", "texts", "copied", "apart", "anything")
-"""What a question is like: `open` has a rival that is in the evidence, `settled` one beside a consensus that is too, and
-`apart` one of which one passage has the beginning and the next the end."""
+"""What a question is like: `open` has a rival that is in the evidence, `settled` one beside a consensus that is too,
+and `apart` one of which one passage has the beginning and the next the end."""
 
 
 @st.composite

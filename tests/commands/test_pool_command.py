@@ -136,7 +136,7 @@ CSV = [
 
 @pytest.fixture(params=[("a.csv", ",", "utf-8"), ("a b.tsv", "\t", "utf-8"), ("A.CSV", ",", "utf-8-sig")])
 def table(tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """The name of a file as spreadsheets write it: a row a candidate, one cell in several lines, perhaps with a mark."""
+    """The name of a file as spreadsheets write it: a row a candidate, a cell in several lines, perhaps with a mark."""
     name, mark, encoding = request.param
     with Path(name).open("w", encoding=encoding, newline="") as out:
         csv.writer(out, delimiter=mark).writerows(CSV)

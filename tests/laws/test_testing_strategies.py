@@ -207,7 +207,8 @@ def returns_a_score(answer: str, passages: tuple[Passage, ...]) -> Any:
         ({"rule": returns_text}, r"^The rule 'returns_text' returned .*; return a Choice\(branch, answer\)\.$"),
         (
             {"rule": ships_by_its_own_branch},
-            r"^The rule 'ships_by_its_own_branch' returned the branch 'mine'; use one of first, consensus, judge, repair\.$",
+            r"^The rule 'ships_by_its_own_branch' returned the branch 'mine';"
+            r" use one of first, consensus, judge, repair\.$",
         ),
         ({"rule": ships_a_number}, r"^The rule 'ships_a_number' returned 36 as the answer; it is text, or None\.$"),
         ({"laws": []}, r"^laws=\[\] names no law, so nothing would be tried; leave it out to try all\.$"),

@@ -122,11 +122,8 @@ def visible(text: str) -> bool:
 
 
 def is_digit(character: str) -> bool:
-    return (
-        (character != ""
-        and character in "0123456789")
-        or (character != ""
-        and unicodedata.category(character) in ("No", "Nl"))
+    return (character != "" and character in "0123456789") or (
+        character != "" and unicodedata.category(character) in ("No", "Nl")
     )
 
 
