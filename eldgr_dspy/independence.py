@@ -219,8 +219,8 @@ def _names(operands: Iterable[Operand], answer: Fraction) -> bool:
 def _undoes_all(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
     """Whether the negative of the answer is a number of the steps, which the check leads back to.
 
-    For 6 - 12 = -6 that is so of `-6 + 12 = 6`: with another number in the place of 6 the steps give another answer, and
-    with both of them the check still holds. Where it does not, the negative is the answer with its sign changed.
+    For 6 - 12 = -6 that is so of `-6 + 12 = 6`: with another number in the place of 6 the steps give another answer,
+    and with both of them the check still holds. Where it does not, the negative is the answer with its sign changed.
     """
     for other in (10 * answer + 7, 11 - answer):
         outcome = recomputed(steps, -answer, other)

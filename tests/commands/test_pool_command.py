@@ -136,7 +136,7 @@ CSV = [
 
 @pytest.fixture(params=[("a.csv", ",", "utf-8"), ("a b.tsv", "\t", "utf-8"), ("A.CSV", ",", "utf-8-sig")])
 def table(tmp_path: Path, request: pytest.FixtureRequest) -> str:
-    """The name of a file as spreadsheets write it: a row a candidate, one cell in several lines, perhaps with a mark."""
+    """The name of a file as spreadsheets write it: a row a candidate, a cell in several lines, perhaps with a mark."""
     name, mark, encoding = request.param
     with Path(name).open("w", encoding=encoding, newline="") as out:
         csv.writer(out, delimiter=mark).writerows(CSV)
@@ -188,11 +188,10 @@ def test_what_is_said_of_csv_that_is_given_as_questions_makes_questions_of_it(
     Path("q.csv").write_text("question,gold,evidence\nWhich?,Nice,It is Nice.\nAnd now?,Paris,\n", encoding="utf-8")
     rows = [{"question": "Which?", "prediction": "Nice"}, {"question": "And now?", "prediction": "Lyon"}]
     write(tmp_path / "a.jsonl", *rows)
-    error = refusal(
-        capsys, "pool", "build", "a.jsonl", "--questions", "q.csv", "--task", "retrieval", "--out", "p.jsonl"
-    )
+    arguments = ["build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl", "--questions"]
+    error = refusal(capsys, "pool", *arguments, "q.csv")
     obeyed(error)
-    printed(capsys, "build", "a.jsonl", "--questions", "rows.jsonl", "--task", "retrieval", "--out", "p.jsonl")
+    printed(capsys, *arguments, "rows.jsonl")
     assert [(answers, gold, n) for _, answers, gold, n in answers_of("p.jsonl")] == [
         (["Nice"], ["Nice"], 1),
         (["Lyon"], ["Paris"], 0),

@@ -252,12 +252,12 @@ ACROSS_PASSAGES: dict[str, Callable[[str, tuple[Passage, ...]], bool]] = {
 
 @pytest.mark.parametrize("certificate", ACROSS_PASSAGES.values(), ids=ACROSS_PASSAGES)
 def test_a_certificate_that_joins_passages_breaks_law_12_whatever_is_drawn(certificate: Any) -> None:
-    with pytest.raises(LawBroken, match="^Law 12, "):
+    with pytest.raises(LawBroken, match=r"^Law 12, "):
         check_laws(certificate=certificate, max_examples=1)
 
 
 def test_a_certificate_that_joins_passages_is_shown_with_an_answer_in_two_of_them() -> None:
-    with pytest.raises(LawBroken, match="^Law 12, evidence_order_and_duplicates_do_not_matter") as caught:
+    with pytest.raises(LawBroken, match=r"^Law 12, evidence_order_and_duplicates_do_not_matter") as caught:
         check_laws(certificate=ACROSS_PASSAGES["tokens"], max_examples=1)
     (answer,), passages = caught.value.outcome.trial.question.answers, caught.value.outcome.trial.question.passages
     assert answer == " ".join(passage.text for passage in passages) == "fine art"
