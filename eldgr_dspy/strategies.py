@@ -164,11 +164,9 @@ def questions(draw: st.DrawFn, task: Task | None = None) -> Question:
         pool = (first[0], *pool[:3], rival, first[1])
     # Mostly the evidence speaks of the rarer answers alone, so that there is something to override.
     shown = [*first, *rare] if kind == "shown" else [answer for answer in pool if answer and answer not in first]
-    passages = () if kind == "apart" else draw(evidence(shown or rare))
+    passages = _apart(rival, draw(_PLACE)) if kind == "apart" else draw(evidence(shown or rare))
     if kind in ("open", "settled"):
         passages = (*passages, Passage("", rival if kind == "open" else f"{rival} {first[0]}"))
-    if kind == "apart":
-        passages = _apart(rival, draw(_PLACE))
     texts = [f"So it is {answer}." for answer in pool] if kind in ("texts", "copied") else []
     if kind == "copied":
         texts = [_taken([own, *(one.text for one in passages)], draw(_PLACE)) for own in texts]

@@ -188,11 +188,10 @@ def test_what_is_said_of_csv_that_is_given_as_questions_makes_questions_of_it(
     Path("q.csv").write_text("question,gold,evidence\nWhich?,Nice,It is Nice.\nAnd now?,Paris,\n", encoding="utf-8")
     rows = [{"question": "Which?", "prediction": "Nice"}, {"question": "And now?", "prediction": "Lyon"}]
     write(tmp_path / "a.jsonl", *rows)
-    error = refusal(
-        capsys, "pool", "build", "a.jsonl", "--questions", "q.csv", "--task", "retrieval", "--out", "p.jsonl"
-    )
+    arguments = ["build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl", "--questions"]
+    error = refusal(capsys, "pool", *arguments, "q.csv")
     obeyed(error)
-    printed(capsys, "build", "a.jsonl", "--questions", "rows.jsonl", "--task", "retrieval", "--out", "p.jsonl")
+    printed(capsys, *arguments, "rows.jsonl")
     assert [(answers, gold, n) for _, answers, gold, n in answers_of("p.jsonl")] == [
         (["Nice"], ["Nice"], 1),
         (["Lyon"], ["Paris"], 0),

@@ -5,10 +5,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy import testing
@@ -20,7 +20,10 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAW, LAWS, LawBroken
 from eldgr_dspy.laws.trials import Subject, Trial, describe
 from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.strategies import WORDS
 from eldgr_dspy.testing import check_laws, consultations, evidence, lm_replies, pools, questions
+
+T = TypeVar("T")
 
 # -- what is found -----------------------------------------------------------------------------------------------------
 
@@ -207,8 +210,7 @@ def returns_a_score(answer: str, passages: tuple[Passage, ...]) -> Any:
         ({"rule": returns_text}, r"^The rule 'returns_text' returned .*; return a Choice\(branch, answer\)\.$"),
         (
             {"rule": ships_by_its_own_branch},
-            r"^The rule 'ships_by_its_own_branch' returned the branch 'mine';"
-            r" use one of first, consensus, judge, repair\.$",
+            r"^The rule 'ships_by_its_own_branch' returned the branch 'mine'; use one of first, consensus, judge, rep",
         ),
         ({"rule": ships_a_number}, r"^The rule 'ships_a_number' returned 36 as the answer; it is text, or None\.$"),
         ({"laws": []}, r"^laws=\[\] names no law, so nothing would be tried; leave it out to try all\.$"),
@@ -307,6 +309,42 @@ def test_what_a_trial_varies_fits_its_question(trial: Trial) -> None:
     assert len(trial.other_scores) in (0, n)
     for reply in (trial.reply("judge"), trial.other_judge):
         assert not isinstance(reply, Verdict) or trial.question.answers[reply.preferred]
+
+
+def drawn(strategy: st.SearchStrategy[T], n: int) -> list[T]:
+    """As many as are asked for, the same each time."""
+    found = list[T]()
+
+    @settings(max_examples=n, database=None, phases=[Phase.generate], deadline=None, derandomize=True)
+    @given(strategy)
+    def look(one: T) -> None:
+        found.append(one)
+
+    look()
+    return found
+
+
+def test_pools_of_any_words_have_candidates_without_an_answer_and_every_word() -> None:
+    said = {answer for pool in drawn(pools(), 2_000) for answer in pool}
+    assert None in said
+    assert len(said) > len(set(WORDS)) * 0.9
+
+
+def test_some_evidence_has_an_answer_in_two_passages_and_in_neither_of_them() -> None:
+    def is_apart(question: Question) -> bool:
+        texts = [passage.text for passage in question.passages]
+        answers = [answer for answer in question.answers if answer and len(answer.split()) > 1]
+        return any(one in " ".join(texts) and not any(one in text for text in texts) for one in answers)
+
+    assert sum(map(is_apart, drawn(questions("retrieval"), 500))) >= 10
+
+
+def test_evidence_is_tried_in_other_orders_too_and_not_only_with_passages_twice() -> None:
+    trials = [trial for trial in drawn(consultations("retrieval"), 300) if len(trial.question.passages) > 1]
+    first_seen = [list(dict.fromkeys(trial.evidence_order)) for trial in trials]
+    last_seen = [list(dict.fromkeys(reversed(trial.evidence_order)))[::-1] for trial in trials]
+    for seen in (first_seen, last_seen):
+        assert sum(order != sorted(order) for order in seen) > len(trials) / 4
 
 
 @given(lm_replies())

@@ -211,6 +211,16 @@ def test_a_corpus_with_anything_else_in_it_is_refused_with_the_line(passages: st
         rewards_of(RewardArguments(rewards=["ra_msd"], corpus=str(tmp_path / "corpus.jsonl")))
 
 
+def test_what_is_said_of_a_corpus_in_csv_makes_passages_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("corpus.csv").write_text("title,text\nCup,The host was Qatar.\n,Doha is a city.\n", "utf-8")
+    with pytest.raises(ArgumentError, match="CSV is not read") as caught:
+        rewards_of(RewardArguments(rewards=["ra_msd"], corpus="corpus.csv"))
+    code = str(caught.value).partition("in Python: ")[2].partition(". Then ")[0]
+    exec(code, {})  # noqa: S102 -- our own remedy
+    assert rewards_of(RewardArguments(rewards=["ra_msd"], corpus="rows.jsonl"))
+
+
 def test_a_corpus_without_a_passage_is_refused(tmp_path: Path) -> None:
     """It would be held to exist, and every step to be neutral under it."""
     (tmp_path / "corpus.jsonl").touch()
