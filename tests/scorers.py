@@ -69,7 +69,7 @@ class ScoringModule(dspy.Module):
 
 @functools.cache
 def trained_nli() -> Path:
-    """The folder of a small cross-encoder, trained on the first call; it knows capitals, professions and apples."""
+    """The folder of a small cross-encoder, saved on the first call; it knows capitals, professions and apples."""
     from transformers.utils import logging
 
     from tests.tiny_nli import tiny_nli

@@ -1,4 +1,4 @@
-"""Models that the tests of this folder share: built and trained once a session, on the spot."""
+"""Models that the tests of this folder share, saved once a session."""
 
 from pathlib import Path
 
