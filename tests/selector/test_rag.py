@@ -20,7 +20,7 @@ from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_o
 QUESTION = "What is the capital of Qatar?"
 CORPUS = ["Doha is the capital of Qatar.", "Dubai is a city of the Emirates.", "The Nile is a river."]
 SCORES = dict.fromkeys(("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar"), 0.5)
-JUDGED = {"judge_rationale": "Passage 0.", "assessments": [SCORES] * 3, "preferred": 2}
+JUDGED = {"judge_rationale": "Passage 0.", "assessments": [SCORES] * 3, "preferred": 0}
 
 
 def search(question: str) -> list[str]:
@@ -38,9 +38,16 @@ def sample(answer: str) -> str:
 
 
 def answering(*answers: str, **options: Any) -> ScriptedLM:
-    """An LM that answers each sample in turn, and judges for the third."""
+    """An LM that answers each sample in turn, in whatever order they ask, and judges for the candidate of the last."""
     left = [sample(answer) for answer in answers]
-    return scripted_lm(lambda request: JUDGED if role_of(request) == "judge" else left.pop(0), **options)
+
+    def reply(request: Any) -> Any:
+        if role_of(request) != "judge":
+            return left.pop(0)
+        number = re.search(rf"<candidate (\d+) \w+>[^<]*{answers[-1]}", text_of(request).replace("\\n", "\n"))
+        return {**JUDGED, "preferred": int(number[1]) if number else 0}
+
+    return scripted_lm(reply, **options)
 
 
 def sync(rag: RAG) -> dspy.Prediction:
@@ -64,7 +71,7 @@ def test_it_retrieves_samples_and_selects(call: Any) -> None:
         pred = call(RAG(search, samples=3))
     assert (pred.answer, pred.branch, pred.consensus) == ("Doha", "judge", "Abu Dhabi")
     assert pred.witness["text"] == "Doha"
-    assert pred.pool == ["Abu Dhabi", "Abu Dhabi", "Doha"]
+    assert sorted(pred.pool) == ["Abu Dhabi", "Abu Dhabi", "Doha"]
     assert pred.passages == search(QUESTION)
     assert [role_of(request) for request in lm.requests] == [None, None, None, "judge"]
     assert json.loads(json.dumps(pred.toDict())) == pred.toDict()
@@ -142,9 +149,11 @@ def test_a_search_may_be_async_where_the_program_is_awaited() -> None:
 @each_way
 def test_a_sample_that_cannot_be_parsed_is_a_candidate_without_an_answer(call: Any) -> None:
     """`dspy.ChatAdapter` asks once more, in JSON, before it gives up."""
-    with dspy.context(lm=scripted_lm([sample("Doha"), sample("Doha"), "no field", "no JSON either"])):
+    first, second = iter([sample("Doha"), sample("Doha"), "no field"]), "no JSON either"
+    asks_again = "Outputs will be a JSON object"
+    with dspy.context(lm=scripted_lm(lambda request: second if asks_again in text_of(request) else next(first))):
         pred = call(RAG(search, samples=3))
-    assert (pred.pool, pred.answer) == (["Doha", "Doha", None], "Doha")
+    assert (sorted(pred.pool, key=str), pred.answer) == (["Doha", "Doha", None], "Doha")
 
 
 @each_way
