@@ -130,13 +130,18 @@ def in_class(given: str, source: str, policy: str, field: str) -> list[Span]:
 
 def spans_of_letters(key: str, text: str) -> Iterator[Span]:
     """Where the letters and digits of a key stand, whatever stands between them; .5 may be written 0.5."""
-    places = [at for at, character in enumerate(text) if character.isalnum()]
+    places = [at for at, character in enumerate(text) if is_letter(character)]
     for spelled in dict.fromkeys((key, re.sub(r"(?<![\w.])0(?=\.\d)", "", key))):
-        letters = "".join(filter(str.isalnum, spelled))
+        letters = "".join(filter(is_letter, spelled))
         for n in range(len(places) - len(letters) + 1 if letters else 0):
             found = places[n : n + len(letters)]
             if all(text[at] == letter for at, letter in zip(found, letters, strict=True)):
                 yield found[0], found[-1] + 1
+
+
+def is_letter(character: str) -> bool:
+    """Whether a search goes by a character: a letter, a digit, or a mark beyond ASCII, which no key leaves out."""
+    return character.isalnum() or not character.isascii()
 
 
 def crosses(inner: str, around: str, field: str) -> bool:
