@@ -80,16 +80,8 @@ def magnitude(found: re.Match[str]) -> Fraction | None:
     return Fraction(("0" + digits).rstrip(".")) * Fraction(10) ** int(found["exponent"] or 0)
 
 
-def normalise(text: str) -> str:
-    """HotpotQA's: lower case, no ASCII punctuation, no articles, single blanks."""
-    text = "".join(character for character in text.lower() if character not in string.punctuation)
-    for article in ARTICLES:
-        text = re.sub(rf"\b{article}\b", " ", text)
-    return " ".join(text.split())
-
-
 def is_polar(answer: str) -> bool:
-    return normalise(read(answer)) in POLAR
+    return class_of(answer, "retrieval") in POLAR
 
 
 def read(answer: str, *, keep_case: bool = False) -> str:
@@ -99,22 +91,30 @@ def read(answer: str, *, keep_case: bool = False) -> str:
 
 def class_of(answer: str | None, task: str) -> object:
     """The class in which an answer votes, None where it does not."""
-    if answer is None or not visible(answer):
+    stripped = strip(answer or "")
+    if not visible(stripped):
         return None
-    if task == "arithmetic" and number(strip(answer)) is not None:
-        return number(strip(answer))
-    return answer if any(character in BIDI for character in answer) else text_key(read(answer))
+    if task == "arithmetic" and number(stripped) is not None:
+        return number(stripped)
+    key = stripped if any(character in BIDI for character in stripped) else text_key(read(answer or ""))
+    return key if visible(key) else None
 
 
 def text_key(text: str) -> str:
     """The key of an answer that has been read: without the marks that carry no meaning and the article at its head."""
-    ended = text
-    for start, end in reversed(sentence_ends(text)):
+    ended = without_article(text)
+    for start, end in reversed(sentence_ends(ended)):
         ended = ended[:start] + "\ue000" + " " * ended[start:end].endswith(" ") + ended[end:]
-    words = guarded(ended).split()
-    article = words[:1] and words[0].lower() in ARTICLES and not all(word.lower() in ARTICLES for word in words)
-    key = " ".join(words[bool(article) :]).replace("\ue000", ".")
+    key = " ".join(guarded(ended).split()).replace("\ue000", ".")
     return key if visible(key) else " ".join(text.split())
+
+
+def without_article(text: str) -> str:
+    """Without the article at the head, where a word follows and not articles alone: "A & W" and "The The" keep it."""
+    head, _, rest = text.partition(" ")
+    word = re.match(r"[\"'(\[]{0,3}[^\W_]", rest)
+    others = [other for other in re.sub(r"\W+\Z", "", rest).lower().split(" ") if other not in ARTICLES]
+    return rest if head.lower() in ARTICLES and word and others else text
 
 
 def visible(text: str) -> bool:
@@ -206,16 +206,34 @@ def keeps(text: str, at: int) -> bool:
         end += 1
     between = start > 0 and end < len(text) and is_digit(text[start - 1]) and is_digit(text[end])
     rules = {"-": minus, "+": plus, ".": point, "%": percent, "<": order, ">": order, "=": order}
-    rules |= {"'": behind_digit, '"': behind_digit, "$": dollar, ";": before_space}
-    return between or rules.get(mark, never)(text, at) or graded_mark(text, at)
+    rules |= {"'": apostrophe, '"': behind_digit, "$": dollar, ";": beside_space}
+    return between or rules.get(mark, never)(text, at) or graded_mark(text, at) or spaced(text, at)
+
+
+def spaced(text: str, at: int) -> bool:
+    """Whether a mark of arithmetic stands between digits, with a space on both sides."""
+    around = text[max(0, at - 2) : at + 3]
+    return (
+        len(around) == 5
+        and at > 1
+        and is_digit(around[0])
+        and is_digit(around[4])
+        and (around[1].isspace() and around[2] in "-+*/" and around[3].isspace())
+    )
+
+
+def apostrophe(text: str, at: int) -> bool:
+    """Feet and minutes, and what is contracted: "he'll" is not "hell"."""
+    ending = re.match(r"(?:d|ll|m|re|ve)(?!\w)", text[at + 1 :], re.IGNORECASE)
+    return behind_digit(text, at) or (ending is not None and text[at - 1 : at].isalpha())
 
 
 def never(text: str, at: int) -> bool:
     return False
 
 
-def before_space(text: str, at: int) -> bool:
-    return text[at + 1 : at + 2].isspace()
+def beside_space(text: str, at: int) -> bool:
+    return text[at + 1 : at + 2].isspace() or text[max(0, at - 1) : at].isspace()
 
 
 def dollar(text: str, at: int) -> bool:

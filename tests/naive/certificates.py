@@ -9,6 +9,7 @@ from eldgr_dspy.occurrences import FUNCTION_WORDS
 from tests.naive.answers import is_polar, read, text_key
 from tests.naive.reading import (
     BIDI,
+    EAST_ASIAN,
     ENTITY,
     Piece,
     folded,
@@ -22,6 +23,10 @@ from tests.naive.reading import (
 from tests.naive.wholes import in_word, whole
 
 LONGEST = 2_000
+LINE = r"(?:\r\n|\n|\r(?!\n)|[\x85\u2028])"
+BLANK_LINE = re.compile(
+    rf"{LINE}\s*{LINE}|[\u2029\x0b\x0c]|</(?:p|li|td|th|tr|dd|dt|div|h[1-6]|blockquote)\s*>|<br\s*/?>\s*<br", re.I
+)
 PAIRS = dict(zip("([{「『《【〈", ")]}」』》】〉", strict=True))
 
 Place = tuple[int, str, int, int]
@@ -37,20 +42,32 @@ def occurs(answer: str | None, passages: Sequence[Passage], policy: str) -> bool
     return occurrence(given, passages, policy) is not None
 
 
+def stands_as_written(answer: str | None, passages: Sequence[Passage], policy: str) -> bool:
+    """Whether an answer is certified, and by a witness that is the stripped answer, character for character."""
+    given = (answer or "").strip()
+    place = occurrence(given, passages, policy) if occurs(answer, passages, policy) else None
+    if place is None:
+        return False
+    number, field, start, end = place
+    source = passages[number].text if field == "text" else passages[number].title
+    return source[start:end] == (given if policy == "substring" else strip(given))
+
+
 def refused(given: str) -> bool:
-    return len(read(given)) > LONGEST or any(character in BIDI for character in given)
+    return len(text_key(read(given))) > LONGEST or any(character in BIDI for character in strip(given))
 
 
 def occurrence(given: str, passages: Sequence[Passage], policy: str) -> Place | None:
     """The first occurrence that is the answer as given, else the first; a text before its title."""
-    if not given or (policy != "substring" and (refused(given) or not any(map(str.isalnum, read(given))))):
+    if not given or (policy != "substring" and (refused(given) or not any(map(str.isalnum, text_key(read(given)))))):
         return None
+    stripped = given if policy == "substring" else strip(given)
     found: list[Place] = []
     for number, passage in enumerate(passages):
         for field, source in (("text", passage.text), ("title", passage.title)):
             spans = plainly(given, source) if policy == "substring" else in_class(given, source, policy, field)
             found += [(number, field, start, end) for start, end in spans]
-    as_given = [wider for place in found if (wider := as_written(given, passages[place[0]], place)) is not None]
+    as_given = [wider for place in found if (wider := as_written(stripped, passages[place[0]], place)) is not None]
     return next(iter(as_given + found), None)
 
 
@@ -113,18 +130,23 @@ def in_class(given: str, source: str, policy: str, field: str) -> list[Span]:
 
 def spans_of_letters(key: str, text: str) -> Iterator[Span]:
     """Where the letters and digits of a key stand, whatever stands between them; .5 may be written 0.5."""
-    places = [at for at, character in enumerate(text) if character.isalnum()]
+    places = [at for at, character in enumerate(text) if is_letter(character)]
     for spelled in dict.fromkeys((key, re.sub(r"(?<![\w.])0(?=\.\d)", "", key))):
-        letters = "".join(filter(str.isalnum, spelled))
+        letters = "".join(filter(is_letter, spelled))
         for n in range(len(places) - len(letters) + 1 if letters else 0):
             found = places[n : n + len(letters)]
             if all(text[at] == letter for at, letter in zip(found, letters, strict=True)):
                 yield found[0], found[-1] + 1
 
 
+def is_letter(character: str) -> bool:
+    """Whether a search goes by a character: a letter, a digit, or a mark beyond ASCII, which no key leaves out."""
+    return character.isalnum() or not character.isascii()
+
+
 def crosses(inner: str, around: str, field: str) -> bool:
     """Whether a sentence or a clause ends within a span, or a bracket has no other half."""
-    if "; " in inner or (not balanced(inner) and not balanced(around)):
+    if re.search(rf";\s|\s;|;(?={EAST_ASIAN})", inner) or (not balanced(inner) and not balanced(around)):
         return True
     return field == "text" and bool(sentence_ends(inner))
 
@@ -151,7 +173,7 @@ def least_span(text: str, key: str, inner: Span, around: Span) -> Span | None:
 
 
 def in_source(pieces: Sequence[Piece], source: str, start: int, end: int) -> Span | None:
-    """The slice of the source for a slice of the folded text, if it is one; what shows nothing at its end is left out."""
+    """The slice of the source for a slice of the folded text, if it is one; without what shows nothing at its end."""
     edges: dict[int, int] = {}
     length = 0
     for piece, at in pieces:
@@ -168,7 +190,7 @@ def in_source(pieces: Sequence[Piece], source: str, start: int, end: int) -> Spa
 def hidden(source: str, start: int, end: int) -> bool:
     """Whether the source holds what folding does not show."""
     inner, before, behind = source[start:end], source[:start], source[end:]
-    if any(character in BIDI for character in inner) or re.search(r"\n\s*\n|\u2029", inner):
+    if any(character in BIDI for character in inner) or BLANK_LINE.search(inner):
         return True
     if re.search(r"[^\W\d_]\.\Z", before) and inner[:1].islower():
         return True  # "js" in "Node.js"
@@ -183,12 +205,9 @@ def is_name(source: str, start: int, end: int) -> bool:
     word, before, behind = source[start:end], source[:start], source[end:]
     if re.search(r"[^\W\d_]\.\s?[^\W\d_]", word):
         return True
-    if word in ("I", "i"):
-        return False
-    line = before.rpartition("\n")[2] + word + behind.partition("\n")[0]
-    shouted = line.upper() == line and any(map(str.isalpha, line.replace(word, "", 1)))
-    if word[:1].isupper() and re.search(r"\b[Tt]he\s\Z|\bTHE\s\Z", before):
-        return not shouted
-    if len(word) > 1:
-        return word.isupper() and not shouted
-    return word == "A" and re.search(r"[^\W_][ -]\Z", before) is not None
+    if len(word) == 1:
+        return word == "A" and re.search(r"[^\W_][ -]\Z", before) is not None
+    if word.isupper():
+        line = before[-80:].rpartition("\n")[2] + behind[:80].partition("\n")[0]
+        return not (line.upper() == line != line.lower())  # capitals in a line of capitals are no name
+    return word[:1].isupper() and re.search(r"\b(?:[Tt]he|THE)\s\Z", before) is not None

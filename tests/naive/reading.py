@@ -13,18 +13,18 @@ QUOTES = {"'": "`´ʹʼ‘’‚‛‹›′＇", '"': "«»“”„‟″〝�
 PAIRS = dict(zip("([{「『《【〈〔⟨⟪〖", ")]}」』》】〉〕⟩⟫〗", strict=True))
 CURRENCY = "$£¥฿₠-\u20cf"
 # The documentation says "formatting tags" and "LaTeX"; these are those that are meant.
-INLINE = "a abbr answer b big cite code del dfn em final final_answer font i ins kbd mark q s samp small span strike strong tt u"
+INLINE = "a abbr answer b big cite code del dfn em final final_answer font i ins kbd mark q s samp small span strike\
+ strong tt u"
 BLOCKS = "blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre table tbody td th thead tr ul"
 COMMANDS = (
     "boxed emph fbox mathbf mathit mathrm mathsf mathtt mbox operatorname text textbf textit textrm texttt underline"
 )
 TAG = re.compile(r"""</?([a-z_]+[1-6]?)((?:\s+[a-z][\w:-]*\s*=\s*(?:"[^"<>]*"|'[^'<>]*'|[^\s"'<>=]+))*)\s*/?>""", re.I)
 ENTITY = re.compile(r"&(?:[a-z][a-z0-9]{1,9}|#[0-9]{1,7}|#x[0-9a-f]{1,6});", re.I)
-STOPS = (
-    "adm approx apt assn ave bldg blvd brig ca capt cf chap cmdr co col corp cpl dept dist dr ed eds eq est etc ex feat \
-fig figs ft gen gov hon inc inst jr lt ltd maj messrs mr mrs ms mt mts op orig ph pl pp prof pt rd ref rep resp rev sen sgt \
-sq sr st ste supt univ viz vol vols vs jan feb mar apr jun jul aug sep sept oct nov dec".split()
-)
+STOPS = "adm approx apt assn ave bldg blvd brig ca capt cf chap cmdr co col corp cpl dept dist dr ed eds eq est etc ex \
+feat fig figs ft gen gov hon inc inst jr lt ltd maj messrs mr mrs ms mt mts op orig ph pl pp prof pt rd ref rep resp \
+rev sen sgt sq sr st ste supt univ viz vol vols vs jan feb mar apr jun jul aug sep sept oct nov dec".split()
+EAST_ASIAN = r"[\u3040-\u9fff\uac00-\ud7af]"  # a sentence may end right before these
 BEFORE_NUMBERS = "no nos art ch p sec".split()
 
 Piece = tuple[str, int]
@@ -53,7 +53,9 @@ def resolved(text: str) -> list[Piece]:
     while at < len(text):
         shown, end = text[at], at + 1
         tag, entity = TAG.match(text, at), ENTITY.match(text, at)
-        if tag and tag[1].lower() in (INLINE + " " + BLOCKS).split():
+        if text[at : at + 5].lower() in ("<sup>", "<sub>") and at and text[at - 1] in "0123456789":
+            shown, end = ("^" if text[at + 3] in "pP" else "_"), at + 5  # 10^2 is not 102
+        elif tag and tag[1].lower() in ("sup sub " + INLINE + " " + BLOCKS).split():
             shown, end = (" " if tag[1].lower() in BLOCKS.split() else ""), tag.end()
         elif entity and len(html.unescape(entity[0])) <= len(entity[0]):
             shown, end = html.unescape(entity[0]), entity.end()
@@ -144,30 +146,37 @@ def with_subscripts(pieces: list[Piece]) -> list[Piece]:
 
 
 def respelled(text: str) -> str:
-    """J.R.R. for J. R. R., 0.5 for .5, 5°C for 5 °C, 5% for 5 %, $5 for $ 5."""
+    """J.R.R. for J. R. R., 0.5 for .5, 5°C for 5 °C, 5% for 5 %, $5 for $ 5, <5 for < 5, 5½ for 5 ½, 5'11 for 5' 11."""
     letter = r"(?<!\w)[^\W\d_]"
     text = re.sub(rf"({letter})\. (?=[^\W\d_]\.)", r"\1.", text)
     text = re.sub(r"(?<![\w.])\.(?=[0-9])", "0.", text)
-    text = re.sub(rf"(?<=[0-9]) (?=\\?[%°])|(?<=[0-9]) (?=\\?[{CURRENCY}](?!\w))", "", text)
-    return re.sub(rf"(?<=[{CURRENCY}]) (?=[0-9.])", "", text)
+    text = re.sub(rf"(?<=[0-9]) (?=[¼-¾⅐-⅞]|\\?[%‰‱°]|\\?[{CURRENCY}](?!\w))", "", text)
+    return re.sub(rf"(?<=[{CURRENCY}]) (?=[0-9.])|(?<=[<>≤≥]) (?=[0-9])|(?<=[0-9]') (?=[0-9])", "", text)
 
 
 # --- stripping --------------------------------------------------------------------------------------------------------
 
 
 def strip(text: str) -> str:
-    """The answer that a text is: layer after layer of what surrounds it is taken off."""
+    """The answer that a text is: layer after layer of what surrounds it is taken off, up to four times."""
+    for _ in range(4):
+        text = strip_once(text)
+    return text
+
+
+def strip_once(text: str) -> str:
     text = " ".join("".join(c for c in joined(resolved(text)) if not invisible(c)).split())
     text = re.sub(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{([^{{}}\\]*)\}}", r"\1", text)
     text = re.sub(r"\\([%$&#_{}])", r"\1", text)
     text = re.sub(r"\[([^\[\]]+)\]\([^()\s]*\)", r"\1", text)
-    while True:
+    while any(map(str.isalnum, text)):
         inner = unwrapped(text)
-        if inner == text and any(map(str.isalnum, text)):
+        if inner == text:
             inner = trimmed(text)
         if inner == text:
-            return text
+            break
         text = inner
+    return text
 
 
 def shape(character: str) -> str:
@@ -180,23 +189,23 @@ def shape(character: str) -> str:
 def unwrapped(text: str) -> str:
     if len(text) < 3:
         return text
-    first, last, inner = shape(text[0]), shape(text[-1]), text[1:-1]
-    plain = "".join(map(shape, inner))
-    if first == last and first in "*_~" and first not in plain[1:]:
+    seen, inner = "".join(map(shape, text)), text[1:-1]
+    first, last, plain = seen[0], seen[-1], seen[1:-1]
+    if first == last and first in "*_~" and (first not in plain or plain[0] == first):
         return inner
     if first in PAIRS and last == PAIRS[first] and balanced(plain, first, last):
         return inner
     if first == last and first in "'\"" and not has_quote(plain, first):
         return inner
     for opener, closer in (("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$")):
-        middle = text[len(opener) : -len(closer)]
-        if text.startswith(opener) and text.endswith(closer) and middle and not (opener[0] == "$" and "$" in middle):
-            return middle
-    wrapped = re.fullmatch(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{(.+)\}}", text)
+        middle = seen[len(opener) : -len(closer)]
+        if seen.startswith(opener) and seen.endswith(closer) and middle and not (opener[0] == "$" and "$" in middle):
+            return text[len(opener) : -len(closer)]
+    wrapped = re.fullmatch(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{(.+)\}}", seen)
     if wrapped and balanced(wrapped[1], "{", "}"):
-        return wrapped[1]
-    tagged = re.fullmatch(r"<(?!su[bp]\b)([A-Za-z][\w-]*)>(.+)</\1>", text)
-    return tagged[2] if tagged else text
+        return text[slice(*wrapped.span(1))]
+    tagged = re.fullmatch(r"<(?!su[bp]\b)([A-Za-z][\w-]*)>(.+)</\1>", seen)
+    return text[slice(*tagged.span(2))] if tagged else text
 
 
 def balanced(text: str, opener: str, closer: str) -> bool:
@@ -243,7 +252,7 @@ def trimmed(text: str) -> str:
 
 def near_number(text: str) -> bool:
     """Whether a number begins within three marks."""
-    for at, character in enumerate(text[:4]):
+    for character in text[:4]:
         if is_numeral(character):
             return True
         if character.isalnum() or character in "_ ":
@@ -270,12 +279,12 @@ def keeps_last(text: str) -> bool:
     if mark == ".":
         dotted = re.search(r"(?<!\w)[^\W\d_]\. ?[^\W\d_]\.\Z", text)
         return dotted is not None or is_abbreviation(rest)
-    if mark == "%":
-        return is_numeral(rest.removesuffix(" ").removesuffix(".")[-1:])
+    if mark in "%‰‱٪؉؊":
+        return rest.rstrip(" .\\")[-1:].isnumeric()
     if mark == "+" and is_numeral(rest[-1:]):
         return True
     word = rest.rstrip("+") if mark == "+" else rest
-    return mark in "+-#" and re.search(r"(?<![^\W\d_])[^\W\d_]{1,2}\Z", word) is not None
+    return mark in "+-#" and re.search(r"(?<![^\W\d_])(?:[^\W\d_][\u0300-\u036f]{0,3}){1,2}\Z", word) is not None
 
 
 # --- sentences --------------------------------------------------------------------------------------------------------
@@ -295,17 +304,19 @@ def sentence_ends(text: str) -> list[tuple[int, int]]:
     out: list[tuple[int, int]] = []
     at = 0
     while at < len(text):
-        end = at
-        while text[end : end + 1] in (".", "!", "?"):
-            end += 1
-        stop = text[at:end]
-        while stop and text[end : end + 1] in ('"', "'", ")", "]"):
+        stop = re.match(r"[.!?]*", text[at:])[0]  # type: ignore[index]
+        end = at + len(stop)
+        while stop and end < len(text) and end - at - len(stop) < 4 and re.match(r"[^\w\s]", text[end]):
             end += 1
         if text[at] in "。｡" and at + 1 < len(text):
             out.append((at, at + 1))
-        elif stop and text[end : end + 1] == " " and end + 1 < len(text) and ends(text[:at], stop, text[end + 1]):
-            out.append((at, end + 1))
-        at = max(end, at + 1)
+        elif stop and text[end : end + 1] == " " and end + 1 < len(text):
+            out += [(at, end + 1)] if ends(text[:at], stop, text[end + 1]) else []
+            at = end
+        elif set(stop) & {"!", "?"} and "." not in stop and re.match(EAST_ASIAN, text[at + len(stop) :]):
+            out.append((at, at + len(stop)))
+            at += len(stop) - 1
+        at += 1
     return out
 
 

@@ -12,12 +12,12 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Verdict
 from eldgr_dspy.questions import Question, Settings
 from tests.naive.answers import class_of
-from tests.naive.certificates import occurs
+from tests.naive.certificates import occurs, stands_as_written
 from tests.naive.derivations import check
 
 SILENT = Abstention("silent")
-# Nothing here remembers anything but these three, which a real pool asks ten thousand times for the same.
-classed, sought, checked = cache(class_of), cache(occurs), cache(check)
+# Nothing here remembers anything but these four, which a real pool asks ten thousand times for the same.
+classed, sought, checked, written = cache(class_of), cache(occurs), cache(check), cache(stands_as_written)
 Outcome = tuple[str | None, str, str]
 """Answer, branch, reason."""
 
@@ -67,10 +67,13 @@ class Pool:
         return sought(answer, tuple(self.passages_for(self.key(answer))), self.settings.certificate)
 
     def spelling(self, key: object) -> str | None:
-        """The earliest certified spelling of a class in the pool, else the earliest."""
+        """The earliest spelling of a class in the pool that stands in the evidence as written, else the earliest."""
         spellings = [self.question.answers[index] for index in self.members(key)]
-        certified = [answer for answer in spellings if self.question.task == "retrieval" and self.occurs(answer)]
-        return next(iter(certified + spellings), None)
+        return next(iter([answer for answer in spellings if self.as_written(answer)] + spellings), None)
+
+    def as_written(self, answer: str | None) -> bool:
+        passages = tuple(self.passages_for(self.key(answer)))
+        return self.question.task == "retrieval" and written(answer, passages, self.settings.certificate)
 
     def certified(self, key: object) -> bool | None:
         """C of a class of the pool."""
@@ -152,9 +155,10 @@ def retrieval(pool: Pool) -> Outcome:
         return pool.spelling(s), "judge", "preference_certified"
     r = pool.replies.get("repairer", SILENT)
     if isinstance(r, Repair) and pool.may_repair() and pool.key(r.answer) is not None and pool.key(r.answer) != m:
-        if pool.occurs(r.answer) is True:
+        in_pool = pool.certified(pool.key(r.answer)) is True
+        if pool.occurs(r.answer) is True and (pool.as_written(r.answer) or not in_pool):
             return r.answer, "repair", "repair_certified"
-        if pool.occurs(r.answer) is False and pool.certified(pool.key(r.answer)) is True:
+        if pool.occurs(r.answer) is not None and in_pool:
             return pool.spelling(pool.key(r.answer)), "repair", "repair_certified"
     return kept(pool, asked=pool.may_repair())
 

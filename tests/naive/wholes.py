@@ -13,39 +13,57 @@ DIGIT = rf"[\d{VULGAR}]"
 CODES = "aud brl cad chf cny czk dkk eur gbp hkd inr jpy krw mxn nok nzd pln rmb rub sek sgd try usd zar".split()
 MONEY = rf"(?:[a-z]{{0,3}}\\?[{CURRENCY}¢¤֏؋៛﷼] ?|(?:{'|'.join(CODES)}) ?)"
 SCALE = "(?:hundred|thousand|million|billion|trillion|quadrillion|dozen|lakh|crore|mn|bn|tn)s?"
-WORDS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen \
-eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion trillion".split()
+WORDS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen \
+seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion \
+trillion".split()
 WORD = rf"(?:{'|'.join(WORDS)})"
-LETTER = r"[^\W\d_]"
-SIGNED = re.compile(rf"-{MONEY}?\.?{DIGIT}|\.{DIGIT}", re.I)
+LETTER = rf"[^\W\d_²³¹⁰-₉{VULGAR}]"
+PERCENT = "[%؉؊٪‰‱]"
+SLASH = "[/⁄∕]"
+PART = (
+    "(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|half|halves|thirds|quarters?|fourths|fifths|\
+sixths|eighths|tenths|dozen|score|and a half|and a quarter)"
+)
+CLOSING = r"""[*_"')\]]{0,3}"""
 # Held together: an edge inside such a match is no edge.
-JOINTS = [
-    re.compile(pattern, re.I)
-    for pattern in (
-        rf"\d[{re.escape(MARKS)}]\d",  # 3.14, 1,042, 10:30
-        r"\w\^-?\w",  # 10^2
-        r"\de[+-]\d",  # 5e-3
-        rf"{DIGIT}\.?\\?[%؉؊٪‰‱]",  # 5%
-        rf"{DIGIT}\.? \\?[%؉؊٪‰‱](?!\w)",  # 5 %
-        rf"\d ?[{VULGAR}]",  # 3 ½
-        r"(?<!\d)\d{1,2} ?[/⁄∕] ?\d{1,2}(?!\d)",  # 1 / 2
-        r"\d[⁺⁻₊₋][0-9²³¹⁰-⁹₀-₉]",
-        r"(?<![\w.,/:])\d{1,3}(?: \d{3}| \d{1,3}[/⁄∕]\d{1,3})(?!\d)",  # 5 000, 3 1/2
-        rf"(?<!\w){MONEY}[-+]?\.?{DIGIT}",  # US$5
-        rf"{DIGIT} ?\\?[{CURRENCY}¢¤֏؋៛﷼](?!\w)",  # 5 $
-        rf"[<>≤≥≈]=? ?{MONEY}?[-+]?\.?{DIGIT}",  # <5
-        rf"{DIGIT}[ -]{SCALE}(?!\w)",  # 5 million
-        r"\d ?[×x*] ?\d",  # 1.5 × 10
-        rf"\d ?°?{LETTER}{{1,4}}[²³]?/{LETTER}",  # 5 km/h
-        rf"\d {LETTER}{{1,10}} per {LETTER}",
-        rf"(?<!\w){LETTER}\. ?{LETTER}(?:\.|(?!\w))",  # J. R.
-        r"[^\W_]&[^\W_]",  # AT&T
-        rf"(?<!\w){LETTER}{{1,2}}-\d",  # F-16
-        rf"(?<!\w){LETTER}-{LETTER}",  # X-ray
-        rf"(?<!\w){WORD}(?:-| | and ){WORD}(?!\w)",  # thirty-five
-    )
-]
-CONTRACTED = ("d", "em", "ll", "m", "re", "s", "t", "ve")
+JOINTS = (
+    rf"\d[{re.escape(MARKS)}]\d",  # 3.14, 1,042, 10:30
+    r"\w\^[{(]?-?\w",  # 10^2
+    r"\de[+-]\d",  # 5e-3
+    rf"(?<![\w.,/:])\d{{1,3}}(?: \d{{3}}| \d{{1,3}}{SLASH}\d{{1,3}})(?!\d)",  # 5 000, 3 1/2
+    rf"\d-\d{{1,3}}{SLASH}\d",  # 5-1/2
+    rf"\d ?[{VULGAR}]",  # 3 ½
+    rf"\d ?{SLASH}\d",
+    rf"\d{SLASH} \d",
+    rf"(?<!\d)\d{{1,3}} {SLASH} \d{{1,3}}(?!\d)",  # 1 / 2
+    r"\d[⁺⁻₊₋][\d²³¹⁰-⁹₀-₉]",
+    rf"(?<![\w)\]}}.%°-])-{MONEY}?\.?{DIGIT}",  # -5, -US$5
+    rf"(?<![\w.])\.{DIGIT}",  # .5
+    rf"(?<!\w){MONEY}[-+]?\.?{DIGIT}",  # US$5
+    rf"{DIGIT} ?{LETTER}{{0,3}}\\?[{CURRENCY}¢¤֏؋៛﷼](?!\w)",  # 5 US$
+    rf"{DIGIT}{CLOSING} \\?{PERCENT}(?!\w)",  # 5 %
+    rf"""{DIGIT}[.*_"')\]]{{0,3}}\\?{PERCENT}""",  # 5%
+    rf"[<>≤≥≈≠±∓⩽⩾]=? ?{MONEY}?[-+]?\.?{DIGIT}",  # <5
+    rf"{DIGIT}{CLOSING}[ -]{SCALE}(?!\w)",  # 5 million
+    rf"[{CURRENCY}¢¤֏؋៛﷼] ?[\d.,]+ [kmb](?!\w)",  # $5 M
+    r"\d ?(?:[×x]|\*{1,2}|\\times|\\cdot) ?\d",  # 1.5 × 10
+    r"\d(?:\{,\}|\\,)\d",  # 5{,}000
+    rf"\\{LETTER}{{1,6}}\{{{DIGIT}",  # \frac{5}
+    rf"(?<!\w){WORD}(?:-| | and )(?:{WORD}|{PART})(?!\w)",  # thirty-five, two-thirds
+    rf"\d (?:{SCALE} )?{LETTER}{{1,4}}[²³]?/{LETTER}",  # 5 km/h
+    rf"\d/{LETTER}",  # $5/hour
+    rf"\d {LETTER}{{1,10}} per {LETTER}",
+    rf"\d ?° ?{LETTER}(?!\w)",  # 5 °C
+    rf"(?<!\w){LETTER}\.{LETTER}(?!\w)",  # U.S
+    rf"(?<!\w){LETTER}\. {LETTER}\.",  # J. R.
+    r"[^\W_]&[^\W_]",  # AT&T
+    rf"(?<!\w){LETTER}{{1,2}} & {LETTER}(?!\w)",  # A & W
+    rf"(?<!\w){LETTER}{{1,2}}-\d",  # F-16
+    rf"(?<!\w){LETTER}-{LETTER}",  # X-ray
+    rf"[^\W_]-{LETTER}(?!\w)",  # Jay-Z
+)
+JOINT = re.compile("|".join(JOINTS), re.I)
+CONTRACTED = ("am", "d", "em", "ll", "m", "re", "s", "t", "ve")
 
 
 def is_word(character: str) -> bool:
@@ -74,17 +92,8 @@ def spaceless(character: str) -> bool:
 @cache
 def joints(text: str) -> tuple[tuple[int, int], ...]:
     """Where something is held together that is more than one word."""
-    found = {match.span() for at in range(len(text)) for joint in JOINTS if (match := joint.match(text, at))}
-    signed = {match.span() for at in range(len(text)) if is_sign(text, at) and (match := SIGNED.match(text, at))}
-    return tuple(sorted(found | signed | contractions(text)))
-
-
-def is_sign(text: str, at: int) -> bool:
-    """Whether a hyphen or a point belongs to the number behind it: not to what stands before, nor to another hyphen."""
-    before = text[at - 1 : at] if at else ""
-    if text[at] == ".":
-        return not before or not (is_word(before) or before == ".")
-    return not before or not (is_word(before) or before in ")]}.%°-")
+    found = {match.span() for at in range(len(text)) if (match := JOINT.match(text, at))}
+    return tuple(sorted(found | contractions(text)))
 
 
 def contractions(text: str) -> set[tuple[int, int]]:
@@ -127,30 +136,30 @@ def whole(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def with_marks(text: str, first: int, last: int) -> tuple[int, int]:
-    """The marks that touch a span, but for the one that touches another word, and for a hyphen that joins."""
+    """The marks that touch a span, up to eight on a side, but for those that touch another word too."""
     begin, end = first, last
-    while begin and first - begin < 8 and touches(text[begin - 1]):
+    while begin and touches(text[begin - 1]):
         begin -= 1
+    if first - begin > 8 or (begin and not text[begin - 1].isspace()):
+        begin = first
     while end < len(text) and end - last < 8 and touches(text[end]):
         end += 1
-    begin += begin < first and begin > 0 and is_word(text[begin - 1])
-    end -= end > last and is_word(text[end : end + 1])
-    if text[begin] == "-" and begin < first and not is_sign(text, begin):
-        begin += 1
+    if re.match(r"\w", text[end : end + 1]):
+        end = last
     quoted = text[last : last + 1] in ("'", '"') and text[last - 1].isnumeric() and closes(text, last)
     return begin, (last if quoted and begin == first else end)
 
 
 def closes(text: str, at: int) -> bool:
-    """Whether a quotation is open where a quotation mark stands: one like it began before a word, and none ended it."""
-    is_open = False
+    """Whether a quotation is open at a place: a mark began it before a word, and none like it stands since."""
     for place in range(at):
-        if text[place] == text[at] and not is_word(text[place - 1 : place] if place else ""):
-            is_open = not is_open
-        elif text[place] == text[at] and is_open and not is_word(text[place + 1 : place + 2]):
-            is_open = False
-    return is_open
+        quote, inner = text[place], text[place + 1 : at]
+        if quote in "'\"" and not re.match(rf"[\w{quote}]", text[place - 1 : place] if place else ""):
+            rest = re.sub(r"(?<=\w)'(?=\w)", "", inner) if quote == "'" else inner
+            if quote not in rest:
+                return True
+    return False
 
 
 def touches(character: str) -> bool:
-    return not is_word(character) and not character.isspace()
+    return re.match(r"[^\w\s]", character) is not None
