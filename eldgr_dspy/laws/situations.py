@@ -3,13 +3,8 @@
 A rule sees classes and certificates. So consensus is certified, uncertified, or a yes; beside it stand no other class,
 one of each kind, or a certified one with another; there is a tie or none; the judge prefers each of them, or nobody;
 and the repairer gives nothing, or a span of each kind. What is rarer follows: answers that are short, long, or a
-<<<<<<< HEAD
-number, much of everything, an answer that stands in two passages and in neither; then arithmetic. They are the same
-each time, in the same order, and are tried before anything is drawn. Standard library alone. Source: ours.
-=======
 number, much of everything, an answer of which one passage has the beginning and the next the end; then arithmetic. They
 are the same each time, in the same order, and are tried before anything is drawn. Standard library alone. Source: ours.
->>>>>>> laws-and-logs
 """
 
 from collections.abc import Iterator, Sequence
@@ -130,11 +125,7 @@ def _undisputed() -> Iterator[Trial]:
 
 
 def _worded() -> Iterator[Trial]:
-<<<<<<< HEAD
-    """Consensus and the other class in other words, each certified or not; judge or repairer names the other."""
-=======
     """Consensus and the other class in other words, each certified or not; judge or repairer name the other."""
->>>>>>> laws-and-logs
     for pair in _WORDINGS:
         for consensus, other in (pair, pair[::-1]):
             yield from _opposed(consensus, other)

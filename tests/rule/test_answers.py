@@ -127,6 +127,6 @@ def key(text: str | None, task: Task = "retrieval") -> str | None:
 def test_first_and_majority_are_right_as_often_as_known(pools_dir: Path, name: str, first: int, most: int) -> None:
     with gzip.open(pools_dir / f"{name}.jsonl.gz", "rt", encoding="utf-8", newline="\n") as lines:
         rows = [Row.model_validate_json(line) for line in lines]
-    cases = [(Case(row.to_question()), row.gold, row.task) for row in rows]
-    assert sum(score(case.first, gold, task).em for case, gold, task in cases) == first
-    assert sum(score(case.consensus, gold, task).em for case, gold, task in cases) == most
+    cases = [(Case(row.to_question()), row) for row in rows]
+    assert sum(score(case.first, row.gold, row.task).em for case, row in cases) == first
+    assert sum(score(case.consensus, row.gold, row.task).em for case, row in cases) == most
