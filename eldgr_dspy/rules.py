@@ -108,10 +108,10 @@ def require_role(name: str, asked: object) -> Role:
     Raises:
         ArgumentError: It is no role; named are the rule and the roles.
     """
-    role = next((role for role in ROLES if role == asked), None)
-    if role is None:
-        raise ArgumentError(f"The rule {name!r} asks {asked!r:.80}; it may ask one of {', '.join(ROLES)}.")
-    return role
+    for role in ROLES:
+        if role == asked:
+            return role
+    raise ArgumentError(f"The rule {name!r} asks {asked!r:.80}; it may ask one of {', '.join(ROLES)}.")
 
 
 def require_choice(name: str, returned: object) -> Choice:

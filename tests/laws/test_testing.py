@@ -144,9 +144,9 @@ All interactions will be structured in the following way.
 @pytest.mark.parametrize("adapter", [dspy.ChatAdapter(), dspy.XMLAdapter(), dspy.TwoStepAdapter(scripted_lm([]))])
 @pytest.mark.parametrize("instructions", ["Say what is meant.", f"Say what is meant by:\n{QUOTED}"])
 def test_a_prompt_that_quotes_the_outputs_of_a_role_is_not_that_role_s(adapter: Any, instructions: str) -> None:
-    lm = scripted_lm(lambda _: lm15.AuthError("enough"))
+    lm, signature = scripted_lm(lambda _: lm15.AuthError("enough")), dspy.make_signature("text -> said", instructions)
     with dspy.context(lm=lm, adapter=adapter), pytest.raises(dspy.LMAuthError):
-        dspy.Predict(dspy.Signature("text -> proposed_instruction", instructions))(text=QUOTED)
+        dspy.Predict(signature)(text=QUOTED)
     assert role_of(lm.requests[0]) is None
     assert "`preferred`" in text_of(lm.requests[0])
 
@@ -168,7 +168,7 @@ def test_the_prompts_in_which_an_optimizer_writes_instructions_are_no_role_s() -
     examples = [example_of(CONTESTED, gold=["Doha"])] * 2
     with dspy.context(lm=lm, adapter=dspy.ChatAdapter()):
         proposer = GroundedProposer(lm, select, examples, set_tip_randomly=False, set_history_randomly=False)
-        proposed = proposer.propose_instructions_for_program(examples, select, {}, {}, 1)
+        proposed: Any = proposer.propose_instructions_for_program(examples, select, {}, {}, 1)
     assert {text for texts in proposed.values() for text in texts} == {"Follow the passages."}
     assert [role_of(request) for request in lm.requests] == [None] * len(lm.requests)
     assert any("`preferred`" in text_of(request) for request in lm.requests)
