@@ -3,7 +3,7 @@
 import asyncio
 import gc
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import dspy
 import pytest
@@ -75,9 +75,9 @@ CALLED: list[tuple[Callable[[], Any], str]] = [
     (lambda: DSPyRetriever(later).search(["capital"]), f"search {_ASYNC}give one that is not."),
     (lambda: table(nli=Reading()), f"{Reader().name}.probabilities {_ASYNC}give a model that is not."),
     (lambda: table(claims=Claiming()), f"Claiming.find {_ASYNC}give one that is not."),
-    (lambda: scripted_lm(later)("Which city?"), f"reply {_ASYNC}give a callable that is not."),
-    (lambda: check_laws(later), f"rule(case) {_ASYNC}a rule is a plain generator function."),  # type: ignore[arg-type]
-    (lambda: check_laws(yielding), f"rule(case) {_ASYNC}a rule is a plain generator function."),
+    (lambda: scripted_lm(cast(Any, later))("Which city?"), f"reply {_ASYNC}give a callable that is not."),
+    (lambda: check_laws(cast(Any, later)), f"rule(case) {_ASYNC}a rule is a plain generator function."),
+    (lambda: check_laws(cast(Any, yielding)), f"rule(case) {_ASYNC}a rule is a plain generator function."),
     (lambda: check_laws(certificate=later), f"certificate {_ASYNC}give a function that is not."),  # type: ignore[arg-type]
     (
         lambda: StepReward(Scoring(), confidence=False)(  # type: ignore[arg-type]

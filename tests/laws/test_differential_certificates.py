@@ -40,16 +40,18 @@ EVIDENCE = texts_of(
 # Near misses of what the rules keep apart: markup, edges, ends of sentences, names, initials, amounts and wholes.
 NEAR = (
     texts_of(
-        "Paris ** * _ ` ``` ~~ # <b> </b> <br> <sup> &amp; &nbsp; &lt; &#53; [ ]( ) { } ( \\boxed{ \\text{ $ “ ” ‘ ’ « » \\( \\)"
+        "Paris ** * _ ` ``` ~~ # <b> </b> <br> <sup> &amp; &nbsp; &lt; &#53; [ ]( ) { } ( \\boxed{ \\text{ $ “ ” ‘ ’"
+        " « » \\( \\)"
     )
     | texts_of(
-        "Doha the The a A an us US U.S. who Who WHO it It I the . ! ? ; , … 。 J. R. St. Inc. no. No 5 's 't 'll ' O'Brien Brien"
+        "Doha the The a A an us US U.S. who Who WHO it It I the . ! ? ; , … 。 J. R. St. Inc. no. No 5 's 't 'll '"
+        " O'Brien Brien"
         ' he hell & AT&T - X -ray C ++ # + .js Node ; \n \n\n \u2029 ( ) [ ] " “ ”',
         10,
     )
     | texts_of(
-        "5 .5 0.5 10 35 000 ,000 million five thirty -five hundred and km /h per hour % \\% ‰ $ US$ USD € - − – + < > ≤ = ' \" ° C"
-        " ½ / 1/2 × ^ e9 . , ( ) ** <b> </b> &nbsp; \u200b",
+        "5 .5 0.5 10 35 000 ,000 million five thirty -five hundred and km /h per hour % \\% ‰ $ US$ USD € - − – + < >"
+        " ≤ = ' \" ° C ½ / 1/2 × ^ e9 . , ( ) ** <b> </b> &nbsp; \u200b",
         10,
     )
 )
