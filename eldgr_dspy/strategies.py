@@ -137,7 +137,7 @@ def evidence(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[Passage, .
     return _PASSAGES.map(lambda drawn: tuple(Passage(text(title), text(body)) for title, body in drawn))
 
 
-_KINDS = ("plain", *["open"] * 3, *["settled"] * 3, "shown", "texts", "copied", "apart", "anything")
+_KINDS = ("plain", *["open"] * 5, *["settled"] * 3, "shown", "texts", "copied", "apart", "anything")
 """What a question is like: `open` has a rival that is in the evidence, `settled` one beside a consensus that is too,
 and `apart` one of which one passage has the beginning and the next the end."""
 

@@ -61,9 +61,9 @@ _JOINT = re.compile(
     | \d\ ?(?:[×x]|\*{{1,2}}|\\times|\\cdot)\ ?\d | \d(?:\{{,\}}|\\,)\d | \\{_LETTER}{{1,6}}\{{{_DIGIT}
       # number words: thirty-five, two-thirds
     | (?<!\w){_NUMBER_WORD}(?:-|\ |\ and\ )(?:{_NUMBER_WORD}|{_PART_WORD})(?!\w)
-      # a unit: 5 km/h, $5/hour, 5 km per hour, 5 °C
+      # a unit: 5 km/h, $5/hour, 5 km per hour; °C, which a number may stand before
     | \d\ (?:{_SCALE}\ )?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
-    | \d\ ?°\ ?{_LETTER}(?!\w)
+    | °\ ?{_LETTER}(?!\w)
       # a name: U.S, J. R.; AT&T, A & W; F-16, X-ray, Jay-Z, 3-D
     | (?<!\w){_LETTER}\.{_LETTER}(?!\w) | (?<!\w){_LETTER}\.\ {_LETTER}\.
     | [^\W_]&[^\W_] | (?<!\w){_LETTER}{{1,2}}\ &\ {_LETTER}(?!\w)
@@ -104,7 +104,9 @@ def whole(text: str, start: int, end: int) -> tuple[int, int]:
         first, last = wider
     before = _MARKS_BEFORE.search(text, max(0, first - 8), first)
     behind = _MARKS_BEHIND.match(text, last)
-    if behind and behind[0][0] in "\"'" and text[last - 1].isnumeric() and not before and _closes(text, last):
+    if behind and behind[0][0] == "°":  # a unit, as in "5 km"
+        behind = None
+    elif behind and behind[0][0] in "\"'" and text[last - 1].isnumeric() and not before and _closes(text, last):
         behind = None
     return first - len(before[0]) if before else first, behind.end() if behind else last
 

@@ -235,9 +235,9 @@ class Tally:
 
     def _figures(self, tally: _RuleTally) -> dict[str, Any]:
         return {
-            **({} if tally.is_official else {"official": self._official(tally)}),
             "em": _percentage(sum(1 for right in tally.em if right == 1), self.n_scored),
             "f1": _percentage(sum(tally.f1), self.n_scored) if self.task == "retrieval" else None,
+            "official": None if tally.is_official else self._official(tally),
             "calls": {role: tally.calls[role] for role in ROLES},
             "asked": {role: tally.asked[role] for role in ROLES},
             "tokens": {role: None if role in tally.uncounted else tally.tokens[role] for role in ROLES},

@@ -110,8 +110,10 @@ def _spelled() -> Iterator[Trial]:
         yield _asked((*lyon, *rome, "Rome"), judge)
     for judge in ("the Paris", "Lyon"):
         yield _asked(("Lyon", "the Paris", "Paris"), judge)
-    for answers, judge in product((("Lyon", rome[0], rome[0]), ("Oslo", rome[0], rome[0]), rome[:1]), (None, rome[0])):
-        yield _asked(answers, judge, "Rome", shown=(*_SHOWN, "Rome"))
+    cased = Settings(certificate="token")  # under which two spellings of a class may be certified otherwise
+    for answers, judge in product((("Lyon", "rome", "rome"), ("Oslo", "rome", "rome"), ("rome",)), (None, "rome")):
+        for settings in (_DEFAULTS, cased):
+            yield _asked(answers, judge, "Rome", settings, shown=(*_SHOWN, "Rome"))
     for judge in (None, "Lyon", ""):
         yield _asked((None, "Lyon", "", "Rome", "Rome"), judge)
 

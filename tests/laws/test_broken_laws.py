@@ -170,6 +170,10 @@ def distrusts_long_evidence(answer: str, passages: tuple[Passage, ...]) -> bool:
     return answer in text and len(text) < 12
 
 
+def looks_for_characters(answer: str, passages: tuple[Passage, ...]) -> bool:
+    return any(answer in one.text for one in passages)
+
+
 PLANTS: list[tuple[str, dict[str, Any]]] = [
     ("certified_consensus_is_final", {"rule": asks_about_a_certified_consensus}),
     ("inapplicable_consensus_is_final", {"rule": replaces_a_yes_or_no}),
@@ -194,6 +198,7 @@ PLANTS: list[tuple[str, dict[str, Any]]] = [
     ("ties_go_to_the_earliest", {"case": LastWins}),
     ("candidate_order_does_not_matter", {"case": FirstCountsTwice}),
     ("spelling_within_a_class_does_not_matter", {"rule": ships_the_latest_spelling}),
+    ("spelling_does_not_decide", {"certificate": looks_for_characters}),
     ("failed_judge_equals_silent_judge", {"rule": heeds_a_failure}),
     ("unchecked_derivation_changes_nothing", {"rule": believes_every_derivation}),
     ("homogeneous_pools_consult_no_judge", {"rule": always_asks_the_judge}),
