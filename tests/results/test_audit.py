@@ -185,7 +185,7 @@ def test_the_funnel_counts_how_far_each_question_comes() -> None:
 
 
 def test_a_repair_that_votes_with_consensus_may_be_certified_and_overrides_nothing() -> None:
-    case = retrieval(["the Rome", "Oslo"], "Rome lies inland.", certificate="token")
+    case = retrieval(["rome", "Oslo"], "Rome lies inland.", certificate="token")
     found = figures("retrieval", [(case, ["Rome"], {"repairer": Repair("Rome")}, ())])
     assert [stages(found)[name] for name in ("repair proposed", "repair certified", "repair overrides")] == [1, 1, 0]
 
