@@ -35,7 +35,7 @@ _SUBSCRIPT = re.compile("[₀-₉]").search
 _SUBSCRIPTS = re.compile(r"(?<=[^\W\d_])[₀-₉]++(?!\d)")
 _AS_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _INITIALS = re.compile(r"(?<!\w)([^\W\d_])\.[ ](?=[^\W\d_]\.)")
-_BARE_POINT = re.compile(r"(?<![^\s(\[{$£€¥+<>=≤≥-])\.(?=[0-9])")
+_BARE_POINT = re.compile(r"(?<![\w.])\.(?=[0-9])")
 _PRICE = rf"[{CURRENCY_SIGNS}]"
 _WITHIN_AMOUNT = re.compile(
     rf"""(?<=[0-9])\ (?=[¼-¾⅐-⅞] | \\?[%‰‱°] | \\?{_PRICE}(?!\w)) | (?<={_PRICE})\ (?=[0-9.])
