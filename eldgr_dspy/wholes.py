@@ -75,7 +75,7 @@ _MAY_JOIN = re.compile(rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.&-]|[-/&]{_L
 _CONTRACTED = re.compile(r"(?:am|d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
 _POSSESSIVE = re.compile(r"'s(?!\w)", re.IGNORECASE).match
 _MARKS_BEFORE = re.compile(r"(?<!\S)[^\w\s]{1,8}\Z")
-_MARKS_BEHIND = re.compile(r"[^\w\s]{1,8}+(?!\w)")
+_MARKS_BEHIND = re.compile(r"(?!°)[^\w\s]{1,8}+(?!\w)")  # a degree is a unit, as in "5 km"
 _CLOSES_QUOTATION = re.compile(r"""(?<![\w"])"[^"]*\Z|(?<![\w'])'(?:[^']|(?<=\w)'(?=\w))*\Z""")
 
 
@@ -104,9 +104,7 @@ def whole(text: str, start: int, end: int) -> tuple[int, int]:
         first, last = wider
     before = _MARKS_BEFORE.search(text, max(0, first - 8), first)
     behind = _MARKS_BEHIND.match(text, last)
-    if behind and behind[0][0] == "°":  # a unit, as in "5 km"
-        behind = None
-    elif behind and behind[0][0] in "\"'" and text[last - 1].isnumeric() and not before and _closes(text, last):
+    if behind and behind[0][0] in "\"'" and text[last - 1].isnumeric() and not before and _closes(text, last):
         behind = None
     return first - len(before[0]) if before else first, behind.end() if behind else last
 
