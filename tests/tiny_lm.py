@@ -113,5 +113,5 @@ def _learn(model: Any, tokens: Sequence[int], asked: int) -> float:
     """Add the gradient of a reply, and return the loss of the token that is known least."""
     given = torch.tensor([tokens])
     losses = cross_entropy(model(input_ids=given).logits[0, asked - 1 : -1], given[0, asked:], reduction="none")
-    losses.mean().backward()
+    losses.mean().backward()  # type: ignore[no-untyped-call]
     return float(losses.max().item())
