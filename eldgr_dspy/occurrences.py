@@ -1,7 +1,7 @@
 """Where an answer occurs in one text of the evidence: every span that votes with it, and the whole around it too.
 
 Letters and digits alone find where a span may stand; whether it does is the class's to say. What is written in other
-words, in another order or across a boundary is no occurrence. Source: ours.
+words, in another order or across a boundary is not an occurrence. Source: ours.
 """
 
 import re
@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from eldgr_dspy.answers import text_key
 from eldgr_dspy.folding import BIDI_CONTROLS, Folded
-from eldgr_dspy.reading import read, respelled
+from eldgr_dspy.reading import ENTITY, read, respelled
 from eldgr_dspy.sentence_ends import sentence_ends
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.wholes import in_word, whole
@@ -38,11 +38,10 @@ _BLANK_LINE = re.compile(
 _PAIRS = dict(zip("([{「『《【〈", ")]}」』》】〉", strict=True))
 _BRACKETS = frozenset(_PAIRS) | frozenset(_PAIRS.values())
 _CLAUSE_ENDS = re.compile(r";\s|\s;|;(?=[\u3040-\u9fff\uac00-\ud7af])").search
-_MINUS_APART = re.compile(r"(?<![\d\u00bc-\u00be])(?<![\d\u00bc-\u00be]\s)\u2212\s\W{0,2}\Z")
+_MINUS_APART = re.compile(r"(?<![\d\u00bc-\u00be])(?<![\d\u00bc-\u00be]\s)\u2212\u200b*\s\W{0,2}\Z")
 _THE = re.compile(r"\b(?:[Tt]he|THE)\s\Z")
 _DOTTED = re.compile(r"[^\W\d_]\.\s?[^\W\d_]")
 _BEFORE_LETTER = re.compile(r"[^\W_][ -]\Z")
-_SUFFIX = re.compile(r"[^\W\d_]\.[a-zß-öø-ÿа-яα-ω]")  # of "Node.js"
 _NEAR = 80
 
 
@@ -62,7 +61,7 @@ def sought(given: str, key: str) -> Sought:
 
 
 def _letters_of(folded: str) -> str:
-    """A folded text without the ASCII characters that are no letters and no digits."""
+    """A folded text without the ASCII characters that are neither letters nor digits."""
     return folded.encode("utf-8", "surrogatepass").translate(None, _NO_LETTER).decode("utf-8", "surrogatepass")
 
 
@@ -160,10 +159,10 @@ class Source:
     def _slice(self, start: int, end: int) -> Span | None:
         """The slice of the text that reads so; an entity at its end is not cut."""
         span = self._folded.span(start, end)
-        if span is None or self.text[span[1] - 1] != "&":
+        if span is None or self.text[span[1] - 1] == self._folded.source[span[1] - 1] != "&":
             return span
-        closed = self.text.find(";", span[1]) + 1
-        return span[0], closed or span[1]
+        entity = ENTITY.match(self.text, span[1] - 1)
+        return (span[0], entity.end()) if entity else span
 
     def _crosses(self, inner: str, around: str) -> bool:
         """Whether a sentence ends within a span, or a clause, or a bracket opens or closes that has no other half."""
@@ -178,13 +177,7 @@ class Source:
             return True
         if _BLANK_LINE.search(inner):
             return True
-        if (
-            text[start - 1 : start] == "."
-            and text[start : start + 1].islower()
-            and text[start - 2 : start - 1].isalpha()
-        ):
-            return True  # "js" in "Node.js"
-        if text[end : end + 1] == "." and text[end + 1 : end + 2].islower() and text[end - 1 : end].isalpha():
+        if _goes_on(text, start - 1) or _goes_on(text, end):
             return True
         return _MINUS_APART.search(self._folded.source[max(0, start - 12) : start]) is not None
 
@@ -222,6 +215,11 @@ class Letter(Source):
 def _key_of(folded: str) -> str:
     """The key of a part of a folded text, read as an answer."""
     return text_key(respelled(strip_answer(folded)))
+
+
+def _goes_on(text: str, at: int) -> bool:
+    """Whether the point at `at` joins a word to a suffix in small letters, as that of "Node.js" does."""
+    return text[at : at + 1] == "." and text[at + 1 : at + 2].islower() and text[at - 1 : at].isalpha()
 
 
 def _without_edges(text: str, start: int, end: int) -> Span:

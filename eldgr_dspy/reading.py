@@ -24,8 +24,12 @@ _INLINE = (
 )
 _BLOCK = "blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre table tbody td th thead tr ul"
 _VALUE = r"""(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++)"""
+_ENTITY = r"&(?:[A-Za-z][A-Za-z0-9]{1,9}+|\#[0-9]{1,7}+|\#[Xx][0-9A-Fa-f]{1,6}+);"
+ENTITY = re.compile(_ENTITY)
+"""An HTML entity, whether or not there is a character of that name."""
+
 _MARKUP = re.compile(
-    rf"""&(?:[A-Za-z][A-Za-z0-9]{{1,9}}+|\#[0-9]{{1,7}}+|\#[Xx][0-9A-Fa-f]{{1,6}}+);
+    rf"""{_ENTITY}
     | (?P<power>(?<=[0-9)])<sup>) | (?P<index>(?<=[0-9])<sub>)
     | </?(?: (?P<inline>su[bp]|{"|".join(_INLINE.split())}) | (?:{"|".join(_BLOCK.split())}) )
         (?:\s++[A-Za-z][\w:-]*+\s*+=\s*+{_VALUE})*+\s*+/?>""",

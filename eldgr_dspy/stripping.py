@@ -1,12 +1,12 @@
 r"""Strips from a text what is not the answer, before it is compared with anything: one function for all comparisons.
 
     strip_answer("**Doha**.")        "Doha"
-    strip_answer("\\boxed{Doha}")    "Doha"
+    strip_answer("\boxed{Doha}")     "Doha"
     strip_answer("C++.")             "C++"
 
 What goes are edge punctuation, quotes, brackets around the whole, Markdown, HTML and LaTeX wrappers, surplus white
 space and invisible characters. What stays are the marks that tell answers apart: "-5", ".5", "$5", "5%", "5'", "C++",
-"A-", and the dots of "U.S.". Typographic characters are written plainly, case stays. Source: ours.
+"A-", the dots of "U.S.", and the answer itself, character for character. Source: ours.
 """
 
 import re
@@ -22,13 +22,13 @@ _LAYERS, _ROUNDS = 32, 4
 """Wrappers within wrappers that are taken off, and how often markup within markup is resolved."""
 
 _PAIRS = dict(zip("([{「『《【〈〔⟨⟪〖", ")]}」』》】〉〕⟩⟫〗", strict=True))
+_OPENER = {closer: opener for opener, closer in _PAIRS.items()}
 _SHAPE = {code: mark for code, mark in PLAIN.items() if code > 127} | {
     **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
     0x3000: " ",
 }
 """Typographic quotes and dashes, and full-width characters, as plain ones, one for one."""
 
-_OPENER = {closer: opener for opener, closer in _PAIRS.items()}
 _TEX = "boxed emph fbox mathbf mathit mathrm mathsf mathtt mbox operatorname text textbf textit textrm texttt underline"
 _COMMAND = rf"\\(?:{'|'.join(_TEX.split())})\s?\{{"
 _WITHIN = re.compile(rf"{_COMMAND}([^{{}}\\]*+)\}}")
@@ -40,7 +40,6 @@ _WRAPPED = re.compile(
     re.VERBOSE,
 )
 _LINK = re.compile(r"\[([^\[\]]++)\]\([^()\s]*+\)")
-_TAGGED = re.compile(r"<(?!su[bp]\b)([A-Za-z][\w-]*+)>(.*)</\1>", re.DOTALL)
 
 
 def strip_answer(text: str) -> str:

@@ -8,6 +8,7 @@ Every function takes a text as `eldgr_dspy.reading.read` returns it, in either c
 
 import re
 from functools import lru_cache
+from itertools import chain
 from unicodedata import category
 
 from eldgr_dspy.numbers import CURRENCY_SIGNS
@@ -43,34 +44,33 @@ _PART_WORD = (
     "|sixths|eighths|tenths|dozen|score|and a half|and a quarter)"
 )
 _LETTER = r"[^\W\d_\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189]"
-# What is one whole across the places within it, from the character before to the one behind.
-_JOINT = re.compile(
-    rf"""(?=(
-      # a number: 3.5, 1,000, 1/2, 10:30; 10^-2; 5e-3; 5 000, 3 1/2, 5-1/2; 3 ½; 1 / 2, not 1989 / 1990
-      \d[{_POINTS}]\d | \w\^[{{(]?-?\w | \de[+-]\d
+# What is one whole across the places within it, from the character before to the one behind. Each kind is looked for by
+# itself, so that "$5" does not hide "$5 M".
+_KINDS = (
+    # a number: 3.5, 1,000, 1/2, 10:30; 10^-2; 5e-3; 5 000, 3 1/2, 5-1/2; 3 ½; 1 / 2, not 1989 / 1990
+    rf"""\d[{_POINTS}]\d | \w\^[{{(]?-?\w | \de[+-]\d
     | (?<![\w.,/:])\d{{1,3}}(?:\ \d{{3}}|\ \d{{1,3}}{_SLASH}\d{{1,3}})(?!\d) | \d-\d{{1,3}}{_SLASH}\d
     | \d\ ?{_FRACTION} | \d\ ?{_SLASH}\d | \d{_SLASH}\ \d | (?<!\d)\d{{1,3}}\ {_SLASH}\ \d{{1,3}}(?!\d)
-    | \d[\u207a\u207b\u208a\u208b][\d\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]
-      # its sign, point, currency and percent, and what compares it: -5, -US$5, -USD 5; .5; $5, 5 US$; 5 %; >= 5
-    | (?<![\w)\]}}.%°-])-{_MONEY}?\.?{_DIGIT} | (?<![\w.])\.{_DIGIT}
+    | \d[\u207a\u207b\u208a\u208b][\d\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]""",
+    # its sign, point, currency and percent, and what compares it: -5, -US$5, -USD 5; .5; $5, 5 US$; 5 %; >= 5
+    rf"""(?<![\w)\]}}.%°-])-{_MONEY}?\.?{_DIGIT} | (?<![\w.])\.{_DIGIT}
     | (?<!\w){_MONEY}[-+]?\.?{_DIGIT} | {_DIGIT}\ ?{_LETTER}{{0,3}}\\?[{_SIGNS}](?!\w)
     | {_DIGIT}[*_"')\]]{{0,3}}\ \\?{_PERCENT}(?!\w) | {_DIGIT}[.*_"')\]]{{0,3}}\\?{_PERCENT}
-    | [<>≤≥≈≠±∓⩽⩾]=?\ ?{_MONEY}?[-+]?\.?{_DIGIT}
-      # its scale and factors: 5 million, $5 M; 1.5 × 10; and TeX's 5{{,}}000 and \frac{{5}}
-    | {_DIGIT}[*_"')\]]{{0,3}}[\ -]{_SCALE}(?!\w) | [{_SIGNS}]\ ?[\d.,]+\ [kmb](?!\w)
-    | \d\ ?(?:[×x]|\*{{1,2}}|\\times|\\cdot)\ ?\d | \d(?:\{{,\}}|\\,)\d | \\{_LETTER}{{1,6}}\{{{_DIGIT}
-      # number words: thirty-five, two-thirds
-    | (?<!\w){_NUMBER_WORD}(?:-|\ |\ and\ )(?:{_NUMBER_WORD}|{_PART_WORD})(?!\w)
-      # a unit: 5 km/h, $5/hour, 5 km per hour; °C, which a number may stand before
-    | \d\ (?:{_SCALE}\ )?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
-    | °\ ?{_LETTER}(?!\w)
-      # a name: U.S, J. R.; AT&T, A & W; F-16, X-ray, Jay-Z, 3-D
-    | (?<!\w){_LETTER}\.{_LETTER}(?!\w) | (?<!\w){_LETTER}\.\ {_LETTER}\.
+    | [<>≤≥≈≠±∓⩽⩾]=?\ ?{_MONEY}?[-+]?\.?{_DIGIT}""",
+    # its scale and factors: 5 million, $5 M; 1.5 × 10; and TeX's 5{,}000 and \frac{5}
+    rf"""{_DIGIT}[*_"')\]]{{0,3}}[\ -]{_SCALE}(?!\w) | [{_SIGNS}]\ ?[\d.,]+\ [kmb](?!\w)
+    | \d\ ?(?:[×x]|\*{{1,2}}|\\times|\\cdot)\ ?\d | \d(?:\{{,\}}|\\,)\d | \\{_LETTER}{{1,6}}\{{{_DIGIT}""",
+    # number words: thirty-five, two-thirds
+    rf"""(?<!\w){_NUMBER_WORD}(?:-|\ |\ and\ )(?:{_NUMBER_WORD}|{_PART_WORD})(?!\w)""",
+    # a unit: 5 km/h, $5/hour, 5 km per hour; °C, which a number may stand before
+    rf"""\d\ (?:{_SCALE}\ )?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
+    | °\ ?{_LETTER}(?!\w)""",
+    # a name: U.S, J. R.; AT&T, A & W; F-16, X-ray, Jay-Z, 3-D
+    rf"""(?<!\w){_LETTER}\.{_LETTER}(?!\w) | (?<!\w){_LETTER}\.\ {_LETTER}\.
     | [^\W_]&[^\W_] | (?<!\w){_LETTER}{{1,2}}\ &\ {_LETTER}(?!\w)
-    | (?<!\w){_LETTER}{{1,2}}-\d | (?<!\w){_LETTER}-{_LETTER} | [^\W_]-{_LETTER}(?!\w)
-    ))""",
-    re.VERBOSE | re.IGNORECASE,
+    | (?<!\w){_LETTER}{{1,2}}-\d | (?<!\w){_LETTER}-{_LETTER} | [^\W_]-{_LETTER}(?!\w)""",
 )
+_JOINTS = tuple(re.compile(f"(?=({kind}))", re.VERBOSE | re.IGNORECASE).finditer for kind in _KINDS)
 _MAY_JOIN = re.compile(rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.&-]|[-/&]{_LETTER}|\\{_LETTER}").search
 _CONTRACTED = re.compile(r"(?:am|d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
 _POSSESSIVE = re.compile(r"'s(?!\w)", re.IGNORECASE).match
@@ -136,7 +136,7 @@ def _joined(window: str, at: int) -> tuple[int, int]:
     """The least and the greatest end of the joints of a window that go across `at`; twice `at` where there is none."""
     first = last = at
     if _MAY_JOIN(window) or not _NUMBER_WORDS.isdisjoint(window.lower().replace("-", " ").split()):
-        for joint in _JOINT.finditer(window):
+        for joint in chain.from_iterable(find(window) for find in _JOINTS):
             if joint.start() < at < joint.end(1):
                 first, last = min(first, joint.start()), max(last, joint.end(1))
     return first, last

@@ -230,6 +230,62 @@ def test_possessives_compounds_and_dots_that_end_nothing_are_occurrences(answer:
     assert value(answer, text) is True
 
 
+HELD_APART = [
+    *(("hell", "I hope he'll come"), ("A & W", "by George W Bush"), ("I", "the I Ching"), ("Who", "GUESS THE WHO")),
+    *(
+        ("10", "10<sup>6</sup> m"),
+        ("10", "10^{6} m"),
+        ("北京上海", "北京！上海"),
+        ("New York Times", "**New York.** Times"),
+    ),
+    *(("New York Times", "New York\u2029Times"), ("New York Times", "<p>New York</p><p>Times</p>"), ("5", "± 5 of")),
+    *(("twenty", "twenty-first century"), ("two", "two-thirds"), ("5", "*5* million"), ("5", "5 US$"), ("$5", "$5 M")),
+    *(
+        ("2 3", "2 / 3 of"),
+        ("5", "5-1/2 inches"),
+        ("10", "10**5"),
+        ("5", "&minus; 5"),
+        ("Z", "by Jay-Z"),
+        ("3", "in 3-D"),
+    ),
+    *(
+        ("New York Times", "New York ;Times"),
+        ("5", "5‰ of"),
+        ("F", "at 5°F"),
+        ("am", "yes, ma'am"),
+        ("5 million km", "5 million km/h"),
+    ),
+]
+"""What was certified once by another answer's occurrence, or across an end."""
+
+
+@pytest.mark.parametrize(("answer", "text"), HELD_APART)
+def test_what_a_hostile_reader_found_certified_is_refused(answer: str, text: str) -> None:
+    assert value(answer, text) is False
+
+
+@pytest.mark.parametrize(("answer", "text"), [("Café", "the Caf&eacute; is"), ("5½", "some 5&frac12; m")])
+def test_a_witness_does_not_cut_an_entity(answer: str, text: str) -> None:
+    witness = certify(answer, [Passage("", text)]).witness
+    assert witness is not None and witness.text == text[witness.start : witness.end] and witness.text.endswith(";")
+
+
+def test_a_witness_does_not_run_on_from_an_ampersand_to_the_next_semicolon() -> None:
+    witness = certify("smith a", [Passage("", "by Smith (A)& others; then")]).witness
+    assert witness is not None and ";" not in witness.text
+
+
+@pytest.mark.parametrize("nothing", ["<a>", "<b></b>", "<br>", "&nbsp;", "&shy;", "$ $"])
+def test_markup_around_nothing_is_not_an_answer(nothing: str) -> None:
+    found = answer_class(nothing, "retrieval")
+    assert found is None or nothing == "$ $"
+
+
+@pytest.mark.parametrize("text", ["(" * 200_000 + "x", "x" + ")" * 200_000, "{" * 200_000, "*" * 200_000 + "x"])
+def test_a_long_answer_is_stripped_to_no_more_than_it_was(text: str) -> None:
+    assert len(strip_answer(text)) <= len(text)
+
+
 def test_a_title_is_one_sentence() -> None:
     film = "Oh! What a Lovely War"
     assert certify(film, [Passage(film, "A film.")]).certified is True
