@@ -147,11 +147,9 @@ class Source:
         first, last = whole(text, start, end)
         if _key_of(text[first:last]) != key or self._crosses(text[start:end], text[first:last]):
             return None
-        if not _is_balanced(text[start:end]):
-            start, end = first, last
-        elif _key_of(text[start:end]) != key:
+        if _key_of(text[start:end]) != key or not _is_balanced(text[start:end]):
             start, end = _without_edges(text, first, last)
-        span = self._slice(start, end)
+        span = self._slice(start, end) if _is_balanced(text[start:end]) else None
         if span is None or self._reads_otherwise(*span):
             return None
         return span if key.casefold() not in FUNCTION_WORDS or self._is_name(*span) else None
@@ -176,8 +174,6 @@ class Source:
         if not inner.isascii() and not BIDI_CONTROLS.isdisjoint(inner):
             return True
         if _BLANK_LINE.search(inner):
-            return True
-        if _goes_on(text, start - 1) or _goes_on(text, end):
             return True
         return _MINUS_APART.search(self._folded.source[max(0, start - 12) : start]) is not None
 
@@ -217,17 +213,14 @@ def _key_of(folded: str) -> str:
     return text_key(respelled(strip_answer(folded)))
 
 
-def _goes_on(text: str, at: int) -> bool:
-    """Whether the point at `at` joins a word to a suffix in small letters, as that of "Node.js" does."""
-    return text[at : at + 1] == "." and text[at + 1 : at + 2].islower() and text[at - 1 : at].isalpha()
-
-
 def _without_edges(text: str, start: int, end: int) -> Span:
-    """The least part of a span that is of its class."""
-    key = _key_of(text[start:end])
+    """The least part of a span that is of its class and has no bracket without its other half."""
+    key, is_balanced = _key_of(text[start:end]), _is_balanced(text[start:end])
     for first, last in ((0, 1), (1, 0), (1, 1), (0, 1), (1, 0)):
-        while end - start > 2 and _key_of(text[start + first : end - last]) == key:
-            start, end = start + first, end - last
+        while end - start > 2 and _key_of(less := text[start + first : end - last]) == key:
+            if is_balanced and not _is_balanced(less):
+                break
+            start, end, is_balanced = start + first, end - last, _is_balanced(less)
     return start, end
 
 

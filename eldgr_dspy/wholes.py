@@ -65,13 +65,13 @@ _KINDS = (
     # a unit: 5 km/h, $5/hour, 5 km per hour; °C, which a number may stand before
     rf"""\d\ (?:{_SCALE}\ )?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
     | °\ ?{_LETTER}(?!\w)""",
-    # a name: U.S, J. R.; AT&T, A & W; F-16, X-ray, Jay-Z, 3-D
-    rf"""(?<!\w){_LETTER}\.{_LETTER}(?!\w) | (?<!\w){_LETTER}\.\ {_LETTER}\.
+    # a name: U.S, Node.js; J. R.; AT&T, A & W; F-16, X-ray, Jay-Z, 3-D
+    rf"""{_LETTER}\.{_LETTER} | (?<!\w){_LETTER}\.\ {_LETTER}\.
     | [^\W_]&[^\W_] | (?<!\w){_LETTER}{{1,2}}\ &\ {_LETTER}(?!\w)
     | (?<!\w){_LETTER}{{1,2}}-\d | (?<!\w){_LETTER}-{_LETTER} | [^\W_]-{_LETTER}(?!\w)""",
 )
 _JOINTS = tuple(re.compile(f"(?=({kind}))", re.VERBOSE | re.IGNORECASE).finditer for kind in _KINDS)
-_MAY_JOIN = re.compile(rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.&-]|[-/&]{_LETTER}|\\{_LETTER}").search
+_MAY_JOIN = re.compile(rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.&-]|[-/&.]{_LETTER}|\\{_LETTER}").search
 _CONTRACTED = re.compile(r"(?:am|d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
 _POSSESSIVE = re.compile(r"'s(?!\w)", re.IGNORECASE).match
 _MARKS_BEFORE = re.compile(r"(?<!\S)[^\w\s]{1,8}\Z")

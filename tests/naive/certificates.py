@@ -189,12 +189,8 @@ def in_source(pieces: Sequence[Piece], source: str, start: int, end: int) -> Spa
 
 def hidden(source: str, start: int, end: int) -> bool:
     """Whether the source holds what folding does not show."""
-    inner, before, behind = source[start:end], source[:start], source[end:]
+    inner, before = source[start:end], source[:start]
     if any(character in BIDI for character in inner) or BLANK_LINE.search(inner):
-        return True
-    if re.search(r"[^\W\d_]\.\Z", before) and inner[:1].islower():
-        return True  # "js" in "Node.js"
-    if re.match(r"\.\w", behind) and behind[1].islower() and inner[-1:].isalpha():
         return True
     number = r"[\d\u00bc-\u00be]"
     return re.search(rf"(?<!{number})(?<!{number}\s)−\s\W{{0,2}}\Z", before) is not None

@@ -54,7 +54,7 @@ JOINTS = (
     rf"\d/{LETTER}",  # $5/hour
     rf"\d {LETTER}{{1,10}} per {LETTER}",
     rf"\d ?° ?{LETTER}(?!\w)",  # 5 °C
-    rf"(?<!\w){LETTER}\.{LETTER}(?!\w)",  # U.S
+    rf"{LETTER}\.{LETTER}",  # U.S, Node.js
     rf"(?<!\w){LETTER}\. {LETTER}\.",  # J. R.
     r"[^\W_]&[^\W_]",  # AT&T
     rf"(?<!\w){LETTER}{{1,2}} & {LETTER}(?!\w)",  # A & W
