@@ -16,7 +16,7 @@ from typing import Any, Final
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Retriever
 from eldgr_dspy.channels.rewards import PAPER, TAU, Weighting
-from eldgr_dspy.errors import ArgumentError, PoolError, brief
+from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
@@ -143,7 +143,7 @@ def _corpus(path: Path) -> Retriever:
             passages += _passages(path, where, record)
     except PoolError as error:
         raise ArgumentError(
-            f"corpus={str(path)!r} cannot be read ({brief(error)}); give a file of passages, or leave the field out to "
+            f"corpus={str(path)!r} cannot be read ({error}); give a file of passages, or leave the field out to "
             "hold each step against the evidence of its row."
         ) from error
     if not passages:
