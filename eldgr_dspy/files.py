@@ -172,7 +172,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     A byte-order mark and a carriage return before the line end are dropped. No more than one line is in memory.
 
     Raises:
-        PoolError: if the file cannot be read, is damaged or is no text; if a line is longer than `MAX_LINE` or a
+        PoolError: if the file cannot be read, is damaged or is not text; if a line is longer than `MAX_LINE` or a
             compressed file expands beyond `MAX_EXPANSION`.
     """
     for number, line in whole_lines(path):
@@ -180,7 +180,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def whole_lines(path: Path, expected: str = _POOL) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line) as `read_lines` does, each line with its end; `expected` ends a refusal of what is no text.
+    """Yield (number, line) as `read_lines` does, each line with its end; `expected` ends the refusal of a file that is not text.
 
     Raises:
         PoolError: as `read_lines`.
@@ -195,7 +195,7 @@ def read_whole(path: Path, limit: int, remedy: str) -> bytes:
     `remedy` is the end of the sentence that refuses more.
 
     Raises:
-        PoolError: if the file cannot be read, is damaged or is no text; if it holds more, or a compressed file expands
+        PoolError: if the file cannot be read, is damaged or is not text; if it holds more, or a compressed file expands
             beyond `MAX_EXPANSION`.
     """
     with _unpacked(path) as (source, expansion):

@@ -286,7 +286,7 @@ def read_journal(
             it is passed over then. None where there must be no such line.
 
     Raises:
-        JournalError: naming the line that cannot be read; or the file, if it is no text or a damaged .gz.
+        JournalError: naming the line that cannot be read; or the file, if it is not text or is a damaged .gz.
     """
     for number, line in _lines(path):
         if not line.strip():

@@ -106,7 +106,7 @@ def require_role(name: str, asked: object) -> Role:
     """Return what a rule asks.
 
     Raises:
-        ArgumentError: It is no role; named are the rule and the roles.
+        ArgumentError: It is not a role; the message names the rule and the roles.
     """
     for role in ROLES:
         if role == asked:
@@ -118,7 +118,7 @@ def require_choice(name: str, returned: object) -> Choice:
     """Return what a rule returned.
 
     Raises:
-        ArgumentError: It is no `Choice`, of a branch that does not exist, or of an answer that is no text; named are
+        ArgumentError: It is not a `Choice`, or its branch does not exist, or its answer is not a string; the message names
             the rule and what may be returned.
     """
     if not isinstance(returned, Choice):

@@ -110,7 +110,7 @@ def whole(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _closes(text: str, at: int) -> bool:
-    """Whether the quotation mark at `at` closes a quotation and is no sign of feet or inches."""
+    """Whether the quotation mark at `at` closes a quotation, rather than mean feet or inches."""
     return _CLOSES_QUOTATION.search(text[max(0, at - 200) : at]) is not None
 
 
@@ -133,7 +133,7 @@ def _end(text: str, at: int) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def _joined(window: str, at: int) -> tuple[int, int]:
-    """The least and the greatest end of the joints of a window that go across `at`; twice `at` where there is none."""
+    """Where the joints across `at` begin and end in a window; (`at`, `at`) without any."""
     first = last = at
     if _MAY_JOIN(window) or not _NUMBER_WORDS.isdisjoint(window.lower().replace("-", " ").split()):
         for joint in chain.from_iterable(find(window) for find in _JOINTS):

@@ -26,6 +26,9 @@ from eldgr_dspy.words import ROLES, Role, Task
 
 UNSCORED = -1
 
+_Scores = tuple[Score, Score]
+"""An answer's score, and its score by the official script."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -108,7 +111,7 @@ class Tally:
             self.n_scored += 1
             text = hash(folded_question(case.question.text))
             self._cluster.append(self._clusters.setdefault(text, len(self._clusters)))
-        found: dict[str | None, Score] = {}
+        found: dict[str | None, _Scores] = {}
         scores = {name: self._take(name, outcome, gold, found) for name, outcome in outcomes.items()}
         if gold:
             self._bounds.take(case, gold)
@@ -116,7 +119,8 @@ class Tally:
             self._sways.update(name for name in self._rules if sways(case.rule(name), case, "judge"))
         eldgr = outcomes.get("eldgr")
         if eldgr and eldgr.decision:
-            before, after = self._score(eldgr.decision.consensus, gold, found), scores["eldgr"]
+            after = scores["eldgr"]
+            before = self._scores(eldgr.decision.consensus, gold, found)[0] if gold else None
             outcome = became(before.em, after.em) if before and after else "unscored"
             self.audit.take(case, eldgr.decision, outcome, failed)
         return scores
@@ -129,7 +133,7 @@ class Tally:
         self.ties += case.vote.tie
         self._shares.append(classes.count(case.vote.winner) / n if case.vote.winner is not None else 0.0)
 
-    def _take(self, name: str, outcome: Outcome, gold: Sequence[str], found: dict[str | None, Score]) -> Score | None:
+    def _take(self, name: str, outcome: Outcome, gold: Sequence[str], found: dict[str | None, _Scores]) -> Score | None:
         tally = self._rules[name]
         if outcome.decision is None:
             if outcome.missing:
@@ -137,22 +141,23 @@ class Tally:
             return None
         tally.take(outcome.consultations)
         tally.trusted.append(outcome.decision.certified is not False)
-        scored = self._score(outcome.decision.answer, gold, found)
-        tally.em.append(UNSCORED if scored is None else scored.em)
-        if scored is not None and scored.f1 is not None:
+        if not gold:
+            tally.em.append(UNSCORED)
+            return None
+        scored, official = self._scores(outcome.decision.answer, gold, found)
+        tally.em.append(scored.em)
+        if scored.f1 is not None:
             tally.f1.append(scored.f1)
-        if scored is not None:
-            official = official_score(outcome.decision.answer, gold, self.task)
-            tally.official_em += official.em
-            tally.official_f1 += official.f1 or 0.0
-            tally.is_official &= official == scored
+        tally.official_em += official.em
+        tally.official_f1 += official.f1 or 0.0
+        tally.is_official &= official == scored
         return scored
 
-    def _score(self, answer: str | None, gold: Sequence[str], found: dict[str | None, Score]) -> Score | None:
-        """The score of an answer, made once a question; None where there is no gold answer."""
-        if gold and answer not in found:
-            found[answer] = score(answer, gold, self.task)
-        return found.get(answer)
+    def _scores(self, answer: str | None, gold: Sequence[str], found: dict[str | None, _Scores]) -> _Scores:
+        """An answer's score and its official one, made once a question."""
+        if answer not in found:
+            found[answer] = score(answer, gold, self.task), official_score(answer, gold, self.task)
+        return found[answer]
 
     # -- figures ------------------------------------------------------------------------------------------------------
 

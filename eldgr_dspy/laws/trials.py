@@ -86,8 +86,8 @@ class Subject:
         """Return what the rule does on a trial, asking only what it asks.
 
         Raises:
-            ArgumentError: The rule is no generator, asks for something that is no role, does not come to an end, or
-                returns something that is no `Choice` of a branch and a string or None.
+            ArgumentError: The rule is not a generator, asks for something that is not a role, never ends, or
+                returns something other than a `Choice` of a branch and a string or None.
         """
         case = self.case(trial.question, trial.settings)
         asked: list[Role] = []

@@ -33,7 +33,7 @@ def fault_of(error: Exception, model: str, host: str, seconds: float) -> lm15.LM
     if isinstance(error, TimeoutError):
         return lm15.TimeoutError(
             f"{model} at {host} had not answered in full after {seconds:g} s, and the call was given up; "
-            "a larger timeout= waits longer.",
+            "give a larger timeout= (in a command, --timeout) to wait longer.",
             provider=_PROVIDER,
         )
     if isinstance(error, ValueError | TypeError | AttributeError | RecursionError):

@@ -87,7 +87,7 @@ def read_inspect_log(path: Path, *, unfinished: bool = False, told: list[str] | 
         told: Is given what the log lacks, a sentence.
 
     Raises:
-        PoolError: it is no such log, holds no samples, is unfinished, or is longer than `MAX_LOG`.
+        PoolError: it is not such a log, holds no samples, is unfinished, or is longer than `MAX_LOG`.
     """
     if path.name.endswith(".eval"):
         raise PoolError(f"{path}: is a log in inspect's binary format; write it as JSON: inspect log dump {path.name}")

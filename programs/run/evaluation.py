@@ -90,7 +90,7 @@ def _require_name(rule: object, index: int) -> None:
     if not isinstance(rule, str):
         name = f"{rule.__module__}:{rule.__name__}" if isfunction(rule) else "MODULE:FUNCTION"
         raise ArgumentError(
-            f"rules[{index}] is no text ({type(rule).__name__}); give a rule by its name, such as {name!r}."
+            f"rules[{index}] must be a string; got {type(rule).__name__}. Give a rule by its name, such as {name!r}."
         )
 
 
