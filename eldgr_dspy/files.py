@@ -180,7 +180,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def whole_lines(path: Path, expected: str = _POOL) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line) as `read_lines` does, each line with its end; `expected` ends the refusal of a file that is not text.
+    """Yield (number, line) as `read_lines` does, each line with its end; `expected` ends a refusal.
 
     Raises:
         PoolError: as `read_lines`.

@@ -170,7 +170,7 @@ class Source:
 
     def _reads_otherwise(self, start: int, end: int) -> bool:
         """Whether the text as it was retrieved holds what folding does not show."""
-        text, inner = self.text, self.text[start:end]
+        inner = self.text[start:end]
         if not inner.isascii() and not BIDI_CONTROLS.isdisjoint(inner):
             return True
         if _BLANK_LINE.search(inner):

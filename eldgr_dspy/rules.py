@@ -118,8 +118,8 @@ def require_choice(name: str, returned: object) -> Choice:
     """Return what a rule returned.
 
     Raises:
-        ArgumentError: It is not a `Choice`, or its branch does not exist, or its answer is not a string; the message names
-            the rule and what may be returned.
+        ArgumentError: It is not a `Choice` of a branch that exists and a string or None; the message names the rule and
+            what may be returned.
     """
     if not isinstance(returned, Choice):
         raise ArgumentError(f"The rule {name!r} returned {returned!r:.80}; return a Choice(branch, answer).")

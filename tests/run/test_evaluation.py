@@ -516,7 +516,8 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
         ),
         (
             {"rules": ("eldgr", majority_vote)},
-            "rules[1] must be a string; got function. Give a rule by its name, such as 'eldgr_dspy.decision:majority_vote'.",
+            "rules[1] must be a string; got function. Give a rule by its name, such as "
+            "'eldgr_dspy.decision:majority_vote'.",
         ),
         ({"rules": (7,)}, "rules[0] must be a string; got int. Give a rule by its name, such as 'MODULE:FUNCTION'."),
         ({"rules": ()}, "rules=() holds no rule; give one or more of first, majority, judge, eldgr."),
