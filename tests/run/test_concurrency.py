@@ -127,14 +127,16 @@ def test_a_single_worker_takes_row_by_row_and_reads_none_ahead() -> None:
 @pytest.mark.parametrize("collected", [collect, acollect])
 def test_of_several_failures_the_first_in_time_is_raised(collected: Collected) -> None:
     class Uneven(Work):
+        """Item 0 ends once the failure of item 1 is known."""
+
         def __call__(self, item: int) -> int:
-            if item == 0:
-                time.sleep(0.2)
+            while item == 0 and not self.stopped:
+                time.sleep(0.001)
             return super().__call__(item)
 
         async def acall(self, item: int) -> int:
-            if item == 0:
-                await asyncio.sleep(0.2)
+            while item == 0 and not self.stopped:
+                await asyncio.sleep(0)
             return await super().acall(item)
 
     work = Uneven(fails=frozenset({0, 1}))
@@ -192,16 +194,28 @@ def test_an_interrupt_during_the_wait_abandons_what_is_under_way() -> None:
 
 def test_a_cancelled_task_waits_for_what_is_under_way_and_a_second_time_abandons_it() -> None:
     async def interrupted(times: int) -> Work:
-        work = Work(seconds=0.2)
+        work, may_end = Work(), asyncio.Event()
+
+        async def waiting(item: int) -> int:
+            work.began.append(item)
+            await may_end.wait()
+            work.ended.append(item)
+            return item
 
         async def consume() -> None:
-            async with amap_ordered(work.acall, range(100), 4, work.stop) as results:
+            async with amap_ordered(waiting, range(100), 4, work.stop) as results:
                 async for _ in results:
                     pass
 
         task = asyncio.create_task(consume())
-        for _ in range(times):
-            await asyncio.sleep(0.05)
+        while len(work.began) < 4:
+            await asyncio.sleep(0)
+        task.cancel()
+        while not work.stopped:
+            await asyncio.sleep(0)
+        if times == 1:
+            may_end.set()
+        else:
             task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
