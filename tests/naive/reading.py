@@ -6,6 +6,7 @@ A text is a list of pieces: what is seen, and the place in the source where that
 import html
 import re
 import unicodedata
+from functools import cache
 
 BIDI = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 DASHES = "-‐‑‒–—―−﹘﹣－"
@@ -30,6 +31,7 @@ BEFORE_NUMBERS = "no nos art ch p sec".split()
 Piece = tuple[str, int]
 
 
+@cache
 def invisible(character: str) -> bool:
     """Zero-width characters, soft hyphens, direction marks and the like; not what turns the direction of others."""
     code = ord(character)
@@ -46,6 +48,7 @@ def invisible(character: str) -> bool:
 # --- markup -----------------------------------------------------------------------------------------------------------
 
 
+@cache
 def resolved(text: str) -> list[Piece]:
     """The characters that are shown: entities as what they stand for, formatting tags as nothing or a space."""
     out: list[Piece] = []
@@ -81,6 +84,7 @@ def folded(text: str, *, keep_case: bool) -> list[Piece]:
     return with_subscripts(out)
 
 
+@cache
 def alike(character: str) -> str:
     if unicodedata.category(character) == "Nd":
         return str(unicodedata.digit(character))
@@ -102,6 +106,7 @@ def clusters(characters: list[Piece]) -> list[Piece]:
     return out
 
 
+@cache
 def fold_cluster(cluster: str, keep_case: bool) -> str:
     seen = unicodedata.normalize("NFC", "".join(character for character in cluster if not invisible(character)))
     if seen.isspace():
@@ -179,6 +184,7 @@ def strip_once(text: str) -> str:
     return text
 
 
+@cache
 def shape(character: str) -> str:
     """A quote, a dash or a full-width character as the plain one."""
     if "！" <= character <= "～":
