@@ -44,7 +44,7 @@ _LETTER = rf"[^\W\d_{_NUMERAL}]"
 _SHORT_WORD_ENDS = rf"(?:(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER})|(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER}{{2}}))"
 _GRADE = rf"{_SHORT_WORD_ENDS}(?:[-+\#]++(?!{_LETTER_OR_DIGIT})|\+{{2,}}+(?![-\#]))"
 _CONTRACTED = r"'(?=(?:d|ll|m|re|ve)(?!\w))"  # "he'll" is not "hell"
-_GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|;|(?<=\w){_CONTRACTED}", re.IGNORECASE)
+_GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|['\"][-+#]|;|(?<=\w){_CONTRACTED}", re.IGNORECASE)
 # A quotation; its closing quote is no sign of feet, minutes or inches, though it may stand behind a digit.
 _QUOTED = re.compile(
     r"""(?<!\w)(?:"(?=\S)[^"]*+" | '(?=\S)(?:[^']|(?<=\w)'(?=\w))*+')(?![^\w\s]{0,3}\w)""",
@@ -243,7 +243,7 @@ def text_key(read: str) -> str:
     """Return the key of an answer as `read_answer` returns it: of one in lower case that of its class in retrieval."""
     if read.isascii() and read.isalnum():
         return read
-    text = _ends_marked(_without_article(read))
+    text = _ends_marked(without_article(read))
     if text.isascii():
         alike, numerals = text, ""
     else:
@@ -261,7 +261,7 @@ def text_key(read: str) -> str:
 def _class(answer: str, task: Task) -> AnswerClass | None:
     check_task(task)
     if task == "retrieval" and _PLAIN_WORDS(answer):
-        return AnswerClass(_without_article(answer.lower()))
+        return AnswerClass(without_article(answer.lower()))
     stripped = strip_answer(answer)
     if not _visible(stripped):
         return None
@@ -299,8 +299,8 @@ def _noted(answer: str, *notes: str) -> str | None:
     return "; ".join(dict.fromkeys(notes)) or None
 
 
-def _without_article(text: str) -> str:
-    """The text without the article at its head."""
+def without_article(text: str) -> str:
+    """Return the text without the article at its head."""
     article = _HEAD_ARTICLE.match(text)
     return text[article.end() :] if article else text
 

@@ -6,13 +6,13 @@ words, in another order or across a boundary is not an occurrence. Source: ours.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 
-from eldgr_dspy.answers import text_key
-from eldgr_dspy.folding import BIDI_CONTROLS, Folded
+from eldgr_dspy.answers import text_key, without_article
+from eldgr_dspy.folding import BIDI_CONTROLS, Folded, fold
 from eldgr_dspy.reading import ENTITY, read, respelled
 from eldgr_dspy.sentence_ends import sentence_ends
 from eldgr_dspy.stripping import strip_answer
@@ -27,9 +27,10 @@ FUNCTION_WORDS = frozenset(
 
 Span = tuple[int, int]
 
-_WORD = re.compile(r"[^\x00-/:-@\[-`{-\x7f]+")
+# Letters and digits, but for the 0 of "0.5", which may be left out.
+_WORD = re.compile(r"(?:[^\x00-0:-@\[-`{-\x7f]|0(?!\.\d)|(?<=\d)0)+")
 _NO_LETTER = bytes(code for code in range(128) if not chr(code).isalnum())
-_LEADING_ZERO = re.compile(r"(?<![\w.])0(?=\.\d)")
+_LEADING_ZERO = re.compile(r"(?<!\d)0(?=\.\d)")
 _LINE = r"(?>\r\n|[\n\r\x85\u2028])"
 _BLANK_LINE = re.compile(
     rf"{_LINE}\s*{_LINE}|[\u2029\x0b\x0c]|</(?:p|li|td|th|tr|dd|dt|div|h[1-6]|blockquote)\s*>|<br\s*/?>\s*<br",
@@ -51,17 +52,17 @@ class Sought:
 
     given: str
     key: str
-    letters: tuple[str, ...] = ()
+    letters: str = ""
 
 
 def sought(given: str, key: str) -> Sought:
-    """Return what to look for; ".5" is found by its digit alone, since it may be written "0.5" or ".5"."""
-    spelled = dict.fromkeys((key, _LEADING_ZERO.sub("", key)))
-    return Sought(given, key, tuple(filter(None, map(_letters_of, spelled))))
+    """Return what to look for."""
+    return Sought(given, key, _letters_of(key))
 
 
 def _letters_of(folded: str) -> str:
-    """A folded text without the ASCII characters that are neither letters nor digits."""
+    """A folded text without the ASCII characters that are neither letters nor digits, and without the 0 of "0.5"."""
+    folded = _LEADING_ZERO.sub("", folded) if "0." in folded else folded
     return folded.encode("utf-8", "surrogatepass").translate(None, _NO_LETTER).decode("utf-8", "surrogatepass")
 
 
@@ -88,13 +89,12 @@ class Source:
         """Return the first occurrence that is the answer as it was given, as a slice of the text."""
         if sought.given not in self.text or not _is_balanced(sought.given):
             return None
-        text, needle = self._folded.text, read(sought.given, keep_case=self._keep_case).text.strip()
-        words = [match.span() for match in _WORD.finditer(needle)]
-        at = text.find(needle) if words else -1
+        text, (needle, first, last) = self._folded.text, _needle(sought.given, self._keep_case)
+        at = text.find(needle) if needle else -1
         while at >= 0:
             span = self._slice(at, at + len(needle))
             is_written = span is not None and self.text[slice(*span)] == sought.given
-            if is_written and self._stands(at + words[0][0], at + words[-1][1], sought.key):
+            if is_written and self._stands(at + first, at + last, sought.key):
                 return span
             at = text.find(needle, at + 1)
         return None
@@ -107,14 +107,14 @@ class Source:
                 self._letters = _letters_of(text if self._keep_case else text.lower())
             else:
                 self._letters = _letters_of(self._folded.text)
-        return any(letters in self._letters for letters in sought.letters)
+        return sought.letters in self._letters
 
     def first(self, sought: Sought) -> Span | None:
         """Return the first occurrence of the answer's class, as a slice of the text."""
         if not self.may_hold(sought):
             return None
         found = (self._stands(start, end, sought.key) for start, end in self._places(sought.letters))
-        return min(filter(None, found), default=None) if len(sought.letters) > 1 else next(filter(None, found), None)
+        return next(filter(None, found), None)
 
     @property
     def _folded(self) -> Folded:
@@ -122,13 +122,12 @@ class Source:
             self._known = read(self.text, keep_case=self._keep_case)
         return self._known
 
-    def _places(self, wanted: Sequence[str]) -> Iterator[Span]:
+    def _places(self, letters: str) -> Iterator[Span]:
         """Where the letters and digits of a key stand in the folded text, whatever stands between them."""
-        for letters in wanted:
-            at = self._letters.find(letters)
-            while at >= 0:
-                yield self._place(at), self._place(at + len(letters) - 1) + 1
-                at = self._letters.find(letters, at + 1)
+        at = self._letters.find(letters)
+        while at >= 0:
+            yield self._place(at), self._place(at + len(letters) - 1) + 1
+            at = self._letters.find(letters, at + 1)
 
     def _place(self, at: int) -> int:
         """The place in the folded text of a letter that is known by how many come before it."""
@@ -179,15 +178,16 @@ class Source:
 
     def _is_name(self, start: int, end: int) -> bool:
         """Whether a function word is written as a name: "US" and "U.S." are, "us" and the "It" of a sentence not."""
-        text, word = self.text, self.text[start:end]
+        text = self.text
+        word, before = (fold(part, keep_case=True).text for part in (text[start:end], text[max(0, start - 16) : start]))
         if _DOTTED.search(word):
             return True
         if len(word) < 2:
-            return word == "A" and _BEFORE_LETTER.search(text[max(0, start - 2) : start]) is not None
+            return word == "A" and text[start - 1] != "\n" and _BEFORE_LETTER.search(before) is not None
         if word.isupper():
             line = text[max(0, start - _NEAR) : start].rpartition("\n")[2] + text[end : end + _NEAR].partition("\n")[0]
             return line.upper() != line or line.lower() == line
-        return word[0].isupper() and _THE.search(text[max(0, start - 5) : start]) is not None
+        return word[0].isupper() and _THE.search(before) is not None
 
 
 class Letter(Source):
@@ -205,6 +205,14 @@ class Letter(Source):
         return None if start < 0 else (start, start + len(sought.given))
 
     first = as_written
+
+
+@lru_cache(maxsize=4096)
+def _needle(given: str, keep_case: bool) -> tuple[str, int, int]:
+    """An answer as it is read, and where its first word but an article starts and its last ends; "" without a word."""
+    text = read(given, keep_case=keep_case).text.strip()
+    words = [match.span() for match in _WORD.finditer(text, len(text) - len(without_article(text)))]
+    return (text, words[0][0], words[-1][1]) if words else ("", 0, 0)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -128,7 +128,8 @@ def _closes_last(text: str, opener: str, closer: str) -> bool:
 def _has_quote(text: str, quote: str) -> bool:
     """Whether a quotation mark stands within a text, apostrophes and the marks of feet and inches apart."""
     return (
-        re.search(r'(?<![0-9½"])"|"(?=\w)' if quote == '"' else r"(?<![\w'])'|(?<=[^\W0-9])'(?!\w)", text) is not None
+        re.search(r'(?<![0-9¼-¾⅐-⅞"])"|"(?=\w)' if quote == '"' else r"(?<![\w'])'|(?<=[^\W0-9¼-¾⅐-⅞])'(?!\w)", text)
+        is not None
     )
 
 

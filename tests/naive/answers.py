@@ -131,14 +131,14 @@ def guarded(text: str) -> str:
     """The text without the marks that carry no meaning."""
     text = without_thousands_commas(text)
     closing = closing_quotes(text)
-    text = "".join("\ue001" if at in closing else character for at, character in enumerate(text))
+    text = "".join(character for at, character in enumerate(text) if at not in closing)
     out = ""
     for at, character in enumerate(text):
         if character == "%" and keeps(text, at):
             out = out.rstrip() + character
         elif character not in string.punctuation or keeps(text, at):
             out += character
-    return out.replace("\ue001", "")
+    return out
 
 
 def without_thousands_commas(text: str) -> str:
@@ -240,7 +240,7 @@ def dollar(text: str, at: int) -> bool:
     """Whether a number stands right behind a dollar sign, up to two marks between, or right before it."""
     rest = text[at + 1 :].lstrip("-+.")
     return (len(text) - at - 1 - len(rest) <= 2 and is_digit(rest[:1])) or (
-        is_digit(text[at - 1 : at]) and not word_at(text, at + 1)
+        is_digit(text[at - 1 : at]) and not letter_or_digit_at(text, at + 1)
     )
 
 

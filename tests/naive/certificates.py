@@ -86,6 +86,8 @@ def as_written(given: str, passage: Passage, place: Place) -> Place | None:
 def hidden_edges(given: str) -> bool:
     """Whether a text begins or ends with what shows nothing, which no occurrence does."""
     characters = resolved(given)
+    if not characters:
+        return True
     first, last = characters[0], characters[-1]
     return (
         first[1] > 0
@@ -130,13 +132,18 @@ def in_class(given: str, source: str, policy: str, field: str) -> list[Span]:
 
 def spans_of_letters(key: str, text: str) -> Iterator[Span]:
     """Where the letters and digits of a key stand, whatever stands between them; .5 may be written 0.5."""
-    places = [at for at, character in enumerate(text) if is_letter(character)]
-    for spelled in dict.fromkeys((key, re.sub(r"(?<![\w.])0(?=\.\d)", "", key))):
-        letters = "".join(filter(is_letter, spelled))
-        for n in range(len(places) - len(letters) + 1 if letters else 0):
-            found = places[n : n + len(letters)]
-            if all(text[at] == letter for at, letter in zip(found, letters, strict=True)):
-                yield found[0], found[-1] + 1
+    places = letters_in(text)
+    letters = [key[at] for at in letters_in(key)]
+    for n in range(len(places) - len(letters) + 1 if letters else 0):
+        found = places[n : n + len(letters)]
+        if all(text[at] == letter for at, letter in zip(found, letters, strict=True)):
+            yield found[0], found[-1] + 1
+
+
+@cache
+def letters_in(text: str) -> list[int]:
+    zeros = {match.start() for match in re.finditer(r"(?<!\d)0(?=\.\d)", text)}
+    return [at for at, character in enumerate(text) if is_letter(character) and at not in zeros]
 
 
 def is_letter(character: str) -> bool:
@@ -198,12 +205,13 @@ def hidden(source: str, start: int, end: int) -> bool:
 
 def is_name(source: str, start: int, end: int) -> bool:
     """Whether a function word is written as a name: "US", "U.S." and "The Who" are, "us" and "It" are not."""
-    word, before, behind = source[start:end], source[:start], source[end:]
+    word, before = (joined(folded(part, keep_case=True)) for part in (source[start:end], source[:start]))
+    behind = source[end:]
     if re.search(r"[^\W\d_]\.\s?[^\W\d_]", word):
         return True
     if len(word) == 1:
-        return word == "A" and re.search(r"[^\W_][ -]\Z", before) is not None
+        return word == "A" and source[start - 1 : start] != "\n" and re.search(r"[^\W_][ -]\Z", before) is not None
     if word.isupper():
-        line = before[-80:].rpartition("\n")[2] + behind[:80].partition("\n")[0]
+        line = source[:start][-80:].rpartition("\n")[2] + behind[:80].partition("\n")[0]
         return not (line.upper() == line != line.lower())  # capitals in a line of capitals are no name
     return word[:1].isupper() and re.search(r"\b(?:[Tt]he|THE)\s\Z", before) is not None

@@ -56,7 +56,8 @@ def resolved(text: str) -> list[Piece]:
     while at < len(text):
         shown, end = text[at], at + 1
         tag, entity = TAG.match(text, at), ENTITY.match(text, at)
-        if text[at : at + 5].lower() in ("<sup>", "<sub>") and at and text[at - 1] in "0123456789":
+        opening, before = text[at : at + 5].lower(), text[at - 1 : at] or " "
+        if (opening == "<sup>" and before in "0123456789)") or (opening == "<sub>" and before in "0123456789"):
             shown, end = ("^" if text[at + 3] in "pP" else "_"), at + 5  # 10^2 is not 102
         elif tag and tag[1].lower() in ("sup sub " + INLINE + " " + BLOCKS).split():
             shown, end = (" " if tag[1].lower() in BLOCKS.split() else ""), tag.end()
@@ -174,7 +175,8 @@ def strip_once(text: str) -> str:
     text = re.sub(rf"\\(?:{'|'.join(COMMANDS.split())})\s?\{{([^{{}}\\]*)\}}", r"\1", text)
     text = re.sub(r"\\([%$&#_{}])", r"\1", text)
     text = re.sub(r"\[([^\[\]]+)\]\([^()\s]*\)", r"\1", text)
-    while any(map(str.isalnum, text)):
+    has_letters = any(map(str.isalnum, text))
+    while has_letters:
         inner = unwrapped(text)
         if inner == text:
             inner = trimmed(text)
@@ -229,7 +231,7 @@ def has_quote(text: str, quote: str) -> bool:
         before, behind = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
         if character != quote:
             continue
-        if quote == '"' and (before not in [*'0123456789½"'] or behind.isalnum() or behind == "_"):
+        if quote == '"' and (before not in [*'0123456789¼½¾⅓"'] or behind.isalnum() or behind == "_"):
             return True
         opens = not (before.isalnum() or (before in ("_", "'") and before))
         if quote == "'" and (opens or (before.isalpha() and not (behind.isalnum() or behind == "_"))):

@@ -9,12 +9,13 @@ from pathlib import Path
 from unicodedata import normalize
 
 import pytest
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.answers import answer_class, exact_match
 from eldgr_dspy.certificates import Evidence, Passage, Witness, certify, holds
 from eldgr_dspy.numbers import parse_number
+from eldgr_dspy.occurrences import FUNCTION_WORDS
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.words import POLICIES, Policy
 from tests.certifying import ANSWERS, DENSE, NUMERALS, value
@@ -118,10 +119,15 @@ VARIANTS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS.keys())
-@given(answer=st.text("aéßΣ5-' .", max_size=4), text=st.text("aéßΣ5-' .", max_size=16))
+@example(answer="ß", text="a.ß")
+@example(answer="a-.5", text="a-.5")
+@given(answer=st.text("aéßΣ05-' .", max_size=4), text=st.text("aéßΣ05-' .", max_size=16))
 def test_spelling_variants_of_answer_or_evidence_do_not_matter(
     variant: Callable[[str], str], answer: str, text: str
 ) -> None:
+    """But for the case of a function word, which tells a name."""
+    found = answer_class(answer, "retrieval")
+    assume(found is None or found.key not in FUNCTION_WORDS or variant not in (str.upper, str.swapcase))
     plain = value(answer, text)
     assert (
         value(variant(answer), text) == value(answer, variant(text)) == value(variant(answer), variant(text)) == plain
