@@ -263,7 +263,7 @@ def test_an_error_in_the_user_s_adapter_over_a_reply_is_a_parse_error(
     """DSPy's adapters raise RecursionError here, and an LM that repeats itself writes just this."""
     with dspy.context(lm=scripted_lm(lambda _: reply), adapter=adapter):
         said = consult(Repairer(), INPUTS)
-    assert said.content["abstained"].startswith("unparsable: RecursionError: maximum recursion depth exceeded")
+    assert said.content["abstained"].startswith("unparsable: RecursionError: ")
     error: Any = said.error
     assert isinstance(said.error, dspy.AdapterParseError)
     assert error.signature.output_fields.keys() == REPAIR.keys()
