@@ -1,18 +1,24 @@
 """Every exception that the package raises on purpose.
 
 Each message is a whole sentence: what was given, what was expected, what to do. The command prints the message alone;
-a traceback from one of these is never shown to a user of the command. Beside them stand what several of the messages
-are made of: `settled` and `brief`.
+a traceback from one of these is never shown to a user of the command. Text from outside is shown in a message as
+`eldgr_dspy.showing` shows it, wherever it is printed or logged. Several messages are made with `settled` and `brief`.
 """
 
 import inspect
 from typing import TypeVar
+
+from eldgr_dspy.redaction import redacted
+from eldgr_dspy.showing import shown
 
 T = TypeVar("T")
 
 
 class EldgrError(Exception):
     """Base of all errors raised on purpose."""
+
+    def __str__(self) -> str:
+        return shown(super().__str__())
 
 
 class ArgumentError(EldgrError, ValueError):
@@ -55,6 +61,9 @@ class ScoringError(EldgrError, RuntimeError):
     """A scorer failed while a reward was computed, and `on_error="raise"` was asked for."""
 
 
+_AHEAD = 1_000  # characters behind what is quoted that are looked at
+
+
 def settled(value: T, what: str, instead: str) -> T:
     """Return what a function of the user's gave that was called without await.
 
@@ -70,8 +79,8 @@ def settled(value: T, what: str, instead: str) -> T:
 
 
 def brief(said: object, longest: int = 300) -> str:
-    """Return what a message quotes of another's words: of long ones those that fit, and an ellipsis."""
-    text = str(said)
+    """Return another's words as a message quotes them: as `shown` returns them, and cut, with an ellipsis, if long."""
+    text = shown(redacted(str(said))[: longest + _AHEAD])  # a credential that is cut in two would not be found
     if len(text) <= longest:
         return text
     head, _, _ = text[: longest + 1].rpartition(" ")

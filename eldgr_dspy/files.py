@@ -5,7 +5,6 @@ Bytes, lines and JSON; what an object means is for `eldgr_dspy.pools` and `eldgr
 
 import errno
 import gzip
-import io
 import json
 import os
 import re
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from eldgr_dspy.errors import PoolError
+from eldgr_dspy.system import created, naming, opened, refusal
 
 MAX_LINE = 16 * 2**20
 """The longest line that is read, in bytes."""
@@ -31,7 +31,6 @@ Wanted = Literal["rows", "questions", "predictions", "pool"]
 
 _FREE_EXPANSION = 64 * 2**20
 _MAX_NAME = 120
-_BUFFER = 256 * 2**10  # a read or a write lets other threads go on, and is then waited for
 
 GZIP = b"\x1f\x8b"
 """How a file begins that gzip has compressed."""
@@ -71,15 +70,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
         raise FileExistsError(errno.EEXIST, "A link, a folder, a pipe or a device is there", str(path))
     temporary = path.parent / f".{secrets.token_hex(8)}.tmp"  # not made from the name, which may be as long as allowed
-    with naming(path):
-        out = temporary.open("xb", buffering=_BUFFER)
+    out = created(temporary, becomes=path)
     _begun.add(temporary)
     try:
         yield out
         flush_to_disk(path, out)
         with naming(path):
             out.close()
-        temporary.replace(path)
+            temporary.replace(path)
         sync_folder(path.parent)
     except BaseException:
         with suppress(OSError):
@@ -88,16 +86,6 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
     finally:
         _begun.discard(temporary)
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Have an error of the system name the file that is being made; nobody knows the temporary one."""
-    try:
-        yield
-    except OSError as error:
-        error.filename = str(path)
-        raise
 
 
 def flush_to_disk(path: Path, out: IO[bytes]) -> None:
@@ -127,7 +115,8 @@ def sync_folder(folder: Path) -> None:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        with naming(folder):
+            os.fsync(handle)
     finally:
         os.close(handle)
 
@@ -153,7 +142,7 @@ def require_file(path: Path) -> None:
     except FileNotFoundError as error:
         raise PoolError(f"{path}: no such file; check the name.") from error
     except OSError as error:
-        raise PoolError(f"{path}: cannot be read ({error.strerror}); check the name and the permissions.") from error
+        raise PoolError(refusal(error, path)) from error
     except ValueError as error:
         raise PoolError(f"{str(path)!r} is not a name that a file can have; check it.") from error
     if not stat.S_ISREG(mode):
@@ -211,7 +200,7 @@ def read_whole(path: Path, limit: int, remedy: str) -> bytes:
 def _unpacked(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | None]]:
     """Open a plain or .gz file, with how many bytes a compressed one may expand to."""
     try:
-        with io.BufferedReader(io.FileIO(path), _BUFFER) as raw:
+        with opened(path) as raw:
             if raw.peek(2).startswith(GZIP):
                 with gzip.GzipFile(fileobj=raw) as unpacked:
                     yield unpacked, expansion_limit(path)
@@ -220,7 +209,7 @@ def _unpacked(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | Non
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise PoolError(f"{path}: the compressed file is damaged ({error}); fetch or compress it again.") from error
     except OSError as error:
-        raise PoolError(f"{path}: cannot be read ({error.strerror or error}); check the permissions.") from error
+        raise PoolError(refusal(error, path)) from error
 
 
 def _expanded(path: Path, limit: int) -> PoolError:

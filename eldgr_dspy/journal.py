@@ -17,6 +17,9 @@ from typing import Any, Literal, get_args
 
 from eldgr_dspy.errors import JournalError, PoolError
 from eldgr_dspy.files import GZIP, require_text, sync_folder, whole_lines
+from eldgr_dspy.redaction import redacted, redacted_value
+from eldgr_dspy.showing import shown
+from eldgr_dspy.system import naming, opened
 from eldgr_dspy.words import ROLES, Role
 
 Outcome = Literal["ok", "abstained", "failed"]
@@ -177,9 +180,10 @@ class Journal:
         return self._index.failed.get(key, 0)
 
     def append_head(self, head: Mapping[str, Any]) -> None:
-        """Append a line that is not a consultation, and remember it."""
-        self.flush(self._append(head))
-        self._index.heads.append(dict(head))
+        """Append a line that is not a consultation, and remember it, both without credentials."""
+        clean: dict[str, Any] = redacted_value(head)
+        self.flush(self._append(clean))
+        self._index.heads.append(clean)
 
     def append(self, consultation: Consultation, *, flush: bool = False) -> None:
         """Append a consultation.
@@ -201,7 +205,10 @@ class Journal:
 
     def _append(self, record: Mapping[str, Any]) -> int:
         """Append a line; return where it ends."""
-        line = (_ENCODER.encode(record) + "\n").encode("ascii")
+        text = _ENCODER.encode(record)
+        if redacted(text) != text:  # whoever made the record has missed one
+            text = _ENCODER.encode(redacted_value(record))
+        line = f"{text}\n".encode("ascii")
         with self._write_lock:
             self._write_whole(line)
             self._end += len(line)
@@ -209,13 +216,14 @@ class Journal:
 
     def _write_whole(self, line: bytes) -> None:
         """Write a line in one piece; where the disk takes only a part of it, take that part back and raise."""
-        try:
-            written = os.write(self._file, line)
-            while written < len(line):
-                written += os.write(self._file, line[written:])
-        except OSError as error:
-            os.ftruncate(self._file, self._end)
-            raise OSError(error.errno, error.strerror, str(self.path)) from error
+        with naming(self.path):
+            try:
+                written = os.write(self._file, line)
+                while written < len(line):
+                    written += os.write(self._file, line[written:])
+            except OSError:
+                os.ftruncate(self._file, self._end)
+                raise
 
     @property
     def synced(self) -> int:
@@ -231,17 +239,18 @@ class Journal:
             if self._synced < upto:
                 with self._write_lock:
                     end = self._end
-                os.fsync(self._file)
+                with naming(self.path):
+                    os.fsync(self._file)
                 self._synced = end
 
     def _line_at(self, offset: int) -> bytes:
-        with open(self.path, "rb") as file:  # noqa: PTH123 -- one short-lived handle a look-up, so that threads don't share a position
+        with naming(self.path), self.path.open("rb") as file:  # a handle a look-up, so that threads share no position
             file.seek(offset)
             return file.readline()
 
     def _read_index(self) -> _Index:
         index, offset = _Index(), 0
-        with self.path.open("rb") as file:
+        with opened(self.path) as file:
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
                     self._drop_torn(number, offset, len(line))
@@ -252,13 +261,11 @@ class Journal:
         return index
 
     def _drop_torn(self, number: int, offset: int, size: int) -> None:
-        os.ftruncate(self._file, offset)
-        os.fsync(self._file)
-        warnings.warn(
-            f"{self.path}, line {number}: torn after {size} bytes and dropped; what it recorded will be asked again.",
-            TornLineWarning,
-            stacklevel=4,
-        )
+        with naming(self.path):
+            os.ftruncate(self._file, offset)
+            os.fsync(self._file)
+        torn = f"{self.path}, line {number}: torn after {size} bytes and dropped"
+        warnings.warn(shown(f"{torn}; what it recorded will be asked again."), TornLineWarning, stacklevel=4)
 
     def _take(self, index: _Index, line: bytes, where: str, offset: int) -> None:
         record = _parse(line, self.path, where)
@@ -308,7 +315,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """Yield (number, line); a plain journal is as long as its run made it, a compressed one bounded as pools are."""
     expected = "a recording is a journal, plain or .gz"
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             beginning = file.peek()
             if not beginning.startswith(GZIP):
                 require_text(path, beginning, expected)

@@ -243,8 +243,9 @@ def _said(module: dspy.Module, returned: Any) -> Said:
         return Said({"abstained": "unparsable: no attempt could be read"})
     if not isinstance(returned, dspy.Example | Mapping):
         raise ArgumentError(
-            f"The role module {type(module).__name__} returned {returned!r:.80} ({type(returned).__name__}); "
-            "expected a dspy.Prediction with the fields of its role, or with abstained=REASON."
+            f"The role module {type(module).__name__} returned {brief(repr(returned), 80)} "
+            f"({type(returned).__name__}); expected a dspy.Prediction with the fields of its role, or with "
+            "abstained=REASON."
         )
     return Said({str(name): _plain(value) for name, value in returned.items()})
 

@@ -8,7 +8,7 @@ cannot give it. This says whether a judge can be asked, not how well it judges.
 import json
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import dspy
@@ -17,7 +17,9 @@ from dspy.lm15 import Config, DataPart, LM15Error, Message, Request, Response, T
 from ollama import ResponseError, ShowResponse
 
 from eldgr_dspy.consultations import Abstention, Reply, Verdict
+from eldgr_dspy.errors import brief
 from eldgr_dspy.programs.consulting import FAILURES, Said, ask
+from eldgr_dspy.programs.credentials import remember_lm
 from eldgr_dspy.programs.engines.deadline import run_within
 from eldgr_dspy.programs.engines.faults import fault_of
 from eldgr_dspy.programs.engines.ollama import OllamaLM
@@ -25,8 +27,9 @@ from eldgr_dspy.programs.engines.strict import STRICT, ReplyFormat, StrictJSONAd
 from eldgr_dspy.programs.engines.window import counts_everything
 from eldgr_dspy.programs.engines.wire import client_at, version_of
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.fingerprints import redacted
+from eldgr_dspy.redaction import remember_environment
 from eldgr_dspy.replies import read_reply
+from eldgr_dspy.showing import shown
 from eldgr_dspy.signatures import JudgeCandidates
 
 _ASKED = {
@@ -85,10 +88,11 @@ def diagnose(lm: dspy.LM, seconds: float, pull: Pull | None = None) -> Iterator[
         seconds: How long each question to the server may take.
         pull: What to do where an Ollama server lacks the model; None leaves it.
     """
-    if isinstance(lm, OllamaLM):
-        yield from _Ollama(lm, seconds).findings(pull)
-    else:
-        yield from _answers(lm, seconds)
+    remember_environment()
+    remember_lm(lm)
+    found = _Ollama(lm, seconds).findings(pull) if isinstance(lm, OllamaLM) else _answers(lm, seconds)
+    for one in found:
+        yield replace(one, text=shown(one.text))
 
 
 class _Ollama:
@@ -200,7 +204,7 @@ def _told(error: Exception, seconds: float) -> str:
     """What went wrong, as someone at a shell can use it: the client's own words name an argument of Python's."""
     if _ran_out(error):
         return f"The model had not answered in full after {seconds:g} s; a larger --timeout waits longer."
-    return redacted((error.message if isinstance(error, dspy.LMError) else str(error)).partition("\n")[0])
+    return brief((error.message if isinstance(error, dspy.LMError) else str(error)).partition("\n")[0])
 
 
 def _ran_out(error: BaseException | None) -> bool:
@@ -252,7 +256,7 @@ def _held(response: Response) -> str:
         reply = {"unread": str(error)}
     if reply.keys() == {"seal", "preferred"} and reply["seal"] == _SEAL and reply["preferred"] in (0, 1):
         return "the reply is the one JSON object that it allows"
-    return f"the server accepts it and does not hold the model to it, which wrote {said!r:.120}"
+    return f"the server accepts it and does not hold the model to it, which wrote {brief(repr(said), 120)}"
 
 
 def _reads(wanted: ReplyFormat) -> str:

@@ -35,7 +35,11 @@ _ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
 
 @dataclass(frozen=True)
 class Asked:
-    """A request as the server understands it; `token` is the key that it came with, `times` how often by now."""
+    """A request as the server understands it.
+
+    Attributes:
+        token: The key that it came with. times: how often it was asked by now. sent: its path and all of its headers.
+    """
 
     token: str
     role: str
@@ -43,6 +47,7 @@ class Asked:
     evidence: tuple[str, ...]
     candidates: tuple[str, ...]
     times: int = 1
+    sent: tuple[str, ...] = ()
 
     def draw(self) -> random.Random:
         """A source of random numbers that depends on what is asked, and not on who asks or how often."""
@@ -195,9 +200,9 @@ class LMServer(ThreadingHTTPServer):
         """What to give as `api_base`."""
         return f"http://127.0.0.1:{self.server_port}/v1"
 
-    def receive(self, token: str, body: dict[str, Any]) -> tuple[Asked, Logged]:
+    def receive(self, token: str, body: dict[str, Any], sent: tuple[str, ...] = ()) -> tuple[Asked, Logged]:
         """Log a request."""
-        asked = understand(token, body)
+        asked = replace(understand(token, body), sent=sent)
         entry = Logged(token, asked.role, asked.question, body["model"])
         with self._lock:
             self.log.append(entry)
@@ -225,7 +230,8 @@ class _Handler(BaseHTTPRequestHandler):
         if len(body) < int(self.headers["Content-Length"]):  # the client went away while it was asking
             self.close_connection = True
             return
-        asked, entry = self._lm.receive(self.headers["Authorization"].removeprefix("Bearer "), json.loads(body))
+        sent = (self.path, *map(str, self.headers.values()))
+        asked, entry = self._lm.receive(self.headers["Authorization"].removeprefix("Bearer "), json.loads(body), sent)
         try:
             answer = self._lm.behaviour(asked)
             entry.status = answer.status

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.files import replacing
+from eldgr_dspy.system import appending
 from eldgr_dspy.words import CHANNELS
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ class CurveRecorder:
         rolling = rolling_mean(self._matches)[-1]
         reward = _number(logs.get("reward"))
         point = Point(state.global_step, self._matches[-1], rolling, reward, rewards, channels)
-        with self._file(args).open("ab") as file:
+        with appending(self._file(args)) as file:
             file.write(_line(point))
 
     def _file(self, args: Any) -> Path:

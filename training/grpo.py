@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eldgr_dspy.errors import ArgumentError, EldgrError, brief
+from eldgr_dspy.showing import shown
+from eldgr_dspy.system import refusal
 from eldgr_dspy.training.begun import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.curves import learning_curve
 from eldgr_dspy.training.plain_yaml import require_plain
@@ -131,6 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         train(parsed(sys.argv[1:] if arguments is None else arguments))
     except EldgrError as error:
         sys.exit(str(error))
+    except OSError as error:
+        sys.exit(shown(refusal(error)))
 
 
 def _require_complete(recipe: Recipe, rewards: int) -> None:

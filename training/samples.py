@@ -5,7 +5,6 @@ contradicts the file is refused, and what it lacks is added: further questions, 
 """
 
 import json
-import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,9 +15,11 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from eldgr_dspy.errors import JournalError, RunChangedError, RunLockedError, brief
-from eldgr_dspy.files import sync_folder
+from eldgr_dspy.files import flush_to_disk, sync_folder
 from eldgr_dspy.journal import TornLineWarning
 from eldgr_dspy.programs.run.fingerprints import differences
+from eldgr_dspy.showing import shown
+from eldgr_dspy.system import appending, opened
 
 Key = tuple[str, str, int]
 """Which completion: the question's id, the checkpoint's name, the number of the sample from 1."""
@@ -66,14 +67,13 @@ class SamplesFile:
         self.path = path
         self.samples: dict[Key, Sample] = {}
         self._heads: dict[tuple[str, str], Mapping[str, Any]] = {}
-        created = not path.exists()
-        with path.open("a+b") as file:
-            if created:
-                sync_folder(path.parent)
-            file.seek(0)
+        if not path.exists():
+            path.touch()
+            sync_folder(path.parent)
+        with opened(path) as file:
             for number, line in enumerate(file, start=1):
                 if not line.endswith(b"\n"):
-                    self._drop(file, number, len(line))
+                    self._drop(number, len(line))
                     break
                 self._take(number, line)
 
@@ -131,18 +131,15 @@ class SamplesFile:
 
     def _append(self, records: Sequence[Mapping[str, Any]]) -> None:
         lines = b"".join(json.dumps(record, allow_nan=False).encode("ascii") + b"\n" for record in records)
-        with self.path.open("ab") as file:
+        with appending(self.path) as file:
             file.write(lines)
-            file.flush()
-            os.fsync(file.fileno())
+            flush_to_disk(self.path, file)
 
-    def _drop(self, file: Any, number: int, size: int) -> None:
-        file.truncate(self.path.stat().st_size - size)
-        warnings.warn(
-            f"{self.path}, line {number}: torn after {size} bytes and dropped; it will be sampled again.",
-            TornLineWarning,
-            stacklevel=4,
-        )
+    def _drop(self, number: int, size: int) -> None:
+        with appending(self.path) as file:
+            file.truncate(self.path.stat().st_size - size)
+        message = f"{self.path}, line {number}: torn after {size} bytes and dropped; it will be sampled again."
+        warnings.warn(shown(message), TornLineWarning, stacklevel=4)
 
     def _take(self, number: int, line: bytes) -> None:
         try:

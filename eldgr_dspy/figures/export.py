@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
+from unicodedata import category, normalize
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.files import replacing
@@ -31,7 +32,8 @@ COLUMNS = (
 
 SUFFIXES = (".csv", ".parquet")
 
-_FORMULA = re.compile(r"[\t\r\n']|\s*[=+\-@＝＋－＠]")
+_QUOTED = ("\t", "\r", "\n", "'")
+_FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol by their category, and nothing is seen
 _NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?%?")
 _BATCH = 1_000  # rows of a Parquet file in memory at once
 
@@ -86,9 +88,19 @@ def _csv_cell(value: Any) -> Any:
 def disarmed(text: str) -> str:
     """Return a text that no spreadsheet takes for a formula: with a `'` in front where its first character says so.
 
-    A plain number such as -5 or +3.2 is no formula and stays. Source: OWASP, "CSV Injection".
+    That is the first one that is seen, in its compatibility form: a small or full-width sign counts as the sign itself.
+    A plain number such as -5 or +3.2 is not a formula and stays. Source: OWASP, "CSV Injection".
     """
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+    if text[:1].isalnum() and text[:1].isascii():
+        return text
+    first = next(filter(_is_seen, text), "")
+    is_formula = normalize("NFKC", first)[:1] in ("=", "+", "-", "@")
+    return f"'{text}" if text.startswith(_QUOTED) or (is_formula and not _NUMBER.fullmatch(text)) else text
+
+
+def _is_seen(character: str) -> bool:
+    """Whether a character shows by itself: no space, control, format character or mark."""
+    return category(character)[0] not in "CMZ" and character not in _FILLERS
 
 
 def _parquet_writer(path: Path) -> Callable[[IO[bytes], Iterator[dict[str, Any]]], int]:

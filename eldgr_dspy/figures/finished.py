@@ -19,6 +19,7 @@ from eldgr_dspy.figures.record import JournalTotals
 from eldgr_dspy.figures.results import Decided, Record, Shape, Summary
 from eldgr_dspy.journal import Consultation, read_journal
 from eldgr_dspy.questions import Settings
+from eldgr_dspy.system import opened, refusal
 
 _AGAIN = "give the same eldgr evaluate command again, without --fresh"
 
@@ -120,7 +121,7 @@ class RunRead:
         """
         path, counts = self.path / "decisions.jsonl", Counter[tuple[str, str]]()
         try:
-            with path.open("rb") as file:
+            with opened(path) as file:
                 for number, line in enumerate(file, start=1):
                     decided = _decided(line, f"{path}, line {number}", self._mend())
                     counts[decided["pool"], decided["rule"]] += 1
@@ -190,7 +191,7 @@ def read_run(path: Path) -> RunRead:
         torn = _is_torn(journal)
         run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads)), torn)
     except OSError as error:
-        raise ArgumentError(f"{journal} cannot be read ({error.strerror}); check the permissions.") from error
+        raise ArgumentError(refusal(error, journal)) from error
     if "rule" not in run.stated("settings"):
         raise ArgumentError(f"{journal} does not state what it is made with: a recording, or a run that never began.")
     for name, head in run.stated("pool").items():

@@ -19,8 +19,9 @@ from eldgr_dspy.report.asked import consultation
 from eldgr_dspy.report.changes import OUTCOMES, certificate, outcome_of
 from eldgr_dspy.report.passages import passages
 from eldgr_dspy.report.paths import path
-from eldgr_dspy.report.shown import clip, is_printable, printable, source, template
+from eldgr_dspy.report.shown import clip, source, template
 from eldgr_dspy.rows import Row
+from eldgr_dspy.showing import is_printable, printable
 from eldgr_dspy.words import ROLES, Role
 
 LARGEST = 128 * 2**20
@@ -34,7 +35,7 @@ _CERTIFIED = {True: "certified", False: "uncertified", None: "inapplicable"}
 _HERE = "\x00"  # where the questions stand in the page; no text of a page holds it
 _REPLACED = "\ufffd"  # what stands in a page for what it cannot carry
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-_CONTROL = re.compile(r"\\(?:u00|b|f)")  # how JSON writes control characters; it may also be a text with a backslash
+_CONTROL = re.compile(r"\\(?:u00|[bfr])")  # how JSON writes control characters; it may also be a text with a backslash
 _ESCAPES = {mark: f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
 
 

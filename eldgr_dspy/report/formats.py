@@ -1,8 +1,9 @@
 """Tables as Markdown and as LaTeX: the cells of `eldgr_dspy.report.tables`, each of which shows as the text that it is.
 
 A name that holds `|`, `_`, `%`, `&` or a backslash breaks no table and is no markup. White space of any kind becomes
-one space, since a cell is one line; control characters and those that turn the direction of text become U+FFFD, in
-LaTeX a diamond. The LaTeX needs `booktabs`, and for letters that its fonts lack XeLaTeX or LuaLaTeX with others.
+one space, since a cell is one line; control characters and those that turn the direction of text become their code
+points, such as `[U+202E]`. The LaTeX needs `booktabs`, and for letters that its fonts lack XeLaTeX or LuaLaTeX with
+others.
 """
 
 import re
@@ -10,8 +11,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 
 from eldgr_dspy.report.tables import Table
-
-_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
+from eldgr_dspy.showing import printable
 
 _MARKDOWN = re.compile(r"[\\`*_|<>~&$#]|\](?=[(\[:])|(?<=:)/(?=/)|(?<=\bwww)\.", re.IGNORECASE)
 """What Markdown could read as markup; a bracket only where it could end a link's text. On GitHub `$` is mathematics."""
@@ -59,7 +59,7 @@ def latex_text(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return _UNSEEN.sub("\ufffd", " ".join(text.split()))
+    return printable(" ".join(text.split()))
 
 
 def _markdown(table: Table) -> str:

@@ -17,7 +17,7 @@ from eldgr_dspy.report.card import record_table
 from eldgr_dspy.report.changes import Kept
 from eldgr_dspy.report.plots import bounds, calls, coverage, flips, forest, funnel
 from eldgr_dspy.report.run_tables import contrasts_table, graded_contrasts_table
-from eldgr_dspy.report.shown import printable, template
+from eldgr_dspy.report.shown import template
 from eldgr_dspy.report.tables import (
     UNDEFINED,
     Table,
@@ -32,6 +32,7 @@ from eldgr_dspy.report.tables import (
     questions,
     usage_table,
 )
+from eldgr_dspy.showing import printable
 
 _TABLES: dict[str, Callable[[Mapping[str, Any]], Sequence[Table | None]]] = {
     "paper": paper_table,

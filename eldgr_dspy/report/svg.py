@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from eldgr_dspy.report.shown import printable
+from eldgr_dspy.showing import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

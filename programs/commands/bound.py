@@ -7,6 +7,7 @@ from typing import Any, get_args
 import click
 
 from eldgr_dspy.decision import RULES
+from eldgr_dspy.system import refusal
 from eldgr_dspy.words import Homogeneous, Policy
 
 
@@ -66,7 +67,7 @@ def bound(
     tables = (_table(name, pool) for name, pool in found.items())
     unprinted = print_tables({"pools": found}, tables, as_json=as_json)
     if unprinted:
-        raise click.ClickException(f"The bounds could not be printed: {unprinted}.")
+        raise click.ClickException(f"The bounds could not be printed: {refusal(unprinted)}")
 
 
 def _table(name: str, pool: Mapping[str, Any]) -> Any:

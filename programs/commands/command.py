@@ -1,5 +1,6 @@
 """The group of the subcommands, and what is said where one of them ends early."""
 
+import io
 import os
 import sys
 import warnings
@@ -21,7 +22,10 @@ from eldgr_dspy.programs.commands.plan import plan
 from eldgr_dspy.programs.commands.pool import pool
 from eldgr_dspy.programs.commands.report import report
 from eldgr_dspy.programs.commands.reproduce import reproduce
+from eldgr_dspy.programs.commands.saying import logs_shown, say
 from eldgr_dspy.programs.commands.seeds import seeds
+from eldgr_dspy.redaction import remember_environment
+from eldgr_dspy.system import refusal
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "ELDGR"})
@@ -48,7 +52,8 @@ cli.add_command(pool)
 
 def run(argv: list[str] | None, session: Session) -> int:
     """Run the command and return its exit code; where calls were abandoned, end the process."""
-    with warnings.catch_warnings():
+    remember_environment()
+    with warnings.catch_warnings(), logs_shown():
         warnings.showwarning = _remark
         return _run(argv, session)
 
@@ -57,8 +62,9 @@ def _run(argv: list[str] | None, session: Session) -> int:
     try:
         code = cli.main(args=argv, prog_name="eldgr", standalone_mode=False, obj=session)
     except click.ClickException as error:
-        error.show()
-        return error.exit_code
+        told = io.StringIO()
+        error.show(told)
+        return _say(told.getvalue().rstrip("\n"), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         return _interrupted(session.code or INTERRUPTED, session)
     except RunStoppedError as error:
@@ -67,8 +73,8 @@ def _run(argv: list[str] | None, session: Session) -> int:
     except EldgrError as error:
         return _say(f"Error: {error}", 1)
     except OSError as error:
-        kept = f" What was asked is in the journal; mend this, and {session.goes_on}." if session.begun else ""
-        return _say(f"Stopped: {error}.{kept}", STOPPED)
+        kept = f" After that, {session.goes_on}; what was asked is in the journal." if session.begun else ""
+        return _say(f"Stopped: {refusal(error)}{kept}", STOPPED)
     return code if isinstance(code, int) else 0
 
 
@@ -82,9 +88,9 @@ def _interrupted(code: int, session: Session) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    print(message, file=sys.stderr)
+    say(message)
     return code
 
 
 def _remark(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
-    print(f"Note: {message}", file=sys.stderr)
+    say(f"Note: {message}")

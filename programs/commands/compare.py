@@ -6,6 +6,9 @@ from typing import Any
 
 import click
 
+from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.system import refusal
+
 
 @click.command(context_settings={"show_default": True})
 @click.argument("run_a", type=click.Path(path_type=Path))
@@ -41,10 +44,10 @@ def compare(run_a: Path, run_b: Path, rule: str, margin: float | None, as_json: 
     found = compare_runs(*runs, rule, margin)
     for told in dict.fromkeys(run.made_by_others for run in runs):
         if told:
-            click.echo(f"Note: {told}", err=True)
+            say(f"Note: {told}")
     unprinted = print_tables(found, _tables(found), as_json=as_json)
     if unprinted:
-        raise click.ClickException(f"The comparison could not be printed: {unprinted}.")
+        raise click.ClickException(f"The comparison could not be printed: {refusal(unprinted)}")
 
 
 def _tables(found: Mapping[str, Any]) -> Iterator[Any]:

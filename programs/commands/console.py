@@ -17,13 +17,17 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from eldgr_dspy.journal import Consultation
+from eldgr_dspy.programs.commands.saying import say
 from eldgr_dspy.report.run_tables import tables_of
 from eldgr_dspy.report.tables import Table
+from eldgr_dspy.showing import shown
+from eldgr_dspy.system import naming
 
 if TYPE_CHECKING:
     from eldgr_dspy.programs.run.evaluation import Watcher
 
 _WIDTH = 100  # a table is not squeezed below this, also where the output is a file
+_OUTPUT = "Standard output"
 _WIDEST = 10_000  # characters of a table whose names are very long
 
 
@@ -85,7 +89,7 @@ def progress_bar(on_open: Callable[[], None], *, quiet: bool) -> "Iterator[Watch
 
 
 def _say_interrupted() -> None:
-    print("Stopping: what is under way is waited for and kept; ctrl-C again abandons it.", file=sys.stderr)
+    say("Stopping: what is under way is waited for and kept; ctrl-C again abandons it.")
 
 
 def print_results(summary: Mapping[str, Any], *, as_json: bool) -> OSError | None:
@@ -165,13 +169,13 @@ def drawn(
     if whole:
         natural = Measurement.get(console, console.options.update(max_width=_WIDEST), table)
         console.width = max(console.width, natural.maximum)
-    with console.capture() as captured:
-        console.print(Text(title, style="bold"), soft_wrap=True)
+    with naming(_OUTPUT), console.capture() as captured:  # rich writes nothing there all the same, which may fail
+        console.print(Text(shown(title), style="bold"), soft_wrap=True)
         if lead:
-            console.print(Text(lead), soft_wrap=True)
+            console.print(Text(shown(lead)), soft_wrap=True)
         console.print(table)
         for note in notes:
-            console.print(Text(note, style="dim"), soft_wrap=True)
+            console.print(Text(shown(note), style="dim"), soft_wrap=True)
         console.print()
     return captured.get()
 
@@ -183,7 +187,8 @@ def write_out(text: str) -> None:
         OSError: It could not be written, or nobody reads on; what is still to come then goes nowhere.
     """
     try:
-        _write(text)
+        with naming(_OUTPUT):
+            _write(text.replace("\x7f", r"\u007f"))  # the one control character that JSON leaves as it is
     except OSError:
         _discard_output()
         raise
@@ -213,9 +218,13 @@ def _discard_output() -> None:
 
 
 def _rich(table: Table) -> RichTable:
-    shown = RichTable()
+    drawn = RichTable()
     for index, header in enumerate(table.headers):
-        shown.add_column(Text(header), justify="left" if index == 0 else "right", no_wrap=True)
+        drawn.add_column(_cell(header), justify="left" if index == 0 else "right", no_wrap=True)
     for row in table.rows:
-        shown.add_row(*map(Text, row))
-    return shown
+        drawn.add_row(*map(_cell, row))
+    return drawn
+
+
+def _cell(text: str) -> Text:
+    return Text(shown(text.replace("\n", " ")))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from eldgr_dspy.programs.commands.options import names_in
+from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished import RunRead
@@ -73,16 +75,16 @@ def decide(run: Path, pools: tuple[Path, ...], rules: list[str], as_json: bool) 
     )
     unprinted = print_tables(figures, tables_of(_explained(found.summary, remedy)), as_json=as_json)
     if unprinted:
-        raise click.ClickException(f"The decisions could not be printed: {unprinted}.")
+        raise click.ClickException(f"The decisions could not be printed: {refusal(unprinted)}")
 
 
 def _remark_on(run: "RunRead") -> None:
     if run.torn:
-        click.echo(f"Note: {run.path}: the last line of the journal is torn and passed over.", err=True)
+        say(f"Note: {run.path}: the last line of the journal is torn and passed over.")
     if not run.finished():
-        click.echo(f"Note: {run.path}: the run is not finished; all questions of its pools are taken.", err=True)
+        say(f"Note: {run.path}: the run is not finished; all questions of its pools are taken.")
     if run.made_by_others:
-        click.echo(f"Note: {run.made_by_others}", err=True)
+        say(f"Note: {run.made_by_others}")
 
 
 def _asks(run: "RunRead", found: "Redecided") -> str | None:

@@ -49,6 +49,7 @@ def doctor(
     Exit codes: 0 it works, 1 something would not, 2 wrong usage.
     """
     from eldgr_dspy.programs import diagnosis
+    from eldgr_dspy.programs.commands.console import write_out
     from eldgr_dspy.programs.commands.options import require_address
     from eldgr_dspy.programs.models import lm_named
 
@@ -58,9 +59,9 @@ def doctor(
     for one in diagnosis.diagnose(lm, timeout, _pull if pull else None):
         findings.append(one)
         if not as_json:
-            click.echo(f"{'ok  ' if one.ok else 'FAIL'}  {one.check}: {one.text}")
+            write_out(f"{'ok  ' if one.ok else 'FAIL'}  {one.check}: {one.text}\n")
     if as_json:
-        click.echo(diagnosis.as_json(findings, judge))
+        write_out(f"{diagnosis.as_json(findings, judge)}\n")
     if not all(one.ok for one in findings):
         context.exit(1)
 
@@ -71,13 +72,15 @@ def _pull(host: str, model: str, seconds: float) -> None:
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
     from eldgr_dspy.programs.engines.pulling import pull_model
+    from eldgr_dspy.showing import on_one_line
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn())
     tasks: dict[str, Any] = {}
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
 
-        def show(status: str, completed: int | None, total: int | None) -> None:
+        def show(said: str, completed: int | None, total: int | None) -> None:
+            status = on_one_line(said)
             if status not in tasks:
                 tasks[status] = bar.add_task(status, total=total)
             bar.update(tasks[status], completed=completed, total=total)

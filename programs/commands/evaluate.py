@@ -10,6 +10,8 @@ from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.options import Models, model_options, names_in, rule_options
+from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.system import refusal
 
 _EMBEDDED_WORKERS, _LM_WORKERS = 1, 8
 
@@ -154,16 +156,16 @@ def _print(context: click.Context, summary: Mapping[str, Any], out: Path, *, as_
 
     unprinted = print_results(summary, as_json=as_json)
     if unprinted:
-        click.echo(f"The results are in {out}; they could not be printed: {unprinted}.", err=True)
+        say(f"The results are in {out}; they could not be printed: {refusal(unprinted)}")
         context.exit(1)
 
 
 def _say_where(summary: Mapping[str, Any], out: Path, lock: Path | None) -> None:
     """Say where the results are, and of each pool whether its lock has seen it before."""
-    click.echo(f"Written to {out}: open report.html for the decisions.", err=True)
+    say(f"Written to {out}: open report.html for the decisions.")
     for name, seen in (summary["confirmation"] or {"seen_before": {}})["seen_before"].items():
         again = f"seen {seen} time{'s' * (seen > 1)} before, so that this is no confirmation"
-        click.echo(f"{name}, under {lock}: {again if seen else 'seen for the first time'}.", err=True)
+        say(f"{name}, under {lock}: {again if seen else 'seen for the first time'}.")
 
 
 def _as_frozen(context: click.Context, lock: Path, rules: str, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:

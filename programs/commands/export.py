@@ -4,6 +4,9 @@ from pathlib import Path
 
 import click
 
+from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.system import refusal
+
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
@@ -24,7 +27,7 @@ def export(run: Path, to: Path) -> None:
     try:
         n = write(found.decisions(found.summary()), to)
     except OSError as error:
-        raise click.ClickException(f"The decisions could not be written: {error}.") from error
+        raise click.ClickException(f"The decisions could not be written: {refusal(error)}") from error
     if found.made_by_others:
-        click.echo(f"Note: {found.made_by_others}", err=True)
-    click.echo(f"Written to {to}: {n:,} decisions.", err=True)
+        say(f"Note: {found.made_by_others}")
+    say(f"Written to {to}: {n:,} decisions.")

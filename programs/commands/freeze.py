@@ -7,6 +7,8 @@ import click
 
 from eldgr_dspy.programs.commands.evaluate import Grouped
 from eldgr_dspy.programs.commands.options import Models, model_options, names_in, rule_options
+from eldgr_dspy.showing import shown
+from eldgr_dspy.system import refusal
 
 
 class _GroupedAlike(Grouped):
@@ -37,8 +39,8 @@ def freeze(out: Path, models: Models, rules: str, **settings: Any) -> None:
 
     lock = locks.freeze(models.selector(settings), names_in(rules), out)
     try:
-        write_out(f"{out}: {', '.join(lock.rules)} frozen as {lock.sha256[:16]}.\n")
+        write_out(shown(f"{out}: {', '.join(lock.rules)} frozen as {lock.sha256[:16]}.\n"))
     except BrokenPipeError:
         return
     except OSError as error:
-        raise click.ClickException(f"{out} holds the lock; that could not be printed: {error}.") from error
+        raise click.ClickException(f"{out} holds the lock; that could not be printed: {refusal(error)}") from error

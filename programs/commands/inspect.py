@@ -9,6 +9,7 @@ import click
 
 from eldgr_dspy.errors import RunStoppedError, brief
 from eldgr_dspy.programs.commands import Session
+from eldgr_dspy.system import refusal
 from eldgr_dspy.words import Reading
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def print_scores(
         except BrokenPipeError:
             return
         except OSError as error:
-            raise click.ClickException(f"The scores could not be printed: {error}.") from error
+            raise click.ClickException(f"The scores could not be printed: {refusal(error)}") from error
 
 
 def _scored(scorer: "Scorer", texts: Sequence["Text"], name: str) -> "Sequence[StepTable]":

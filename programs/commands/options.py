@@ -13,6 +13,7 @@ import click
 
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.redaction import remember_settings
 from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Role, Strictness
 
 Style: TypeAlias = Literal["listwise", "pairwise", "pointwise"]
@@ -141,6 +142,7 @@ def require_address(api_base: str | None, names: Sequence[str]) -> None:
 
     if api_base is None:
         return
+    remember_settings({"api_base": api_base})
     shown = f"--api-base={api_base.rpartition('@')[2]!r:.200}"
     if not names:
         raise ArgumentError(

@@ -6,6 +6,9 @@ from typing import Any
 
 import click
 
+from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.system import refusal
+
 _PERCENT = click.FloatRange(0, 100, min_open=True)
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 
@@ -53,7 +56,7 @@ def plan(
         found = what_it_saw(read.summary(), power=power, alpha=alpha, gain=gain)
         tables = _seen(found)
         if read.made_by_others:
-            click.echo(f"Note: {read.made_by_others}", err=True)
+            say(f"Note: {read.made_by_others}")
     elif gain is None or discordant is None:
         raise click.UsageError("Give --gain and --discordant, or the directory RUN of a finished run.")
     else:
@@ -61,7 +64,7 @@ def plan(
         tables = iter([_needed(found)])
     unprinted = print_tables(found, tables, as_json=as_json)
     if unprinted:
-        raise click.ClickException(f"The plan could not be printed: {unprinted}.")
+        raise click.ClickException(f"The plan could not be printed: {refusal(unprinted)}")
 
 
 def _needed(found: Mapping[str, Any]) -> Any:

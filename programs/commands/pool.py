@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import click
 
 from eldgr_dspy.programs.commands import Session
+from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.system import refusal
 from eldgr_dspy.words import Task
 
 if TYPE_CHECKING:
@@ -79,18 +81,18 @@ def build(
     try:
         built = build_pool(recipe, out)
     except OSError as error:
-        raise click.ClickException(f"{out} could not be written: {error}.") from error
+        raise click.ClickException(f"{out} could not be written: {refusal(error)}") from error
     _show([built.pool], notes=built.lacking)
     for lacking in built.lacking:
-        click.echo(lacking, err=True)
+        say(lacking)
     if built.left_out:
-        click.echo(f"Left out of {questions}, since no file has a prediction: {built.left_out:,}.", err=True)
+        say(f"Left out of {questions}, since no file has a prediction: {built.left_out:,}.")
     guessed = built.forms["last_number"] + built.forms["whole"]
     if guessed:
         said = "the last number" if task == "arithmetic" else "the whole text"
         counts = f"{guessed:,} of {built.forms.total():,}"
-        click.echo(f"Answers that are {said}, since no mark says which: {counts}.", err=True)
-    click.echo(f"Written to {out}, joined by {built.by}.", err=True)
+        say(f"Answers that are {said}, since no mark says which: {counts}.")
+    say(f"Written to {out}, joined by {built.by}.")
 
 
 @pool.command()
@@ -137,9 +139,9 @@ def split(source: Path, confirm: float, seed: int, out_dev: Path, out_confirm: P
     try:
         parts = split_pool(open_pool(source), out_dev, out_confirm, share=confirm, seed=seed)
     except OSError as error:
-        raise click.ClickException(f"The parts could not be written: {error}.") from error
+        raise click.ClickException(f"The parts could not be written: {refusal(error)}") from error
     _show(parts)
-    click.echo(f"Written to {out_dev} for development and to {out_confirm} for confirmation.", err=True)
+    say(f"Written to {out_dev} for development and to {out_confirm} for confirmation.")
 
 
 def _show(pools: "Sequence[Pool]", *, as_json: bool = False, notes: Sequence[str] = ()) -> None:
@@ -157,7 +159,7 @@ def _show(pools: "Sequence[Pool]", *, as_json: bool = False, notes: Sequence[str
     tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *map(_of_shared, shared), *notes))
     unprinted = print_tables(value, tables, as_json=as_json)
     if unprinted:
-        raise click.ClickException(f"The figures could not be printed: {unprinted}.")
+        raise click.ClickException(f"The figures could not be printed: {refusal(unprinted)}")
 
 
 def _table(name: str, found: Mapping[str, Any]) -> "Table":

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
+from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.system import refusal
+
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished import RunRead
 
@@ -48,7 +51,7 @@ def report(
         raise click.UsageError(f"POOLS are read for --format html alone, and not for {form}.", context)
     found = read_run(run)
     if found.made_by_others:
-        click.echo(f"Note: {found.made_by_others}", err=True)
+        say(f"Note: {found.made_by_others}")
     summary = found.summary()
     try:
         if form == "html":
@@ -58,11 +61,11 @@ def report(
         else:
             _save(out, _text(summary, form))
     except OSError as error:
-        raise click.ClickException(f"The report could not be written: {error}.") from error
+        raise click.ClickException(f"The report could not be written: {refusal(error)}") from error
     if mlflow:
         from eldgr_dspy.programs.run.tracking import log_to_mlflow
 
-        click.echo(f"Logged to MLflow as run {log_to_mlflow(found, summary)}.", err=True)
+        say(f"Logged to MLflow as run {log_to_mlflow(found, summary)}.")
 
 
 def _pages(run: "RunRead", summary: dict[str, Any], path: Path, pools: tuple[Path, ...]) -> None:
@@ -70,9 +73,9 @@ def _pages(run: "RunRead", summary: dict[str, Any], path: Path, pools: tuple[Pat
 
     lacking = write_pages(run, summary, path, pools)
     if lacking is None:
-        click.echo(f"Written to {path} and {questions_beside(path)}.", err=True)
+        say(f"Written to {path} and {questions_beside(path)}.")
     else:
-        click.echo(f"Written to {path}.\nNote: the page of questions is not written: {lacking}", err=True)
+        say(f"Written to {path}.\nNote: the page of questions is not written: {lacking}")
 
 
 def _print(summary: dict[str, Any], form: Format) -> None:
@@ -105,4 +108,4 @@ def _save(path: Path, text: str) -> None:
 
     with replacing(path) as file:
         file.write(text.encode("utf-8", "replace"))
-    click.echo(f"Written to {path}.", err=True)
+    say(f"Written to {path}.")

@@ -11,6 +11,7 @@ from eldgr_dspy.channels.table import StepScores, StepTable
 from eldgr_dspy.channels.undefined import Score, Undefined
 from eldgr_dspy.programs.commands.console import drawn
 from eldgr_dspy.report.tables import UNDEFINED
+from eldgr_dspy.showing import on_one_line
 from eldgr_dspy.words import CHANNELS
 
 _MIDDLE = 0.5
@@ -31,8 +32,8 @@ def drawn_table(title: str, table: StepTable, passages: Sequence[Passage]) -> st
 
 
 def one_line(text: str, longest: int = 400) -> str:
-    """Return a text on one line, cut to so many characters, without what would steer a terminal."""
-    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    """Return a text on one line, cut to so many characters, with what would steer a terminal made visible."""
+    line = on_one_line(text)
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
+from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.system import refusal
+
 if TYPE_CHECKING:
     from eldgr_dspy.report.tables import Table
 
@@ -45,7 +48,7 @@ def write(value: Mapping[str, Any], tables: Iterable["Table"], form: Form, out: 
         if out is not None:
             with replacing(out) as file:
                 file.write(_text(value, tables, form).encode("utf-8", "replace"))
-            click.echo(f"Written to {out}.", err=True)
+            say(f"Written to {out}.")
         elif form in ("text", "json"):
             unprinted = print_tables(value, tables, as_json=form == "json")
             if unprinted:
@@ -55,7 +58,7 @@ def write(value: Mapping[str, Any], tables: Iterable["Table"], form: Form, out: 
     except BrokenPipeError:
         return
     except OSError as error:
-        raise click.ClickException(f"The tables could not be written: {error}.") from error
+        raise click.ClickException(f"The tables could not be written: {refusal(error)}") from error
 
 
 def _text(value: Mapping[str, Any], tables: Iterable["Table"], form: Form) -> str:

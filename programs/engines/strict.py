@@ -22,6 +22,8 @@ import dspy
 from dspy.adapters.base import Adapter
 from pydantic import TypeAdapter, ValidationError
 
+from eldgr_dspy.redaction import redacted
+
 ReplyFormat: TypeAlias = Literal["json_schema", "json_object", ""]
 """What a request asks of the form of its reply, beside what the prompt says of it."""
 
@@ -95,7 +97,7 @@ class StrictJSONAdapter(dspy.JSONAdapter):
             ReplyRejectedError: The reply is anything but one JSON object of those fields and types.
         """
         try:
-            return _typed(signature, read_object(completion))
+            return _typed(signature, read_object(redacted(completion)))  # here, since a refusal quotes parts of it
         except _ReadError as refusal:
             raise ReplyRejectedError(signature, completion, str(refusal)) from refusal
 

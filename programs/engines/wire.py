@@ -17,6 +17,7 @@ from ollama import AsyncClient, ChatResponse, Options, ResponseError
 from eldgr_dspy.programs.engines.faults import cut_off, fault_of, unread, unsendable_key
 from eldgr_dspy.programs.engines.thinking import split_thinking
 from eldgr_dspy.programs.engines.window import counts_everything, overflow, shortfall, words_in
+from eldgr_dspy.redaction import remember
 
 CARRIED = {
     "temperature": "temperature",
@@ -129,7 +130,9 @@ def own_options(request: Request) -> dict[str, Any]:
 
 def client_at(host: str) -> AsyncClient:
     """Return a client for one call. Raises `dspy.lm15.AuthError` if the key cannot be sent: httpx would quote it."""
-    if not _SENDABLE.fullmatch(os.environ.get("OLLAMA_API_KEY", "")):
+    key = os.environ.get("OLLAMA_API_KEY", "")
+    remember(key)
+    if not _SENDABLE.fullmatch(key):
         raise unsendable_key()
     return AsyncClient(host, verify=_tls(), follow_redirects=False)
 

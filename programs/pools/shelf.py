@@ -1,7 +1,9 @@
 """The entries of several files, set side by side on disk, so that files in any order are joined in little memory."""
 
 import json
+import os
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Literal, NamedTuple
@@ -125,7 +127,11 @@ class Shelf(AbstractContextManager["Shelf"]):
         try:
             return self._entries.execute(statement, arguments)
         except sqlite3.OperationalError as error:
-            raise OSError(f"the files could not be set side by side on disk: {error}") from error
+            folder = os.environ.get("SQLITE_TMPDIR") or tempfile.gettempdir()
+            raise PoolError(
+                f"{folder}: the files could not be set side by side there ({error}). Free space on its disk, or set "
+                "SQLITE_TMPDIR to another folder."
+            ) from error
 
 
 def _packed(entry: Entry) -> str:

@@ -15,6 +15,7 @@ from eldgr_dspy.programs.run.failures import FailureBudget, describe_failure
 from eldgr_dspy.programs.run.metering import Meter, metering
 from eldgr_dspy.programs.run.rolecalls import RoleCall
 from eldgr_dspy.programs.run.spending import Spending
+from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.words import Role
 
@@ -129,8 +130,9 @@ def _failed(error: Exception) -> dict[str, Any]:
 
 def _read(role: Role, said: Said, case: Case) -> dict[str, Any]:
     """What a role said, as an answer or as the abstention that it is."""
-    reply = read_reply(role, said.content, case.question.answers, len(case.question.passages))
-    content = {name: value for name, value in said.content.items() if name != "abstained"} or None
+    fields = redacted_value(said.content)
+    reply = read_reply(role, fields, case.question.answers, len(case.question.passages))
+    content = {name: value for name, value in fields.items() if name != "abstained"} or None
     if isinstance(reply, Abstention):
         return {"outcome": "abstained", "reason": reply.reason, "content": content}
     return {"outcome": "ok", "content": content}

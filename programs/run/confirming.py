@@ -17,6 +17,7 @@ from eldgr_dspy.programs.run.ledger import Ledger, Look, questions_of, seen_befo
 from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen
 from eldgr_dspy.programs.run.rundir import RunDirectory, require_same
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.showing import shown
 
 if TYPE_CHECKING:
     from eldgr_dspy.programs.run.evaluation import Plan
@@ -80,7 +81,7 @@ class Confirmation:
                 self._ledger.append(new)
         if any(earlier.values()):
             warnings.warn(
-                f"{self.lock.path}: {self._told(earlier)}. What comes now is no confirmation.",
+                shown(f"{self.lock.path}: {self._told(earlier)}. What comes now is no confirmation."),
                 SeenBeforeWarning,
                 stacklevel=2,
             )

@@ -5,7 +5,6 @@ import threading
 from eldgr_dspy.errors import RunStoppedError, brief
 from eldgr_dspy.journal import Key
 from eldgr_dspy.programs.consulting import is_fatal
-from eldgr_dspy.programs.run.fingerprints import redacted
 
 
 class FailureBudget:
@@ -61,4 +60,4 @@ def _ended(error: Exception) -> str:
 
 def describe_failure(error: Exception) -> str:
     """Return a failure in one line, without its traceback."""
-    return f"{type(error).__name__}: {brief(redacted(' '.join(str(error).split())))}"
+    return f"{type(error).__name__}: {brief(' '.join(str(error).split()))}"

@@ -6,7 +6,6 @@ The details are readable, so that a run that may not go on can say what changed;
 import hashlib
 import inspect
 import json
-import re
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from itertools import takewhile, zip_longest
@@ -15,16 +14,20 @@ from typing import Any
 import dspy
 from pydantic import PydanticUserError, TypeAdapter
 
-_SECRET = re.compile(r"key|token|secret|password|authorization|cookie|credential", re.IGNORECASE)
+from eldgr_dspy.programs.credentials import remember_credentials
+from eldgr_dspy.redaction import MASK, SECRET_NAME, redacted_message, redacted_value
+
 _UNPLAIN = frozenset({"callbacks", "history", "_compiled"})
-_USER_INFO = re.compile(r"(?<=://)[^/@\s]+@|(?<![\w.-])[^\s/@:'\"]+:[^\s/@'\"]+@(?=[\w\[])")
-_QUERY = re.compile(r"(?<=[?&])([^=&\s]*(?:key|token|secret|password|sig)[^=&\s]*)=[^&#\s'\"]+", re.IGNORECASE)
 
 
 def describe(module: dspy.Module) -> dict[str, Any]:
-    """Return the details of a role: class, code and plain attributes, prompts with demos, LMs, adapter, versions."""
+    """Return the details of a role: class, code and plain attributes, prompts with demos, LMs, adapter, versions.
+
+    No credential is among them, and from now on none that the role holds is written or shown.
+    """
+    remember_credentials(module)
     adapter = dspy.settings.adapter
-    return {
+    details = {
         "module": _name(type(module)),
         "code": _code(module),
         "attributes": {name: _options(one) for name, one in _parts(module) if _options(one)},
@@ -36,6 +39,8 @@ def describe(module: dspy.Module) -> dict[str, Any]:
         "adapter_options": {} if adapter is None else _options(adapter),
         "versions": {name: version(name) for name in ("dspy", "eldgr_dspy")},
     }
+    clean: dict[str, Any] = redacted_value(details)
+    return clean
 
 
 def predictors(module: dspy.Module) -> list[tuple[str, Any]]:
@@ -51,11 +56,6 @@ def fingerprint(details: Mapping[str, Any]) -> str:
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return one readable line for each detail that differs: its path, what it was, what it is."""
     return list(_compared(before, now, ""))
-
-
-def redacted(text: str) -> str:
-    """Return a text without the user, the password and the secret parameters of any address in it."""
-    return _QUERY.sub(r"\1=***", _USER_INFO.sub("***@", text))
 
 
 def _parts(module: dspy.Module) -> list[tuple[str, Any]]:
@@ -127,12 +127,13 @@ def _clean(value: Any) -> Any:
     """Drop secrets, and make everything else plain."""
     if isinstance(value, Mapping):
         return {
-            str(name): _masked(inner) if _SECRET.search(str(name)) else _clean(inner) for name, inner in value.items()
+            str(name): _masked(inner) if SECRET_NAME.search(str(name)) else _clean(inner)
+            for name, inner in value.items()
         }
     if isinstance(value, list | tuple):
-        named = len(value) == 2 and isinstance(value[0], str) and _SECRET.search(value[0])  # a header as a pair
+        named = len(value) == 2 and isinstance(value[0], str) and SECRET_NAME.search(value[0])  # a header as a pair
         return [value[0], _masked(value[1])] if named else [_clean(inner) for inner in value]
-    return redacted(value) if isinstance(value, str) else _plain(value)
+    return redacted_message(value) if isinstance(value, str) else _plain(value)
 
 
 def _masked(value: Any) -> Any:
@@ -141,7 +142,7 @@ def _masked(value: Any) -> Any:
         return {str(name): _masked(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_masked(inner) for inner in value]
-    return value if value is None or isinstance(value, int | float) else "***"
+    return value if value is None or isinstance(value, int | float) else MASK
 
 
 def _plain(value: Any) -> Any:

@@ -19,6 +19,7 @@ from eldgr_dspy.errors import JournalError, RunLockedError
 from eldgr_dspy.files import sync_folder
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.splitting import folded_question
+from eldgr_dspy.system import refusal
 
 _PATIENCE = 10.0  # seconds; a line takes a few milliseconds
 
@@ -66,7 +67,7 @@ class Ledger:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise JournalError(f"{self.path}: cannot be read ({error.strerror}); check the permissions.") from error
+            raise JournalError(refusal(error, self.path)) from error
         return [self._look(line, number) for number, line in enumerate(lines, start=1)]
 
     @contextmanager
@@ -82,7 +83,7 @@ class Ledger:
         except Timeout:
             raise RunLockedError(f"{self.path}: another process is writing to it; wait for it.") from None
         except OSError as error:
-            raise JournalError(f"{self.path}: cannot be written ({error.strerror}); check the folder.") from error
+            raise JournalError(refusal(error, self.path)) from error
         try:
             yield
         finally:
@@ -99,7 +100,7 @@ class Ledger:
                 os.close(file)
             sync_folder(self.path.parent)
         except OSError as error:
-            raise JournalError(f"{self.path}: cannot be written ({error.strerror}); check the folder.") from error
+            raise JournalError(refusal(error, self.path)) from error
 
     def _look(self, line: bytes, number: int) -> Look:
         where = f"{self.path}, line {number}"

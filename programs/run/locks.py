@@ -26,6 +26,7 @@ from eldgr_dspy.programs.run.rolecalls import metered_settings
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rules import rule_named
+from eldgr_dspy.system import refusal
 from eldgr_dspy.words import ROLES
 
 SCHEMA = 1
@@ -90,7 +91,7 @@ def freeze(selector: Selector, rules: Sequence[str], path: Path) -> Lock:
             text = json.dumps({**content, "sha256": lock.sha256}, indent=2, ensure_ascii=False) + "\n"
             out.write(text.encode("utf-8", "backslashreplace"))  # half a surrogate pair becomes the escape of JSON
     except OSError as error:
-        raise ArgumentError(f"out={str(path)!r} cannot be written ({error.strerror}); give another.") from error
+        raise ArgumentError(refusal(error, path)) from error
     return lock
 
 
@@ -210,7 +211,7 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError as error:
         raise ArgumentError(f"{path}: no such file; check the name, or make it with eldgr freeze.") from error
     except OSError as error:
-        raise ArgumentError(f"{path}: cannot be read ({error.strerror}); check the permissions.") from error
+        raise ArgumentError(refusal(error, path)) from error
     except (ValueError, RecursionError) as error:
         raise ArgumentError(f"{path}: not a lock ({error}); restore it from a copy.") from error
     if not isinstance(found, dict):

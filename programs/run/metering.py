@@ -15,6 +15,7 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.programs.run.spending import Spending
+from eldgr_dspy.redaction import redacted_message
 
 _METER = "eldgr_meter"
 """Where the meter is found: a setting of DSPy's, because `dspy.Parallel` hands only those to its threads."""
@@ -216,7 +217,7 @@ def entry_of(record: Mapping[str, Any]) -> Entry:
     read, written = _count(usage.get("prompt_tokens")) or None, _count(usage.get("completion_tokens"))
     cost, served = record.get("cost"), record.get("response_model")
     return Entry(
-        served=served if isinstance(served, str) and served else None,
+        served=redacted_message(served) if isinstance(served, str) and served else None,
         prompt_characters=_characters(record),
         prompt_tokens=read,
         completion_tokens=None if read is None else written,

@@ -4,6 +4,7 @@ A question is written as it is read, and a consultation is looked up where it st
 not grow with the texts of a run.
 """
 
+import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
@@ -19,6 +20,7 @@ from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.reopening import reopened
 from eldgr_dspy.report.browsing import QuestionsPage
 from eldgr_dspy.report.page import render_report
+from eldgr_dspy.system import opened
 from eldgr_dspy.words import ROLES, Role
 
 
@@ -67,7 +69,7 @@ def _questions(run: RunRead, summary: Mapping[str, Any], pools: Sequence[Pool], 
     decided = groupby(run.decisions(summary), key=lambda one: (one["pool"], one["id"]))
     (name, id), lines = next(decided, ((None, None), iter(())))
     yield page.head()
-    with (run.path / "journal.jsonl").open("rb") as journal:
+    with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
         places = _places(journal)
         for pool in pools:
             for row in pool.rows(summary["pools"][pool.name]["n"]):

@@ -25,7 +25,9 @@ from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.rolecalls import RoleCall
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.questions import Settings
+from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.replies import read_reply
+from eldgr_dspy.showing import shown
 from eldgr_dspy.words import Role
 
 
@@ -48,10 +50,11 @@ class Recordings:
         for one in read_journal(path, self._heads, torn.append) if path else ():
             self._governed.add((one.pool, one.role))
             if one.settled:
-                self._found[one.key] = one
+                clean = {name: redacted_value(getattr(one, name)) for name in ("content", "reason", "served")}
+                self._found[one.key] = replace(one, **clean)
         if torn and self._found:
             message = f"{path}: the last line is torn and passed over; what it recorded is missing."
-            warnings.warn(message, TornLineWarning, stacklevel=4)
+            warnings.warn(shown(message), TornLineWarning, stacklevel=4)
         elif torn:
             raise torn[0]
         elif path is not None and not self._found:

@@ -16,13 +16,14 @@ from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.effects import JudgeEffects
 from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
 from eldgr_dspy.figures.summary import Tally
-from eldgr_dspy.files import flush_to_disk, naming
+from eldgr_dspy.files import flush_to_disk
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.runner import Runner, Settled
 from eldgr_dspy.programs.selector import plain
 from eldgr_dspy.report.browsing import QuestionsPage
 from eldgr_dspy.report.page import render_report
+from eldgr_dspy.system import opened
 
 FILES = ("decisions.jsonl", "record.json", "questions.html", "report.html", "summary.json")
 """The results by name, in the order in which they are put in place."""
@@ -95,8 +96,7 @@ class Results:
 
     def _write(self, name: str, text: str) -> None:
         self._look()
-        with naming(self._paths[name]):
-            self._files[name].write(text.encode("utf-8"))
+        self._files[name].write(text.encode("utf-8"))
 
 
 def _line(
@@ -127,7 +127,7 @@ def _surroundings(row: Row, witness: Witness) -> dict[str, str]:
 
 
 def _read_decisions(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8", newline="\n") as file:
+    with opened(path) as file:
         for line in file:
             yield json.loads(line)
 

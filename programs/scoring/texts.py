@@ -16,6 +16,7 @@ from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.scoring.candidates import reasonings_of
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rows import MAX_CHARACTERS, MAX_PASSAGES, PassageRow
+from eldgr_dspy.system import refusal
 
 _BLANK_LINES = re.compile(r"(?:\r?\n[ \t]*){2,}")
 _JSON_LINES = (".jsonl", ".jsonl.gz")
@@ -78,7 +79,7 @@ def _read(path: Path) -> str:
     try:
         text = path.read_bytes().decode("utf-8-sig") if path.stat().st_size <= _MOST_BYTES else None
     except OSError as error:
-        raise ArgumentError(f"{path}: cannot be read ({error.strerror}); check the permissions.") from error
+        raise ArgumentError(refusal(error, path)) from error
     except UnicodeDecodeError as error:
         raise ArgumentError(f"{path}: byte {error.start + 1} is not UTF-8; save the file as UTF-8.") from error
     if text is None or len(text) > MAX_CHARACTERS:

@@ -202,7 +202,7 @@ def test_results_that_cannot_be_printed_are_said_to_be_written(pool: Path, more:
     with Path("/dev/full").open("wb") as full:
         run = piped(pool, *more, stdout=full)
     assert run.returncode == 1
-    expected = rb"The results are in run; they could not be printed: \[Errno 28\] [^\n]*\.\n"
+    expected = rb"The results are in run; they could not be printed: Standard output: No space [^\n]*\.\n"
     assert re.fullmatch(expected, run.stderr)
     assert Path("run/summary.json").exists()
 

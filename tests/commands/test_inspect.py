@@ -143,7 +143,7 @@ def test_no_text_steers_the_terminal(capitals: Path, capsys: pytest.CaptureFixtu
     printed(pool(capitals, f"{evil}\n\n{SECOND}", id=evil, question=evil, evidence=[{"title": evil, "text": SECOND}]))
     out = capsys.readouterr().out
     assert all(sign.isprintable() or sign == "\n" for sign in out)
-    assert out.count("[2J [red]The host was") == 4
+    assert out.count("[U+001B][2J[U+0007][red]") == 4
 
 
 def test_several_scorers_have_a_table_each(capitals: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -312,7 +312,7 @@ def test_what_cannot_be_done_is_said_in_a_sentence(
 def test_scores_that_cannot_be_printed_are_an_error(capitals: Path) -> None:
     with Path("/dev/full").open("wb") as full:
         run = piped(capitals, as_json=True, stdout=full)
-    assert b"ClickException: The scores could not be printed: [Errno 28]" in run.stderr
+    assert b"ClickException: The scores could not be printed: Standard output: No space" in run.stderr
 
 
 # -- by a model that was trained --------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ def test_a_plan_that_cannot_be_printed_is_an_error_and_a_closed_pipe_is_none() -
     with Path("/dev/full").open("wb") as full:
         done = process(f"import sys; {PLAN}; sys.exit(code)", stdout=full)
     assert done.returncode == 1
-    assert done.stderr.startswith(b"Error: The plan could not be printed: [Errno 28]")
+    assert done.stderr.startswith(b"Error: The plan could not be printed: Standard output: No space")
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as closed:

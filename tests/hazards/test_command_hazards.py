@@ -88,8 +88,8 @@ def test_tasks_may_not_be_mixed_in_a_pool(capsys: pytest.CaptureFixture[str]) ->
         ("none.jsonl", "no such file; check the name."),
         ("broken.jsonl", "no such file; check the name."),
         ("folder.jsonl", "is a folder; give a file."),
-        ("circle.jsonl", "cannot be read (Too many levels of symbolic links); check the name and the permissions."),
-        ("x" * 300 + ".jsonl", "cannot be read (File name too long); check the name and the permissions."),
+        ("circle.jsonl", "Too many levels of symbolic links. Check where its links lead."),
+        ("x" * 300 + ".jsonl", "File name too long. Give a shorter name."),
     ],
 )
 def test_what_is_no_file_is_refused_with_its_reason(capsys: pytest.CaptureFixture[str], name: str, said: str) -> None:
@@ -106,7 +106,7 @@ def test_a_pool_that_may_not_be_read_is_refused(capsys: pytest.CaptureFixture[st
     code = main(["evaluate", "p.jsonl"])
     out, err = capsys.readouterr()
     assert (code, out) == (1, "")
-    assert err == "Error: p.jsonl: cannot be read (Permission denied); check the permissions.\n"
+    assert err == "Error: p.jsonl: Permission denied. Check its permissions and those of its folder.\n"
     assert not Path("runs").exists()
 
 

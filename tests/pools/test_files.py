@@ -291,7 +291,7 @@ def test_what_is_no_text_is_known_by_how_it_begins(  # hazards 92, 95, 96
 
 def test_a_folder_has_no_lines(tmp_path: Path) -> None:
     said = refused(lambda: lines_of(tmp_path))
-    assert said == f"{tmp_path}: cannot be read (Is a directory); check the permissions."
+    assert said == f"{tmp_path}: Is a directory. Give the name of a file."
 
 
 def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
@@ -299,7 +299,9 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
         pytest.skip("root reads everything")
     (tmp_path / "f").write_text("{}")
     (tmp_path / "f").chmod(0)
-    assert refused(lambda: lines_of(tmp_path / "f")).endswith("(Permission denied); check the permissions.")
+    assert refused(lambda: lines_of(tmp_path / "f")).endswith(
+        ": Permission denied. Check its permissions and those of its folder."
+    )
 
 
 # -- what is there --
@@ -319,8 +321,8 @@ def test_a_file_behind_a_link_is_a_file(tmp_path: Path) -> None:
         ("broken", "no such file; check the name."),
         ("folder", "is a folder; give a file."),
         ("pipe", "is a pipe or a device, and a pool is read more than once; give a file."),
-        ("circle", "cannot be read (Too many levels of symbolic links); check the name and the permissions."),
-        ("x" * 300, "cannot be read (File name too long); check the name and the permissions."),
+        ("circle", "Too many levels of symbolic links. Check where its links lead."),
+        ("x" * 300, "File name too long. Give a shorter name."),
     ],
 )
 def test_what_is_no_file_is_refused_with_its_reason(tmp_path: Path, name: str, said: str) -> None:

@@ -137,10 +137,10 @@ def test_a_table_in_latex_is_a_float_with_its_notes() -> None:
     ]
 
 
-@pytest.mark.parametrize(("show", "shown"), [(markdown_text, "a\ufffdb"), (latex_text, r"a$\diamond$b")])
+@pytest.mark.parametrize("show", [markdown_text, latex_text])
 @pytest.mark.parametrize("mark", ["\x1b", "\u202e", "\u2066", "\x00", "\ud800"], ids=ascii)
-def test_controls_and_marks_of_direction_are_made_visible(show: Callable[[str], str], shown: str, mark: str) -> None:
-    assert show(f"a{mark}b") == shown
+def test_controls_and_marks_of_direction_are_made_visible(show: Callable[[str], str], mark: str) -> None:
+    assert show(f"a{mark}b") == f"a[U+{ord(mark):04X}]b"
 
 
 @pytest.mark.parametrize("show", [markdown_text, latex_text])

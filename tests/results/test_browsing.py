@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from eldgr_dspy.cases import Case
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.report.browsing import LARGEST, QuestionsPage, as_data, link_to
-from eldgr_dspy.report.shown import is_printable, printable
 from eldgr_dspy.rows import Row
+from eldgr_dspy.showing import is_printable, printable
 from tests.results.test_report import Page, decision
 
 
@@ -81,7 +81,7 @@ HOSTILE = [
 def test_hostile_text_is_data_and_never_markup(text: str) -> None:  # hazards 78 and 100
     hostile, plain = written(row(text, id=text), pool=text), written(row())
     assert [tag for tag, _ in Page(hostile).tags] == [tag for tag, _ in Page(plain).tags]
-    assert data(hostile)[0]["question"] == text.replace("\x00", "\ufffd")
+    assert data(hostile)[0]["question"] == printable(text)
     assert "\u2028" not in hostile
 
 

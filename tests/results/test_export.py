@@ -107,6 +107,26 @@ def test_a_negative_number_is_no_formula(number: str) -> None:
     assert disarmed(number) == number
 
 
+# Space, controls, zero-width and direction marks, a variation selector, a filler and a blank that are no space.
+UNSEEN = (
+    "\x00\x1b\x85\xa0\xad\u034f\u061c\u115f\u180b\u200b\u200f\u202e\u2060\u2066"
+    "\u2800\u3000\u3164\ufe0f\ufeff\uffa0\U000e0020"
+)
+
+
+@pytest.mark.parametrize("unseen", ["", *UNSEEN, UNSEEN], ids=ascii)
+def test_a_sign_in_any_form_is_disarmed_also_behind_what_is_not_seen(unseen: str) -> None:
+    for sign in "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u207c\u208c\u207a\u208a\u2a75\ufb29":
+        assert disarmed(f"{unseen}{sign}cmd|' /C calc'!A0") == f"'{unseen}{sign}cmd|' /C calc'!A0"
+
+
+@pytest.mark.parametrize(
+    "text", ["Nice", "7 = 7", "\u200bNice", "\xa0x=1", "\u2212 5", "(=1)", "", "\u200b", "\u0301a"]
+)
+def test_a_text_that_begins_otherwise_stays_as_it_is(text: str) -> None:
+    assert disarmed(text) == text
+
+
 @pytest.mark.parametrize("text", ["-5-5", "+1 (212)", "-a", "--", "-1e5|x", "=2"])
 def test_a_text_with_a_sign_in_front_is_disarmed(text: str) -> None:
     assert disarmed(text) == f"'{text}"

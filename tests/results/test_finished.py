@@ -192,5 +192,5 @@ def test_a_journal_that_may_not_be_read_is_an_error_and_no_stop(run: Path, capsy
         pytest.skip("root reads everything")
     (run / "journal.jsonl").chmod(0)
     assert main(["report", str(run)]) == 1
-    said = f"Error: {run / 'journal.jsonl'} cannot be read (Permission denied); check the permissions.\n"
+    said = f"Error: {run / 'journal.jsonl'}: Permission denied. Check its permissions and those of its folder.\n"
     assert capsys.readouterr().err == said

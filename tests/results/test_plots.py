@@ -87,7 +87,7 @@ def test_settings_of_the_process_neither_matter_nor_change() -> None:
 @pytest.mark.parametrize("name", ["$x^2$", "</text><script>", "漢字", "a\x00b\u202ec", "@7", r"\frac"])
 def test_any_name_of_a_rule_stands_in_a_plot_as_text(name: str) -> None:
     pool = {"n": 1, "rules": {name: {"asked": {"judge": 1}}}, "bounds": {name: [1.0, 2.0]}}
-    shown = name.replace("\x00", "\ufffd").replace("\u202e", "[U+202E]")
+    shown = name.replace("\x00", "[U+0000]").replace("\u202e", "[U+202E]")
     assert beside(plots.bounds(pool)) == [shown, "[1.00, 2.00]"]
     assert beside(plots.calls(pool)) == [shown, "judge 1"]
 

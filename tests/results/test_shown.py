@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.report.shown import clip, is_printable, printable
+from eldgr_dspy.report.shown import clip
+from eldgr_dspy.showing import is_printable, printable
 
 
 @pytest.mark.parametrize(
@@ -12,9 +13,10 @@ from eldgr_dspy.report.shown import clip, is_printable, printable
     [
         ("plain\n\ttext é 漢", "plain\n\ttext é 漢"),
         ("a\u202eb\u2066c", "a[U+202E]b[U+2066]c"),  # hazard 37
-        ("\x00\x1b\x9f\ud800\uffff", "\ufffd" * 5),
+        ("\x00\x1b\x9f\ud800\uffff", "[U+0000][U+001B][U+009F][U+D800][U+FFFF]"),
+        ("a\r\nb\rc", "a\r\nb[U+000D]c"),
     ],
-    ids=["plain", "bidirectional", "forbidden"],
+    ids=["plain", "bidirectional", "control", "carriage return"],
 )
 def test_controls_are_made_visible(text: str, shown: str) -> None:
     assert printable(text) == shown

@@ -46,6 +46,36 @@ def test_what_shapes_a_call_changes_the_fingerprint(one: dspy.Module, other: dsp
     assert fingerprint(describe(one)) != fingerprint(describe(other))
 
 
+SECRET = "q7-canary-12345"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"extra_headers": {"X-Auth": SECRET, "Proxy-Auth": SECRET, "X-Anything": SECRET}},
+        {"headers": [["X-Auth", SECRET]]},
+        {"extra_headers": {"X-Title": f"Bearer {SECRET}"}},
+        {"api_key": SECRET, "passwd": SECRET, "pwd": SECRET, "auth": SECRET, "bearer": SECRET},
+        {"api_base": f"http://127.0.0.1/v1?code={SECRET}&version=2"},
+        {"extra_query": {"code": SECRET, "version": "2"}},
+    ],
+    ids=["headers", "pairs", "scheme", "names", "address", "query"],
+)
+def test_no_credential_is_among_the_details_whatever_it_is_called(options: dict[str, Any]) -> None:
+    details = describe(bound(**options))
+    assert SECRET not in repr(details)
+    assert "***" in repr(details["lm"])
+    assert fingerprint(details) == fingerprint(describe(bound(**options)))
+
+
+def test_another_key_is_the_same_role_and_another_version_of_the_interface_another_one() -> None:
+    def role(key: str, version: str) -> dict[str, Any]:
+        return describe(bound(api_key=f"key-of-{key}", extra_headers={"anthropic-version": version}))
+
+    assert fingerprint(role("one", "2023-06-01")) == fingerprint(role("another", "2023-06-01"))
+    assert fingerprint(role("one", "2023-06-01")) != fingerprint(role("one", "2024-06-01"))
+
+
 def test_an_adapters_options_are_described() -> None:
     with dspy.context(adapter=dspy.ChatAdapter(use_json_adapter_fallback=False)):
         without = describe(Judge())

@@ -236,8 +236,8 @@ def test_a_full_disk_stops_the_run_at_once_and_leaves_the_old_results(  # hazard
         old = {path.name: path.read_bytes() for path in run.out.iterdir()}
         largest = len(old["journal.jsonl"]) + 1_000
         assert run.finished("--rules", "eldgr", largest=largest) == 3
-        assert f"File too large: '{run.out}{os.sep}" in run.said
-        assert run.said.endswith("mend this, and the same command goes on.\n")
+        assert f"Stopped: {run.out}{os.sep}" in run.said and ": File too large. Raise" in run.said
+        assert run.said.endswith("After that, the same command goes on; what was asked is in the journal.\n")
         assert "Traceback" not in run.said
         assert {name: (run.out / name).read_bytes() for name in old if name != "journal.jsonl"} | {
             "journal.jsonl": (run.out / "journal.jsonl").read_bytes()[: len(old["journal.jsonl"])]

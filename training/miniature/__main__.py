@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eldgr_dspy.errors import EldgrError
+from eldgr_dspy.showing import shown
+from eldgr_dspy.system import refusal
 from eldgr_dspy.training.miniature.settings import FULL, SEED, SHORT
 
 
@@ -25,13 +27,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run(given.out, SHORT if given.short else FULL, given.seed, _say)
     except EldgrError as error:
         sys.exit(str(error))
+    except OSError as error:
+        sys.exit(shown(f"{refusal(error)} The same command then goes on with the stage that was under way."))
     except KeyboardInterrupt:
         sys.exit("Broken off; the same command goes on with the stage that was under way.")
     _say(f"The tables are in {given.out / 'tables.md'}, all numbers in {given.out / 'results.json'}.")
 
 
 def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{shown(text)}\n")
     sys.stdout.flush()
 
 

@@ -1,0 +1,267 @@
+"""Replace credentials by `***` in every text that leaves the process.
+
+By value: `remember` takes a credential, and `redacted` replaces it wherever it stands, also when it is quoted for a
+URL, escaped for JSON, Python or HTML, or written in base64 (so also inside `Basic ...`) or in hexadecimal. By name:
+`redacted_message` also replaces what follows the name of a credential in an address, a header or an error.
+
+A part of a credential is not found, nor one that was encrypted. Not a credential: a value of fewer than `LEAST`
+characters, digits alone below `LEAST_DIGITS`, one character repeated, and a usual placeholder such as `not-needed`.
+They may occur in an honest reply, which must reach the journal as it is.
+"""
+
+import html
+import json
+import os
+import re
+import threading
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
+
+MASK = "***"
+"""What stands in the place of a credential."""
+
+LEAST = 8
+"""How many characters a credential has at least; a shorter one may be a word of a reply."""
+
+LEAST_DIGITS = 12
+"""How many characters a credential of digits alone has at least; a shorter one may be a number of a reply."""
+
+SECRET_NAME = re.compile(
+    r"key(?!word|board)|token(?!i[sz])|secret|pass(?:w|phrase|$)|pwd|auth(?!or(?!i[sz]))|cookie|credential|creds|bearer"
+    r"|jwt",
+    re.IGNORECASE,
+)
+"""What the name of a credential contains; "author" and "tokenizer" are not such names."""
+
+_PLAIN_HEADER = re.compile(
+    r"accept|agent|beta|connection|content|deployment|encoding|host|language|model|origin|priority|provider|referer"
+    r"|region|route|timeout|title|type|version",
+    re.IGNORECASE,
+)
+_IN_QUERY = re.compile(r".*(?:key|token|secret|passw|pwd|sig|auth|cred|jwt|session|ticket).*|code", re.IGNORECASE)
+_PLACEHOLDERS = frozenset(
+    "anything api-key api_key changeme dummy-key dummy_key fake-key lm-studio localhost no-api-key no-key-needed"
+    " no-key-required not-needed not-required not-used not_needed password placeholder sk-no-key-required something"
+    " test-key test_key undefined whatever your-api-key your_api_key".split()
+)
+_WORD = re.compile(r"[A-Za-z]{,15}")
+_RANDOM = re.compile(r"\d|.{20}", re.DOTALL)
+_SCHEME = re.compile(r"\b(basic|bearer|digest|negotiate|token)(\s+)(?=\S*\d|\S{20})[^\s\"'<>,;]{8,}", re.IGNORECASE)
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]{1,999}@|(?<![\w.-])[^\s/@:'\"]{1,99}:[^\s/@'\"]{1,99}@(?=[\w\[])")
+_PARAMETER = re.compile(r"(?<=[?&])([^=&?\s]{1,99})=[^&#\s'\"]+")
+_NAMED = re.compile(
+    r"((?<![a-z])(?:(?:access|api|auth|client|id|private|refresh|secret|session)[-_]?)?"
+    r"(?:key|token|secret|password|passwd|pwd|auth|authorization|cookie|credentials?)[\"'\\]*\s*[:=]\s*[\"'\\]*)"
+    r"(?=[^\s\"']*\d|[^\s\"']{16})[^\s\"'\\,;&<>(){}*]{8,}",
+    re.IGNORECASE,
+)
+_NAMES = tuple("key token secret passw pwd auth cookie credential basic bearer digest negotiate".split())
+"""What `_SCHEME` and `_NAMED` look for; a text without these has neither."""
+_API_KEY = re.compile(r"api_?key|(?:access|auth)_?token", re.IGNORECASE)
+_WORKING_FOLDER = frozenset(("PWD", "OLDPWD"))
+
+
+class _Known:
+    """The credentials that this process has seen. Threads may add to them.
+
+    Attributes:
+        spellings: Each spelling of each credential, the longest first: bare, and as a pattern finds it.
+    """
+
+    def __init__(self) -> None:
+        self.spellings: tuple[tuple[str, str], ...] = ()
+        self._secrets = set[str]()
+        self._lock = threading.Lock()
+
+    def add(self, secret: str) -> None:
+        with self._lock:
+            if secret not in self._secrets:
+                self._secrets.add(secret)
+                found = {_bare(one): one.replace("\\", "") for one in _spellings(secret)} | dict(self.spellings)
+                kept = (pair for pair in found.items() if len(pair[0]) >= LEAST)
+                self.spellings = tuple(sorted(kept, key=lambda pair: len(pair[0]), reverse=True))
+
+
+_KNOWN = _Known()
+_ENCODER = json.JSONEncoder(default=repr)
+
+
+def redacted(text: str) -> str:
+    """Return a text without the credentials that were remembered, in any spelling."""
+    if _KNOWN.spellings:
+        bare = _bare(text)
+        for spelling, whole in _KNOWN.spellings:
+            if spelling in bare:
+                text = _pattern(whole).sub(MASK, text)
+                bare = _bare(text)
+    return text
+
+
+def redacted_value(value: Any) -> Any:
+    """Return a JSON value with every text in it, names of fields too, as `redacted` returns it."""
+    if not _KNOWN.spellings:
+        return value
+    text = _ENCODER.encode(value)  # to look through it at once; an escape could be torn if it were changed there
+    return value if redacted(text) == text else _redacted_within(value)
+
+
+def _redacted_within(value: Any) -> Any:
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, Mapping):
+        return {redacted(str(name)): _redacted_within(inner) for name, inner in value.items()}
+    return [_redacted_within(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def redacted_message(text: str) -> str:
+    """Return an error, an address or a header without credentials, also without those that were never remembered."""
+    found = redacted(text)
+    if "@" in found:
+        found = _USER_INFO.sub(f"{MASK}@", found)
+    if "=" in found:
+        found = _PARAMETER.sub(_without_secret, found)
+    lowered = found.lower()
+    if any(name in lowered for name in _NAMES):  # the expressions take a hundred times as long
+        found = _NAMED.sub(rf"\1{MASK}", _SCHEME.sub(rf"\1\2{MASK}", found))
+    return found
+
+
+def remember(value: str) -> None:
+    """Take note of a credential, and of what in it is one by itself, such as the token that follows `Bearer`."""
+    for secret in _within(value.strip()):
+        if _may_be_secret(secret):
+            _KNOWN.add(secret)
+
+
+def remember_settings(settings: Mapping[str, Any], *, within: str = "", any_text: bool = True) -> None:
+    """Take note of the credentials in settings: those that a name announces, and those in addresses and headers.
+
+    Args:
+        settings: Texts, and lists and mappings of settings; all else is passed over.
+        within: The name under which these settings stand. Of headers each counts as a credential unless its name is
+            known to announce none; of parameters of an address those count that it could hold.
+        any_text: Whether any text counts behind the name of a credential. If not, only one with a digit, one of 20
+            characters and more, and any API key: a password may be `postgres`, and a key the name of a field.
+    """
+    in_headers, in_query = within.lower().endswith("headers"), within.lower().endswith("query")
+    for name, value in settings.items():
+        secret = SECRET_NAME.search(name) or (in_query and _IN_QUERY.fullmatch(name))
+        if isinstance(value, str):
+            if any_text or _API_KEY.search(name) or _RANDOM.search(value):
+                _remember_text(value, bool(secret) or (in_headers and not _PLAIN_HEADER.search(name)))
+        elif isinstance(value, Mapping):
+            remember_settings({str(inner): one for inner, one in value.items()}, within=name, any_text=any_text)
+        elif isinstance(value, list | tuple):
+            items = {value[0]: value[1]} if len(value) == 2 and isinstance(value[0], str) else {}  # a header as a pair
+            remember_settings(items, within=name, any_text=any_text)
+            for one in value:
+                remember_settings({name: one}, within=within, any_text=any_text)
+        elif callable(reveal := getattr(value, "get_secret_value", None)):  # of Pydantic's SecretStr
+            remember_settings({name: reveal()}, within=within)
+
+
+def remember_environment() -> None:
+    """Take note of the credentials among the environment variables; the name of a file that exists is not one."""
+    variables = {name: value for name, value in os.environ.items() if name not in _WORKING_FOLDER}
+    remember_settings({name: value for name, value in variables.items() if not _is_file(value)}, any_text=False)
+
+
+def _remember_text(text: str, secret: bool) -> None:
+    _remember_address(text)
+    for found in _SCHEME.finditer(text):
+        remember(found[0])
+    if secret and "://" not in text:
+        remember(text)
+
+
+def _remember_address(text: str) -> None:
+    """Take note of user and password in an address, and of the credentials in its query."""
+    if "://" not in text and not ("@" in text and ":" in text):
+        return
+    try:
+        parts = urlsplit(text.strip() if "://" in text else f"//{text.strip()}")
+    except ValueError:
+        return
+    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    if password:
+        remember(f"{user}:{password}")
+        remember(password)
+        remember(unquote(password))
+    if (password or "://" in text) and not _WORD.fullmatch(user):
+        remember(unquote(user))
+    for name, value in parse_qsl(parts.query):
+        if _IN_QUERY.fullmatch(name):
+            remember(value)
+
+
+def _within(value: str) -> Iterator[str]:
+    """A credential, and its parts that are one by themselves; a plain word of a passphrase is not."""
+    yield value
+    if "{" in value:  # JSON, whose parts are names
+        return
+    parts = [piece for part in re.split(r"[\s;,]+", value) for piece in (part, part.partition("=")[2])]
+    scheme, _, sent = value.partition(" ")
+    if scheme.lower() == "basic":
+        parts += _decoded(sent)
+    yield from (part for part in parts if not _WORD.fullmatch(part))
+
+
+def _decoded(sent: str) -> list[str]:
+    """The user with the password that a Basic header holds, and the password."""
+    try:
+        found = b64decode(sent, validate=True).decode("utf-8")
+    except ValueError:
+        return []
+    return [found, found.partition(":")[2]]
+
+
+def _may_be_secret(value: str) -> bool:
+    least = LEAST_DIGITS if value.isdecimal() else LEAST
+    return len(value) >= least and len(set(value)) > 1 and value.lower() not in _PLACEHOLDERS
+
+
+def _is_file(value: str) -> bool:
+    try:
+        return os.sep in value and os.path.exists(os.path.expanduser(value))  # noqa: PTH110, PTH111 -- it may be anything
+    except ValueError:
+        return False
+
+
+def _without_secret(found: re.Match[str]) -> str:
+    """A parameter of an address, without its value where its name announces a credential."""
+    return f"{found[1]}={MASK}" if _IN_QUERY.fullmatch(found[1]) else found[0]
+
+
+def _bare(text: str) -> str:
+    """A text as spellings are compared with it: in lower case, and without the backslashes of however many escapes."""
+    return text.replace("\\", "").lower()
+
+
+@lru_cache(maxsize=256)
+def _pattern(spelling: str) -> re.Pattern[str]:
+    return re.compile("".join(rf"\\*{re.escape(sign)}" for sign in spelling), re.IGNORECASE)
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    """Every usual spelling of a credential."""
+    data = secret.encode("utf-8", "surrogatepass")
+    for one in (secret, data.hex(), *_in_base64(data)):
+        quoted = quote(one, safe="", errors="replace")
+        yield from (one, quoted, quote(quoted), quote(one, errors="replace"), quote_plus(one, errors="replace"))
+        yield from (html.escape(one), html.escape(one).replace("&#x27;", "&#39;"))
+        yield from (json.dumps(one)[1:-1], json.dumps(one, ensure_ascii=False)[1:-1], repr(one)[1:-1])
+    yield repr(data)[2:-1]
+    yield "".join(f"%{byte:02x}" for byte in data)
+    yield "".join(f"\\u{ord(sign):04x}" for sign in secret)
+
+
+def _in_base64(data: bytes) -> Iterator[str]:
+    """Base64 of the data at each of the three offsets that it may have in a longer text, as far as that is fixed."""
+    for offset in range(3):
+        encoded = b64encode(bytes(offset) + data).decode("ascii")
+        fixed = encoded[(8 * offset + 5) // 6 : 8 * (offset + len(data)) // 6]
+        yield fixed
+        yield fixed.translate({ord("+"): "-", ord("/"): "_"})

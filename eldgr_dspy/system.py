@@ -1,0 +1,97 @@
+"""Say which file the operating system refused, why, and what to do.
+
+Python's own reads and writes raise errors that name no file, such as "[Errno 27] File too large". Files that are opened
+by `opened`, and calls inside `naming`, name theirs.
+"""
+
+import errno
+import io
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_BUFFER = 256 * 2**10  # a read or a write lets other threads go on, and is then waited for
+
+_REMEDIES = {
+    errno.EACCES: "Check its permissions and those of its folder",
+    errno.EPERM: "Check its permissions and those of its folder",
+    errno.EROFS: "Give a place that can be written to",
+    errno.ENOSPC: "Free space on its disk, or give a place on another one",
+    errno.EDQUOT: "Free some of your quota, or give a place on another disk",
+    errno.EFBIG: "Raise the limit on the size of a file (ulimit -f), or give a place on another file system",
+    errno.EMFILE: "Raise the limit on open files (ulimit -n)",
+    errno.ENFILE: "Raise the system's limit on open files",
+    errno.ENOENT: "Check the name, and that its folder is there",
+    errno.ENOTDIR: "Check the name",
+    errno.EISDIR: "Give the name of a file",
+    errno.EEXIST: "Give another name, or remove what is there",
+    errno.ENAMETOOLONG: "Give a shorter name",
+    errno.EIO: "Check the disk",
+    errno.ELOOP: "Check where its links lead",
+}
+_OTHERWISE = "Check the file and its folder"
+
+
+def refusal(error: OSError, path: Path | None = None) -> str:
+    """Return an error of the operating system as a sentence that names the file, and a sentence with the remedy.
+
+    Args:
+        error: What was raised. path: the file, for an error that names none.
+    """
+    if error.errno is None or error.strerror is None:
+        return f"{error}."
+    named = os.fsdecode(error.filename or path or "The system")
+    return f"{named}: {error.strerror}. {_REMEDIES.get(error.errno, _OTHERWISE)}."
+
+
+@contextmanager
+def naming(path: Path | str) -> Iterator[None]:
+    """Have an error of the operating system name a file, in the place of a temporary one or of none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None:
+            error.filename = str(path)
+        raise
+
+
+class _File(io.FileIO):
+    """A file whose errors name it, or the file that it is to become."""
+
+    def __init__(self, path: Path, mode: str, named: Path) -> None:
+        with naming(named):
+            super().__init__(path, mode)
+        self._named = named
+
+    def readinto(self, buffer: Any) -> int | None:
+        with naming(self._named):
+            return super().readinto(buffer)
+
+    def readall(self) -> bytes:
+        with naming(self._named):
+            return super().readall()
+
+    def write(self, data: Any) -> int:
+        with naming(self._named):
+            return super().write(data)
+
+    def truncate(self, size: int | None = None) -> int:
+        with naming(self._named):
+            return super().truncate(size)
+
+
+def opened(path: Path, buffer: int = _BUFFER) -> io.BufferedReader:
+    """Open a file for reading, so many bytes at once; its errors name it."""
+    return io.BufferedReader(_File(path, "r", path), buffer)
+
+
+def created(path: Path, becomes: Path) -> io.BufferedWriter:
+    """Create a file that is to become another one, which its errors name."""
+    return io.BufferedWriter(_File(path, "x", becomes), _BUFFER)
+
+
+def appending(path: Path) -> io.BufferedWriter:
+    """Open or create a file for appending; its errors name it."""
+    return io.BufferedWriter(_File(path, "a", path), _BUFFER)

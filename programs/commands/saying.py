@@ -1,0 +1,50 @@
+"""Print what the command says on a terminal, tables apart: text from outside is shown there, and never obeyed."""
+
+import logging
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import Any
+
+import click
+
+from eldgr_dspy.showing import shown
+
+
+def say(text: str) -> None:
+    """Print a remark, an error or where something was written to standard error; nobody may be reading there."""
+    with suppress(OSError):
+        click.echo(shown(text), err=True)
+
+
+@contextmanager
+def logs_shown() -> Iterator[None]:
+    """Have what libraries log inside the block shown as text from outside is."""
+    made = logging.getLogRecordFactory()
+
+    def record(*args: Any, **options: Any) -> logging.LogRecord:
+        one = made(*args, **options)
+        with suppress(TypeError, ValueError):  # a message that does not fit its arguments is for logging to report
+            one.msg, one.args = shown(one.getMessage()), None
+        if one.exc_info and one.exc_info[0]:
+            one.exc_text = shown("".join(traceback.format_exception(*one.exc_info)).rstrip("\n"))
+        return one
+
+    logging.setLogRecordFactory(record)
+    try:
+        yield
+    finally:
+        logging.setLogRecordFactory(made)
+
+
+def say_bugs() -> None:
+    """Have the traceback of a bug, in whichever thread, shown as text from outside is: it may quote a server."""
+
+    def told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        say("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"))
+
+    sys.excepthook = told
+    threading.excepthook = lambda args: told(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)

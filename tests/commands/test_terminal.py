@@ -1,0 +1,236 @@
+"""A terminal obeys nothing that comes from outside: not an error, a model's name, a file's name, nor a text of a pool.
+
+Each command runs on a terminal of its own (a pty), and what arrives there is looked at byte by byte.
+"""
+
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from eldgr_dspy.errors import PoolError
+from eldgr_dspy.journal import Journal, TornLineWarning
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.commands.saying import logs_shown
+from eldgr_dspy.showing import is_printable, printable
+from tests.lm_server import Answer, Asked, obliging, serving
+from tests.ollama_server import Models, Reply, obedient, ollama_server
+from tests.run.test_evaluation import row, write_pool
+
+pty = pytest.importorskip("pty")
+ROOT = Path(__file__).resolve().parents[2]
+
+EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202eevil\u2066\x7f\r!"
+"""Clears the screen, sets the title, turns red, reverses the text, and goes back to the beginning of the line."""
+SHOWN = "[U+001B][2J[U+001B]]0;owned[U+0007][U+009B]31m[U+202E]evil[U+2066][U+007F][U+000D]!"
+COMMAND = [sys.executable, "-c", "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main())"]
+
+# What rich and the command itself send: colours, the cursor hidden and shown, lines of a progress bar erased.
+OURS = re.compile(r"\x1b\[(?:[0-9;]*m|\?25[lh]|2K|1A)|\r(?=\x1b|\n|run so far|questions)")
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, value in {"no_proxy": "127.0.0.1", "OPENAI_API_KEY": "key", "TERM": "xterm", "COLUMNS": "200"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("PYTHONUTF8", "1")
+    monkeypatch.chdir(tmp_path)
+
+
+def on_terminal(*arguments: str) -> str:
+    """What a command sends to the terminal that it runs on."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen([*COMMAND, *arguments], stdin=its, stdout=its, stderr=its)
+    os.close(its)
+    received = b"".join(arriving(ours))
+    process.wait(60)
+    os.close(ours)
+    return received.decode("utf-8", "replace")
+
+
+def arriving(terminal: int) -> Iterator[bytes]:
+    while True:
+        try:
+            data = os.read(terminal, 65_536)
+        except OSError:  # so a terminal ends on Linux
+            return
+        if not data:
+            return
+        yield data
+
+
+def obeyed(received: str) -> str:
+    """What of it a terminal would obey that is not ours."""
+    left = OURS.sub("", received.replace("\r\n", "\n"))
+    return "".join(sign for sign in left if not is_printable(sign))
+
+
+def evil_pool(folder: Path) -> Path:
+    return write_pool(folder / f"{EVIL}.jsonl", [row(0), row(1, question=EVIL, id=EVIL)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("status", [400, 401, 500])
+def test_the_error_of_a_server_is_shown_and_not_obeyed(status: int) -> None:
+    body = json.dumps({"error": {"message": EVIL, "type": EVIL, "code": EVIL}}, ensure_ascii=False).encode()
+    pool = write_pool(Path("p.jsonl"), [row(0)])
+    with serving(lambda asked: Answer(status=status, body=body)) as server:
+        asked = ("--lm", "openai/m", "--api-base", server.address, "--timeout", "1")
+        stopped = on_terminal("evaluate", str(pool), *asked)
+        finished = on_terminal("evaluate", str(pool), *asked, "--max-failures", "100%", "--out", "finished")
+        looked = on_terminal("doctor", "--judge", "openai/m", "--api-base", server.address)
+    assert obeyed(stopped + finished + looked) == ""
+    if status != 500:  # which is asked again until the time is up
+        assert SHOWN.replace("[U+000D]", " ") in stopped
+    assert "[U+202E]evil" in looked
+
+
+@pytest.mark.slow
+def test_the_name_of_the_model_that_answered_and_of_a_pool_are_shown_and_not_obeyed(tmp_path: Path) -> None:
+    def answer(asked: Asked) -> Answer:
+        return Answer(obliging(asked).text, changes={"model": EVIL})
+
+    pool = evil_pool(tmp_path)
+    with serving(answer) as server:
+        received = on_terminal("evaluate", str(pool), "--lm", "openai/m", "--api-base", server.address, "--out", "run")
+    for command in ("report", "decide", "compare", "plan", "export"):
+        more = {"decide": ["--rule", "eldgr"], "compare": ["run"], "export": ["--to", f"{EVIL}.csv"]}.get(command, [])
+        received += on_terminal(command, "run", *more)
+    received += on_terminal("pool", "check", str(pool)) + on_terminal("bound", str(pool), "--rule", "eldgr")
+    received += on_terminal("report", "run", "--format", "markdown") + on_terminal("freeze", "--out", f"{EVIL}.lock")
+    assert obeyed(received) == ""
+    assert received.count("[U+202E]evil") > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evaluate", f"no{EVIL}.jsonl"],
+        ["evaluate", "p.jsonl", "--replay", f"no{EVIL}"],
+        ["evaluate", "p.jsonl", "--lm", f"openai/{EVIL}", "--api-base", EVIL],
+        ["evaluate", "p.jsonl", f"--{EVIL}"],
+        ["evaluate", "p.jsonl", "--derivation", EVIL],
+        ["evaluate", "p.jsonl", "--rules", EVIL],
+        ["report", f"no{EVIL}"],
+        ["export", "p.jsonl", "--to", EVIL],
+        [EVIL],
+    ],
+    ids=["pool", "recording", "address", "option", "choice", "rule", "run", "file", "command"],
+)
+def test_no_argument_that_is_refused_is_obeyed(arguments: list[str]) -> None:
+    write_pool(Path("p.jsonl"), [row(0)])
+    received = on_terminal(*arguments)
+    assert obeyed(received) == ""
+    assert received
+
+
+@pytest.mark.slow
+def test_what_an_ollama_server_says_of_its_models_is_shown_and_not_obeyed() -> None:
+    steps = ({"status": f"pulling [bold]{EVIL}"}, {"status": EVIL, "total": 9, "completed": 3}, {"status": "success"})
+    with ollama_server(obedient, Models(names=[], steps=steps), version=EVIL) as server:
+        received = on_terminal("doctor", "--api-base", server.address, "--pull")
+        server.behaviour = lambda body: Reply(obedient(body), model=EVIL)
+        received += on_terminal("doctor", "--api-base", server.address)
+        server.behaviour = lambda body: Reply(EVIL, status=500)
+        received += on_terminal("doctor", "--api-base", server.address)
+    assert obeyed(received) == ""
+    assert received.count("[U+202E]evil") >= 4
+
+
+@pytest.mark.slow
+def test_a_bug_is_told_with_its_traceback_and_without_what_a_terminal_would_obey() -> None:
+    Path("own.py").write_text(f"def rule(case):\n    raise RuntimeError({EVIL!r})\n    yield\n", encoding="utf-8")
+    pool = write_pool(Path("p.jsonl"), [row(0)])
+    received = on_terminal("evaluate", str(pool), "--rules", "own:rule")
+    assert obeyed(received) == ""
+    assert "[U+202E]evil" in received
+
+
+# -- without a terminal --
+
+
+@contextmanager
+def logged(name: str) -> Iterator[list[str]]:
+    """What a logger hands to whoever prints it."""
+    found = list[str]()
+
+    class Keeping(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found.append(self.format(record))
+
+    handler, logger = Keeping(), logging.getLogger(name)
+    logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        logger.removeHandler(handler)
+
+
+def test_what_a_library_logs_while_the_command_runs_is_shown() -> None:
+    logger = logging.getLogger("somebody.else")
+    with logged("somebody.else") as found, logs_shown():
+        logger.warning("refused: %s", EVIL)
+        logger.error("100%")
+        try:
+            raise ValueError(EVIL)
+        except ValueError:
+            logger.exception("it failed")
+    assert found[:2] == [f"refused: {SHOWN}", "100%"]
+    assert found[2].startswith("it failed\nTraceback") and found[2].endswith(f"ValueError: {SHOWN}")
+    assert logging.getLogRecordFactory() is logging.LogRecord
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_warning_is_a_note_that_shows_what_is_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    pool = write_pool(Path("p.jsonl"), [row(0)])
+    assert main(["evaluate", str(pool), "--out", EVIL, "--quiet"]) == 0
+    with Path(EVIL, "journal.jsonl").open("ab") as journal:
+        journal.write(b"{torn")
+    assert main(["evaluate", str(pool), "--out", EVIL]) == 0
+    said = capsys.readouterr()
+    assert f"Note: {SHOWN}/journal.jsonl, line " in said.err
+    assert is_printable(said.out + said.err)
+
+
+def test_json_on_a_terminal_is_ascii_and_reads_back(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pool = evil_pool(tmp_path)
+    assert main(["pool", "check", str(pool), "--json"]) == 0
+    out = capsys.readouterr().out
+    assert out.isascii() and is_printable(out)
+    assert [*json.loads(out)["pools"]] == [EVIL]
+
+
+def test_a_message_shows_what_it_quotes_wherever_it_is_printed(tmp_path: Path) -> None:
+    with pytest.raises(PoolError) as refused:
+        open_pool(tmp_path / f"no{EVIL}.jsonl")
+    assert SHOWN in str(refused.value)
+    assert is_printable(str(refused.value))
+
+
+@pytest.mark.parametrize(
+    "sign", [*map(chr, range(32)), "\x7f", "\x85", "\x9b", *"\u061c\u200e\u200f\u2028\u2029\u202a\u2069"]
+)
+def test_every_sign_that_a_terminal_may_obey_is_shown_by_its_code_point(sign: str) -> None:
+    kept = sign in "\t\n"
+    assert printable(f"a{sign}b") == (f"a{sign}b" if kept else f"a[U+{ord(sign):04X}]b")
+
+
+def test_every_warning_of_a_run_is_shown_to_a_program_too(tmp_path: Path) -> None:
+    path = tmp_path / f"j{EVIL}"
+    path.write_bytes(b"{torn")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        Journal(path).close()
+    (one,) = (one for one in told if one.category is TornLineWarning)
+    assert is_printable(str(one.message))

@@ -1,0 +1,535 @@
+"""A credential is never written or shown, wherever it is held and whatever a server makes of it.
+
+Each slot that can hold a credential holds a canary, and a server on loopback sends back all that it received, in every
+spelling, in every part of an answer. The canary is then looked for in every file and in all that was printed.
+"""
+
+import base64
+import html
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import dspy
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+
+from eldgr_dspy.errors import EldgrError, RunStoppedError
+from eldgr_dspy.journal import read_journal
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.engines.ollama import ollama
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.redaction import LEAST, LEAST_DIGITS, MASK, redacted, redacted_message, remember
+from tests.lm_server import Answer, Asked, LMServer, obliging, serving
+from tests.ollama_server import OllamaServer, Reply, ollama_server
+from tests.run.test_evaluation import row, write_pool
+
+# LiteLLM leaves connections to servers that have gone for the garbage collector to close.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+RULES = ("majority", "judge", "eldgr")
+
+
+@pytest.fixture(autouse=True)
+def loopback_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.chdir(tmp_path)
+
+
+# -- what a server makes of it --
+
+Spell = Callable[[str], str]
+Faulty = Callable[[Asked, Spell], Answer]
+
+SPELLINGS: tuple[Spell, ...] = (
+    str,
+    quote,
+    lambda text: quote(text, safe=""),
+    lambda text: base64.b64encode(text.encode()).decode(),
+    lambda text: base64.urlsafe_b64encode(f"x{text}".encode()).decode().rstrip("="),
+    lambda text: base64.b64encode(f"user:{text}".encode()).decode(),
+    lambda text: text.encode().hex().upper(),
+    lambda text: json.dumps({"detail": text}).replace("/", r"\/"),
+    lambda text: json.dumps({"detail": json.dumps(text)}),
+    lambda text: repr([repr(f'"{text}"'.encode())]),
+    lambda text: json.dumps(json.dumps(json.dumps(repr([text])))),
+    html.escape,
+    str.upper,
+)
+
+
+def echoed(asked: Asked, spell: Spell) -> str:
+    """What the server received and holds a canary, in a spelling."""
+    told = [sent for sent in asked.sent if "anary" in sent.lower() or "anary" in _decoded(sent)]
+    return " ".join(map(spell, told)) or "nothing"
+
+
+def _decoded(sent: str) -> str:
+    try:
+        return base64.b64decode(sent.partition(" ")[2]).decode("latin-1")
+    except ValueError:
+        return ""
+
+
+def refusing(status: int, code: str | None = None, padded: int = 0) -> Faulty:
+    def answer(asked: Asked, spell: Spell) -> Answer:
+        said = f"not with {'x' * padded}{echoed(asked, spell)}"
+        body = {"error": {"message": said, "type": "e", "code": code, "param": said}}
+        return Answer(status=status, body=json.dumps(body).encode())
+
+    return answer
+
+
+def replying(change: Callable[[dict[str, Any], str], Any]) -> Faulty:
+    """A reply of the role that is asked, changed by what the server received."""
+    replies = {
+        "judge": {"judge_rationale": "seen", "assessments": [], "preferred": 2},
+        "repairer": {"repair_passage": 0, "repaired_answer": "Lyon"},
+    }
+
+    def answer(asked: Asked, spell: Spell) -> Answer:
+        made = change(replies[asked.role], echoed(asked, spell))
+        return made if isinstance(made, Answer) else Answer(made if isinstance(made, str) else json.dumps(made))
+
+    return answer
+
+
+def within(*names: str) -> Faulty:
+    """A reply with an echo in the place of some fields."""
+    return replying(lambda said, echo: {name: echo if name in names else value for name, value in said.items()})
+
+
+def sending(body: Callable[[str], str], **options: Any) -> Faulty:
+    return lambda asked, spell: Answer(body=body(echoed(asked, spell)).encode(), **options)
+
+
+def about(name: str) -> Faulty:
+    """A good answer with an echo in a field of the completion."""
+    return lambda asked, spell: Answer(obliging(asked).text, changes={name: echoed(asked, spell)})
+
+
+FAULTS: dict[str, Faulty] = {
+    "400": refusing(400),
+    "the model that answered": about("model"),
+    "408": refusing(408),
+    "the id of the answer": about("id"),
+    "422": refusing(422),
+    "a rationale, an answer": within("judge_rationale", "repaired_answer"),
+    "429": refusing(429),
+    "a preference, a passage": within("preferred", "repair_passage"),
+    "500": refusing(500),
+    "a further field": replying(lambda said, echo: {**said, f"{'x' * 50}{echo}": 1}),
+    "502": refusing(502),
+    "a field twice": replying(lambda said, echo: f"{{{json.dumps(echo)}: 1, {json.dumps(echo)}: 2}}"),
+    "503": refusing(503),
+    "prose": replying(lambda said, echo: f"I was asked with {echo}."),
+    "302": refusing(302),
+    "400 for the length": refusing(400, "context_length_exceeded"),
+    "400, cut within the key": refusing(400, padded=270),
+    "a reply cut by its limit": replying(lambda said, echo: Answer(f'{{"judge_rationale": "{echo}', finish="length")),
+    "500 with a page": sending(lambda said: f"<html>{said}</html>", status=500),
+    "a fence around nothing": replying(lambda said, echo: f"```json\n{echo}\n```"),
+    "a page in place of JSON": sending(lambda said: f"<html>{said}</html>"),
+    "a thought": replying(lambda said, echo: f"<think>{echo}</think>{json.dumps(said)}"),
+    "a list in place of an object": sending(lambda said: json.dumps([said])),
+}
+"""What a server may do with what it received. Those that fail and those that do not take turns: 16 failures in a row
+would stop a run."""
+
+STOPPING: dict[str, Faulty] = {str(status): refusing(status) for status in (401, 402, 403, 404)}
+
+
+def fault_of(asked: Asked) -> str:
+    return [*FAULTS][number_of(asked) % len(FAULTS)]
+
+
+def spelling_of(asked: Asked, shift: int) -> Spell:
+    """Another one each time that a fault comes up again: the numbers of faults and of spellings share no divisor."""
+    return SPELLINGS[(number_of(asked) + shift) % len(SPELLINGS)]
+
+
+def number_of(asked: Asked) -> int:
+    return int(asked.question.split("number ")[1].split("?")[0])
+
+
+# -- where it is held --
+
+
+class Judging(dspy.Module):
+    """A judge of the user's own that holds a key."""
+
+    def __init__(self, judge: dspy.Module, **held: Any) -> None:
+        super().__init__()
+        self.judge = judge
+        for name, value in held.items():
+            setattr(self, name, value)
+
+    def forward(self, **inputs: Any) -> Any:
+        return self.judge(**inputs)
+
+
+def in_lm(**options: Any) -> Callable[[str], dict[str, Any]]:
+    """Options of an LM, with the canary in the place of `{}`."""
+
+    def filled(value: Any, canary: str) -> Any:
+        if isinstance(value, str):
+            return value.replace("{}", canary).replace("{quoted}", quote(canary, safe=""))
+        if isinstance(value, dict):
+            return {name: filled(inner, canary) for name, inner in value.items()}
+        return value
+
+    return lambda canary: filled(options, canary)
+
+
+IN_HEADER = ("Authorization", "X-Auth", "Proxy-Auth", "X-Passwd", "X-Pwd", "Auth", "Bearer", "Cookie", "X-Anything")
+SLOTS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "api_key": in_lm(api_key="{}"),
+    **{f"the header {name}": in_lm(extra_headers={name: "{}"}) for name in IN_HEADER},
+    "Bearer in a header": in_lm(extra_headers={"X-Title": "Bearer {}"}),
+    "a cookie among others": in_lm(extra_headers={"Cookie": "theme=dark; id={}"}),
+    "headers": in_lm(headers={"X-Auth": "{}"}),
+    "a parameter of the address": in_lm(api_base="http://ADDRESS/v1?version=2&code={quoted}"),
+    "a password in the address": in_lm(api_base="http://user:{quoted}@ADDRESS/v1", engine="litellm"),
+    "a token in the address": in_lm(api_base="http://{quoted}@ADDRESS/v1", engine="litellm"),
+    "passwd": in_lm(passwd="{}"),
+    "extra_query": in_lm(extra_query={"code": "{}"}),
+}
+
+
+def looked_for(canary: str) -> Iterator[str]:
+    """The spellings by which a canary is found, and its beginning, which a message that was cut could show."""
+    data = canary.encode()
+    yield canary[:16]
+    yield from (canary, quote(canary, safe=""), data.hex(), canary.replace("/", r"\/"), html.escape(canary))
+    for offset in range(3):
+        encoded = base64.b64encode(bytes(offset) + data).decode()[4:-4]
+        yield from (encoded, encoded.replace("+", "-").replace("/", "_"))
+
+
+def leaks(canary: str, folder: Path, *printed: str) -> list[str]:
+    """Where a canary stands: files, or the number of what was printed."""
+    texts = {str(path): path.read_text("utf-8", "replace") for path in folder.rglob("*") if path.is_file()}
+    texts |= {str(number): text for number, text in enumerate(printed)}
+    spelled = [one.lower() for one in looked_for(canary)]
+    return [name for name, text in texts.items() if any(one in text.lower() for one in spelled)]
+
+
+CANARIES = iter(range(1_000_000))
+
+
+def new_canary() -> str:
+    """A key that was never seen before, with every sign that some spelling changes."""
+    return f"sk-cAnary/{next(CANARIES):06x}+7d6c=&'5b4a"
+
+
+def selector_with(server: LMServer, held: Mapping[str, Any]) -> Selector:
+    address = server.address.removeprefix("http://").removesuffix("/v1")
+    given = {"api_base": server.address, "api_key": "key", "cache": False, "num_retries": 0, **held}
+    given["api_base"] = given["api_base"].replace("ADDRESS", address)
+    selector = Selector()
+    selector.set_lm(dspy.LM("openai/gpt-4o-mini", **given))
+    return selector
+
+
+def plan_of(folder: Path, rows: int, **options: Any) -> Plan:
+    pool = write_pool(folder / "p.jsonl", map(row, range(rows)))
+    return Plan([pool], folder / "run", RULES, max_failures="100%", **options)
+
+
+def said_by(call: Callable[[], Any]) -> str:
+    """The error that a call ends with, if any."""
+    try:
+        call()
+    except (EldgrError, dspy.LMError) as error:
+        return f"{error}"
+    return ""
+
+
+def all_that_is_made_of(capsys: pytest.CaptureFixture[str]) -> str:
+    """Make every other form of the finished run, and return what was printed."""
+    for more in (["report", "run"], ["report", "run", "--format", "html"], ["decide", "run", "--rule", "eldgr"]):
+        main(more)
+    main(["report", "run", "--format", "markdown", "--out", "report.md"])
+    main(["export", "run", "--to", "decisions.csv"])
+    printed = capsys.readouterr()
+    return printed.out + printed.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slot", SLOTS)
+def test_whatever_a_server_sends_back_no_credential_is_written_or_shown(
+    slot: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # hazard 101
+    """Each fault is met in one spelling, another one for each slot; a key is met in all of them."""
+    canary, shift, rounds = new_canary(), [*SLOTS].index(slot), len(SPELLINGS) if slot == "api_key" else 1
+    with serving(lambda asked: FAULTS[fault_of(asked)](asked, spelling_of(asked, shift))) as server:
+        selector = selector_with(server, SLOTS[slot](canary))
+        evaluate(selector, plan_of(tmp_path, rounds * len(FAULTS), workers=8))
+        assert {logged.role for logged in server.log} == {"judge", "repairer"}
+    assert leaks(canary, tmp_path, capsys.readouterr().err) == []
+    assert leaks(canary, tmp_path, all_that_is_made_of(capsys)) == []
+    for number, (fault, answer) in enumerate(STOPPING.items()):
+        folder = tmp_path / fault
+        folder.mkdir()
+        spell = SPELLINGS[(number + shift) % len(SPELLINGS)]
+        with serving(lambda asked: answer(asked, spell)) as server:  # noqa: B023 -- called here
+            error = said_by(lambda: evaluate(selector_with(server, SLOTS[slot](canary)), plan_of(folder, 1)))  # noqa: B023
+        assert "The call can only fail again" in error
+        assert leaks(canary, folder, error, capsys.readouterr().err) == []
+
+
+def test_the_server_does_send_back_what_it_received(tmp_path: Path) -> None:
+    """Without this the test above could pass because no echo ever arrived."""
+    canary, seen = new_canary(), list[str]()
+
+    def answer(asked: Asked) -> Answer:
+        seen.append(echoed(asked, spelling_of(asked, 0)))
+        return FAULTS["500"](asked, spelling_of(asked, 0))
+
+    with serving(answer) as server:
+        evaluate(selector_with(server, SLOTS["api_key"](canary)), plan_of(tmp_path, 7))
+    assert all(any(one.lower() in sent.lower() for sent in seen) for one in (canary, quote(canary, safe="")))
+    reasons = [one.reason or "" for one in read_journal(Path("run/journal.jsonl"))]
+    assert reasons and all(MASK in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("adapter", [dspy.JSONAdapter(), dspy.ChatAdapter()], ids=["json", "chat"])
+@pytest.mark.parametrize(
+    "fault", ["a rationale, an answer", "a preference, a passage", "prose", "the model that answered"]
+)
+def test_another_adapter_reads_no_credential_into_a_run_either(adapter: Any, fault: str, tmp_path: Path) -> None:
+    canary = new_canary()
+    with serving(lambda asked: FAULTS[fault](asked, str)) as server, dspy.context(adapter=adapter):
+        error = said_by(lambda: evaluate(selector_with(server, SLOTS["api_key"](canary)), plan_of(tmp_path, 2)))
+    assert leaks(canary, tmp_path, error) == []
+
+
+@pytest.mark.parametrize("held", ["passwd", "proxy_auth", "pwd", "bearer", "headers", "token"])
+def test_what_a_role_module_holds_is_neither_stated_nor_sent_back(held: str, tmp_path: Path) -> None:
+    canary = new_canary()
+    with serving(lambda asked: Answer(status=500, body=json.dumps({"error": {"message": canary}}).encode())) as server:
+        selector = selector_with(server, {})
+        selector.judge = Judging(selector.judge, **{held: {"X-Id": canary} if held == "headers" else canary})
+        error = said_by(lambda: evaluate(selector, plan_of(tmp_path, 1)))
+    assert leaks(canary, tmp_path, error) == []
+
+
+def test_a_key_that_hides_itself_when_printed_is_known_all_the_same(tmp_path: Path) -> None:
+    canary = new_canary()
+    with serving(lambda asked: Answer(status=500, body=json.dumps({"error": {"message": canary}}).encode())) as server:
+        selector = selector_with(server, {})
+        selector.judge = Judging(selector.judge, api_key=SecretStr(canary))
+        error = said_by(lambda: evaluate(selector, plan_of(tmp_path, 1)))
+    assert leaks(canary, tmp_path, error) == []
+
+
+# -- the environment, by the command --
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "HTTPS_PROXY", "SOME_PASSWD", "PROXY_AUTH", "HF_TOKEN"])
+def test_no_credential_of_the_environment_is_written_or_shown(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canary = new_canary()
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.setenv(name, f"http://me:{quote(canary, safe='')}@proxy.example" if name == "HTTPS_PROXY" else canary)
+    pool = write_pool(tmp_path / "p.jsonl", map(row, range(3)))
+    body = json.dumps({"error": {"message": f"{canary} and {base64.b64encode(f'me:{canary}'.encode()).decode()}"}})
+    for status in (400, 401, 500):
+        with serving(lambda asked: Answer(status=status, body=body.encode())) as server:  # noqa: B023 -- used here
+            command = ["evaluate", str(pool), "--lm", "openai/m", "--api-base", server.address, "--out", str(status)]
+            main([*command, "--max-failures", "100%", "--timeout", "5"])
+            main(["doctor", "--judge", "openai/m", "--api-base", server.address])
+            main(["doctor", "--judge", "openai/m", "--api-base", server.address, "--json"])
+    printed = capsys.readouterr()
+    assert leaks(canary, tmp_path, printed.out, printed.err) == []
+
+
+def ollama_faults(server: OllamaServer) -> dict[str, Callable[[Any], Reply]]:
+    """What an Ollama server may do with the key that it received."""
+
+    def key() -> str:
+        return server.log[-1][3]["authorization"].removeprefix("Bearer ")
+
+    def refused(status: int) -> Callable[[Any], Reply]:
+        return lambda body: Reply(f"not with {key()}", status=status)
+
+    verdict = {"judge_rationale": "seen", "assessments": [], "preferred": 0}
+    return {
+        **{str(status): refused(status) for status in (400, 401, 403, 404, 429, 500)},
+        "400 for the length": lambda body: Reply(f"context length {key()}", status=400),
+        "the model that answered": lambda body: Reply(json.dumps(verdict), model=key()),
+        "a rationale": lambda body: Reply(json.dumps({**verdict, "judge_rationale": key()})),
+        "a preference": lambda body: Reply(json.dumps({**verdict, "preferred": key()})),
+        "prose": lambda body: Reply(f"I was asked with {key()}"),
+        "thoughts": lambda body: Reply(json.dumps(verdict), thinking=key()),
+    }
+
+
+@pytest.mark.slow
+def test_no_key_of_ollama_is_written_or_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ollama_server() as server:
+        for fault, behaviour in ollama_faults(server).items():
+            canary, folder, selector = f"sk-cAnary-{next(CANARIES):06x}/+=", tmp_path / fault, Selector()
+            folder.mkdir()
+            monkeypatch.setenv("OLLAMA_API_KEY", canary)
+            server.behaviour = behaviour
+            selector.set_lm(ollama("deepseek-r1:7b", host=server.address, cache=False, num_retries=0))
+            error = said_by(lambda: evaluate(selector, plan_of(folder, 2)))  # noqa: B023 -- called here
+            main(["doctor", "--api-base", server.address])
+            main(["doctor", "--api-base", server.address, "--json"])
+            printed = capsys.readouterr()
+            assert f"Bearer {canary}" in {headers.get("authorization") for _, _, _, headers in server.log}
+            assert leaks(canary, tmp_path, error, printed.out, printed.err) == []
+
+
+def test_an_error_of_ollama_has_no_key_for_a_program_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    canary = f"sk-cAnary-{next(CANARIES):06x}/+="
+    monkeypatch.setenv("OLLAMA_API_KEY", canary)
+    with ollama_server(lambda body: Reply(f"not with {canary}", status=401)) as server:
+        lm = ollama("deepseek-r1:7b", host=server.address, cache=False, num_retries=0)
+        assert MASK in (said := said_by(lambda: lm("Good day.")))
+    assert leaks(canary, Path(), said) == []
+
+
+@pytest.mark.parametrize("address", ["h h?code={}", "ftp://h?key={}", "me:{}@h", "http://me:{}@h x"])
+def test_an_address_that_is_refused_is_quoted_without_what_is_secret_in_it(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = write_pool(tmp_path / "p.jsonl", [row(0)])
+    for lm in ("openai/m", "ollama/m"):
+        canary = f"cAnary{next(CANARIES):08x}"
+        assert main(["evaluate", str(pool), "--lm", lm, "--api-base", address.replace("{}", canary)]) != 0
+        printed = capsys.readouterr()
+        assert leaks(canary, tmp_path, printed.out, printed.err) == []
+
+
+# -- and nothing else is changed --
+
+
+def test_a_run_resumes_with_another_key_and_asks_nothing_twice(tmp_path: Path) -> None:
+    plan, healed = plan_of(tmp_path, 4), list[bool]()
+    with serving(lambda asked: obliging(asked) if healed else FAULTS["500"](asked, str)) as server:
+        evaluate(selector_with(server, SLOTS["the header X-Auth"](new_canary())), plan)
+        healed.append(True)
+        evaluate(selector_with(server, SLOTS["the header X-Auth"](new_canary())), plan)
+        settled = [one.key for one in read_journal(tmp_path / "run" / "journal.jsonl") if one.settled]
+        asked = len(server.log)
+        evaluate(selector_with(server, SLOTS["the header X-Auth"](new_canary())), plan)
+        assert len(server.log) == asked
+    assert len(settled) == len(set(settled)) > 0
+
+
+def test_a_run_that_was_recorded_with_a_key_is_replayed_without(tmp_path: Path) -> None:
+    """As a version wrote it that did not redact."""
+    canary = new_canary()
+    line = {"kind": "consultation", "pool": "p", "id": "q0", "role": "judge", "outcome": "ok", "served": canary}
+    content = {"judge_rationale": canary, "assessments": [], "preferred": 2}
+    recording = tmp_path / "recording.jsonl"
+    recording.write_text(json.dumps({**line, "content": content}) + "\n", encoding="utf-8")
+    folder = tmp_path / "made"
+    folder.mkdir()
+    remember(canary)
+    plan = plan_of(folder, 1, replay=recording)
+    for _ in range(2):
+        evaluate(Selector(), Plan(plan.pools, plan.out, ("majority", "judge"), replay=recording))
+    assert leaks(canary, folder) == []
+
+
+def test_the_journal_has_honest_replies_word_for_word(tmp_path: Path) -> None:
+    """What servers that want no key are given in its place may be a word of a reply."""
+    words = "The password is not-needed; anything goes: EMPTY, none, x, key, 12345678901, xxxxxxxxxxxx."
+    verdict = {"judge_rationale": words, "assessments": [], "preferred": 2}
+    for number, key in enumerate(words.replace(";", " ").replace(",", " ").replace(".", " ").split()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with serving(lambda asked: Answer(json.dumps(verdict))) as server:
+            if len(key) < LEAST or key in ("password", "not-needed", "anything") or len(set(key)) == 1 or key.isdigit():
+                plan = plan_of(folder, 1)
+                evaluate(selector_with(server, {"api_key": key}), Plan(plan.pools, plan.out, ("judge",)))
+                (one,) = read_journal(folder / "run" / "journal.jsonl")
+                assert one.content == verdict
+
+
+def test_the_least_credential_is_redacted_and_the_longest_other_value_is_not() -> None:
+    for kept, gone in ((LEAST - 1, LEAST),):
+        short, long = f"q9{'z' * (kept - 2)}", f"q8{'z' * (gone - 2)}"
+        remember(short)
+        remember(long)
+        assert redacted(f"<{short}> <{long}>") == f"<{short}> <{MASK}>"
+    digits = "918273645091827"
+    remember(digits[: LEAST_DIGITS - 1])
+    assert redacted(digits[: LEAST_DIGITS - 1]) == digits[: LEAST_DIGITS - 1]
+    remember(digits[:LEAST_DIGITS])
+    assert redacted(digits[:LEAST_DIGITS]) == MASK
+
+
+KNOWN = "\u0130sk-cAnary/known+0=%1\"2\\3'4é"
+remember(KNOWN)
+
+
+@given(st.text(max_size=40), st.text(max_size=40))
+@example("a", "")
+def test_a_credential_is_found_within_any_text_and_the_rest_stays(before: str, behind: str) -> None:
+    around = before + behind
+    if redacted(around) == around and redacted(before) == before and redacted(behind) == behind:
+        assert redacted(f"{before} {KNOWN} {behind}") == f"{before} {MASK} {behind}"
+        assert json.loads(redacted(json.dumps([before, KNOWN, behind]))) == [before, MASK, behind]
+
+
+@given(st.text(max_size=80))
+def test_redacting_twice_is_redacting_once(text: str) -> None:
+    for redact in (redacted, redacted_message):
+        assert redact(redact(f"{text}{KNOWN}")) == redact(f"{text}{KNOWN}")
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40))
+def test_base64_of_a_longer_text_shows_nothing_of_a_credential(before: bytes, behind: bytes) -> None:
+    encoded = base64.b64encode(before + KNOWN.encode() + behind).decode()
+    assert MASK in redacted(encoded)
+    remains = redacted(encoded).split(MASK)
+    shown = [base64.b64decode(remains[0][: len(remains[0]) // 4 * 4]), remains[-1]]
+    assert KNOWN.encode()[:3] not in shown[0][len(before) :]
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Authorization: Bearer abcdefgh1", "Authorization: Bearer ***"),
+        ('{"X-Whatever": "Bearer abcdefgh1"}', '{"X-Whatever": "Bearer ***"}'),
+        ('{"X-Auth": "abcdefgh1"}', '{"X-Auth": "***"}'),
+        ("proxy-auth=abcdefgh1", "proxy-auth=***"),
+        ("passwd: abcdefgh1", "passwd: ***"),
+        ("the pwd = 'abcdefgh1' was refused", "the pwd = '***' was refused"),
+        ("http://h/x?a=1&code=abc", "http://h/x?a=1&code=***"),
+        ("http://h/x?api-version=2024-02-01&sig=a%2Fb", "http://h/x?api-version=2024-02-01&sig=***"),
+        ("http://me:pass@h/x", "http://***@h/x"),
+        ("the author: Shakespeare1616", "the author: Shakespeare1616"),
+        ("max_tokens: 100", "max_tokens: 100"),
+        ("a basic understanding of it", "a basic understanding of it"),
+        ("a bearer of news", "a bearer of news"),
+    ],
+)
+def test_what_follows_the_name_of_a_credential_is_hidden_too(said: str, shown: str) -> None:
+    assert redacted_message(said) == shown
+
+
+@pytest.mark.parametrize("text", ["((" * 40_000, "?key" * 40_000, "key_" * 40_000, "a:" * 40_000, "://a" * 40_000])
+def test_a_long_text_is_looked_through_in_a_time_that_grows_with_its_length(text: str) -> None:
+    assert redacted_message(text) == text
+
+
+def test_the_sentence_with_which_a_run_stops_has_no_key(tmp_path: Path) -> None:
+    canary = new_canary()
+    with serving(lambda asked: STOPPING["401"](asked, str)) as server, pytest.raises(RunStoppedError) as stopped:
+        evaluate(selector_with(server, SLOTS["api_key"](canary)), plan_of(tmp_path, 1))
+    assert MASK in str(stopped.value)
+    assert leaks(canary, tmp_path, str(stopped.value), repr(stopped.value.args)) == []
