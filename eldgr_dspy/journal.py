@@ -44,6 +44,7 @@ class Consultation:
         cached: How many replies DSPy's cache gave, which took no request.
         prompt_characters: How long the prompts were that were answered, None where none was.
         prompt_tokens, completion_tokens: As reported, None where unknown. cost: in dollars, None where unknown.
+        implausible: What was reported and cannot be true, as text; it counts as unknown. None where all is plausible.
         dearest: What the dearest of several requests cost, None where unknown or where it took one.
         seconds: By a monotonic clock.
         recorded: Whether it was supplied by `--replay` instead of asked.
@@ -67,6 +68,7 @@ class Consultation:
     cost: float | None = None
     dearest: float | None = None
     seconds: float | None = None
+    implausible: str | None = None
     recorded: bool = False
 
     @property
@@ -88,10 +90,11 @@ class Consultation:
 _FIELDS = tuple(field.name for field in fields(Consultation))
 _HEADS = ("settings", "pool", "role")
 _ABSENT = type(None)
-_NUMBERS, _MOST = (int, float), 10**15
+_NUMBERS = (int, float)
+_MOST = 10**15
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("pool", "id", "role", "outcome"), (str,)),
-    **dict.fromkeys(("reason", "fingerprint", "asked", "served"), (str, _ABSENT)),
+    **dict.fromkeys(("reason", "fingerprint", "asked", "served", "implausible"), (str, _ABSENT)),
     **dict.fromkeys(("attempt", "calls", "cached"), (int,)),
     **dict.fromkeys(("prompt_characters", "prompt_tokens", "completion_tokens"), (int, _ABSENT)),
     **dict.fromkeys(("cost", "dearest", "seconds"), (int, float, _ABSENT)),
@@ -195,12 +198,9 @@ class Journal:
 
     def write(self, consultation: Consultation, *, flush: bool = False) -> int:
         """Append a consultation as `append` does, and return up to which byte `flush` is still to be called."""
-        record: dict[str, Any] = {"kind": "consultation"}
-        for name in _FIELDS:
-            value = getattr(consultation, name)
-            if value is not None:
-                record[name] = value
-        end = self._append(record)
+        record = {name: value for name in _FIELDS if (value := getattr(consultation, name)) is not None}
+        _require_types(record, self.path, "a line about to be written")
+        end = self._append({"kind": "consultation", **record})
         return end if flush or consultation.calls > 0 or not consultation.settled else 0
 
     def _append(self, record: Mapping[str, Any]) -> int:
@@ -371,13 +371,23 @@ def _consultation(record: dict[str, Any], path: Path, where: str) -> Consultatio
         found = Consultation(**{"pool": "", **record})
     except TypeError as error:
         raise JournalError(f"{path}, {where}: not a consultation ({error}).") from error
-    for name, value in record.items():
-        if type(value) not in _TYPES[name] or (type(value) in _NUMBERS and not 0 <= value <= _MOST):
-            raise JournalError(f"{path}, {where}: {name}={value!r:.80} is not {_expected(name)}.")
+    _require_types(record, path, where)
     _check(found.role in ROLES, path, where, f"role={found.role!r} is not one of {', '.join(ROLES)}")
     _check(found.outcome in get_args(Outcome), path, where, f"outcome={found.outcome!r} is not known")
     _check(found.outcome != "ok" or found.content is not None, path, where, "outcome 'ok' without content")
     return found
+
+
+def _require_types(record: Mapping[str, Any], path: Path, where: str) -> None:
+    """Refuse a field that is not what it may be, of a line that was read or is about to be written."""
+    for name, value in record.items():
+        if type(value) not in _TYPES[name] or (type(value) in _NUMBERS and not is_plausible(value)):
+            raise JournalError(f"{path}, {where}: {name}={value!r:.80} is not {_expected(name)}.")
+
+
+def is_plausible(value: object) -> bool:
+    """Return whether a number may be journaled as a count, an amount in dollars or seconds: from 0 to 10**15."""
+    return isinstance(value, _NUMBERS) and not isinstance(value, bool) and 0 <= value <= _MOST
 
 
 def _expected(name: str) -> str:

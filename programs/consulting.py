@@ -247,7 +247,14 @@ def _said(module: dspy.Module, returned: Any) -> Said:
             f"({type(returned).__name__}); expected a dspy.Prediction with the fields of its role, or with "
             "abstained=REASON."
         )
-    return Said({str(name): _plain(value) for name, value in returned.items()})
+    content: dict[str, Any] = {}
+    for name, value in returned.items():
+        try:
+            content[str(name)] = _plain(value)
+        except _UnwritableError as error:
+            flaw = f"unreadable: {brief(name, 40)} holds {error}"
+            return Said({"abstained": flaw}, FlawedReplyError(flaw))
+    return Said(content)
 
 
 def _require_outputs(inputs: Mapping[str, object], said: Said) -> None:
@@ -286,13 +293,40 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0].strip()
 
 
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: models as objects, tuples as lists, what JSON has no word for as its `repr`."""
+_DEEPEST, _MOST_BITS = 32, 3_300
+
+
+class _UnwritableError(Exception):
+    """A value that a journal cannot hold; the message names it."""
+
+
+def _plain(value: Any, depth: int = 0) -> Any:
+    """Return a value as JSON has it: models as objects, tuples as lists, an object of another type as its `repr`.
+
+    Raises:
+        _UnwritableError: JSON has no word for the number, it is too long, or lists lie too deep in one another.
+    """
+    if depth > _DEEPEST:
+        raise _UnwritableError(f"lists or objects more than {_DEEPEST} deep")
     if isinstance(value, BaseModel):
-        return _plain(value.model_dump(mode="json"))
+        return _plain(_dumped(value), depth)
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {_key(key): _plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    known = value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
-    return value if known else repr(value)
+        return [_plain(item, depth + 1) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _UnwritableError(f"the number {value}")
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise _UnwritableError("a number of 1,000 digits or more")
+    return value if value is None or isinstance(value, str | int | float) else repr(value)
+
+
+def _key(key: object) -> str:
+    return key if isinstance(key, str) else str(_plain(key, _DEEPEST))
+
+
+def _dumped(model: BaseModel) -> Any:
+    try:
+        return model.model_dump(mode="json")
+    except (ValueError, RecursionError) as error:  # a model that holds itself, or what JSON has no word for
+        raise _UnwritableError(f"a {type(model).__name__} that cannot be written") from error

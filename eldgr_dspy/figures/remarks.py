@@ -28,6 +28,8 @@ class Remarks:
         self._asked: Counter[Role] = Counter()
         self._called: Counter[Role] = Counter()
         self._kinds: dict[Role, Counter[str]] = {role: Counter() for role in ROLES}
+        self._implausible: Counter[Role] = Counter()
+        self._example = ""
 
     def take(self, case: Case, consultations: Iterable[Consultation]) -> None:
         """Take a question, and what was asked on it by whatever rules."""
@@ -37,12 +39,15 @@ class Remarks:
         for one in {one.role: one for one in consultations}.values():
             self._asked[one.role] += 1
             self._called[one.role] += bool(one.calls)
+            if one.implausible:
+                self._implausible[one.role] += 1
+                self._example = self._example or one.implausible
             if one.outcome == "abstained" and _counts(one):
                 self._kinds[one.role][kind_of(one.reason or "")] += 1
 
     def sentences(self) -> list[str]:
         """Return the remarks, a sentence or two each; none where all is well."""
-        return [*self._on_candidates(), *self._on_evidence(), *self._on_roles()]
+        return [*self._on_candidates(), *self._on_evidence(), *self._on_roles(), *self._on_counts()]
 
     def _on_candidates(self) -> Iterator[str]:
         if self._is_most(self._unanswered, self._n):
@@ -66,6 +71,13 @@ class Remarks:
                 doctor = f" `eldgr doctor --judge MODEL` looks into the {role}'s model." if self._called[role] else ""
                 asked = f"{_of(kinds.total(), self._asked[role])} that it was asked"
                 yield f"The {role} gave no usable reply on {asked} ({found}): {_INSTEAD[role]}.{doctor}"
+
+    def _on_counts(self) -> Iterator[str]:
+        for role, n in self._implausible.items():
+            yield (
+                f"The server of the {role} reported counts that cannot be true on {_of(n, self._asked[role])} "
+                f"({self._example}); they count as unknown."
+            )
 
     def _is_most(self, count: int, of: int) -> bool:
         return bool(of) and 2 * count >= of

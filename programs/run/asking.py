@@ -103,6 +103,7 @@ class Asking:
             cost=meter.cost,
             dearest=meter.dearest,
             seconds=round(seconds, 6),
+            implausible=meter.implausible,
         )
 
     def _write(self, outcome: Consultation, said: Said | Exception) -> None:

@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import dspy
 
+from eldgr_dspy.journal import is_plausible
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_message
+
+Number = TypeVar("Number", int, float)
 
 _METER = "eldgr_meter"
 """Where the meter is found: a setting of DSPy's, because `dspy.Parallel` hands only those to its threads."""
@@ -28,6 +31,7 @@ class Entry:
     Attributes:
         served: The model that answered. prompt_characters: how long the prompt was.
         prompt_tokens, completion_tokens: As reported. cost: in dollars. All three None where unknown.
+        implausible: What was reported and cannot be true, as text; None where all is plausible.
     """
 
     served: str | None = None
@@ -35,6 +39,7 @@ class Entry:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cost: float | None = None
+    implausible: str | None = None
 
 
 @dataclass(slots=True)
@@ -171,8 +176,7 @@ class Meter:
     @property
     def cost(self) -> float | None:
         """Dollars, None where unknown for a reply."""
-        known = [entry.cost for entry in self.entries if entry.cost is not None]
-        return math.fsum(known) if known and len(known) == len(self.entries) else None
+        return _total([entry.cost for entry in self.entries])
 
     @property
     def dearest(self) -> float | None:
@@ -184,10 +188,16 @@ class Meter:
         """The model that gave the last reply, None where there is none."""
         return self.entries[-1].served if self.entries else None
 
+    @property
+    def implausible(self) -> str | None:
+        """What the first reply of which a count cannot be true reported, None without such a reply."""
+        return next((entry.implausible for entry in self.entries if entry.implausible), None)
 
-def _total(counts: list[int | None]) -> int | None:
+
+def _total(counts: list[Number | None]) -> Number | None:
     known = [count for count in counts if count is not None]
-    return sum(known) if known and len(known) == len(counts) else None
+    total = sum(known)
+    return total if known and len(known) == len(counts) and is_plausible(total) else None
 
 
 @contextmanager
@@ -214,19 +224,33 @@ def entry_of(record: Mapping[str, Any]) -> Entry:
     LiteLLM fills in zeros where a server reports no usage, and no prompt has no tokens: such a zero is unknown.
     """
     usage = record.get("usage") or {}
-    read, written = _count(usage.get("prompt_tokens")) or None, _count(usage.get("completion_tokens"))
-    cost, served = record.get("cost"), record.get("response_model")
+    reported = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")} | {"cost": record.get("cost")}
+    read, written = _count(reported["prompt_tokens"]) or None, _count(reported["completion_tokens"])
+    cost, served = reported["cost"], record.get("response_model")
     return Entry(
         served=redacted_message(served) if isinstance(served, str) and served else None,
         prompt_characters=_characters(record),
         prompt_tokens=read,
         completion_tokens=None if read is None else written,
-        cost=float(cost) if read is not None and isinstance(cost, int | float) and 0 <= cost < math.inf else None,
+        cost=float(cost) if read is not None and is_plausible(cost) else None,
+        implausible=", ".join(
+            f"{name} {_implausible(value)}"
+            for name, value in reported.items()
+            if isinstance(value, int | float) and not is_plausible(value)
+        )
+        or None,
     )
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and value >= 0 else None
+    return value if isinstance(value, int) and is_plausible(value) else None
+
+
+def _implausible(value: float) -> str:
+    """A number that cannot be true, in few characters whatever its length."""
+    if isinstance(value, bool) or not math.isfinite(value):
+        return str(value)
+    return "below 0" if value < 0 else "over 10^15"
 
 
 def _characters(record: Mapping[str, Any]) -> int:
