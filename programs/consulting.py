@@ -318,11 +318,18 @@ def _plain(value: Any, depth: int = 0) -> Any:
         raise _UnwritableError(f"the number {value}")
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         raise _UnwritableError("a number of 1,000 digits or more")
-    return value if value is None or isinstance(value, str | int | float) else repr(value)
+    return value if value is None or isinstance(value, str | int | float) else _repr(value)
 
 
 def _key(key: object) -> str:
-    return key if isinstance(key, str) else str(_plain(key, _DEEPEST))
+    return key if isinstance(key, str) else str(_plain(key))
+
+
+def _repr(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception as error:  # whatever a class of the user's raises, or lists too deep in a type of its own
+        raise _UnwritableError(f"a {type(value).__name__} that cannot be written") from error
 
 
 def _dumped(model: BaseModel) -> Any:

@@ -176,7 +176,7 @@ class Meter:
     @property
     def cost(self) -> float | None:
         """Dollars, None where unknown for a reply."""
-        return _total([entry.cost for entry in self.entries])
+        return _total([entry.cost for entry in self.entries], math.fsum)
 
     @property
     def dearest(self) -> float | None:
@@ -194,9 +194,9 @@ class Meter:
         return next((entry.implausible for entry in self.entries if entry.implausible), None)
 
 
-def _total(counts: list[Number | None]) -> Number | None:
+def _total(counts: list[Number | None], add: Callable[[list[Number]], Number] = sum) -> Number | None:
     known = [count for count in counts if count is not None]
-    total = sum(known)
+    total = add(known)
     return total if known and len(known) == len(counts) and is_plausible(total) else None
 
 
@@ -232,7 +232,7 @@ def entry_of(record: Mapping[str, Any]) -> Entry:
         prompt_characters=_characters(record),
         prompt_tokens=read,
         completion_tokens=None if read is None else written,
-        cost=float(cost) if read is not None and is_plausible(cost) else None,
+        cost=float(cost) if read is not None and cost is not None and is_plausible(cost) else None,
         implausible=", ".join(
             f"{name} {_implausible(value)}"
             for name, value in reported.items()
@@ -248,7 +248,7 @@ def _count(value: Any) -> int | None:
 
 def _implausible(value: float) -> str:
     """A number that cannot be true, in few characters whatever its length."""
-    if isinstance(value, bool) or not math.isfinite(value):
+    if isinstance(value, bool) or value != value:
         return str(value)
     return "below 0" if value < 0 else "over 10^15"
 

@@ -1,0 +1,264 @@
+"""Whatever a role or a server returns, the directory of the run opens again.
+
+A run writes its journal as it goes, and every later command reads it: what could be written and not read back would
+lose all that the run has asked.
+"""
+
+import collections
+import json
+import math
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from eldgr_dspy.journal import Consultation, read_journal
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.engines.ollama import ollama
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.selector import Selector
+from tests.lm_server import Answer, Asked, LMServer, obliging, serving
+from tests.ollama_server import Reply, ollama_server
+from tests.run.test_evaluation import NO_SPAN, row, selector_with, untimed, write_pool
+
+# LiteLLM leaves connections to servers that have gone for the garbage collector to close.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(autouse=True)
+def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+
+
+def number_in(text: str) -> int:
+    """The number of a question, from its text or its id."""
+    return int(re.findall(r"\d+", text)[0])
+
+
+RULES = ("majority", "judge", "eldgr")
+
+
+def run_twice(selector: Selector, folder: Path, rows: int = 2) -> list[Consultation]:
+    """Run, read with every command, and resume from the journal alone; return what the journal holds."""
+    out = folder / "run"
+    plan = Plan([write_pool(folder / "p.jsonl", map(row, range(rows)))], out, RULES, max_failures="100%")
+    first = evaluate(selector, plan)
+    journaled = (out / "journal.jsonl").read_bytes()
+    for command, *options in (
+        ["report"],
+        ["report", "--out", str(folder / "r.html")],
+        ["export", "--to", f"{folder}/d.csv"],
+    ):
+        assert main([command, str(out), *options]) == 0
+    for made in ("decisions.jsonl", "summary.json", "record.json", "report.html"):
+        (out / made).unlink()
+    second = evaluate(selector, plan)
+    if b'"failed"' not in journaled:
+        assert untimed(second) == untimed(first)
+        assert (out / "journal.jsonl").read_bytes() == journaled, "a consultation was asked for again"
+    return list(read_journal(out / "journal.jsonl"))
+
+
+# -- what a server reports --
+
+
+def asking(server: LMServer) -> Selector:
+    selector = Selector()
+    lm = dspy.LM("openai/loopback", api_base=server.address, api_key="k", cache=False, num_retries=0)
+    selector.set_lm(lm)
+    return selector
+
+
+COUNTS = (10**30, 2 * 10**15, 10**15 + 1, -1, 10**400, 1e300, 0.5, True, "12", None, [3], {"a": 1})
+
+
+@pytest.mark.parametrize("name", ["prompt_tokens", "completion_tokens", "total_tokens"])
+def test_a_count_that_cannot_be_true_is_unknown_and_the_run_stays_readable(name: str, tmp_path: Path) -> None:
+    def answer(asked: Asked) -> Answer:
+        usage = {
+            "prompt_tokens": 7,
+            "completion_tokens": 5,
+            "total_tokens": 12,
+            name: COUNTS[number_in(asked.question)],
+        }
+        return Answer(obliging(asked).text, changes={"usage": usage})
+
+    with serving(answer) as server:
+        said = run_twice(asking(server), tmp_path, len(COUNTS))
+    assert {number_in(one.id) for one in said if one.calls} == set(range(len(COUNTS)))
+    for count in (one for found in said for one in (found.prompt_tokens, found.completion_tokens)):
+        assert count is None or 0 <= count <= 10**15
+
+
+def test_a_remark_says_which_counts_were_not_believed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def answer(asked: Asked) -> Answer:
+        usage = {"prompt_tokens": 10**30, "completion_tokens": 2 * 10**15, "total_tokens": 12}
+        return Answer(obliging(asked).text, changes={"usage": usage})
+
+    with serving(answer) as server:
+        selector = asking(server)
+        said = run_twice(selector, tmp_path)
+    assert {one.implausible for one in said if one.calls} == {
+        "prompt_tokens over 10^15, completion_tokens over 10^15, cost over 10^15"
+    }
+    assert "reported counts that cannot be true" in " ".join(capsys.readouterr().out.split())
+    assert "reported counts that cannot be true" in json.dumps(json.loads((tmp_path / "run/summary.json").read_text()))
+
+
+@pytest.mark.parametrize("count", [10**30, 2 * 10**15, -1], ids=str)
+def test_the_counts_of_an_ollama_server_are_held_to_the_same(count: int, tmp_path: Path) -> None:
+    def answer(body: dict[str, Any]) -> Reply:
+        return Reply(json.dumps({"judge_rationale": "s", "assessments": [], "preferred": 2}), read=count, written=count)
+
+    with ollama_server(answer) as server:
+        selector = Selector()
+        selector.set_lm(ollama("deepseek-r1:7b", host=server.address))
+        for said in run_twice(selector, tmp_path):
+            assert said.prompt_tokens is None
+            assert said.completion_tokens is None
+
+
+WRITTEN = ("9" * 5_000, "Infinity", "-Infinity", "NaN", "1e999", "[" * 100_000, "[" * 500 + "]" * 500, '"\\ud800"')
+
+
+@pytest.mark.parametrize("name", ["preferred", "judge_rationale", "assessments", "confidence"])
+def test_a_reply_with_such_a_value_is_not_lost_either(name: str, tmp_path: Path) -> None:
+    def answer(asked: Asked) -> Answer:
+        value = WRITTEN[number_in(asked.question)]
+        fields = {"judge_rationale": '"seen"', "assessments": "[]", "preferred": "2", name: value}
+        return Answer("{" + ", ".join(f'"{field}": {written}' for field, written in fields.items()) + "}")
+
+    with serving(answer) as server:
+        said = run_twice(asking(server), tmp_path, len(WRITTEN))
+    assert sum(one.role == "judge" for one in said) == len(WRITTEN)
+    assert all(one.outcome != "failed" for one in said)
+
+
+# -- what a role returns --
+
+
+class Returning(dspy.Module):
+    """A judge that returns on each question what was made for it, in a field of its reply."""
+
+    def __init__(self, made: Sequence[Any], name: str = "judge_rationale") -> None:
+        super().__init__()
+        self.value_of: Callable[[int], Any] = lambda number: made[number]
+        self.name = name
+
+    def forward(self, question: str, **_: Any) -> dspy.Prediction:
+        value = self.value_of(number_in(question))
+        return dspy.Prediction(**{"judge_rationale": "seen", "assessments": [], "preferred": 2, self.name: value})
+
+
+def with_judge(judge: dspy.Module) -> Selector:
+    selector, _ = selector_with(lambda _: NO_SPAN)
+    selector.judge = judge
+    return selector
+
+
+def holding_itself() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+def mapping_itself() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    found["again"] = found
+    return found
+
+
+def deep(depth: int = 100_000) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+class Node(BaseModel):
+    inner: "Node | None" = None
+    number: float = 0.0
+
+
+def model_of_itself() -> Node:
+    node = Node()
+    node.inner = node
+    return node
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError("I have no words")
+
+
+@dataclass
+class Held:
+    deque: Any = field(default_factory=lambda: collections.deque([deep()]))
+
+
+HOSTILE: dict[str, Callable[[], Any]] = {
+    "infinity": lambda: math.inf,
+    "minus infinity within": lambda: {"scores": [0.5, -math.inf]},
+    "NaN": lambda: math.nan,
+    "5,000 digits": lambda: 10**5_000,
+    "a key of 5,000 digits": lambda: {10**5_000: 1},
+    "a list that holds itself": holding_itself,
+    "a mapping that holds itself": mapping_itself,
+    "100,000 deep": deep,
+    "a model that holds itself": model_of_itself,
+    "a model with infinity": lambda: Node(number=math.inf),
+    "what cannot be printed": Unprintable,
+    "a key that cannot be printed": lambda: {Unprintable(): 1},
+    "an object that holds what is too deep": Held,
+}
+
+
+@pytest.mark.parametrize("name", ["judge_rationale", "preferred", "assessments", "confidence"])
+def test_what_cannot_be_written_is_an_abstention_first_and_on_resume(name: str, tmp_path: Path) -> None:
+    made = [make() for make in HOSTILE.values()]
+    said = run_twice(with_judge(Returning(made, name)), tmp_path, len(made))
+    judged = {one.id: one for one in said if one.role == "judge"}
+    assert len(judged) == len(made)
+    for one, hostile in zip(judged.values(), HOSTILE, strict=True):
+        assert one.outcome == "abstained", hostile
+        assert (one.reason or "").startswith(f"unreadable: {name} holds "), hostile
+        assert len(one.reason or "") < 200, hostile
+
+
+@pytest.mark.parametrize("hostile", HOSTILE, ids=str)
+def test_a_program_gets_the_same_abstention(hostile: str) -> None:
+    select = with_judge(Returning([HOSTILE[hostile]()]))
+    found = select(question="Number 0?", candidates=["Nice", "Nice", "Paris"], evidence=["Paris is the capital."])
+    assert found.answer == "Nice"
+    assert any("unreadable: judge_rationale holds " in one for one in found.abstentions.values())
+
+
+numbers = st.floats() | st.integers() | st.integers(min_value=10**900, max_value=10**1_100)
+leaves = (
+    st.none()
+    | st.booleans()
+    | numbers
+    | st.text()
+    | st.binary()
+    | st.complex_numbers()
+    | st.sampled_from(["\ud800", "\x00", "\u2028", holding_itself(), mapping_itself(), model_of_itself(), object])
+)
+keys = st.text() | st.integers() | st.floats() | st.none() | st.tuples(st.integers(), st.text())
+values = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(keys, inner), max_leaves=8)
+
+
+@settings(max_examples=8)
+@given(st.lists(values, min_size=1, max_size=30), st.sampled_from(["judge_rationale", "preferred", "extra"]))
+@example([{(1, "a"): 2}, "\ud800", {"a": {None: [1e300]}}], "judge_rationale")
+def test_whatever_a_role_returns_the_run_opens_again(made: list[Any], name: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        said = run_twice(with_judge(Returning(made, name)), Path(folder), len(made))
+        assert sum(one.role == "judge" for one in said) == len(made)
