@@ -10,10 +10,12 @@ import json
 import os
 import threading
 import warnings
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
+from zlib import crc32
 
 from eldgr_dspy.errors import JournalError, PoolError
 from eldgr_dspy.files import GZIP, require_text, sync_folder, whole_lines
@@ -88,7 +90,7 @@ class Consultation:
 
 
 _FIELDS = tuple(field.name for field in fields(Consultation))
-_HEADS = ("settings", "pool", "role")
+_HEADS = ("settings", "pool", "role", "reserved")
 _ABSENT = type(None)
 _NUMBERS = (int, float)
 _MOST = 10**15
@@ -159,7 +161,7 @@ class Journal:
 
     @property
     def heads(self) -> list[dict[str, Any]]:
-        """The lines that are not consultations, in order: `settings`, `pool` and `role`."""
+        """The lines that are not consultations, in order: `settings`, `pool`, `role` and `reserved`."""
         return self._index.heads
 
     @property
@@ -208,7 +210,8 @@ class Journal:
         text = _ENCODER.encode(record)
         if redacted(text) != text:  # whoever made the record has missed one
             text = _ENCODER.encode(redacted_value(record))
-        line = f"{text}\n".encode("ascii")
+        body = text.removesuffix("}").encode("ascii")
+        line = b'%b%b"%08x"}\n' % (body, _CHECKSUM, crc32(body))
         with self._write_lock:
             self._write_whole(line)
             self._end += len(line)
@@ -343,6 +346,8 @@ def _no_number(name: str) -> Any:
 
 _DECODER = json.JSONDecoder(parse_constant=_no_number)
 _ENCODER = json.JSONEncoder(allow_nan=False)
+_CHECKSUM = b', "crc32": '
+"""What stands before the checksum of a line, its last field; the checksum is of all before this."""
 
 
 def _parse(line: bytes, path: Path, where: str) -> dict[str, Any]:
@@ -352,6 +357,12 @@ def _parse(line: bytes, path: Path, where: str) -> dict[str, Any]:
         raise JournalError(f"{path}, {where}: not a JSON object ({error}); restore the journal from a copy.") from error
     if not isinstance(record, dict):
         raise JournalError(f"{path}, {where}: {record!r:.80} is not a JSON object; restore the journal from a copy.")
+    stated = record.pop("crc32", None)
+    if stated is not None and stated != f"{crc32(line.removeprefix(BOM_UTF8).rpartition(_CHECKSUM)[0]):08x}":
+        raise JournalError(
+            f"{path}, {where}: the line does not match its checksum {stated!r:.20}, so that it was damaged or edited; "
+            "restore the journal from a copy, or remove crc32 from the line if the change is meant."
+        )
     return record
 
 

@@ -28,6 +28,7 @@ from eldgr_dspy.programs.run.confirming import confirmation_of, state_lock
 from eldgr_dspy.programs.run.deadlines import reused_threads
 from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.garbage import rarer_collections
+from eldgr_dspy.programs.run.reserving import Reserved
 from eldgr_dspy.programs.run.rolecalls import RoleCall, metered_settings, role_call
 from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, Statement, require_same
 from eldgr_dspy.programs.run.runner import Recordings, Runner, Settled
@@ -226,6 +227,9 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         made_with = statements(selector, pools)
         require_same(out, directory.journal.heads, [*made_with, *state.statements()])
         directory.claim(*made_with, paths=paths)
+        spending = Spending(
+            plan.max_calls, plan.max_cost, read_journal(directory.journal.path), Reserved(directory.journal)
+        )
         runner = Runner(
             calls,
             selector.settings,
@@ -233,11 +237,12 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
             directory.journal,
             recordings,
             budget,
-            Spending(plan.max_calls, plan.max_cost, read_journal(directory.journal.path)),
+            spending,
             plan.timeout,
             state.claim,
             watcher.on_consultation,
         )
+        results.callback(spending.close)
         files = {name: results.enter_context(replacing(out / name)) for name in reversed(FILES)}
         run = _Run(pools, runner, watcher, Results(runner, files, signals.look))
         if confirmation is not None:

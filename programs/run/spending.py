@@ -1,38 +1,62 @@
 """What a run may still send: its limits on requests and dollars, and how often it may repeat itself.
 
-A request is admitted before it is sent, retries included: the limit on requests is never passed, and that on dollars by
-no more than each request under way turns out dearer than the dearest so far.
+A request is admitted before it is sent, retries included, and reserved on the disk, so that the limit on requests is
+never passed, whatever ends the process, and that on dollars by no more than each request under way turns out dearer
+than the dearest so far.
 """
 
 import math
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.journal import Consultation
+from eldgr_dspy.programs.run.reserving import Reserved
 
 _RETRIES = 100
 """How many requests a run may repeat beyond one for each reply that it got."""
+
+_LARGEST_BLOCK, _BLOCKS = 64, 100
+"""Requests are reserved in blocks: at most so many at once, and of what the limits still allow at most a hundredth."""
 
 
 class Spending:
     """The requests and dollars of a run, those of earlier sessions included. Counts from any thread."""
 
     def __init__(
-        self, max_calls: int | None = None, max_cost: float | None = None, before: Iterable[Consultation] = ()
+        self,
+        max_calls: int | None = None,
+        max_cost: float | None = None,
+        before: Iterable[Consultation] = (),
+        reserved: Reserved | None = None,
     ) -> None:
         """Take the limits, None for none, and what the journal holds; recorded consultations cost nothing.
 
         All that is journaled as paid counts, also of consultations that failed. The dearest request of a consultation
-        that took several is journaled with it; where it is not, each is taken to have cost the same.
+        that took several is journaled with it; where it is not, each is taken to have cost the same. A request that a
+        kill has lost counts as sent, and as having cost as much as the dearest.
         """
         self._max_calls, self._max_cost = max_calls, max_cost
-        self._calls = self._under_way = self._replies = self._retries = 0
+        self._calls = self._under_way = self._replies = self._retries = self._lost = 0
         self._cost: float | None = 0.0
         self._dearest: float | None = None
+        self._closed = False
         self._lock = threading.Lock()
-        for one in before if max_calls is not None or max_cost is not None else ():
-            self._take(one)
+        self._reserved = reserved or Reserved()
+        if self._is_limited or not self._reserved.is_settled:
+            for one in before:
+                self._take(one)
+            self._lost = self._reserved.settle(self._calls)
+
+    @property
+    def _is_limited(self) -> bool:
+        return self._max_calls is not None or self._max_cost is not None
+
+    @property
+    def _sent(self) -> int:
+        """How many requests the run has sent, or is about to."""
+        return self._calls + self._lost + self._under_way
 
     def _take(self, one: Consultation) -> None:
         self._calls += one.calls
@@ -51,16 +75,40 @@ class Spending:
             RunStoppedError: if a limit would be passed.
         """
         with self._lock:
-            if self._max_calls is not None and self._calls + self._under_way >= self._max_calls:
-                sent = self._calls + self._under_way
+            if self._closed:
+                raise RunStoppedError("The run has ended.")
+            if self._max_calls is not None and self._sent >= self._max_calls:
+                lost = f" ({self._lost} of them may have been, just before a session was killed)" if self._lost else ""
                 raise RunStoppedError(
-                    f"{sent} request{' was' if sent == 1 else 's were'} sent, and --max-calls allows "
+                    f"{self._sent} request{' was' if self._sent == 1 else 's were'} sent{lost}, and --max-calls allows "
                     f"{self._max_calls}; give a higher limit to go on."
                 )
             if self._max_cost is not None and not self._affordable(self._max_cost):
                 return False
+            if self._is_limited and self._sent >= self._reserved.sent:
+                self._reserved.extend(self._sent + self._block())
             self._under_way += 1
             return True
+
+    def _block(self) -> int:
+        """How many requests to reserve, at least one; a kill wastes those of them that were not sent."""
+        allowed = [] if self._max_calls is None else [self._max_calls - self._sent]
+        if self._max_cost is not None:
+            left = self._max_cost - self._spent()
+            allowed.append(0 if self._dearest is None else int(left / max(self._dearest, left * 1e-6)))
+        return max(1, min(_LARGEST_BLOCK, *(one // _BLOCKS for one in allowed)))
+
+    def _spent(self) -> float:
+        """Dollars, those included that lost requests and requests under way may have cost."""
+        return (self._cost or 0.0) + (self._lost + self._under_way) * (self._dearest or 0.0)
+
+    def close(self) -> None:
+        """Admit no more, and state how many requests were sent, those included that nobody waits for any more."""
+        with self._lock:
+            self._closed = True
+            if self._sent < self._reserved.sent:
+                with suppress(RunStoppedError):  # then the bound stands
+                    self._reserved.extend(self._sent)
 
     def _affordable(self, limit: float) -> bool:
         """Whether one request more stays below the limit, if none under way is dearer than the dearest so far.
@@ -73,13 +121,13 @@ class Spending:
             )
         if self._dearest is None:
             return not self._under_way and limit > 0
-        if self._cost + (self._under_way + 1) * self._dearest <= limit:
+        if self._spent() + self._dearest <= limit:
             return True
         if self._under_way:
             return False
         raise RunStoppedError(
-            f"${self._cost:.4f} was spent and the dearest request took ${self._dearest:.4f}, so that one more may pass "
-            f"the ${limit:g} that --max-cost allows; give a higher limit to go on."
+            f"${self._spent():.4f} was spent and the dearest request took ${self._dearest:.4f}, so that one more may "
+            f"pass the ${limit:g} that --max-cost allows; give a higher limit to go on."
         )
 
     def withdraw(self) -> None:

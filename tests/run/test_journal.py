@@ -4,6 +4,7 @@ import errno
 import gzip
 import json
 import os
+import re
 import shutil
 import tempfile
 import tracemalloc
@@ -122,7 +123,10 @@ def test_a_torn_last_line_is_passed_over_where_somebody_is_told(tmp_path: Path) 
         ('{"kind":"consultation","role":"judge","outcome":"failed"}', r"line 1: not a consultation"),
         ('{"kind":"consultation","id":"q","role":"judge","outcome":"failed","x":1}', r"not a consultation .*'x'"),
         ("[" * 100_000, r"line 1: not a JSON object"),
-        ("{}", r"j, line 1: kind=None is not one of consultation, settings, pool, role; a journal is expected\."),
+        (
+            "{}",
+            r"j, line 1: kind=None is not one of consultation, settings, pool, role, reserved; a journal is expected\.",
+        ),
         ('{"kind":"verdict"}', r"j, line 1: kind='verdict' is not one of consultation, "),
         ('{"kind":["role"]}', r"j, line 1: kind=\['role'\] is not one of consultation, "),
         ('{"kind":"role","details":{}}', r"j, line 1: a role without a name\."),
@@ -137,6 +141,54 @@ def test_a_line_that_cannot_be_read_is_named_and_nothing_is_lost(tmp_path: Path,
     with pytest.raises(JournalError, match=message):
         Journal(path)
     assert path.read_text() == line + "\n"
+
+
+def journal_with_contents(folder: Path) -> Path:
+    with Journal(folder / "j") as journal:
+        journal.append_head({"kind": "settings", "name": "rule", "details": {"certificate": "folded"}})
+        for number in range(3):
+            content = {"preferred": 2, "judge_rationale": "Because of what passage 1 says.", "scores": [0.25, 1]}
+            journal.append(Consultation("p", f"q{number}", "judge", "ok", content=content, calls=1, cost=0.5))
+    return folder / "j"
+
+
+def test_no_flipped_bit_is_read_as_another_journal(tmp_path: Path) -> None:
+    path = journal_with_contents(tmp_path)
+    whole, heads = path.read_bytes(), list[dict[str, Any]]()
+    was = [*read_journal(path, heads), *heads]
+    accepted = 0
+    for bit in range(8 * len(whole)):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(flipped)
+        heads = []
+        try:
+            found = [*read_journal(path, heads, on_torn=lambda error: None), *heads]
+        except JournalError:
+            continue
+        # white space between fields, a name of the checksum itself, or the end of the last line, which is then torn
+        accepted += 1
+        assert all(one in was or without_extra(one) in was for one in found)
+        assert len(found) >= len(was) - 1
+    assert accepted < len(whole)
+
+
+def without_extra(one: Consultation | dict[str, Any]) -> Any:
+    """A head without a field of another name than those that it may have."""
+    return {name: one[name] for name in ("kind", "name", "details")} if isinstance(one, dict) else one
+
+
+def test_an_edited_line_is_refused_until_its_checksum_is_removed(tmp_path: Path) -> None:
+    path = journal_with_contents(tmp_path)
+    edited = path.read_text().replace('"preferred": 2', '"preferred": 3')
+    path.write_text(edited)
+    message = r"line 2: the line does not match its checksum '[0-9a-f]{8}', so that it was damaged or edited; restore"
+    for read in (lambda: Journal(path), lambda: list(read_journal(path))):
+        with pytest.raises(JournalError, match=message):
+            read()
+    assert path.read_text() == edited
+    path.write_text(re.sub(r', "crc32": "\w+"', "", edited))
+    assert {(one.content or {})["preferred"] for one in read_journal(path)} == {3}
 
 
 @pytest.mark.parametrize(
