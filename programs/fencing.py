@@ -3,7 +3,7 @@
 Each text stands between two marker lines. The marker is derived from the hash of all that is fenced, so the same
 material gives the same prompt (caches, journals and golden prompts stay stable) and nobody can write a text that
 contains the marker of its own fence, or half of it. What software on the way to the LM would take out of the text is
-defused: DSPy's own markers, and the tokens by which chat templates end a turn. This is no defence against an LM that
+defused: DSPy's own markers, and whatever is written as the tokens of models are. This is no defence against an LM that
 follows what it reads: that is what the certificates are for. Standard library alone.
 """
 
@@ -21,14 +21,13 @@ _INVISIBLE = r"\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u
 _BLANK = rf"[\s{_INVISIBLE}]*+"
 _HASHES = rf"(?:#{_BLANK}){{2,}}+"
 # What follows the first bracket of each marker, all possessive or bounded, hence linear in the length of the text.
-# `[[ ## name ## ]]`, DSPy's field marker, however it is spaced, and the turns of Llama 2 and Mistral.
-_SQUARE = rf"{_BLANK}\[{_BLANK}{_HASHES}\w++{_BLANK}{_HASHES}\]{_BLANK}\]|/?(?:INST|SYSTEM_PROMPT)\]"
-# What DSPy would replace by an image, a file or further text; then the tokens of chat templates, which common servers
-# read as such wherever they stand: `<|im_end|>`, `<｜User｜>`, `<|turn>`, `<turn|>` and those without a bar.
-_ANGLE = (
-    r"<CUSTOM-TYPE-START-IDENTIFIER>>|</?SYS>>|[|｜][^<>\s]{1,40}>|[^<>\s|｜]{1,40}[|｜]>"
-    r"|/?(?:s|think)>|(?:bos|eos|pad|unk|start_of_turn|end_of_turn)>"
-)
+# `[[ ## name ## ]]`, DSPy's field marker, however it is spaced; and a single name in brackets with two capitals in a
+# row or an underscore, which is how tokens of models are written: `[/INST]`, `[TOOL_RESULTS]`, `[gMASK]`.
+_SQUARE = rf"{_BLANK}\[{_BLANK}{_HASHES}\w++{_BLANK}{_HASHES}\]{_BLANK}\]|/?(?=\w{{2,64}}+\])\w*(?:[A-Z]{{2}}|_)"
+# A single name in angle brackets, and whatever has a bar beside one and no white space: so all other tokens of models
+# are written, and of software before them (`<|im_end|>`, `<｜User｜>`, `<turn|>`, `</s>`, `<tool_call>`, `<<SYS>>`),
+# and what DSPy would replace by an image, a file or further text. A rule, because no list of tokens is complete.
+_ANGLE = r"/?[\w.:-]{1,64}+/?>|[|｜][^<>\s]{1,64}+>|[^<>\s|｜]{1,64}+[|｜]>"
 _MARKER = re.compile(rf"\[·*+(?={_SQUARE})|<·*+(?={_ANGLE})")
 _DEFUSED = re.compile(rf"(?<=\[)·(?=·*+(?:{_SQUARE}))|(?<=<)·(?=·*+(?:{_ANGLE}))")
 _UNSEEN = re.compile(f"[{_INVISIBLE}]+")
@@ -86,9 +85,9 @@ def derive_marker(groups: Sequence[Sequence[str]], digits: int = _DIGITS) -> str
 def defuse(text: str) -> str:
     """Return the text with a `·` after the first bracket of each marker: `[·[ ## name ## ]]`, `<·|im_end|>`.
 
-    Markers are DSPy's for fields, spaced in whatever way, also with invisible characters; DSPy's for images and other
-    types, which it would cut out of the text; and the tokens of common chat templates. One that has dots already gets
-    one more, so that `restore` undoes this for every text.
+    Markers are DSPy's for fields, spaced in whatever way, also with invisible characters, and whatever is written as
+    tokens of models are: a single name in angle brackets, or one in square brackets with two capitals in a row or an
+    underscore. One that has dots already gets one more, so that `restore` undoes this for every text.
     """
     return _MARKER.sub(_dotted, text) if "[" in text or "<" in text else text
 

@@ -5,6 +5,7 @@ characters a line where the client asked for a stream, in one object where it di
 in `log`. Standard library alone; it binds 127.0.0.1 and no other address.
 """
 
+import gzip
 import json
 import socket
 import struct
@@ -35,7 +36,9 @@ class Reply:
         status: The HTTP status; other than 200, `text` is the error.
         fault: What goes wrong on the way: `reset` cuts the connection in the midst of the reply, `torn` ends it within
             a line, `early` before the last line, `hang` sends the head and then nothing, `drip` a byte of one line at a
-            time without end, `headers` the same with the head, `error` an error in the midst, `junk` no JSON at all.
+            time without end, `headers` the same with the head, `line` is one line without end, `lines` repeats the
+            first line without end, `packed` compresses what nobody asked to be compressed, `error` an error in the
+            midst, `junk` no JSON at all.
     """
 
     text: str = ""
@@ -92,7 +95,10 @@ class Models:
 
 
 class OllamaServer(ThreadingHTTPServer):
-    """The server. `log` holds method, path, body and headers of each request; `gone` is set once a client hung up."""
+    """The server. `log` holds method, path, body and headers of each request; `gone` is set once a client hung up.
+
+    `sent` counts the bytes of responses without end.
+    """
 
     daemon_threads = True
     request_queue_size = 128
@@ -102,6 +108,7 @@ class OllamaServer(ThreadingHTTPServer):
         self.behaviour, self.models, self.version = behaviour, models, version
         self.log: list[tuple[str, str, Body, Mapping[str, str]]] = []
         self.gone = threading.Event()
+        self.sent = 0
 
     @property
     def address(self) -> str:
@@ -209,8 +216,17 @@ class _Handler(BaseHTTPRequestHandler):
         if fault == "headers":
             self._drip(b"HTTP/1.1 200 OK\r\nX-Slow: " + b"z" * 4000)
             return
+        if fault == "packed":
+            self.send_response(200)
+            self.send_header("Content-Encoding", "gzip")
+            self.end_headers()
+            self.wfile.write(gzip.compress(bytes(2**24)))
+            self.close_connection = True
+            return
         self._begin()
-        if fault == "hang":
+        if fault in ("line", "lines"):
+            self._flood(b" " * 2**16 if fault == "line" else _encoded(lines[0]) * 100)
+        elif fault == "hang":
             self._gone()
         elif fault == "drip":
             self._drip(b"10000\r\n" + b" " * 4000)
@@ -234,6 +250,11 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(bytes([byte]))
             self.wfile.flush()
             time.sleep(0.02)
+
+    def _flood(self, data: bytes) -> None:
+        while True:
+            self._chunk(data)
+            self._at.sent += len(data)
 
     def _gone(self) -> None:
         """Wait until the client has gone."""

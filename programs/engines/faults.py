@@ -8,6 +8,7 @@ from dspy import lm15
 from ollama import ResponseError
 
 from eldgr_dspy.errors import brief
+from eldgr_dspy.programs.engines.bounded import OversizedError
 
 _KINDS: dict[int, type[lm15.LM15Error]] = {
     HTTPStatus.PAYMENT_REQUIRED: lm15.BillingError,
@@ -30,6 +31,12 @@ def fault_of(error: Exception, model: str, host: str, seconds: float) -> lm15.LM
     """
     if isinstance(error, ResponseError):
         return _refusal(error, model, host)
+    if isinstance(error, OversizedError):
+        return lm15.TransportError(
+            f"The server at {host} sent {error}, and the call was given up; check that the address is that of an "
+            "Ollama server, and what stands between.",
+            provider=_PROVIDER,
+        )
     if isinstance(error, TimeoutError):
         return lm15.TimeoutError(
             f"{model} at {host} had not answered in full after {seconds:g} s, and the call was given up; "

@@ -14,6 +14,7 @@ from dspy import lm15
 from dspy.lm15 import Message, Request, Response, TextPart, ThinkingPart, Usage
 from ollama import AsyncClient, ChatResponse, Options, ResponseError
 
+from eldgr_dspy.programs.engines.bounded import UNCOMPRESSED, bound
 from eldgr_dspy.programs.engines.faults import cut_off, fault_of, unread, unsendable_key
 from eldgr_dspy.programs.engines.thinking import split_thinking
 from eldgr_dspy.programs.engines.window import counts_everything, overflow, shortfall, words_in
@@ -134,18 +135,23 @@ def client_at(host: str) -> AsyncClient:
     remember(key)
     if not _SENDABLE.fullmatch(key):
         raise unsendable_key()
-    return AsyncClient(host, verify=_tls(), follow_redirects=False)
+    return AsyncClient(host, follow_redirects=False, **_bounded())
 
 
 async def version_of(host: str) -> str | None:
     """Return what the server at an address calls its version, None where it does not say."""
     try:
-        async with httpx.AsyncClient(base_url=host, verify=_tls(), timeout=None) as client:
+        async with httpx.AsyncClient(base_url=host, timeout=None, **_bounded()) as client:
             said = (await client.get("/api/version")).raise_for_status().json()
     except (httpx.HTTPError, ValueError):
         return None
     version = said.get("version") if isinstance(said, dict) else None
     return version if isinstance(version, str) else None
+
+
+def _bounded() -> dict[str, Any]:
+    """The arguments of a client that reads no more than it should."""
+    return {"verify": _tls(), "event_hooks": {"response": [bound]}, "headers": UNCOMPRESSED}
 
 
 @cache

@@ -13,6 +13,7 @@ from dspy import lm15
 from dspy.lm15 import Message, Request
 
 from eldgr_dspy.programs.consulting import is_fatal
+from eldgr_dspy.programs.engines.bounded import LONGEST_LINE, MOST_BYTES
 from eldgr_dspy.programs.engines.ollama import ollama
 from tests.asking_ollama import VERDICT, Prefer, each_way, lm_at, request, text_of, verdict_of
 from tests.ollama_server import Models, Reply, ollama_server
@@ -230,6 +231,36 @@ def test_a_reply_that_breaks_off_is_a_failure_that_may_pass(fault: str, ask: Cal
     ):
         ask(lm_at(server), "Which?")
     assert dspy.is_retryable_lm_error(raised.value)
+
+
+@each_way
+@pytest.mark.parametrize(
+    ("fault", "said", "most"),
+    [
+        ("line", "a line of more than 4 MiB", LONGEST_LINE),
+        ("lines", "more than 32 MiB in one response", MOST_BYTES),
+        ("packed", "a response in the encoding 'gzip', which was not asked for", 0),
+    ],
+)
+def test_a_response_without_end_is_given_up_before_it_fills_the_memory(
+    fault: str, said: str, most: int, ask: Callable[..., Any]
+) -> None:
+    on_the_way = 16 * 2**20  # in the buffers of the system
+    with (
+        ollama_server(lambda _: Reply(VERDICT, fault=fault)) as server,
+        pytest.raises(dspy.LMTransportError, match=rf"The server at http://\S+ sent {said}, and the call was given up"),
+    ):
+        ask(lm_at(server, num_retries=0), "Which?")
+    assert server.sent <= most + on_the_way
+
+
+@each_way
+def test_a_response_without_end_that_never_pauses_ends_at_its_deadline(ask: Callable[..., Any]) -> None:
+    with (
+        ollama_server(lambda _: Reply(VERDICT, fault="lines")) as server,
+        pytest.raises(dspy.LMTimeoutError, match="timeout="),
+    ):
+        ask(lm_at(server, timeout=0.01, num_retries=0), "Which?")
 
 
 @pytest.mark.parametrize(
