@@ -13,15 +13,19 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 try:
+    from hypothesis import Phase, find, settings
     from hypothesis import strategies as st
+    from hypothesis.errors import InvalidArgument, NoSuchExample, Unsatisfiable
 except ImportError as error:
     raise ImportError(
         "eldgr_dspy.testing draws its examples with Hypothesis, which is not installed; run"
         " `pip install 'eldgr_dspy[testing]'`."
     ) from error
 
+from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.laws.constants import Constants
 from eldgr_dspy.laws.trials import SILENT, Trial
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.replies import read_reply
@@ -29,8 +33,9 @@ from eldgr_dspy.voting import majority
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, STRICTNESS, TASKS, Role, Task
 
 T = TypeVar("T")
+Family = tuple[str, str, str]
 
-FAMILIES = (
+FAMILIES: tuple[Family, ...] = (
     ("Paris", "paris", "The Paris"),
     ("Lyon", "LYON", "Lyon."),
     ("Ada Lovelace", "ADA LOVELACE", "Ada  Lovelace"),
@@ -143,19 +148,22 @@ and `apart` one of which one passage has the beginning and the next the end."""
 
 
 @st.composite
-def questions(draw: st.DrawFn, task: Task | None = None) -> Question:
+def questions(draw: st.DrawFn, task: Task | None = None, families: Sequence[Family] = ()) -> Question:
     """Draw a question with its pool and evidence: one in twelve made of any text, the others of a few words.
 
     Args:
         task: `retrieval` or `arithmetic`; either if it is not given.
+        families: Answers in three spellings each; where there are some, one is among every second question's.
     """
     chosen = _taken(_TASKS, draw(_PLACE)) if task is None else task
-    kind, families = _taken(_KINDS, draw(_PLACE)), draw(_FAMILIES)
+    kind, own = _taken(_KINDS, draw(_PLACE)), draw(_FAMILIES)
+    if families and (place := draw(_PLACE)) % 2:
+        own.insert(place // 2 % len(own), _taken(families, place // 6))
     if kind == "anything":
         text, pool, passages = draw(_RAW)
         return Question(text, chosen, pool, (), passages)
     text = _PRODUCT.format(draw(_PLACE) % 8 + 2, draw(_PLACE) % 8 + 2) if chosen == "arithmetic" else "Which?"
-    first, *others = filter(None, (_answers_to(text), *families))
+    first, *others = filter(None, (_answers_to(text), *own))
     rare = [word for family in others for word in family]
     pool, rival = draw(pools([*first, *first, *rare])), _taken(rare, draw(_PLACE))
     if kind == "apart" and len(rival.split()) == 1:
@@ -191,6 +199,30 @@ def _answers_to(text: str) -> list[str]:
         return []
     value = factors[0] * factors[1]
     return [str(sum(factors)), str(value), f"{value}.0", f"${value}", f"{value}%"]
+
+
+def exemplified(constants: Constants) -> Constants:
+    """Return the constants with a text for each pattern: the simplest that holds it, and is found in a short time."""
+    found = [text for pattern in constants.patterns for text in _exemplary(pattern)]
+    return replace(constants, texts=(*dict.fromkeys((*found, *constants.texts)),))
+
+
+def _exemplary(pattern: str) -> list[str]:
+    try:
+        simple = st.from_regex(re.compile(pattern), fullmatch=True)
+        return [find(simple, lambda text: bool(text.strip()), settings=_EXEMPLARY)]
+    except (re.error, InvalidArgument, NoSuchExample, Unsatisfiable):
+        return []
+
+
+_EXEMPLARY = settings(max_examples=20, database=None, deadline=None, derandomize=True, phases=[Phase.generate])
+
+
+def families_of(constants: Constants) -> list[Family]:
+    """Return answers that are made of constants, in three spellings each: for `questions` and `consultations`."""
+    numbers = [str(int(one) if one == int(one) else one) for one in constants.numbers]
+    shown = [text.strip() for text in constants.texts if len(text.strip()) < 60 and answer_class(text, "retrieval")]
+    return [(one, one.swapcase(), f"{one}.") for one in dict.fromkeys((*shown, *numbers))]
 
 
 rule_settings: st.SearchStrategy[Settings] = st.builds(
@@ -286,13 +318,13 @@ def replies(draw: st.DrawFn, question: Question, role: Role) -> Reply:
 
 
 @st.composite
-def consultations(draw: st.DrawFn, task: Task | None = None) -> Trial:
+def consultations(draw: st.DrawFn, task: Task | None = None, families: Sequence[Family] = ()) -> Trial:
     """Draw a question under settings, what each role replies to it, and what the laws vary: a whole `Trial`.
 
     Args:
-        task: `retrieval` or `arithmetic`; either if it is not given.
+        task: `retrieval` or `arithmetic`; either if it is not given. families: as `questions` takes them.
     """
-    question = draw(questions(task))
+    question = draw(questions(task, families))
     roles: tuple[Role, ...] = ("judge", "repairer") if question.task == "retrieval" else ("judge", "deriver")
     said: dict[Role, Reply] = {role: draw(replies(question, role)) for role in roles}
     answers = [*question.answers, *(reply.answer for reply in said.values() if isinstance(reply, Repair | Derivation))]

@@ -8,14 +8,17 @@
 It calls no LM: what a role would reply is drawn. No count of examples is a proof. Needs the extra `testing`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Rule, evidence_locked
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, Law, LawBroken, laws_named
+from eldgr_dspy.laws.constants import Constants, constants_of
+from eldgr_dspy.laws.pointed import pointed
 from eldgr_dspy.laws.shrinking import smallest
 from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.trials import CertifiedBy, OwnCertificate, Subject, Trial
@@ -25,6 +28,8 @@ from eldgr_dspy.strategies import (
     consultations,
     derivations,
     evidence,
+    exemplified,
+    families_of,
     lm_contents,
     lm_replies,
     pools,
@@ -58,8 +63,9 @@ __all__ = [
     "Trial",
 ]
 
-_USUAL = 2
-"""Times the examples of a Hypothesis profile: each law has something to say of a part of the trials only."""
+
+_OWN_PER_DRAWN = 4
+"""How many situations around constants take the place of a trial that is drawn, which takes as long."""
 
 
 def check_laws(
@@ -77,8 +83,9 @@ def check_laws(
     A rule is a generator function that takes a `Case`, yields the roles that it asks and returns a `Choice`. Every law
     is tried on it, also where it was never meant to be lawful: `scalar_judge` breaks `override_needs_a_certificate`,
     and a rule that never overrides breaks `certified_preference_outranks_repair`. First come the small situations, the
-    same each time (`eldgr_dspy.laws.situations`), then trials that are drawn. A count of 0 says that a law was not
-    tried. No count is a proof.
+    same each time (`eldgr_dspy.laws.situations`), and those around the numbers and texts that rule, certificate and
+    case are written with (`eldgr_dspy.laws.pointed`); where none of them breaks a law, trials are drawn, also with
+    these texts. A count of 0 says that a law was not tried. No count is a proof.
 
     Args:
         rule: The rule, or the name of one: of `eldgr_dspy.decision.RULES`, or `module:function`.
@@ -87,7 +94,8 @@ def check_laws(
         laws: The names of the laws to try; all those about a rule if it is not given. without: the names of laws that
             are left out.
         task: `retrieval` or `arithmetic`, for a rule that is meant for one of them alone.
-        max_examples: How many trials are drawn; twice what the Hypothesis profile says if it is not given.
+        max_examples: How many trials are drawn; if it is not given, as many as the Hypothesis profile says, less one
+            for every four situations around constants.
 
     Raises:
         LawBroken: For the first law that is broken, on a trial that is made small; the message names the others.
@@ -106,12 +114,22 @@ def check_laws(
         raise ArgumentError(f"max_examples={max_examples!r} tries nothing; expected a whole number from 1.")
     subject = Subject(rule, case if certificate is None else partial(CertifiedBy, certificate=certificate))
     chosen = _chosen(laws, without)
+    constants, about = exemplified(constants_of(rule, certificate, case)), _told_by(rule, task)
     survey = _Survey(subject, chosen)
-    survey.attempt_all(task, _USUAL * settings().max_examples if max_examples is None else max_examples)
+    own = [*pointed(constants, about)]
+    survey.attempt_listed(chain(situations(task), own))
+    if not survey.broken:
+        usual = max(1, settings().max_examples - len(own) // _OWN_PER_DRAWN)
+        survey.attempt_drawn(task, usual if max_examples is None else max_examples, constants)
     broken = [law for law in chosen if law.name in survey.broken]
     if broken:
         raise _smallest(broken[0], survey.broken[broken[0].name]).also([law.name for law in broken[1:]])
     return survey.tried
+
+
+def _told_by(rule: Rule, task: Task | None) -> Task | None:
+    """The task in which the user's own constants can tell; a certificate's do so in retrieval alone."""
+    return "retrieval" if task is None and rule is evidence_locked else task
 
 
 def _chosen(laws: Sequence[str] | None, without: Sequence[str]) -> list[Law]:
@@ -148,8 +166,14 @@ class _Survey:
         if len(self.broken) == len(self._laws):
             raise _AllBroken
 
-    def attempt_all(self, task: Task | None, examples: int) -> None:
-        """Try every small situation, and then as many trials as are to be drawn."""
+    def attempt_listed(self, trials: Iterable[Trial]) -> None:
+        """Try each trial, until each law has been broken."""
+        with suppress(_AllBroken):
+            for trial in trials:
+                self.attempt(trial)
+
+    def attempt_drawn(self, task: Task | None, examples: int, constants: Constants) -> None:
+        """Try as many trials as are to be drawn, half of them with answers that are made of these constants."""
 
         @settings(
             max_examples=examples,
@@ -158,13 +182,11 @@ class _Survey:
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
         )
-        @given(trial=consultations(task))
+        @given(trial=consultations(task, families_of(constants)))
         def drawn(trial: Trial) -> None:
             self.attempt(trial)
 
         with suppress(_AllBroken):
-            for trial in situations(task):
-                self.attempt(trial)
             drawn()
 
 

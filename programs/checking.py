@@ -26,16 +26,20 @@ from eldgr_dspy.consultations import Reply
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError, ReplyError
 from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken, laws_named
+from eldgr_dspy.laws.constants import Constants, constants_of
+from eldgr_dspy.laws.pointed import pointed
+from eldgr_dspy.laws.situations import few_situations
 from eldgr_dspy.laws.statements import Finding, is_stratified
 from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, told
 from eldgr_dspy.programs.consulting import ask
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms import with_lms
-from eldgr_dspy.programs.scenes import Scene, at_stake, scenes, situated
+from eldgr_dspy.programs.scenes import Scene, asked_again, at_stake, scenes, situated
 from eldgr_dspy.programs.selector import Selector, plain
 from eldgr_dspy.programs.testing import Scripted, scripted_lm, text_of
 from eldgr_dspy.questions import Question
 from eldgr_dspy.replies import read_reply
+from eldgr_dspy.strategies import exemplified, families_of
 from eldgr_dspy.words import Role
 
 Came: TypeAlias = "dict[str, Any] | Exception"
@@ -52,6 +56,10 @@ _TRIED = tuple(law for law in LAWS if law in (*_COUNTED, _SCORES))
 _CHECKS = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.nested_given)
 _TIMES = 8
 """How often a role is asked the same once more, where a law is broken."""
+_MOST_OWN, _OWN_PER_DRAWN, _MOST_OF_ONE_TEXT = 64, 3, 16
+_FIELDS = tuple(plain(Decision(None, "consensus")))
+_KEYS = {*_FIELDS, "question", "candidates", "evidence", "task", "text", "title"}
+"""Names that a selector is written with in any case."""
 
 
 def check_selector(
@@ -63,12 +71,13 @@ def check_selector(
 ) -> dict[str, int]:
     """Hold a selector to the laws, and say of how many decisions each law had something to say.
 
-    First come small situations, the same each time, then examples of two questions that are drawn: of two texts, or of
-    one text with two pools. A copy of the selector, its LMs replaced by a scripted one, decides each question alone,
-    and another copy decides all of them: one after the other, all at once in one event loop, and in a batch. Each
-    decision is held to the laws of the rule (1 to 8), all of them to law 18 (sync = async = batch = replay, a replay
-    being the rule driven over the same roles), and what is raised to law 19: it is of a kind that `Selector.forward`
-    names.
+    First come small situations, the same each time, those around the numbers and texts that the selector's own class is
+    written with, and one question over and over with other evidence and other pools. Then examples of two questions are
+    drawn: of two texts, or of one text with two pools. A copy of the selector, its LMs replaced by a scripted one,
+    decides each question alone, and another copy decides all of them: one after the other, all at once in one event
+    loop, and in a batch. Each decision is held to the laws of the rule (1 to 8), all of them to law 18 (sync = async =
+    batch = replay, a replay being the rule driven over the same roles), and what is raised to law 19: it is of a kind
+    that `Selector.forward` names.
 
     The selector that is given is not called and not changed, nor is any LM. Roles, demonstrations, instructions,
     settings and an adapter of the surrounding context take part as they are.
@@ -83,42 +92,56 @@ def check_selector(
         asked: Where the questions come from; by default the small situations of the selector's own task, and questions
             with something at stake in most of them.
         without: The names of laws that are left out.
-        max_examples: How many examples are drawn; as the Hypothesis profile says if it is not given.
+        max_examples: How many examples are drawn; if it is not given, as many as the Hypothesis profile says, less one
+            for every three situations around constants.
 
     Raises:
         LawBroken: With a situation, or with a question and replies that Hypothesis has made as small as it could.
-        ArgumentError: What is given is no selector, a law is not known, or no example would be tried.
+        ArgumentError: What is given is not a selector, its prediction lacks a field, a law is not known, or no example
+            would be tried.
     """
     if not isinstance(selector, Selector):
         raise ArgumentError(f"selector={selector!r:.80} is not a Selector; make one with Selector(...) and give that.")
     if max_examples is not None and max_examples < 1:
         raise ArgumentError(f"max_examples={max_examples!r} tries nothing; expected a whole number from 1.")
     held_to = _left(without)
-    tried, broken = Counter[str]({law.name: 0 for law in _COUNTED if law in held_to}), list[LawBroken]()
+    tried, own, constants = Counter({law.name: 0 for law in _COUNTED if law in held_to}), [], _constants(selector)
+    if asked is None:
+        own = situated(pointed(constants, selector.task, most=_MOST_OWN, added=False))
+        tried.update(_check_situations(selector, own, held_to))
+        asked = at_stake(selector.task, families_of(constants))
+    usual = max(1, settings().max_examples - len(own) // _OWN_PER_DRAWN)
+    tried.update(_check_drawn(selector, asked, usual if max_examples is None else max_examples, held_to))
+    return dict(tried)
+
+
+def _check_drawn(
+    selector: Selector, asked: st.SearchStrategy[Question], examples: int, laws: Sequence[Law]
+) -> Counter[str]:
+    """Hold a selector to the laws in examples of two questions."""
+    tried, broken = Counter[str](), list[LawBroken]()
 
     def hold(pair: tuple[Scene, Scene], one_text: bool) -> None:
         try:
-            tried.update(check_scenes(selector, pair, one_text=one_text, laws=held_to))
+            tried.update(check_scenes(selector, pair, one_text=one_text, laws=laws))
         except LawBroken as found:
             broken.append(found)
             raise
 
-    drawn = scenes(at_stake(selector.task) if asked is None else asked)
+    drawn = scenes(asked)
     configured = settings(
-        max_examples=settings().max_examples if max_examples is None else max_examples,
+        max_examples=examples,
         deadline=None,
         database=None,
         report_multiple_bugs=False,
         suppress_health_check=_CHECKS,
         phases=(Phase.generate, Phase.shrink),
     )
-    if asked is None:
-        tried.update(_check_situations(selector, held_to))
     try:
         configured(given(st.tuples(drawn, drawn), st.booleans())(hold))()
     except FlakyFailure:  # what was broken once was not broken again
         raise broken[0] from None
-    return dict(tried)
+    return tried
 
 
 def _left(without: Sequence[str]) -> list[Law]:
@@ -129,12 +152,20 @@ def _left(without: Sequence[str]) -> list[Law]:
     return left
 
 
-def _check_situations(selector: Selector, laws: Sequence[Law]) -> Counter[str]:
-    """Hold a selector to the laws in the small situations, and in a few of different pools with one text."""
-    several = situated(selector.task)
+def _constants(selector: Selector) -> Constants:
+    """The constants that a class of the user's own is written with."""
+    found = exemplified(constants_of(selector))
+    return replace(found, texts=tuple(text for text in found.texts if text not in _KEYS))
+
+
+def _check_situations(selector: Selector, own: Sequence[Scene], laws: Sequence[Law]) -> Counter[str]:
+    """Hold a selector to the laws in the small situations, in those around its constants, and in some of one text."""
+    several = [*situated(few_situations(selector.task)), *own]
     by_last_answer = {scene.question.answers[-1]: scene for scene in several if scene.question.answers}
-    apart = check_scenes(selector, several, laws=laws)
-    return apart + check_scenes(selector, list(by_last_answer.values()), one_text=True, laws=laws)
+    tried = check_scenes(selector, several, laws=laws)
+    for of_one_text in ([*by_last_answer.values()][:_MOST_OF_ONE_TEXT], asked_again(selector.task)):
+        tried += check_scenes(selector, of_one_text, one_text=True, laws=laws)
+    return tried
 
 
 def check_scenes(
@@ -148,7 +179,7 @@ def check_scenes(
         laws: Those that are tried.
     """
     asked = _of_one_text(several) if one_text else list(map(_marked, several, _marks()))
-    calls = [_inputs(scene.question, selector.answer_field) for scene in asked]
+    calls = [scene.inputs(selector.answer_field) for scene in asked]
     with _scripted(selector, asked) as fresh:
         try:
             settled = [held(fresh(), scene, laws, roles=fresh()) for scene in asked]
@@ -181,7 +212,7 @@ def held(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Se
     Raises:
         LawBroken: With the scene.
     """
-    came = _came(select, _inputs(scene.question, select.answer_field))
+    came = _came(select, scene.inputs(select.answer_field))
     trial = _trial(roles or select, scene)
     if isinstance(came, dict):
         return Held(trial, came, _require_laws(trial, came, laws))
@@ -220,9 +251,23 @@ def _require_the_same_in_every_way(select: Any, settled: Sequence[Held], calls: 
 
 def _came(select: Selector, call: Mapping[str, Any]) -> Came:
     try:
-        fields: dict[str, Any] = select(**call).toDict()
+        said = select(**call)
     except Exception as error:  # noqa: BLE001 - what is raised is what is looked at
         return error
+    return _fields(said)
+
+
+def _fields(said: Any) -> dict[str, Any]:
+    """The fields of a prediction, all of which a decision has."""
+    if not isinstance(said, dspy.Prediction):
+        raise ArgumentError(f"The selector returned {said!r:.80}; return the dspy.Prediction of Selector.forward.")
+    fields: dict[str, Any] = said.toDict()
+    if missing := [name for name in _FIELDS if name not in fields]:
+        names, kind = ", ".join(map(repr, missing)), "field" if len(missing) == 1 else "fields"
+        raise ArgumentError(
+            f"The selector's prediction has no {kind} {names}. Return the prediction of Selector.forward with your"
+            " changes and additions, not a new one with fewer fields."
+        )
     return fields
 
 
@@ -234,13 +279,13 @@ def _at_once(select: Selector, calls: Sequence[Mapping[str, Any]]) -> list[Came]
 
     with ThreadPoolExecutor(1) as thread:
         found = thread.submit(copy_context().run, asyncio.run, gathered()).result()
-    return [one if isinstance(one, Exception) else one.toDict() for one in found]
+    return [one if isinstance(one, Exception) else _fields(one) for one in found]
 
 
 def _batch(select: Selector, calls: Sequence[Mapping[str, Any]]) -> list[Came]:
     examples = [dspy.Example(**call).with_inputs(*call) for call in calls]
     found: Any = select.batch(examples, num_threads=2, disable_progress_bar=True) if examples else []
-    return [RuntimeError("no prediction") if one is None else one.toDict() for one in found]
+    return [RuntimeError("no prediction") if one is None else _fields(one) for one in found]
 
 
 # -- what is held against an outcome ----------------------------------------------------------------------------------
@@ -248,7 +293,7 @@ def _batch(select: Selector, calls: Sequence[Mapping[str, Any]]) -> list[Came]:
 
 def _trial(select: Selector, scene: Scene) -> Trial:
     """The scene as a rule sees it: what each role replies, asked here apart from the selector."""
-    inputs = _inputs(scene.question, select.answer_field)
+    inputs = scene.inputs(select.answer_field)
     case = Case(to_question(**inputs, answer_field=select.answer_field), select.settings)
     replies: dict[Role, Reply] = {role: _reply(select, role, case.question) for role in case.roles()}
     return Trial(case.question, select.settings, replies, case.consensus or "")
@@ -337,11 +382,5 @@ def _marked(scene: Scene, mark: str) -> Scene:
 def _of_one_text(several: Sequence[Scene]) -> list[Scene]:
     """The scenes with the question's text and the replies of the first."""
     first = _marked(several[0], next(_marks()))
-    return [replace(first, question=replace(one.question, text=first.question.text)) for one in several]
-
-
-def _inputs(question: Question, answer_field: str) -> dict[str, Any]:
-    """The question as a user gives it."""
-    candidates = [{answer_field: answer} for answer in question.answers]
-    evidence = [{"title": passage.title, "text": passage.text} for passage in question.passages]
-    return {"question": question.text, "candidates": candidates, "evidence": evidence, "task": question.task}
+    asked = (replace(one.question, text=first.question.text) for one in several)
+    return [replace(first, question=question, given=one.given) for question, one in zip(asked, several, strict=True)]

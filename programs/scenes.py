@@ -3,8 +3,8 @@
 Strategies for `eldgr_dspy.programs.checking`, made of those of `eldgr_dspy.strategies`. Needs Hypothesis.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from dspy import lm15
@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Derivation, Repair, Reply, Verdict
-from eldgr_dspy.laws.situations import few_situations
+from eldgr_dspy.laws.making import SOUND, asked, counted
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.programs.testing import Scripted, role_of
 from eldgr_dspy.questions import Question
-from eldgr_dspy.strategies import derivations, lm_replies, questions, raw_text, repairs, verdicts
+from eldgr_dspy.strategies import Family, derivations, lm_replies, questions, raw_text, repairs, verdicts
 from eldgr_dspy.words import Role, Task
 
 _ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
@@ -31,12 +31,22 @@ class Scene:
         question: The question with its pool and evidence.
         said: The reply to each role that may be asked.
         word, number: What stands in a field that none of these is asked for.
+        given: Whether evidence is given, if only an empty list, and not None.
     """
 
     question: Question
     said: Mapping[Role, Scripted]
     word: str = ""
     number: int = 0
+    given: bool = True
+
+    def inputs(self, answer_field: str) -> dict[str, Any]:
+        """Return the question as a user gives it; lists of its own each time."""
+        question = self.question
+        candidates = [{answer_field: answer} for answer in question.answers]
+        evidence = [{"title": passage.title, "text": passage.text} for passage in question.passages]
+        shown = evidence if self.given else None
+        return {"question": question.text, "candidates": candidates, "evidence": shown, "task": question.task}
 
     def reply(self, request: Request) -> Scripted:
         """Return the reply to a request; a typed one has the further fields too that a module of one's own asks for."""
@@ -73,9 +83,11 @@ def _miscounted(draw: st.DrawFn) -> Question:
     return Question(text, "arithmetic", tuple(pool[: draw(st.integers(2, 4))]))
 
 
-def at_stake(task: Task) -> st.SearchStrategy[Question]:
-    """Draw questions of a task, most of them such that a reply may change what ships."""
-    return _mostly(_contested() if task == "retrieval" else _miscounted(), questions(task))
+def at_stake(task: Task, families: Sequence[Family] = ()) -> st.SearchStrategy[Question]:
+    """Draw questions of a task, most of them such that a reply may change what ships; families as `questions` has."""
+    contested = _contested() if task == "retrieval" else _miscounted()
+    own = st.booleans().flatmap(lambda chosen: questions(task, families) if chosen else contested)
+    return _mostly(own if families else contested, questions(task))
 
 
 @st.composite
@@ -91,9 +103,23 @@ def scenes(draw: st.DrawFn, asked: st.SearchStrategy[Question]) -> Scene:
     return Scene(question, said, draw(raw_text), draw(st.integers(-1, len(question.answers))))
 
 
-def situated(task: Task) -> list[Scene]:
-    """Return the small situations that tell most, as scenes; a role that is silent there says that it has nothing."""
-    return [_situated(trial) for trial in few_situations(task)]
+def situated(trials: Iterable[Trial]) -> list[Scene]:
+    """Return situations as scenes; a role that is silent there says that it has nothing."""
+    return [_situated(trial) for trial in trials]
+
+
+def asked_again(task: Task) -> list[Scene]:
+    """Return one question over and over: with other evidence, with none, and with the same answers in other pools."""
+    if task == "arithmetic":
+        pools = (("18", "9", "9"), ("9", "18", "18"), ("18", "18", "9"), ("9", "9", "18"), ("18", "9", "9"))
+        return situated(counted(pool, None, SOUND) for pool in pools)
+    lyon, rome = ("Lyon", "Rome", "Rome"), ("Lyon", "Lyon", "Rome")
+    several = [(lyon, ("Lyon",)), (lyon, ("Rome",)), (lyon, ()), (lyon, ("Lyon",)), (lyon, None), (rome, ("Lyon",))]
+    several += [(lyon, ("Lyon",)), (lyon[::-1], ("Lyon",)), (lyon, ("Doha", "Lyon")), (lyon, ("Lyon", "Doha"))]
+    return [
+        replace(_situated(asked(pool, "Lyon", "Doha", shown=shown or ())), given=shown is not None)
+        for pool, shown in several
+    ]
 
 
 def _situated(trial: Trial) -> Scene:

@@ -37,6 +37,8 @@ DECORATIONS = (
 )
 """Where `{}` stands, the answer does."""
 
+_LONG = 3
+
 
 def decorated(answer: str | None, decoration: str) -> str | None:
     """Return an answer in a decoration; as it is where it would not be stripped to the same answer."""
@@ -47,8 +49,13 @@ def decorated(answer: str | None, decoration: str) -> str | None:
 
 
 def respellings(answers: tuple[str | None, ...]) -> Iterator[tuple[str | None, ...]]:
-    """Yield the answers of a pool in other spellings: all in one decoration, then each in another one."""
+    """Yield the answers of a pool in other spellings: all in one decoration, then each in another one.
+
+    Long ones become a heading too, which is of one word more.
+    """
     size, shift = len(DECORATIONS), sum(len(answer or "") for answer in answers)
     yield tuple(decorated(answer, DECORATIONS[0]) for answer in answers)
     yield tuple(decorated(answer, DECORATIONS[shift % size]) for answer in answers)
     yield tuple(decorated(answer, DECORATIONS[(shift + 7 * place) % size]) for place, answer in enumerate(answers))
+    if any(len((answer or "").split()) >= _LONG for answer in answers):
+        yield tuple(decorated(answer, "# {}") for answer in answers)

@@ -3,23 +3,36 @@
 A rule sees classes and certificates. So consensus is certified, uncertified, or a yes; beside it stand no other class,
 one of each kind, or a certified one with another; there is a tie or none; the judge prefers each of them, or nobody;
 and the repairer gives nothing, or a span of each kind. What is rarer follows: answers that are short, long, or a
-number, much of everything, an answer of which one passage has the beginning and the next the end; then arithmetic. They
-are the same each time, in the same order, and are tried before anything is drawn. Standard library alone. Source: ours.
+number, much of everything, classes of several spellings, an answer of which one passage has the beginning and the next
+the end, passages that deny an answer, no evidence; then arithmetic, whose sums are also negative, zero, and fractions.
+They are the same each time, in the same order, and are tried before anything is drawn. Standard library alone. Source:
+ours.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import permutations, product
 
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.consultations import Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.laws.making import (
+    CRATES,
+    DEFAULTS,
+    SHOWN,
+    SOUND,
+    Answers,
+    apart,
+    asked,
+    counted,
+    denials,
+    opposed_sums,
+    shown_alone,
+    varied,
+)
 from eldgr_dspy.laws.trials import SILENT, Trial
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.questions import Settings
 from eldgr_dspy.words import HOMOGENEOUS, PREFERENCE, Task
 
-Answers = tuple[str | None, ...]
-
-_SHOWN = ("Doha", "Paris", "Lyon", "Nice")  # the evidence, a passage each
 _CONSENSUS: dict[bool | None, str] = {False: "Rome", True: "Paris", None: "yes"}
 _OTHER: dict[bool | None, str] = {True: "Lyon", False: "Oslo", None: "no"}
 _OTHERS: Sequence[tuple[bool | None, ...]] = ((), (True,), (False,), (None,), (True, False), (True, None))
@@ -40,12 +53,9 @@ _WORDINGS = (
 )
 """Answers that differ in all that no rule goes by, above all in length; each is set against the other."""
 
-_DEFAULTS = Settings()
-_CRATES = "A crate holds 3 jars. How many jars do 6 crates hold?"
 _MORE_CRATES = f"A crate holds 3 jars. How many jars do 6{'0' * 40} crates hold?"
 _MOST = f"18{'0' * 40}"
-_SOUND = Derivation((Step("3 * 6", "18"),), "18", "18 / 6 = 3")
-_DERIVED: Sequence[Reply] = (SILENT, _SOUND, replace(_SOUND, check=""), replace(_SOUND, answer="9"))
+_DERIVED: Sequence[Reply] = (SILENT, SOUND, replace(SOUND, check=""), replace(SOUND, answer="9"))
 _SUMS: Sequence[Answers] = (("9", "18", "18"), ("18", "9", "9"), ("9", "18"), ("18", "9"))
 _AGREED: Sequence[Answers] = (("9", "9"), ("18", None, "18"))
 
@@ -53,17 +63,19 @@ _AGREED: Sequence[Answers] = (("9", "9"), ("18", None, "18"))
 def situations(task: Task | None = None) -> Iterator[Trial]:
     """Yield every situation of a task, or of both; in retrieval those at the heart of it first."""
     if task != "arithmetic":
-        for several in (_contests, _ties, _scored, _spelled, _undisputed, _worded, _large, _apart):
+        for several in (_contests, _ties, _scored, _spelled, _respelled, _undisputed, _worded, _large, _apart, _denied):
             yield from several()
+        yield from _bare()
     if task != "retrieval":
-        yield from _sums()
-        yield from _long_sums()
+        for several in (_sums, _long_sums, _valued, _spelled_sums):
+            yield from several()
 
 
 def few_situations(task: Task) -> Iterator[Trial]:
     """Yield those that tell most, one in nine, all under the default settings: for what takes longer to be tried."""
     if task == "arithmetic":
-        yield from (trial for trial in _sums() if trial.settings == _DEFAULTS)
+        yield from (trial for trial in _sums() if trial.settings == DEFAULTS)
+        yield from (trial for value in ("-5", "0") for trial in opposed_sums("9", value) if trial.settings == DEFAULTS)
         return
     for trial in _contests():
         answers, quiet = trial.question.answers, trial.reply("judge") == SILENT
@@ -71,8 +83,9 @@ def few_situations(task: Task) -> Iterator[Trial]:
         certified = trial.reply("repairer") == Repair("Doha")
         if (certified and ("Rome" in answers or one_certified)) or (quiet and (alone or one_certified)):
             yield trial
-    yield from (one for one in _scored() if one.settings == _DEFAULTS and one.reply("repairer") == SILENT)
+    yield from (one for one in _scored() if one.settings == DEFAULTS and one.reply("repairer") == SILENT)
     yield from _spelled()
+    yield from _bare()
 
 
 def _contests() -> Iterator[Trial]:
@@ -81,7 +94,7 @@ def _contests() -> Iterator[Trial]:
         named, consensus = [_OTHER[one] for one in others], _CONSENSUS[mark]
         for judge in (None, consensus, *named):
             for offer in _OFFERS if mark is False else _SETTLED_OFFERS:
-                yield _asked((*named, consensus, consensus), judge, offer)
+                yield asked((*named, consensus, consensus), judge, offer)
 
 
 def _ties() -> Iterator[Trial]:
@@ -89,7 +102,7 @@ def _ties() -> Iterator[Trial]:
     for mark, others in product(_CONSENSUS, _OTHERS):
         answers = (_CONSENSUS[mark], *(_OTHER[one] for one in others))
         for judge, offer in product((None, *answers), _SETTLED_OFFERS):
-            yield _asked(answers, judge, offer)
+            yield asked(answers, judge, offer)
 
 
 def _scored() -> Iterator[Trial]:
@@ -98,7 +111,7 @@ def _scored() -> Iterator[Trial]:
     rising = tuple((index + 1) / 8 for index in range(len(answers)))
     for reading, judge, scores in product(PREFERENCE, answers[:5], (rising, rising[::-1])):
         for offer in _SETTLED_OFFERS:
-            trial = _asked(answers, judge, offer, Settings(preference=reading))
+            trial = asked(answers, judge, offer, Settings(preference=reading))
             verdict = Verdict(answers.index(judge), scores)
             yield replace(trial.replying("judge", verdict), other_scores=scores[::-1])
 
@@ -107,15 +120,15 @@ def _spelled() -> Iterator[Trial]:
     """Candidates that vote together in two spellings, a repair that does so with consensus, and lacking answers."""
     lyon, rome = ("the Lyon", "Lyon"), ("the Rome", "Rome")
     for judge in (None, *lyon, *rome):
-        yield _asked((*lyon, *rome, "Rome"), judge)
+        yield asked((*lyon, *rome, "Rome"), judge)
     for judge in ("the Paris", "Lyon"):
-        yield _asked(("Lyon", "the Paris", "Paris"), judge)
+        yield asked(("Lyon", "the Paris", "Paris"), judge)
     cased = Settings(certificate="token")  # under which two spellings of a class may be certified otherwise
     for answers, judge in product((("Lyon", "rome", "rome"), ("Oslo", "rome", "rome"), ("rome",)), (None, "rome")):
-        for settings in (_DEFAULTS, cased):
-            yield _asked(answers, judge, "Rome", settings, shown=(*_SHOWN, "Rome"))
+        for settings in (DEFAULTS, cased):
+            yield asked(answers, judge, "Rome", settings, shown=(*SHOWN, "Rome"))
     for judge in (None, "Lyon", ""):
-        yield _asked((None, "Lyon", "", "Rome", "Rome"), judge)
+        yield asked((None, "Lyon", "", "Rome", "Rome"), judge)
 
 
 def _undisputed() -> Iterator[Trial]:
@@ -123,7 +136,7 @@ def _undisputed() -> Iterator[Trial]:
     pools: Sequence[Answers] = (("Rome", None, "Rome"), ("Paris",), ("yes",), (None, ""), ())
     for answers, homogeneous in product(pools, (None, *HOMOGENEOUS)):
         for offer in _OFFERS if answers[:1] != ("Paris",) else _SETTLED_OFFERS:
-            yield _asked(answers, answers[0] if answers else None, offer, Settings(homogeneous=homogeneous))
+            yield asked(answers, answers[0] if answers else None, offer, Settings(homogeneous=homogeneous))
 
 
 def _worded() -> Iterator[Trial]:
@@ -137,9 +150,9 @@ def _opposed(consensus: str, other: str) -> Iterator[Trial]:
     for shown in ((), (other,), (consensus,), (consensus, other)):
         pool = (other, consensus, consensus)
         for answers in (pool,) if consensus in shown else (pool, ("Doha", *pool)):
-            yield _asked(answers, other, "Doha", shown=("Doha", *shown))
+            yield asked(answers, other, "Doha", shown=("Doha", *shown))
         if consensus not in shown:
-            yield _asked((consensus, consensus), offer=other, shown=("Doha", *shown))
+            yield asked((consensus, consensus), offer=other, shown=("Doha", *shown))
 
 
 def _large() -> Iterator[Trial]:
@@ -154,67 +167,91 @@ def _large() -> Iterator[Trial]:
             texts=tuple(f"{'One step, and another. ' * 10}So it is {answer}." for answer in answers),
             passages=(*question.passages, *[Passage("", f"Passage {number}.") for number in range(12)]),
         )
-        yield _varied(replace(trial, question=longer))
+        yield varied(replace(trial, question=longer))
+
+
+def _respelled() -> Iterator[Trial]:
+    """A class in three spellings in each order, one of which stands as written: consensus, preferred, or a repair."""
+    spellings = ("Lyon", "the Lyon", "LYON")
+    for (first, second, third), shown in product(permutations(spellings), spellings):
+        members, evidence = (first, second, third, third), ("Doha", shown)
+        yield asked((*members, "Oslo"), "Oslo", shown=evidence)
+        pool = (*members[:3], *["Rome"] * 4)
+        yield asked(pool, first, shown=evidence)
+        yield asked(pool, None, second, shown=evidence)
 
 
 def _apart() -> Iterator[Trial]:
     """An answer of which one passage has the beginning and the next the end, with a space and without one."""
     for answers in (("fineart", "fine art", "fine art"), ("fine art", "Rome", "fineart", "Rome")):
         for title, text in (("", "art can be seen"), ("art", "can be seen")):
-            trial = _asked(answers, "fine art", "fineart", shown=("and this is a fine",))
+            trial = asked(answers, "fine art", "fineart", shown=("and this is a fine",))
             passages = (*trial.question.passages, Passage(title, text))
-            yield replace(_varied(trial.with_evidence(passages)), more=(Passage("", "another"),))
+            yield replace(varied(trial.with_evidence(passages)), more=(Passage("", "another"),))
+    half = _BANGKOK.index(" ", 80)
+    for one, other in (
+        ("Port of", "Spain"),
+        ("the mouth of the longest", "river in Asia"),
+        (_BANGKOK[:half], _BANGKOK[half + 1 :]),
+    ):
+        yield from apart((one, other), f"{one} {other}", title="Guide")
+        yield from apart((one, other), f"{one} {other}")
+        yield from apart((f"{one}.", other), f"{one} {other}")
+    yield from apart(("fine", "art"), "fine art", title="Guide", before=12)
+
+
+def _denied() -> Iterator[Trial]:
+    """An answer that one passage says, and that passages deny which are added to it; and much that is added."""
+    much = tuple(Passage("", f"Number {number}. {'And so on. ' * 10}") for number in range(30))
+    for answer in ("Paris", "new york", "1976"):
+        yield shown_alone(answer, denials(answer))
+    yield shown_alone("Paris", (*much, *[Passage("", "It was Paris.")] * 6))
+
+
+def _bare() -> Iterator[Trial]:
+    """No evidence, and evidence that says nothing, under answers that are certified elsewhere."""
+    for answers, shown in product((("Lyon", "Rome", "Rome"), ("Rome", "Lyon", "Lyon"), ("Lyon",)), ((), ("", " "))):
+        yield asked(answers, "Lyon", "Lyon", shown=shown)
 
 
 def _sums() -> Iterator[Trial]:
     """Pools of a right and a wrong sum, whatever judge and deriver say, and pools with nothing to choose."""
     for answers, derived, judge in product(_SUMS, _DERIVED, (None, "9", "18")):
-        yield _counted(answers, judge, derived)
+        yield counted(answers, judge, derived)
     for answers, derived, homogeneous in product((*_AGREED, (None, ""), ()), _DERIVED, (None, *HOMOGENEOUS)):
         judge = answers[0] if answers else None
-        yield _counted(answers, judge, derived, Settings(homogeneous=homogeneous))
+        yield counted(answers, judge, derived, Settings(homogeneous=homogeneous))
 
 
 def _long_sums() -> Iterator[Trial]:
     """A right sum of two digits against a wrong one of many, and the other way round."""
     most = Derivation((Step(f"3 * 6{'0' * 40}", _MOST),), _MOST, f"{_MOST} / 6{'0' * 40} = 3")
-    for asked, right, wrong, sound in ((_CRATES, "18", _MOST, _SOUND), (_MORE_CRATES, _MOST, "18", most)):
+    for text, right, wrong, sound in ((CRATES, "18", _MOST, SOUND), (_MORE_CRATES, _MOST, "18", most)):
         for derived in (SILENT, sound, replace(sound, check="")):
             for judge, answers in ((right, (right, wrong, wrong)), (wrong, (wrong, right, right))):
-                yield _counted(answers, judge, derived, asked=asked)
+                yield counted(answers, judge, derived, text=text, gold=right)
 
 
-def _asked(
-    answers: Answers,
-    judge: str | None = None,
-    offer: str = "",
-    settings: Settings = _DEFAULTS,
-    shown: Sequence[str] = _SHOWN,
-) -> Trial:
-    question = Question("Which?", "retrieval", answers, (), tuple(Passage("", one) for one in shown))
-    gold = max(answers, key=answers.count, default=None) or ""
-    repair = Repair(offer) if offer else SILENT
-    return replace(_judged(question, judge), settings=settings, gold=gold).replying("repairer", repair)
+def _valued() -> Iterator[Trial]:
+    """Right sums that are negative, zero, fractions, or large, against wrong ones that differ in sign or place."""
+    for right, wrong in (
+        ("-5", "5"),
+        ("−5", "3"),
+        ("-1,200", "1200"),
+        ("0", "8"),
+        ("0.5", "5"),
+        ("2.25", "225"),
+        ("7", "-7"),
+        ("1,200", "12"),
+        ("1000000", "-0.5"),
+    ):
+        yield from opposed_sums(wrong, right)
 
 
-def _counted(
-    answers: Answers, judge: str | None, derived: Reply, settings: Settings = _DEFAULTS, asked: str = _CRATES
-) -> Trial:
-    question = Question(asked, "arithmetic", answers, (), (Passage("", "9"), Passage("", "18")))
-    gold = "18" if asked == _CRATES else _MOST
-    return replace(_judged(question, judge), settings=settings, gold=gold).replying("deriver", derived)
-
-
-def _judged(question: Question, judge: str | None) -> Trial:
-    """A trial in which the judge prefers the first candidate of an answer, and another judge another candidate."""
-    verdict = SILENT if judge is None else Verdict(question.answers.index(judge))
-    named = (Verdict(index) for index, answer in enumerate(question.answers) if answer)
-    other = next((one for one in named if one != verdict), SILENT)
-    failure, more = Abstention("the call timed out"), (Passage("", "Rome"),)
-    return _varied(Trial(question, replies={"judge": verdict}, other_judge=other, failure=failure, more=more))
-
-
-def _varied(trial: Trial) -> Trial:
-    """The same with the passages backwards and the first of them twice, and the candidates backwards."""
-    passages, candidates = range(len(trial.question.passages)), range(len(trial.question.answers))
-    return replace(trial, evidence_order=(*reversed(passages), 0), pool_order=tuple(reversed(candidates)))
+def _spelled_sums() -> Iterator[Trial]:
+    """A right number in three spellings, and a derivation that has one of them."""
+    spellings = ("18.0", "18", "$18")
+    for derived, wrong in product(spellings, (1, 4)):
+        sound = replace(SOUND, answer=derived)
+        for answers in ((*spellings, *["9"] * wrong), (*spellings[::-1], *["9"] * wrong)):
+            yield counted(answers, "9", sound)

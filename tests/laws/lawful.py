@@ -1,0 +1,206 @@
+"""Rules, certificates and selectors without a slip, as users write them: what the kit is to pass whatever the seed.
+
+    LAWFUL["rule"]["in words of its own"]      what `check_laws` or `check_selector` is given, as keyword arguments
+
+Some have constants that look like those of a slip; `python -m benchmarks.kit` counts how many of twenty runs complain.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.certificates import certify
+from eldgr_dspy.decision import Choice, Steps, evidence_locked
+from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.signatures import JudgeCandidates
+from eldgr_dspy.stripping import strip_answer
+from tests.laws.slips import Passages, folded, shipped, stands
+from tests.laws.slips_of_selectors import Remembers, Wrapped
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def in_words_of_its_own(case: Any) -> Steps:
+    """Eq. 3 and Eq. 4 once more, with one way out."""
+    decided = Choice("consensus", case.consensus)
+    is_open = case.task == "arithmetic" or case.certified(case.consensus) is False
+    if is_open and case.task == "retrieval" and case.rival():
+        preferred = case.preferred((yield "judge"))
+        if preferred is not None and case.certified(preferred) and not case.same(preferred, case.consensus):
+            return Choice("judge", preferred)
+    if is_open and case.repairable:
+        if case.task == "retrieval":
+            said = case.repaired((yield "repairer"))
+            supported = said is not None and case.certified(said) is True
+        else:
+            said = case.derived((yield "deriver"))
+            supported = said is not None
+        if supported and not case.same(said, case.consensus):
+            decided = Choice("repair", said)
+    return decided
+
+
+LOG: dict[str, int] = {}
+
+
+def that_counts(case: Any) -> Steps:
+    """Keeps counts that decide nothing."""
+    branch, answer = yield from evidence_locked(case)
+    kind = "long" if answer and len(answer) > 40 else "negative" if answer and answer.startswith("-") else "other"
+    LOG[kind] = LOG.get(kind, 0) + 1
+    if answer and ("7" in answer or "not " in answer):
+        LOG["odd"] = 1_000
+    return Choice(branch, answer)
+
+
+class ByAnObject:
+    """A rule that is an object, with settings of its own that decide nothing."""
+
+    def __init__(self, most: int = 25, denial: str = "{} is not") -> None:
+        self.most, self.denial, self.seen = most, denial, 0
+
+    def __call__(self, case: Any) -> Steps:
+        self.seen = min(self.seen + 1, self.most)
+        return (yield from evidence_locked(case))
+
+
+def of_a_judge_alone(case: Any) -> Steps:
+    """The tutorial's, which asks no repairer."""
+    if case.certified(case.consensus) is False and case.rival():
+        preference = case.preferred((yield "judge"))
+        if case.certified(preference) is True:
+            return Choice("judge", preference)
+    return Choice("consensus", case.consensus)
+
+
+RULES: dict[str, dict[str, Any]] = {
+    "the shipped one": {"rule": evidence_locked},
+    "by its name": {"rule": "eldgr"},
+    "in words of its own": {"rule": in_words_of_its_own},
+    "that counts": {"rule": that_counts},
+    "an object": {"rule": ByAnObject()},
+    "a partial": {"rule": partial(evidence_locked)},
+    "of retrieval": {"rule": in_words_of_its_own, "task": "retrieval"},
+    "of arithmetic": {"rule": that_counts, "task": "arithmetic"},
+    "of a judge alone": {"rule": of_a_judge_alone, "task": "retrieval", "without": ["the_cases_partition"]},
+    "over a certificate of its own": {"rule": in_words_of_its_own, "certificate": stands},
+}
+
+# -- certificates ------------------------------------------------------------------------------------------------------
+
+
+def by_token(answer: str, passages: Passages) -> bool | None:
+    return certify(answer, passages, "token").certified
+
+
+def by_letter(answer: str, passages: Passages) -> bool | None:
+    return certify(answer, passages, "substring").certified
+
+
+def yes_and_no_apart(answer: str, passages: Passages) -> bool | None:
+    return None if folded(answer).strip() in {"yes", "no"} else stands(answer, passages)
+
+
+def by_boundaries(answer: str, passages: Passages) -> bool:
+    wanted = re.escape(folded(answer).strip())
+    return any(re.search(rf"(?<!\w){wanted}(?!\w)", folded(one.text)) for one in passages if wanted)
+
+
+def passage_by_passage(answer: str, passages: Passages) -> bool:
+    """A passage that denies the answer does not certify it; another may."""
+    denial = f"not {strip_answer(answer)}"
+    return any(stands(answer, (one,)) for one in passages if denial not in one.text and " isn't " not in one.text)
+
+
+def of_short_passages(answer: str, passages: Passages) -> bool | None:
+    return shipped(answer, tuple(one for one in passages if len(one.text) < 2_000 and len(one.text.split()) <= 300))
+
+
+def without_errata(answer: str, passages: Passages) -> bool | None:
+    return shipped(answer, tuple(one for one in passages if one.title not in ("Errata", "Talk")))
+
+
+def of_sentences(answer: str, passages: Passages) -> bool:
+    sentences = [part for one in passages for part in re.split(r"(?<=[.!?])\s+", one.text)]
+    return any(folded(answer) in folded(part) for part in sentences)
+
+
+def of_what_is_stripped(answer: str, passages: Passages) -> bool | None:
+    """It drops the short and the long, by what the answer is and not by how it is spelled."""
+    return 3 <= len(strip_answer(answer)) <= 60 and by_letter(strip_answer(answer), passages)
+
+
+@lru_cache(maxsize=256)
+def remembered(answer: str, passages: Passages) -> bool:
+    return stands(answer, passages)
+
+
+CERTIFICATES: dict[str, dict[str, Any]] = {
+    "the shipped one": {"certificate": shipped},
+    "by token": {"certificate": by_token},
+    "by letter": {"certificate": by_letter, "without": ["spelling_does_not_decide"]},
+    "of words": {"certificate": stands},
+    "yes and no apart": {"certificate": yes_and_no_apart},
+    "by boundaries": {"certificate": by_boundaries},
+    "passage by passage": {"certificate": passage_by_passage},
+    "of short passages": {"certificate": of_short_passages},
+    "without errata": {"certificate": without_errata},
+    "of sentences": {"certificate": of_sentences},
+    "of what is stripped": {"certificate": of_what_is_stripped},
+    "remembered": {"certificate": remembered},
+}
+
+# -- selectors ---------------------------------------------------------------------------------------------------------
+
+
+class RemembersAll(Remembers):
+    """By everything that it is called with."""
+
+    key = ("question", "candidates", "evidence", "task")
+
+
+class Annotates(Wrapped):
+    """Adds a field, and counts."""
+
+    calls = 0
+
+    def after(self, call: dict[str, Any], pred: Any) -> Any:
+        self.calls += 1
+        pred.remark = "long" if len(str(pred.answer)) > 45 else "with a 7" if "7" in str(pred.answer) else ""
+        return pred
+
+
+class Copies(Wrapped):
+    """Works on copies of what it is given."""
+
+    def before(self, call: dict[str, Any]) -> dict[str, Any]:
+        found = sorted(call["evidence"] or [], key=str)
+        found.clear()
+        return {**call, "candidates": list(call["candidates"])}
+
+
+def with_a_chain_of_thought() -> Selector:
+    select = Selector()
+    select.judge = dspy.ChainOfThought(JudgeCandidates)
+    return select
+
+
+SELECTORS: dict[str, Callable[[], Selector]] = {
+    "plain": Selector,
+    "arithmetic": lambda: Selector(task="arithmetic"),
+    "strict about replies": lambda: Selector(on_error="raise", preference="stratum"),
+    "by token": lambda: Selector(certificate="token", answer_field="reply"),
+    "asking always": lambda: Selector(consult="always"),
+    "without an LM": embedded_selector,
+    "with a chain of thought": with_a_chain_of_thought,
+    "that remembers all": RemembersAll,
+    "that annotates": Annotates,
+    "that annotates sums": lambda: Annotates(task="arithmetic", homogeneous="repair"),
+    "that copies": Copies,
+}
+
+LAWFUL: Mapping[str, Mapping[str, Any]] = {"rule": RULES, "certificate": CERTIFICATES, "selector": SELECTORS}

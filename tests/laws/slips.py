@@ -1,0 +1,397 @@
+"""Rules and certificates with one slip each, as a user would write them: what the kit is to catch whatever the seed.
+
+    SLIPS["rule"]["full authority where consensus contains a 7"]      what `check_laws(rule=...)` is given
+    SLIPS["certificate"]["vetoed by not X"]                           what `check_laws(certificate=...)` is given
+
+`python -m benchmarks.kit` counts how many of twenty runs catch each. Those that no law forbids are in `LAWFUL_SLIPS`.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+from eldgr_dspy.certificates import Passage, certify
+from eldgr_dspy.decision import Choice, Rule, Steps, evidence_locked
+from eldgr_dspy.laws.trials import OwnCertificate
+from eldgr_dspy.stripping import strip_answer
+
+Passages = tuple[Passage, ...]
+
+# -- certificates ------------------------------------------------------------------------------------------------------
+
+
+def folded(text: str) -> str:
+    """The words of a text, what surrounds an answer taken off."""
+    words = re.findall(r"[^\W_]+", strip_answer(text).casefold())
+    return f" {' '.join(words)} "
+
+
+def stands(answer: str, passages: Passages) -> bool:
+    """A certificate as users write it: the words of the answer, in one passage or title."""
+    return any(folded(answer) in folded(part) for one in passages for part in (one.text, one.title))
+
+
+def shipped(answer: str, passages: Passages) -> bool | None:
+    return certify(answer, passages).certified
+
+
+def in_one(answer: str, *texts: str) -> bool | None:
+    return shipped(answer, tuple(Passage("", text) for text in texts))
+
+
+def joining(separator: str) -> OwnCertificate:
+    return lambda answer, passages: (
+        shipped(answer, passages) or in_one(answer, separator.join(one.text for one in passages))
+    )
+
+
+def joins_neighbours(answer: str, passages: Passages) -> bool | None:
+    pairs = pairwise(passages)
+    return shipped(answer, passages) or any(in_one(answer, f"{one.text} {other.text}") for one, other in pairs)
+
+
+def joins_chunks_of_a_title(answer: str, passages: Passages) -> bool | None:
+    pairs = pairwise(passages)
+    return shipped(answer, passages) or any(
+        in_one(answer, f"{one.text} {other.text}") for one, other in pairs if one.title and one.title == other.title
+    )
+
+
+def joins_by_a_bar(answer: str, passages: Passages) -> bool:
+    return stands(answer, passages) or strip_answer(answer) in " | ".join(one.text for one in passages)
+
+
+def joins_sentences(answer: str, passages: Passages) -> bool:
+    return folded(answer) in folded(". ".join(one.text.rstrip(".") for one in passages))
+
+
+def joins_titles(answer: str, passages: Passages) -> bool:
+    return folded(answer) in folded(" ".join(f"{one.title} {one.text}" for one in passages))
+
+
+def joins_for_long_answers(answer: str, passages: Passages) -> bool:
+    if len(folded(answer)) > 30:
+        return folded(answer) in folded(" ".join(one.text for one in passages))
+    return stands(answer, passages)
+
+
+def joins_much(answer: str, passages: Passages) -> bool:
+    if len(passages) > 6:
+        return folded(answer) in folded(" ".join(one.text for one in passages))
+    return stands(answer, passages)
+
+
+def joins_three(answer: str, passages: Passages) -> bool:
+    if len(folded(answer).split()) < 3:
+        return stands(answer, passages)
+    return folded(answer) in folded(" ".join(one.text for one in passages))
+
+
+LIMIT = 60
+
+
+def drops_over_forty_characters(answer: str, passages: Passages) -> bool | None:
+    return False if len(answer) > 40 else shipped(answer, passages)
+
+
+def drops_over_a_limit(answer: str, passages: Passages) -> bool | None:
+    return len(answer) <= LIMIT and shipped(answer, passages)
+
+
+def drops_over_eight_words(answer: str, passages: Passages) -> bool | None:
+    return len(answer.split()) <= 8 and shipped(answer, passages)
+
+
+def drops_by_default(answer: str, passages: Passages, most: int = 120) -> bool | None:
+    return len(answer) < most and shipped(answer, passages)
+
+
+def dropping(most: int) -> OwnCertificate:
+    def certificate(answer: str, passages: Passages) -> bool | None:
+        return len(answer) <= most and shipped(answer, passages)
+
+    return certificate
+
+
+def drops(answer: str, passages: Passages, *, most: int) -> bool | None:
+    return len(answer) <= most and shipped(answer, passages)
+
+
+SHORT_ENOUGH = re.compile(r"(?s).{1,50}")
+
+
+def drops_by_a_pattern(answer: str, passages: Passages) -> bool | None:
+    return SHORT_ENOUGH.fullmatch(answer) is not None and shipped(answer, passages)
+
+
+def drops_short_ones(answer: str, passages: Passages) -> bool | None:
+    return len(answer) > 4 and shipped(answer, passages)
+
+
+class Careful:
+    """A certificate with a method and an attribute."""
+
+    most = 25
+
+    def __call__(self, answer: str, passages: Passages) -> bool | None:
+        return self.is_short(answer) and shipped(answer, passages)
+
+    def is_short(self, answer: str) -> bool:
+        return len(answer) < self.most
+
+
+def vetoed_by(*denials: str) -> OwnCertificate:
+    """A certificate that one passage takes back; `{}` is the answer."""
+
+    def certificate(answer: str, passages: Passages) -> bool:
+        text = " ".join(one.text for one in passages).casefold()
+        plain = strip_answer(answer).casefold()
+        return stands(answer, passages) and not any(denial.replace("{}", plain) in text for denial in denials)
+
+    return certificate
+
+
+def vetoed_by_not(answer: str, passages: Passages) -> bool:
+    denied = any(f"not {strip_answer(answer)}" in one.text for one in passages)
+    return stands(answer, passages) and not denied
+
+
+DENIAL = re.compile(r"\b(?:disproved|retracted)\b", re.I)
+
+
+def vetoed_by_a_pattern(answer: str, passages: Passages) -> bool:
+    return stands(answer, passages) and not any(DENIAL.search(one.text) for one in passages)
+
+
+def vetoed_by_a_title(answer: str, passages: Passages) -> bool:
+    return stands(answer, passages) and all(one.title != "Errata" for one in passages)
+
+
+def vetoed_by_much(answer: str, passages: Passages) -> bool:
+    return stands(answer, passages) and sum(len(one.text) for one in passages) < 2_000
+
+
+def vetoed_by_many(answer: str, passages: Passages) -> bool:
+    return stands(answer, passages) and len(passages) <= 20
+
+
+def vetoed_by_repetition(answer: str, passages: Passages) -> bool:
+    return 0 < sum(folded(answer) in folded(one.text) for one in passages) < 4
+
+
+CERTIFICATES: dict[str, OwnCertificate] = {
+    "joins by a space": joining(" "),
+    "joins by lines": joining("\n"),
+    "joins by nothing": joining(""),
+    "joins neighbours": joins_neighbours,
+    "joins chunks of a title": joins_chunks_of_a_title,
+    "joins by a bar": joins_by_a_bar,
+    "joins sentences": joins_sentences,
+    "joins titles": joins_titles,
+    "joins for long answers": joins_for_long_answers,
+    "joins much": joins_much,
+    "joins for three words": joins_three,
+    "drops over 40 characters": drops_over_forty_characters,
+    "drops over a limit of the module": drops_over_a_limit,
+    "drops over 8 words": drops_over_eight_words,
+    "drops over a default": drops_by_default,
+    "drops over what is closed over": dropping(33),
+    "drops over a partial's": partial(drops, most=90),
+    "drops by a pattern": drops_by_a_pattern,
+    "drops short ones": drops_short_ones,
+    "drops by an attribute": Careful(),
+    "vetoed by not X": vetoed_by_not,
+    "vetoed by X is not": vetoed_by("{} is not", "{} was not"),
+    "vetoed by isn't": vetoed_by("it isn't {}", "{} isn't"),
+    "vetoed by never": vetoed_by("never {}", "{} never"),
+    "vetoed by no": vetoed_by(" no {}"),
+    "vetoed by false": vetoed_by("{} is false", "{} is wrong"),
+    "vetoed by contrary": vetoed_by("contrary to"),
+    "vetoed by a word of its own": vetoed_by("debunked"),
+    "vetoed by a pattern": vetoed_by_a_pattern,
+    "vetoed by a title": vetoed_by_a_title,
+    "vetoed by much evidence": vetoed_by_much,
+    "vetoed by many passages": vetoed_by_many,
+    "vetoed by repetition": vetoed_by_repetition,
+}
+
+# -- rules -------------------------------------------------------------------------------------------------------------
+
+
+def respelling(pick: Callable[[list[str]], str], branches: str = "consensus judge repair") -> Rule:
+    """The shipped rule, but that another spelling of the class ships."""
+
+    def rule(case: Any) -> Steps:
+        branch, answer = yield from evidence_locked(case)
+        members = [one for one in case.question.answers if case.same(one, answer)]
+        return Choice(branch, pick(members) if members and branch in branches.split() else answer)
+
+    return rule
+
+
+def most_frequent(members: list[str]) -> str:
+    return max(members, key=members.count)
+
+
+def capitalised(members: list[str]) -> str:
+    return next((one for one in members if one[0].isupper()), members[0])
+
+
+def ships_as_the_judge_spells(case: Any) -> Steps:
+    if case.task == "arithmetic" or case.certified(case.consensus) is not False or not case.rival():
+        return (yield from evidence_locked(case))
+    verdict = yield "judge"
+    preference = case.preferred(verdict)
+    if preference is not None and case.certified(preference) is True and not case.same(preference, case.consensus):
+        if case.settings.preference == "global":
+            preference = case.question.answers[verdict.preferred]
+        return Choice("judge", preference)
+    return (yield from evidence_locked(case))
+
+
+def ships_as_the_repairer_spells(case: Any) -> Steps:
+    branch, answer = yield from evidence_locked(case)
+    if branch == "repair" and case.task == "retrieval":
+        answer = (yield "repairer").answer
+    return Choice(branch, answer)
+
+
+def ships_without_an_article(case: Any) -> Steps:
+    branch, answer = yield from evidence_locked(case)
+    return Choice(branch, answer and answer.removeprefix("The "))
+
+
+def trusting(holds: Callable[[Any, str], bool]) -> Rule:
+    """The shipped rule, but that the judge has full authority where something holds of case and consensus."""
+
+    def rule(case: Any) -> Steps:
+        if case.contested and case.consensus and holds(case, case.consensus):
+            preference = case.stated((yield "judge"))
+            if preference is not None and not case.same(preference, case.consensus):
+                return Choice("judge", preference)
+        return (yield from evidence_locked(case))
+
+    return rule
+
+
+YEAR = re.compile(r"\b(?:19|20)\d{2}\b")
+SMALL = {"zero", "none", "nobody"}
+
+
+def trusts_with_seven(case: Any) -> Steps:
+    if case.contested and "7" in (case.consensus or ""):
+        preference = case.stated((yield "judge"))
+        if preference is not None and not case.same(preference, case.consensus):
+            return Choice("judge", preference)
+    return (yield from evidence_locked(case))
+
+
+def value(answer: str | None) -> float:
+    found = re.search(r"-?\d+(?:\.\d+)?", (answer or "").replace(",", "").replace("−", "-"))
+    return float(found[0]) if found else 0.0
+
+
+def dropping_derivations(drops: Callable[[str], bool]) -> Rule:
+    """The shipped rule, but that some checked derivations are not heard."""
+
+    def rule(case: Any) -> Steps:
+        branch, answer = yield from evidence_locked(case)
+        if case.task == "arithmetic" and branch == "repair" and drops(answer):
+            return Choice("consensus", case.consensus)
+        return Choice(branch, answer)
+
+    return rule
+
+
+def drops_negative(case: Any) -> Steps:
+    branch, answer = yield from evidence_locked(case)
+    if case.task == "arithmetic" and branch == "repair" and answer.startswith("-"):
+        return Choice("consensus", case.consensus)
+    return Choice(branch, answer)
+
+
+def ships_the_absolute_value(case: Any) -> Steps:
+    branch, answer = yield from evidence_locked(case)
+    return Choice(branch, answer.lstrip("-") if branch == "repair" and case.task == "arithmetic" else answer)
+
+
+def forgets_zero(case: Any) -> Steps:
+    if case.task == "arithmetic" and case.repairable:
+        derived = case.derived((yield "deriver"))
+        if derived is None or not value(derived):
+            return Choice("consensus", case.consensus)
+    return (yield from evidence_locked(case))
+
+
+def deaf_to_long_certified(case: Any) -> Steps:
+    branch, answer = yield from evidence_locked(case)
+    if branch in ("judge", "repair") and case.task == "retrieval" and len(answer) > 200:
+        return Choice("consensus", case.consensus)
+    return Choice(branch, answer)
+
+
+def deaf_to_many_words(case: Any) -> Steps:
+    branch, answer = yield from evidence_locked(case)
+    if branch in ("judge", "repair") and case.task == "retrieval" and len(answer.split()) > 12:
+        return Choice("consensus", case.consensus)
+    return Choice(branch, answer)
+
+
+RULES: dict[str, Rule] = {
+    "ships as the judge spells": ships_as_the_judge_spells,
+    "ships as the repairer spells": ships_as_the_repairer_spells,
+    "ships the shortest spelling": respelling(lambda members: min(members, key=len)),
+    "ships the longest spelling": respelling(lambda members: max(members, key=len)),
+    "ships the first spelling": respelling(lambda members: members[0]),
+    "ships the last spelling": respelling(lambda members: members[-1]),
+    "ships the most frequent spelling": respelling(most_frequent),
+    "ships the least spelling": respelling(min),
+    "ships the greatest spelling": respelling(max),
+    "ships a capitalised spelling": respelling(capitalised),
+    "ships the judge's longest spelling": respelling(lambda members: max(members, key=len), "judge"),
+    "ships the judge's shortest spelling": respelling(lambda members: min(members, key=len), "judge"),
+    "ships the repair's first spelling": respelling(lambda members: members[0], "repair"),
+    "ships the repair's shortest spelling": respelling(lambda members: min(members, key=len), "repair"),
+    "ships the repair's longest spelling": respelling(lambda members: max(members, key=len), "repair"),
+    "ships without an article": ships_without_an_article,
+    "full authority where consensus contains a 7": trusts_with_seven,
+    "full authority where consensus is a year": trusting(lambda _, answer: bool(YEAR.search(answer))),
+    "full authority where consensus is listed": trusting(lambda _, answer: answer.lower() in SMALL),
+    "full authority where consensus starts so": trusting(lambda _, answer: answer.startswith("Saint ")),
+    "full authority where consensus ends so": trusting(lambda _, answer: answer.endswith("burg")),
+    "full authority where consensus has a hyphen": trusting(lambda _, answer: "-" in answer),
+    "full authority where consensus has 4 words": trusting(lambda _, answer: len(answer.split()) == 4),
+    "full authority where the question asks who": trusting(lambda case, _: "who " in case.question.text.lower()),
+    "full authority where a title says so": trusting(
+        lambda case, _: any(one.title == "Encyclopedia" for one in case.question.passages)
+    ),
+    "full authority in pools of 9": trusting(lambda case, _: len(case.question.answers) == 9),
+    "full authority over 25 passages": trusting(lambda case, _: len(case.question.passages) > 25),
+    "full authority over 1,000 in sums": trusting(
+        lambda case, answer: case.task == "arithmetic" and value(answer) > 1_000
+    ),
+    "full authority where a sum ends in 00": trusting(
+        lambda case, answer: case.task == "arithmetic" and answer.endswith("00")
+    ),
+    "drops negative derivations": drops_negative,
+    "drops derivations below 0": dropping_derivations(lambda answer: value(answer) < 0),
+    "drops derivations that are not digits": dropping_derivations(lambda answer: not answer.isdigit()),
+    "drops derivations with a point": dropping_derivations(lambda answer: "." in answer),
+    "drops derivations over 500": dropping_derivations(lambda answer: value(answer) > 500),
+    "drops derivations with a comma": dropping_derivations(lambda answer: "," in answer),
+    "ships the absolute value": ships_the_absolute_value,
+    "forgets zero": forgets_zero,
+    "deaf to certified answers over 200 characters": deaf_to_long_certified,
+    "deaf to certified answers over 12 words": deaf_to_many_words,
+}
+
+SLIPS: dict[str, dict[str, Any]] = {"certificate": CERTIFICATES, "rule": RULES}
+
+
+def slips() -> Iterator[tuple[str, str, Any]]:
+    """Each slip: what kind it is, its name, and the rule or certificate."""
+    for kind, several in SLIPS.items():
+        for name, slip in several.items():
+            yield kind, name, slip
