@@ -115,7 +115,7 @@ _TASKS: tuple[Task, ...] = (*TASKS, "retrieval")  # of which there is more to sa
 _POOL = _some(_PLACE, 0, 1, 2, 3, 3, 3, 4, 4, 4, 5, 5, MOST_CANDIDATES)
 _PASSAGES = _some(st.tuples(_some(_PLACE, 0, 0, 0, 1), _some(_PLACE, 1, 1, 2, 3)), 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3)
 _POLAR = tuple(family for family in FAMILIES if family[0] in ("yes", "no"))
-_FAMILIES = _some(st.sampled_from((*FAMILIES, *_POLAR)), 2, 3)
+_FAMILIES: st.SearchStrategy[list[Family]] = _some(st.sampled_from([*FAMILIES, *_POLAR]), 2, 3)
 _REPEATED = _some(_PLACE, 0, 1, 2, 3)
 _RAW = st.tuples(
     st.sampled_from(WORDS) | raw_text,

@@ -10,7 +10,7 @@ alone. Source: ours; fuzzers call such a list a dictionary.
 import dis
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -23,6 +23,7 @@ _MOST_THINGS, _MOST_ITEMS, _LONGEST = 400, 60, 200
 _SMALLEST = 3
 """Numbers nearer to zero stand in every program, and the situations have them anyway."""
 _LOADS = {"LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST"}
+_NAMES = {"LOAD_GLOBAL", "LOAD_NAME"}
 _VOCABULARY = {one for name in ("Task", "Role", "Branch") for one in get_args(getattr(words, name))}
 _REGEX = re.compile(r"\\[bBdDsSwW]|\(\?|\[[^\]]+\][+*{?]|\.[+*{]|\w\|\w")
 
@@ -100,12 +101,12 @@ class _Reader:
         elif isinstance(thing, MethodType):
             yield from (thing.__func__, thing.__self__)
         elif isinstance(thing, partial):
-            yield from (thing.func, thing.args, thing.keywords)
-        elif isinstance(thing, Mapping):
+            yield from (thing.func, thing.args, [*thing.keywords.values()])
+        elif isinstance(thing, dict):
             yield from (one for item in [*thing.items()][:_MOST_ITEMS] for one in item)
-        elif isinstance(thing, Set):
+        elif isinstance(thing, set | frozenset):
             yield from sorted(thing, key=repr)[:_MOST_ITEMS]
-        elif isinstance(thing, Sequence):
+        elif isinstance(thing, list | tuple):
             yield from thing[:_MOST_ITEMS]
         elif isinstance(thing, property | staticmethod | classmethod):
             yield from (getattr(thing, "fget", None), getattr(thing, "__func__", None))
@@ -119,7 +120,7 @@ class _Reader:
             return
         yield getattr(function, "__wrapped__", None)
         yield from _loaded(function.__code__)
-        yield from (function.__defaults__, function.__kwdefaults__)
+        yield from (function.__defaults__, [*(function.__kwdefaults__ or {}).values()])
         for cell in function.__closure__ or ():
             try:
                 yield cell.cell_contents
@@ -128,15 +129,15 @@ class _Reader:
         yield from self._named(function)
 
     def _named(self, function: FunctionType) -> Iterator[object]:
-        """The globals that a function names, also as an attribute of a module of the same package."""
-        names = dict.fromkeys(name for code in _codes(function.__code__) for name in code.co_names)
-        for name in names:
-            found = function.__globals__.get(name)
-            if isinstance(found, ModuleType):
-                if found.__name__.partition(".")[0] in self._packages:
-                    yield from (vars(found)[one] for one in names if one in vars(found))
-            else:
-                yield found
+        """The globals that a function names, and of a module of the same package the attributes that it names."""
+        for code in _codes(function.__code__):
+            steps = [*dis.get_instructions(code)]
+            for step, after in zip(steps, [*steps[1:], None], strict=True):
+                found = function.__globals__.get(step.argval) if step.opname in _NAMES else None
+                if not isinstance(found, ModuleType):
+                    yield found
+                elif after is not None and found.__name__.partition(".")[0] in self._packages:
+                    yield vars(found).get(str(after.argval))
 
     def _of_class(self, cls: type) -> Iterator[object]:
         for base in cls.__mro__:

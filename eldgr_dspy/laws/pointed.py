@@ -76,23 +76,27 @@ def _about(text: str, trial: Trial) -> Trial:
 
 
 def _of_number(number: float, task: Task | None, added: bool) -> Iterator[Trial]:
-    n = int(number)
-    near = [one for one in (n + 1, n, n - 1) if 0 < one <= _LONGEST_ANSWER]
-    if task != "arithmetic":
-        if added:
-            yield _enlarged_evidence(n)
-            yield from _joined(n)
-        for size in near:
-            yield from opposed(_long(size, _NAMES), _long(size, _OTHERS))
-            if size <= _MOST_WORDS:
-                yield from opposed(_worded(size, _NAMES), _worded(size, _OTHERS))
-        for size in near:
-            yield from (_enlarged(size, trial) for trial in opposed("Rome", "Lyon"))
+    if task != "arithmetic" and number >= 1:
+        yield from _of_size(int(number), added)
     if task != "retrieval":
         values = (number, number + 1, number - 1) if abs(number) < 10**12 else ()
         for value in map(_spelled, values):
             yield from opposed_sums("9", right=value)
             yield from opposed_sums(value)
+
+
+def _of_size(n: int, added: bool) -> Iterator[Trial]:
+    """Answers of so many characters and words, then pools, evidence, questions and texts of that size."""
+    near = [one for one in (n + 1, n, n - 1) if 0 < one <= _LONGEST_ANSWER]
+    if added:
+        yield _enlarged_evidence(n)
+        yield from _joined(n)
+    for size in near:
+        yield from opposed(_long(size, _NAMES), _long(size, _OTHERS))
+        if size <= _MOST_WORDS:
+            yield from opposed(_worded(size, _NAMES), _worded(size, _OTHERS))
+    for size in near:
+        yield from (_enlarged(size, trial) for trial in opposed("Rome", "Lyon"))
 
 
 def _spelled(value: float) -> str:

@@ -1,0 +1,72 @@
+"""How often the kit catches a slip, how often it complains of what is lawful, and how long it takes.
+
+Run: python -m benchmarks.kit [RUNS] [WORDS]
+
+For each rule and certificate of tests/laws/slips.py and each selector of tests/laws/slips_of_selectors.py, so many runs
+of `check_laws` or `check_selector` at their defaults, twenty if it is not given: how many caught the slip, and the
+processor seconds of a run. Then the same for those of tests/laws/lawful.py, where each catch is a false alarm. With
+words, only those whose kind or name has them. Each run draws examples of its own.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+from hypothesis import settings
+
+from eldgr_dspy.laws import LawBroken
+from eldgr_dspy.programs.testing import check_selector
+from eldgr_dspy.testing import check_laws
+from tests.laws import lawful, slips, slips_of_selectors
+
+Check = Callable[[], object]
+
+
+def wrong() -> Iterator[tuple[str, Check]]:
+    """Each slip by its kind and name, with what tries it."""
+    for kind, name, slip in slips.slips():
+        yield f"{kind}: {name}", lambda given={kind: slip}: check_laws(**given)
+    for name, make in slips_of_selectors.SELECTORS.items():
+        yield f"selector: {name}", lambda make=make: check_selector(make())
+
+
+def right() -> Iterator[tuple[str, Check]]:
+    """Each lawful one likewise."""
+    for kind, several in (("rule", lawful.RULES), ("certificate", lawful.CERTIFICATES)):
+        for name, options in several.items():
+            yield f"{kind}: {name}", lambda options=options: check_laws(**options)
+    for name, make in lawful.SELECTORS.items():
+        yield f"selector: {name}", lambda make=make: check_selector(make())
+
+
+def caught(check: Check) -> bool:
+    """Whether a law breaks."""
+    try:
+        check()
+    except LawBroken:
+        return True
+    return False
+
+
+def count(several: Iterator[tuple[str, Check]], runs: int, words: str) -> None:
+    """Print a line for each: how many of so many runs broke a law, and the seconds of one."""
+    for name, check in several:
+        if words in name:
+            began = time.process_time()
+            broken = sum(caught(check) for _ in range(runs))
+            print(f"{name:<64} {broken:>3} of {runs:<3} {(time.process_time() - began) / runs:>6.2f} s", flush=True)
+
+
+def main() -> None:
+    """Print the figures."""
+    runs, words = int(sys.argv[1]) if len(sys.argv) > 1 else 20, " ".join(sys.argv[2:])
+    settings.register_profile("afresh", derandomize=False, database=None)
+    settings.load_profile("afresh")
+    print("Slips that are caught:")
+    count(wrong(), runs, words)
+    print("Lawful ones that are complained of:")
+    count(right(), runs, words)
+
+
+if __name__ == "__main__":
+    main()
