@@ -16,7 +16,7 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import get_args
 
-from eldgr_dspy import words
+from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, ROLES, STRICTNESS, TASKS, Branch
 
 _OURS = {"eldgr_dspy", "dspy", "hypothesis"}
 _MOST_THINGS, _MOST_ITEMS, _LONGEST = 400, 60, 200
@@ -24,7 +24,7 @@ _SMALLEST = 3
 """Numbers nearer to zero stand in every program, and the situations have them anyway."""
 _LOADS = {"LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST"}
 _NAMES = {"LOAD_GLOBAL", "LOAD_NAME"}
-_VOCABULARY = {one for name in ("Task", "Role", "Branch") for one in get_args(getattr(words, name))}
+_VOCABULARY = {*get_args(Branch), *TASKS, *ROLES, *POLICIES, *STRICTNESS, *CONSULT, *HOMOGENEOUS, *PREFERENCE}
 _REGEX = re.compile(r"\\[bBdDsSwW]|\(\?|\[[^\]]+\][+*{?]|\.[+*{]|\w\|\w")
 
 
