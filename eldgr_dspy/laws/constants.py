@@ -143,7 +143,7 @@ class _Reader:
         for base in cls.__mro__:
             if self._is_own(base):
                 for name, value in vars(base).items():
-                    if name not in ("__doc__", "__module__", "__qualname__", "__annotations__", "__match_args__"):
+                    if isinstance(value, FunctionType) or not name.startswith("__"):
                         yield value
 
     def _is_own(self, thing: object) -> bool:
