@@ -11,10 +11,12 @@ words, only those whose kind or name has them. Each run draws examples of its ow
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from hypothesis import settings
 
 from eldgr_dspy.laws import LawBroken
+from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector
 from eldgr_dspy.testing import check_laws
 from tests.laws import lawful, slips, slips_of_selectors
@@ -25,18 +27,22 @@ Check = Callable[[], object]
 def wrong() -> Iterator[tuple[str, Check]]:
     """Each slip by its kind and name, with what tries it."""
     for kind, name, slip in slips.slips():
-        yield f"{kind}: {name}", lambda given={kind: slip}: check_laws(**given)
+        yield f"{kind}: {name}", partial(check_laws, **{kind: slip})
     for name, make in slips_of_selectors.SELECTORS.items():
-        yield f"selector: {name}", lambda make=make: check_selector(make())
+        yield f"selector: {name}", partial(_check_made, make)
 
 
 def right() -> Iterator[tuple[str, Check]]:
     """Each lawful one likewise."""
     for kind, several in (("rule", lawful.RULES), ("certificate", lawful.CERTIFICATES)):
         for name, options in several.items():
-            yield f"{kind}: {name}", lambda options=options: check_laws(**options)
+            yield f"{kind}: {name}", partial(check_laws, **options)
     for name, make in lawful.SELECTORS.items():
-        yield f"selector: {name}", lambda make=make: check_selector(make())
+        yield f"selector: {name}", partial(_check_made, make)
+
+
+def _check_made(make: Callable[[], Selector]) -> None:
+    check_selector(make())
 
 
 def caught(check: Check) -> bool:
