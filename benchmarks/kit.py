@@ -5,7 +5,7 @@ Run: python -m benchmarks.kit [RUNS] [WORDS]
 For each rule and certificate of tests/laws/slips.py and each selector of tests/laws/slips_of_selectors.py, so many runs
 of `check_laws` or `check_selector` at their defaults, twenty if it is not given: how many caught the slip, and the
 processor seconds of a run. Then the same for those of tests/laws/lawful.py, where each catch is a false alarm. With
-words, only those whose kind or name has them. Each run draws examples of its own.
+words, only those whose label has them, as "lawful" or "selector: reuses". Each run draws examples of its own.
 """
 
 import sys
@@ -36,9 +36,9 @@ def right() -> Iterator[tuple[str, Check]]:
     """Each lawful one likewise."""
     for kind, several in (("rule", lawful.RULES), ("certificate", lawful.CERTIFICATES)):
         for name, options in several.items():
-            yield f"{kind}: {name}", partial(check_laws, **options)
+            yield f"lawful {kind}: {name}", partial(check_laws, **options)
     for name, make in lawful.SELECTORS.items():
-        yield f"selector: {name}", partial(_check_made, make)
+        yield f"lawful selector: {name}", partial(_check_made, make)
 
 
 def _check_made(make: Callable[[], Selector]) -> None:
