@@ -1,54 +1,192 @@
-"""How often a chain of true equations is right: `python -m benchmarks.derivations [POOLS_DIR]`.
+"""What each level of derivations keeps, and what it lets through: `python -m benchmarks.derivations [POOLS_DIR]`.
 
-Every candidate of gsm8k-openai4 that annotates its arithmetic as `<<expression=value>>` is read as a derivation and
-checked at `chained` and at `traced`; then its answer is compared with gold. The pool holds no independent checks, so
-`executed` cannot be measured on it: its chains are these, and a check besides.
+The chains are candidates of two pools, read as derivations: gsm8k-openai4 annotates its arithmetic as
+`<<expression=value>>`, and svamp-codex8 holds programs of assignments. Neither gives a check, so each chain gets one
+that works back from its answer, by undoing the last step. The levels were chosen on gsm8k-openai4 alone.
 
-POOLS_DIR defaults to ELDGR_POOLS, or else to the folder of pools beside the checkout.
+The attacker (`benchmarks.forging`) tries 1,000 wrong answers on each of 50 questions, at even distances in the pool:
+the integers from -50 on without the right answer. At `bounded` no attacker certifies what is not within reach, so how
+many of the 1,000 are within reach bounds every attacker; that bound is printed for all questions of the pool.
+
+POOLS_DIR defaults to ELDGR_POOLS, or else to the folder of pools beside the checkout. It takes about five minutes.
 """
 
 import os
 import re
 import sys
-from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import count, islice, takewhile
 from pathlib import Path
+from statistics import quantiles
 
+from benchmarks.forging import forged
 from eldgr_dspy.answers import numeric_equal
+from eldgr_dspy.arithmetic import evaluate
 from eldgr_dspy.consultations import Derivation, Step
 from eldgr_dspy.derivations import check_derivation
+from eldgr_dspy.errors import UnexecutableError
+from eldgr_dspy.numbers import parse_number
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.words import Strictness
+from eldgr_dspy.reach import FEW, NEAR, reach
+from eldgr_dspy.rows import Row
+from eldgr_dspy.words import STRICTNESS, Strictness
 
-LEVELS: dict[Strictness, str] = {
-    "chained": "all annotated equations true, and the answer computed by them",
-    "traced": "and every number traces, one of them to a number that the question states",
-}
+ATTACKED = 50
+LOWEST, WRONG = -50, 1_000
+CURVE = ((1, FEW), (2, FEW), (2, 500), (NEAR, 100), (NEAR, FEW), (NEAR, 500))
 _ANNOTATION = re.compile(r"<<([^<>]*)=([^<>=]*)>>")
-_UNREAD = "levels below `executed` ask that a check is given and do not read it"
+_ASSIGNMENT = re.compile(r"^(\w+) = (.+)$", re.MULTILINE)
+_INVERSE = {"+": "-", "-": "+", "*": "/", "/": "*"}
 
 
-def derivation_of(text: str, answer: str) -> Derivation:
-    """Return the annotated equations of a candidate as the steps of a derivation."""
-    return Derivation(tuple(Step(*parts) for parts in _ANNOTATION.findall(text)), answer, _UNREAD)
+@dataclass(frozen=True)
+class Chain:
+    """A candidate as a derivation, how many levels it passes, and whether it is right."""
+
+    question: str
+    derivation: Derivation
+    passed: int
+    right: bool
+
+
+def annotated(text: str) -> tuple[Step, ...]:
+    """Return the annotated equations of a text as steps."""
+    return tuple(Step(*parts) for parts in _ANNOTATION.findall(text))
+
+
+def assigned(program: str) -> tuple[Step, ...]:
+    """Return the assignments of a program that compute something as steps, with values in the place of names."""
+    values: dict[str, str] = {}
+    steps: list[Step] = []
+    for name, written in _ASSIGNMENT.findall(program):
+        expression = re.sub(
+            r"[A-Za-z_]\w*", lambda match: values.get(match[0], match[0]), written.split("#")[0].strip()
+        )
+        try:
+            value = str(evaluate(expression))
+        except UnexecutableError:
+            return ()
+        values[name] = f"({value})" if "/" in value or value.startswith("-") else value
+        if re.search(r"[^-][-+*/%]", expression):
+            steps.append(Step(expression, value))
+    return tuple(steps)
+
+
+POOLS = {"gsm8k-openai4": annotated, "svamp-codex8": assigned}
+
+
+def derivation_of(steps: Sequence[Step], answer: str, question: str) -> Derivation:
+    """Return the steps as a derivation, with the first check that passes of those that undo the last step."""
+    plain = Derivation(tuple(steps), answer, "none")
+    for check in undone(steps[-1].expression, answer) if steps else ():
+        checked = Derivation(plain.steps, answer, check)
+        if check_derivation(checked, question, "executed").passed:
+            return checked
+    return plain
+
+
+def undone(expression: str, answer: str) -> Iterator[str]:
+    """Yield equations that lead from the answer back to what stands on a side of an operator: 24 - 6 = 18 for 18+6."""
+    number = parse_number(answer)
+    written = f"({number.value})" if number else answer
+    for place, sign in enumerate(expression):
+        left, right = expression[:place], expression[place + 1 :]
+        if sign in _INVERSE and left.strip():
+            yield f"{written} {_INVERSE[sign]} ({right}) = {left}"
+            if sign in "+*":
+                yield f"{written} {_INVERSE[sign]} ({left}) = {right}"
+            else:
+                yield f"({left}) {sign} {written} = {right}"
+
+
+def chains_of(rows: Iterable[Row], read: Callable[[str], tuple[Step, ...]]) -> list[Chain]:
+    """Return the candidates that hold steps."""
+    chains: list[Chain] = []
+    for row in rows:
+        for candidate in row.candidates:
+            steps = read(candidate.text)
+            if steps:
+                derivation = derivation_of(steps, candidate.answer or "", row.question)
+                levels = (check_derivation(derivation, row.question, level).passed for level in STRICTNESS)
+                passed = sum(takewhile(bool, levels))
+                chains.append(Chain(row.question, derivation, passed, numeric_equal(candidate.answer, row.gold)))
+    return chains
+
+
+def wrong_answers(right: Fraction | None) -> list[int]:
+    """Return the 1,000 integers from -50 on, without the right answer."""
+    return list(islice((one for one in count(LOWEST) if one != right), WRONG))
+
+
+def certified(row: Row) -> dict[Strictness, int]:
+    """Return for each level how many wrong answers the attacker certifies; what passes a level passes those before."""
+    left = wrong_answers(_gold(row))
+    found: dict[Strictness, int] = {}
+    for level in reversed(STRICTNESS):
+        tried = [one for one in left if level != "bounded" or one == 0 or one in reach(row.question)]
+        passed = {one for one in tried if forged(row.question, one, level)}
+        left = [one for one in left if one not in passed]
+        found[level] = WRONG - len(left)
+    return found
+
+
+def within_reach(row: Row, near: int = NEAR, few: int = FEW) -> int:
+    """Return how many wrong answers are within reach, which no attacker exceeds."""
+    numbers = reach(row.question, near, few) | {0}
+    return sum(one in numbers for one in wrong_answers(_gold(row)))
 
 
 def main(folder: Path) -> None:
-    """Print, for each level, how many chains pass and how many of those are right."""
-    passed: Counter[Strictness] = Counter()
-    right: Counter[Strictness] = Counter()
-    chains = 0
-    for row in open_pool(folder / "gsm8k-openai4.jsonl.gz").rows():
-        for candidate in row.candidates:
-            derivation = derivation_of(candidate.text, candidate.answer or "")
-            chains += bool(derivation.steps)
-            for level in LEVELS:
-                if check_derivation(derivation, row.question, level).passed:
-                    passed[level] += 1
-                    right[level] += numeric_equal(candidate.answer, row.gold)
-    print(f"gsm8k-openai4: {chains:,} candidates with annotated equations")
-    for level, meaning in LEVELS.items():
-        share = 100 * right[level] / passed[level]
-        print(f"  {level:8} {passed[level]:>5,} pass, {right[level]:>5,} of them right ({share:.1f} %): {meaning}")
+    """Print what each level keeps and lets through, for both pools."""
+    for name in POOLS:
+        rows, chains = kept(folder, name)
+        attacked = rows[:: len(rows) // ATTACKED][:ATTACKED]
+        attacks = [certified(row) for row in attacked]
+        for level in STRICTNESS:
+            print(f"  {level:8} attacker, {ATTACKED} questions: {_spread(attack[level] for attack in attacks)}")
+        print(f"  bounded  within reach, the same questions: {_spread(map(within_reach, attacked))}")
+        _print_curve(rows, [chain for chain in chains if chain.right and chain.passed > STRICTNESS.index("executed")])
+
+
+def kept(folder: Path, name: str) -> tuple[list[Row], list[Chain]]:
+    """Print how many chains of a pool pass each level, and how many of those are right."""
+    rows = list(open_pool(folder / f"{name}.jsonl.gz").rows())
+    chains = chains_of(rows, POOLS[name])
+    right = sum(chain.right for chain in chains)
+    print(f"{name}: {len(chains):,} chains, {right:,} of them right")
+    for place, level in enumerate(STRICTNESS, start=1):
+        passed = [chain.right for chain in chains if chain.passed >= place]
+        print(
+            f"  {level:8} {len(passed):>5,} pass, {sum(passed):>5,} of them right "
+            f"({100 * sum(passed) / len(passed):.1f} %): {100 * sum(passed) / right:.1f} % of the right ones"
+        )
+    return rows, chains
+
+
+def _print_curve(rows: Sequence[Row], right: Sequence[Chain]) -> None:
+    """Print, for several limits, how many right chains that pass `executed` are kept, and what is within reach."""
+    answers = [(chain.question, check_derivation(chain.derivation, "", "stated").answer) for chain in right]
+    for near, few in CURVE:
+        kept = sum(answer == 0 or answer in reach(question, near, few) for question, answer in answers)
+        golds = sum(_gold(row) == 0 or _gold(row) in reach(row.question, near, few) for row in rows)
+        print(
+            f"  NEAR={near} FEW={few:<4} keeps {kept:,} of {len(right):,} ({100 * kept / len(right):.1f} %); "
+            f"right answers within reach {100 * golds / len(rows):.1f} %; "
+            f"wrong ones {_spread(within_reach(row, near, few) for row in rows)}"
+        )
+
+
+def _gold(row: Row) -> Fraction | None:
+    number = parse_number(row.gold[0])
+    return number.value if number else None
+
+
+def _spread(figures: Iterable[int]) -> str:
+    ordered = sorted(figures)
+    low, middle, high = quantiles(ordered, n=4, method="inclusive")
+    return f"quartiles {low:g}, {middle:g}, {high:g}; most {ordered[-1]}"
 
 
 if __name__ == "__main__":

@@ -187,7 +187,7 @@ class Origins:
     def _add(self, result: Exact, part: Iterable[Operand]) -> None:
         way = _Numbers()
         for operand in part:
-            way += self.behind(operand.value) or Counter([_size(operand.readings[-1])])
+            way.update(self._behind.get(_size(operand.value)) or (_size(operand.readings[-1]),))
         self._behind[_size(result)] = self.behind(result) | way
         if _size(result) == self._answer:
             self.ways.append(way)

@@ -37,7 +37,7 @@ class Settings:
     """
 
     certificate: Policy = "folded"
-    derivation: Strictness = "executed"
+    derivation: Strictness = "bounded"
     consult: Consult = "lazy"
     homogeneous: Homogeneous | None = None
     preference: Preference = "global"

@@ -228,7 +228,7 @@ def families_of(constants: Constants) -> list[Family]:
 rule_settings: st.SearchStrategy[Settings] = st.builds(
     Settings,
     certificate=st.sampled_from(("folded", *POLICIES)),
-    derivation=st.sampled_from(("executed", *STRICTNESS)),
+    derivation=st.sampled_from(("bounded", *STRICTNESS)),
     consult=st.sampled_from(CONSULT),
     homogeneous=st.sampled_from((None, *HOMOGENEOUS)),
     preference=st.sampled_from(PREFERENCE),

@@ -94,10 +94,10 @@ _SPELLED: Final = {
     **{word: value for value, word in enumerate(_ONES.split())},
     **{word: 10 * value for value, word in enumerate(_TENS.split(), start=2)},
 }
-_SCALES: Final = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
-_PARTS: Final = ("half", "third", "quarter", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_PERCENT: Final = frozenset({"%", "percent"})
-_HUNDREDTHS: Final = _PERCENT | {"¢", "cent"}
+SCALES: Final = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
+PARTS: Final = ("half", "third", "quarter", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+PERCENT: Final = frozenset({"%", "percent"})
+HUNDREDTHS: Final = PERCENT | {"¢", "cent"}
 _LONGEST: Final = 40  # digits of a numeral; a longer one is not a quantity of a word problem
 _VULGAR: Final = re.compile(f"[{VULGAR_FRACTIONS}]")
 _TOKEN: Final = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)|\d*\.?\d+|[^\W\d_]+|[%¢$€£/]")
@@ -109,14 +109,14 @@ def traceable(question: str) -> frozenset[Exact]:
     Args:
         question: The question as asked; time and memory are linear in its length.
     """
-    licensed = {value for token in set(_tokens(question)) for value in TABLE.get(token, ())}
+    licensed = {value for token in set(tokens_of(question)) for value in TABLE.get(token, ())}
     return stated(question).union(licensed)
 
 
 def stated(question: str) -> frozenset[Exact]:
     """Return the numbers that a question states by a numeral or a number word, without what the table licenses."""
-    tokens = _tokens(question)
-    return frozenset(_stated(tokens)).union(_SCALES[token] for token in tokens if token in _SCALES)
+    tokens = tokens_of(question)
+    return frozenset(_stated(tokens)).union(SCALES[token] for token in tokens if token in SCALES)
 
 
 def traces(operand: Operand, known: Container[Exact]) -> bool:
@@ -150,7 +150,8 @@ def _fold_last(program: list[Operand | str], values: Container[Exact]) -> None:
             program[start:] = [Operand(value), *program[start + 1 : -2]]
 
 
-def _tokens(question: str) -> list[str]:
+def tokens_of(question: str) -> list[str]:
+    """Return the numerals, words and signs of a question, words in lower case and in the singular."""
     return [_singular(token) for token in _TOKEN.findall(_plain(question))]
 
 
@@ -168,24 +169,20 @@ def _singular(token: str) -> str:
         return token
     plurals = {"s": "", "es": "", "ies": "y"}
     singulars = (token.removesuffix(plural) + ending for plural, ending in plurals.items() if token.endswith(plural))
-    return next((singular for singular in singulars if singular in TABLE or singular in _SCALES), token)
+    return next((singular for singular in singulars if singular in TABLE or singular in SCALES), token)
 
 
 def _stated(tokens: list[str]) -> Iterator[Fraction]:
     """Yield each number of the question, and what it makes together with the words right after it."""
     position = 0
     while position < len(tokens):
-        amount = _numeral(tokens, position)
-        if amount is None:
-            amount, after = _spelled(tokens, position)
-        else:
-            after = position + 1
+        amount, after = amount_at(tokens, position)
         if amount is None:
             position += 1
             continue
         yield amount
-        if after < len(tokens) and tokens[after] in _SCALES:
-            amount *= _SCALES[tokens[after]]
+        if after < len(tokens) and tokens[after] in SCALES:
+            amount *= SCALES[tokens[after]]
             after += 1
             yield amount
         yield from _combined(amount, tokens, after)
@@ -197,17 +194,17 @@ def _combined(amount: Fraction, tokens: list[str], after: int) -> Iterator[Fract
     following = tokens[after : after + 4]
     if not following:
         return
-    part = _fraction(following)
-    if following[0] in _HUNDREDTHS:
+    part = fraction_at(following)
+    if following[0] in HUNDREDTHS:
         yield amount / 100
-        if following[0] in _PERCENT:
+        if following[0] in PERCENT:
             yield 1 + amount / 100
             yield from _rest(amount / 100)
-    elif following[0] in _PARTS and part is not None:
+    elif following[0] in PARTS and part is not None:
         yield amount * part
         yield from _rest(amount * part)
     elif following[0] == "/":
-        divisor = _numeral(tokens, after + 1)
+        divisor = numeral_at(tokens, after + 1)
         if divisor:
             yield amount / divisor
             yield from _rest(amount / divisor)
@@ -221,20 +218,27 @@ def _rest(share: Fraction) -> Iterator[Fraction]:
         yield 1 - share
 
 
-def _fraction(tokens: list[str]) -> Fraction | None:
+def fraction_at(tokens: list[str]) -> Fraction | None:
     """Return the fraction that these tokens begin with: `half`, `and a half`, `and three quarters`, `1/2`."""
-    if tokens[0] in _PARTS:
+    if tokens[0] in PARTS:
         return TABLE[tokens[0]][0]
-    upper, lower = _numeral(tokens, 0), _numeral(tokens, 2)
+    upper, lower = numeral_at(tokens, 0), numeral_at(tokens, 2)
     if upper and lower and tokens[1] == "/":
         return upper / lower
-    if tokens[0] != "and" or len(tokens) < 3 or tokens[2] not in _PARTS:
+    if tokens[0] != "and" or len(tokens) < 3 or tokens[2] not in PARTS:
         return None
     count = 1 if tokens[1] in ("a", "an") else _SPELLED.get(tokens[1])
     return None if count is None else count * TABLE[tokens[2]][0]
 
 
-def _numeral(tokens: list[str], position: int) -> Fraction | None:
+def amount_at(tokens: list[str], position: int) -> tuple[Fraction | None, int]:
+    """Return the number that a numeral or number words give from `position`, or None, and where it ends."""
+    amount = numeral_at(tokens, position)
+    return _spelled(tokens, position) if amount is None else (amount, position + 1)
+
+
+def numeral_at(tokens: list[str], position: int) -> Fraction | None:
+    """Return the number that the token at `position` writes in digits, or None."""
     if position >= len(tokens):
         return None
     token = tokens[position]
@@ -254,7 +258,7 @@ def _spelled(tokens: list[str], position: int) -> tuple[Fraction | None, int]:
         elif word == "hundred" and 0 < group < 100:
             group *= 100
         elif word in ("thousand", "million", "billion") and group:
-            total, group = total + group * _SCALES[word], 0
+            total, group = total + group * SCALES[word], 0
         elif not (word == "and" and total + group and _within(tokens, after)):
             break
         after += 1
@@ -263,7 +267,7 @@ def _spelled(tokens: list[str], position: int) -> tuple[Fraction | None, int]:
 
 def _within(tokens: list[str], position: int) -> bool:
     """Whether the `and` at `position` stands inside one number: `two hundred and five`."""
-    return tokens[position - 1] in _SCALES and position + 1 < len(tokens) and tokens[position + 1] in _SPELLED
+    return tokens[position - 1] in SCALES and position + 1 < len(tokens) and tokens[position + 1] in _SPELLED
 
 
 def _fits(group: int, value: int) -> bool:

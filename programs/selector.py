@@ -62,7 +62,7 @@ class Selector(dspy.Module):
         consult: Consult = "lazy",
         homogeneous: Homogeneous | None = None,
         preference: Preference = "global",
-        derivation: Strictness = "executed",
+        derivation: Strictness = "bounded",
         on_error: OnError = "abstain",
         answer_field: str = "answer",
         scorers: "Scorer | Sequence[Scorer] | None" = None,

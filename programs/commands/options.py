@@ -84,7 +84,7 @@ _RULE = (
         help="Rules to compare, separated by commas; MODULE:FUNCTION is one of your own.",
     ),
     click.option("--certificate", type=choice(Policy), default="folded", help="Certificate of retrieval answers."),
-    click.option("--derivation", type=choice(Strictness), default="executed", help="Check of derivations."),
+    click.option("--derivation", type=choice(Strictness), default="bounded", help="Check of derivations."),
     click.option("--consult", type=choice(Consult), default="lazy", help="Ask what matters, or every role."),
     click.option("--homogeneous", type=choice(Homogeneous), help="Repair pools of one class.  [default: by task]"),
     click.option("--preference", type=choice(Preference), default="global", help="Reading of the judge's preference."),

@@ -22,6 +22,7 @@ from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.programs.run.exchanges import exchanges
 from eldgr_dspy.programs.run.ways import Ask, every_way
 from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.reach import reach
 from eldgr_dspy.words import TASKS, Role, Task
 
 _MOST_CANDIDATES = 3  # consensus, the judge's preference, and one that is neither
@@ -41,6 +42,12 @@ _DERIVATIONS = (
     Derivation((Step("3 + 4", "7"),), "7", ""),
     Derivation((), "7", "7 - 4 = 3"),
     Derivation((Step("4 large", "4"),), "4", "four"),
+)
+_REACHED = (
+    "3 ships and 4",
+    "4 of 12 dozen for 3 weeks",
+    "$20 and 15% of 40 cups",
+    "2, 3, 5, 7, 11, 13, 17 and 19 ships",
 )
 _TEXTS = (
     *("Paris", "the Paris", "PARIS.", "-Paris", "St. Louis", "New York-based", "O'Brien", "“Paris”", "São Paulo"),
@@ -81,13 +88,15 @@ def rule_behaviour(name: str, settings: Settings) -> dict[str, Any]:
 def foundations(settings: Settings) -> dict[str, str]:
     """Return sixteen digits for each thing that rules stand on: what it says of the examples under these settings."""
     evidence = Evidence(_EVIDENCE, settings.certificate)
-    said = {
+    said: dict[str, list[object]] = {
         "votes": [answer_class(text, task) for text, task in product(_TEXTS, TASKS)],
         "scores": [score(text, [gold], task) for (text, gold), task in product(pairwise(sorted(_TEXTS)), TASKS)],
         "answers_found": [extract_answer(text, task) for text, task in product(_TEXTS, TASKS)],
         "certificates": [evidence.certify(text) for text in _TEXTS],
         "derivations": [check_derivation(one, _QUESTION, settings.derivation) for one in _DERIVATIONS],
     }
+    if settings.derivation == "bounded":
+        said["derivations"] += [sorted(reach(question)) for question in _REACHED]
     hashed = {name: sha256(repr(found).encode()).hexdigest()[:16] for name, found in said.items()}
     return hashed | exchanges()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.derivations import derivation_of
+from benchmarks.derivations import annotated, derivation_of
 from eldgr_dspy.certificates import certify
 from eldgr_dspy.consultations import Repair, Reply, Verdict
 from eldgr_dspy.decision import RULES
@@ -68,9 +68,9 @@ def test_on_retrieval_every_judge_gets_what_the_naive_selectors_give_it(pools_di
 def test_on_arithmetic_every_selector_ships_what_the_naive_one_ships(pools_dir: Path, name: str) -> None:
     for number, row in enumerate(rows(pools_dir, name)):
         question = row.to_question()
-        settings = Settings(derivation=STRICTNESS[number % 4], homogeneous=(None, "repair")[number % 2])
+        settings = Settings(derivation=STRICTNESS[number % len(STRICTNESS)], homogeneous=(None, "repair")[number % 2])
         candidate = row.candidates[number % len(row.candidates)]
-        derived = derivation_of(candidate.text, candidate.answer or "")
+        derived = derivation_of(annotated(candidate.text), candidate.answer or "", row.question)
         replies: dict[Any, Reply] = {"judge": Verdict(number % len(row.candidates)), "deriver": derived}
         if question.answers[number % len(row.candidates)] is None:
             replies["judge"] = SILENT
@@ -104,7 +104,7 @@ def test_each_question_gives_the_naive_numbers(pools_dir: Path, name: str) -> No
 def test_each_annotated_chain_passes_the_levels_that_the_naive_check_passes(pools_dir: Path) -> None:
     for row in rows(pools_dir, "gsm8k-openai4"):
         for candidate in row.candidates:
-            derived = derivation_of(candidate.text, candidate.answer or "")
+            derived = derivation_of(annotated(candidate.text), candidate.answer or "", row.question)
             naive = derivations.levels(derived, row.question)
             for level in STRICTNESS[max(0, len(naive) - 1) : len(naive) + 1]:  # the highest that passes, and the next
                 assert check_derivation(derived, row.question, level).passed is (level in naive)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from fractions import Fraction
 
 from eldgr_dspy.consultations import Derivation, Step
+from eldgr_dspy.reach import reach  # compared with the obvious way in tests/rule/test_reach.py
 from tests.naive.answers import number
 from tests.naive.arithmetic import (
     Hundredth,
@@ -20,7 +21,6 @@ from tests.naive.arithmetic import (
 )
 from tests.naive.tracing import stated, traceable
 
-LEVELS = ("stated", "chained", "traced", "executed")
 OTHERS = (Fraction(7919), Fraction(-6841, 13), Fraction(104_729, 17))
 Line = tuple[list[Node], Fraction]
 """The sides of a step, and the value that they share."""
@@ -49,6 +49,8 @@ def levels(derivation: Derivation, question: str) -> list[str]:
     passed.append("traced")
     if checks(derivation.check, lines, traceable(question), answer):
         passed.append("executed")
+        if answer == 0 or answer in reach(question):
+            passed.append("bounded")
     return passed
 
 

@@ -152,11 +152,11 @@ def test_the_audit_counts_what_was_kept_changed_and_silent() -> None:
 
 def test_in_arithmetic_the_level_is_that_of_the_derivation() -> None:
     assert shipped(figures("arithmetic", ARITHMETIC)) == {
-        ("consensus", "executed", "right", 1),
+        ("consensus", "bounded", "right", 1),
         ("consensus", "unchecked", "right", 1),
         ("consensus", "unchecked", "wrong", 2),
-        ("repair", "executed", "lost", 1),
-        ("repair", "executed", "won", 1),
+        ("repair", "bounded", "lost", 1),
+        ("repair", "bounded", "won", 1),
     }
     stated: list[Asked] = [(arithmetic(["8", "8", "7"], derivation="stated"), ["7"], {"deriver": SOUND}, ())]
     assert shipped(figures("arithmetic", stated)) == {("repair", "stated", "won", 1)}

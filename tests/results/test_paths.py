@@ -138,12 +138,12 @@ DERIVER = "The deriver is asked: in arithmetic a derivation certifies and the ju
         (
             ("60", "60", "52"),
             DERIVED,
-            ["Its derivation of “52” passes the check “executed”.", "It differs from consensus and ships."],
+            ["Its derivation of “52” passes the check “bounded”.", "It differs from consensus and ships."],
         ),
         (
             ("52", "52", "60"),
             DERIVED,
-            ["Its derivation of “52” passes the check “executed”.", "It says what consensus says. Consensus ships."],
+            ["Its derivation of “52” passes the check “bounded”.", "It says what consensus says. Consensus ships."],
         ),
         (("60", "60", "52"), Abstention("silent"), ["The deriver abstains: silent.", SHIPS]),
     ],
@@ -157,7 +157,7 @@ def test_the_way_of_eldgr_in_arithmetic(answers: Any, reply: Reply, said: list[s
 def test_a_derivation_that_is_not_accepted_is_given_with_the_reason() -> None:
     wrong = Derivation((Step("12 * 5", "61"),), "61")
     told = way(case("60", "60", "52", task="arithmetic", question=QUESTION), "eldgr", {"deriver": wrong})
-    assert told[2].startswith("Its derivation of “61” does not pass the check “executed”: ")
+    assert told[2].startswith("Its derivation of “61” does not pass the check “bounded”: ")
     assert told[3] == SHIPS
 
 

@@ -75,7 +75,7 @@ def test_override_rates_are_split_by_outcome_and_by_certificate_and_add_up() -> 
         "judge": {"exact": pytest.approx(300 / 13)},
         "repair": {"exact": pytest.approx(300 / 13)},
     }
-    assert found["q"]["by_certificate"] == {"judge": {}, "repair": {"executed": pytest.approx(200 / 6)}}
+    assert found["q"]["by_certificate"] == {"judge": {}, "repair": {"bounded": pytest.approx(200 / 6)}}
     for rates in found.values():
         for branch in ("judge", "repair"):
             for split in ("by_outcome", "by_certificate"):
@@ -225,7 +225,7 @@ def test_the_card_states_the_default_the_certificate_the_rates_and_what_was_aske
         Consultation("p", "2", "judge", "abstained", "unparsable: no", calls=1, asked="a/m"),
     ]
     heads = [
-        {"kind": "settings", "name": "rule", "details": {"certificate": "folded", "derivation": "executed"}},
+        {"kind": "settings", "name": "rule", "details": {"certificate": "folded", "derivation": "bounded"}},
         {"kind": "role", "name": "judge", "details": {"module": "Judge", "lm": {"model": "a/m"}}},
         {"kind": "role", "name": "repairer", "details": {"module": "Extractive", "lm": None}},
     ]

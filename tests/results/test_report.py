@@ -133,7 +133,7 @@ def audited() -> dict[str, Any]:
 
 RECORD = {
     "default": "consensus",
-    "certificate": {"retrieval": "folded", "arithmetic": "executed"},
+    "certificate": {"retrieval": "folded", "arithmetic": "bounded"},
     "settings": {"certificate": "folded"},
     "override_rates": {"hotpot": None},
     "judge_effects": {},

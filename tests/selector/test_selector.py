@@ -156,7 +156,7 @@ def test_the_answer_field_names_the_answer_twice() -> None:
         ("consult", None, "'lazy', 'always'"),
         ("homogeneous", "ask", "None, 'repair', 'skip'"),
         ("preference", "local", "'global', 'stratum'"),
-        ("derivation", "strict", "'stated', 'chained', 'traced', 'executed'"),
+        ("derivation", "strict", "'stated', 'chained', 'traced', 'executed', 'bounded'"),
         ("on_error", "ignore", "'abstain', 'raise'"),
     ],
 )

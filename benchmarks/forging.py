@@ -1,0 +1,122 @@
+"""A hostile deriver: derivations of whatever answer it wants, from any number that a question states.
+
+It makes ones by dividing a number by itself (5/5 = 1), larger numbers of them by doubling (1+1 = 2, 2+2 = 4) or in base
+four, and negative ones by turning a sign (-5 + 3 = -2), and it checks each answer by working back from it. It tries one
+way after another until one passes.
+
+`python -m benchmarks.derivations` says how many wrong answers it certifies at each level.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+from eldgr_dspy.consultations import Derivation, Step
+from eldgr_dspy.derivations import check_derivation
+from eldgr_dspy.tracing import stated
+from eldgr_dspy.words import Strictness
+
+Lines = list[tuple[str, Fraction | int]]
+"""Expressions with their values."""
+
+
+def forged(question: str, answer: int, level: Strictness = "bounded") -> Derivation | None:
+    """Return a derivation of `answer` that passes at `level`, or None if every way that is tried fails."""
+    for derivation in ways(question, answer):
+        if check_derivation(derivation, question, level).passed:
+            return derivation
+    return None
+
+
+def ways(question: str, answer: int) -> Iterator[Derivation]:
+    """Yield derivations of an answer, whatever it is, from the numbers that the question states."""
+    for number in sorted(Fraction(one) for one in stated(question) if one > 0):
+        ones: Lines = [(f"{_written(number)} / {_written(number)}", 1)]
+        for lines, checks in (*_in_base_four(ones, answer), *_doubled(ones, answer), *_turned(ones, answer)):
+            for check in checks:
+                yield _derivation(lines, answer, check)
+        for lines, checks in _small(number, ones, answer):
+            for check in checks:
+                yield _derivation(lines, answer, check)
+
+
+def _in_base_four(ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
+    """Write a number above four as 4*rest + digit, with 2, 3 and 4 made of ones."""
+    rest, digit = divmod(answer, 4)
+    if answer > 4:
+        lines = [*ones, ("1 + 1", 2), ("2 + 1", 3), ("2 + 2", 4), *([(_horner(rest), rest)] if rest > 4 else [])]
+        if digit:
+            yield [*lines, (f"{rest} * 4 + {digit}", answer)], [f"({answer} - {digit}) / 4 = {rest}"]
+        else:
+            yield [*lines, (f"{rest} * 4", answer)], [f"{answer} / 4 = {rest}"]
+
+
+def _horner(number: int) -> str:
+    """Return an expression of a number above four in the digits 1 to 4."""
+    rest, digit = divmod(number, 4)
+    if rest == 0:
+        return str(digit)
+    inner = str(rest) if rest <= 4 else f"({_horner(rest)})"
+    return f"{inner} * 4 + {digit}" if digit else f"{inner} * 4"
+
+
+def _doubled(ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
+    """Add up powers of two, each the double of the one before."""
+    for more in (0, 1, 2, 4):
+        target = answer + more
+        if target <= 1:
+            continue
+        lines, powers = list(ones), [1]
+        while powers[-1] * 2 <= target:
+            lines.append((f"{powers[-1]} + {powers[-1]}", powers[-1] * 2))
+            powers.append(powers[-1] * 2)
+        total, checks = (
+            powers[-1],
+            [f"{answer} / 2 = {powers[-1] // 2}", f"{answer} - {powers[-1] // 2} = {powers[-1] // 2}"],
+        )
+        for power in powers[-2::-1]:
+            if total + power <= target:
+                checks = [f"{answer} - {power} = {total}", f"{answer} - {total} = {power}"]
+                lines.append((f"{total} + {power}", total + power))
+                total += power
+        if more:
+            lines.append((f"{target} - {more}", answer))
+            checks = [f"{answer} + {more} = {target}", f"{target} - {answer} = {more}"]
+        yield lines, checks
+
+
+def _turned(ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
+    """Turn the sign of a number and add what is missing: -5 + 3 = -2."""
+    for added in (1, 2, 3, 4) if answer < 0 else ():
+        size = added - answer
+        for lines, _ in (*_in_base_four(ones, size), *_doubled(ones, size)):
+            if added in {value for _, value in lines}:
+                checks = [f"{answer} - {added} = -{size}", f"{added} - ({answer}) = {size}"]
+                yield [*lines, (f"-{size} + {added}", answer)], checks
+
+
+def _small(number: Fraction, ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
+    """Reach what is close to nothing or to a stated number."""
+    written = _written(number)
+    if answer == 0:
+        yield [(f"{written} - {written}", 0)], [f"0 + {written} = {written}", f"{written} + 0 = {written}"]
+    if answer == 1:
+        yield ones, [f"1 * {written} = {written}", f"{written} * 1 = {written}"]
+    if answer == -1:  # no one on the way, from which a check could not be told apart
+        twice, thrice = _written(2 * number), _written(3 * number)
+        doubled: Lines = [(f"{written} + {written}", 2 * number), (f"{twice} + {written}", 3 * number)]
+        lines: Lines = [*doubled, (f"{twice} / {written}", 2), (f"{thrice} / {written}", 3), ("-3 + 2", -1)]
+        yield lines, ["-1 - 2 = -3"]
+    if number.denominator == 1:
+        step = answer - number.numerator
+        single: list[tuple[Lines, list[str]]] = [(ones, [])] if step else []
+        for lines, _ in _doubled(ones, abs(step)) if abs(step) > 1 else iter(single):
+            sign, undone = ("+", "-") if step > 0 else ("-", "+")
+            yield [*lines, (f"{written} {sign} {abs(step)}", answer)], [f"{answer} {undone} {abs(step)} = {written}"]
+
+
+def _derivation(lines: Lines, answer: int, check: str) -> Derivation:
+    return Derivation(tuple(Step(expression, str(value)) for expression, value in lines), str(answer), check)
+
+
+def _written(number: Fraction) -> str:
+    return str(number) if number.denominator == 1 else f"({number})"

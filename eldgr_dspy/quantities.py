@@ -1,0 +1,119 @@
+"""Read the quantities that a question states: one for each amount, with every number that it may stand for.
+
+`20%` is one quantity that may stand for a fifth, for what is left (0.8) or for the whole and it (1.2); `50 cents`
+may stand for 50 or a half; `3/4` and `three quarters` are one quantity each. A share or a word such as "twice" only
+multiplies or divides. An amount of money is marked, so that it is never added to hours.
+
+It reads the same words as `eldgr_dspy.tracing`, which says what a single operand may be. The choice of words is ours.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from eldgr_dspy.arithmetic import Exact
+from eldgr_dspy.tracing import HUNDREDTHS, PARTS, PERCENT, SCALES, TABLE, amount_at, fraction_at, numeral_at, tokens_of
+
+_MULTIPLIERS: Final[dict[str, Fraction]] = {
+    **dict.fromkeys(("half", "halve", "halves", "halved"), Fraction(1, 2)),
+    **dict.fromkeys(("twice", "double", "doubled", "doubling", "both", "pair", "couple", "twin"), Fraction(2)),
+    **dict.fromkeys(("thrice", "triple", "tripled", "tripling", "triplet"), Fraction(3)),
+    **dict.fromkeys(("quadruple", "quadrupled"), Fraction(4)),
+}
+_USUAL: Final = {"week": 7, "weekly": 7, "year": 12, "yearly": 12, "hour": 60, "percent": 100, "percentage": 100}
+_SIGNS_OF_MONEY: Final = frozenset("$€£")
+_WORDS_OF_MONEY: Final = frozenset({"dollar", "euro", "cent", "¢", "pence"})
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An amount that a question states once.
+
+    Attributes:
+        readings: The numbers that it may stand for, all above zero.
+        factor: Whether it only multiplies or divides, as a share or "twice" does.
+        money: Whether it is an amount of money.
+    """
+
+    readings: frozenset[Exact]
+    factor: bool = False
+    money: bool = False
+
+
+def quantities_of(question: str) -> list[Quantity]:
+    """Return the quantities of a question in reading order; an amount of zero is left out."""
+    return [quantity for quantity in _quantities(tokens_of(question)) if quantity.readings]
+
+
+def conversions_of(question: str) -> frozenset[Exact]:
+    """Return the constants to convert by: what two words of the question license, and what one usually means.
+
+    So "minutes" and "hours" together give 60, and "hour" alone does too; "minutes" alone give nothing.
+    """
+    words = set(tokens_of(question)) - _MULTIPLIERS.keys() - SCALES.keys() - set(PARTS)
+    licensed = Counter(value for word in words for value in TABLE.get(word, ()) if value > 1)
+    usual = {_USUAL[word] for word in words if word in _USUAL}
+    return frozenset(_exact(value) for value, times in licensed.items() if times > 1 or value in usual)
+
+
+def _quantities(tokens: list[str]) -> Iterator[Quantity]:
+    position = 0
+    while position < len(tokens):
+        amount, after = amount_at(tokens, position)
+        if amount is None:
+            yield from _of_a_word(tokens, position)
+            position += 1
+            continue
+        if after < len(tokens) and tokens[after] in SCALES:
+            amount *= SCALES[tokens[after]]
+            after += 1
+        quantity, after = _of_an_amount(amount, tokens, position, after)
+        yield quantity
+        position = after
+
+
+def _of_a_word(tokens: list[str], position: int) -> Iterator[Quantity]:
+    """Yield what a word alone states: twice, dozen, a third, a quarter of; "the third month" states nothing."""
+    word = tokens[position]
+    if word in SCALES:
+        yield _quantity(Fraction(SCALES[word]))
+    elif word in _MULTIPLIERS:
+        yield _quantity(_MULTIPLIERS[word], factor=True)
+    elif word in PARTS and (tokens[position - 1 : position] == ["a"] or tokens[position + 1 : position + 2] == ["of"]):
+        yield _share(TABLE[word][0])
+
+
+def _of_an_amount(amount: Fraction, tokens: list[str], position: int, after: int) -> tuple[Quantity, int]:
+    """Return the quantity that an amount makes with the words after it, and where it ends."""
+    following = tokens[after] if after < len(tokens) else ""
+    if following in PERCENT:
+        return _share(amount / 100), after + 1
+    if following in HUNDREDTHS:
+        return _quantity(amount, amount / 100, money=True), after + 1
+    if following in PARTS:
+        return _share(amount * TABLE[following][0]), after + 1
+    divisor = numeral_at(tokens, after + 1) if following == "/" else None
+    if divisor:
+        return _share(amount / divisor), after + 2
+    before = tokens[position - 1 : position]
+    money = any(sign in _SIGNS_OF_MONEY for sign in before) or following in _WORDS_OF_MONEY
+    part = fraction_at(tokens[after : after + 4]) if following else None
+    if part is not None:  # "two and a half", "2 1/2"
+        return _quantity(amount + part, money=money), after + 3
+    return _quantity(amount, money=money), after
+
+
+def _share(share: Fraction) -> Quantity:
+    """Return a share of a whole: itself, what it leaves of the whole, and the whole with it added."""
+    return _quantity(share, 1 - share, 1 + share, factor=True)
+
+
+def _quantity(*readings: Fraction, factor: bool = False, money: bool = False) -> Quantity:
+    return Quantity(frozenset(_exact(one) for one in readings if one > 0), factor, money)
+
+
+def _exact(value: Fraction) -> Exact:
+    """Return a whole fraction as an int, on which the search is several times as fast."""
+    return value.numerator if value.denominator == 1 else value

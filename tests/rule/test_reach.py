@@ -1,0 +1,163 @@
+"""Which numbers a question reaches, and what the level `bounded` lets through."""
+
+from fractions import Fraction
+from itertools import islice
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.forging import forged, ways
+from eldgr_dspy.consultations import Derivation, Step
+from eldgr_dspy.derivations import check_derivation
+from eldgr_dspy.quantities import conversions_of, quantities_of
+from eldgr_dspy.reach import MOST_QUANTITIES, reach
+from tests.naive import reach as naive
+
+PENS = "A box holds 5 pens. How many?"
+
+# --- honest chains ----------------------------------------------------------------------------------------------------
+
+HONEST = [
+    # question, steps, check
+    ("Ann has 8 pens and buys 7 more. How many?", "8+7 = 15", "15-7 = 8"),
+    ("Ann has 8 pens and loses 3. How many are left?", "8-3 = 5", "5+3 = 8"),
+    ("It is 3 degrees and gets 8 degrees colder. How warm is it?", "3-8 = -5", "-5+8 = 3"),
+    ("24 pens are put into 6 boxes. How many in each?", "24/6 = 4", "4*6 = 24"),
+    ("Eggs come by the dozen. How many are in 3 cartons, if 4 are broken?", "3*12 = 36; 36-4 = 32", "32+4 = 36"),
+    ("He runs 2 miles a day. How many in 3 weeks?", "2*7 = 14; 14*3 = 42", "42/3 = 14"),
+    ("She earns $12 an hour. What does she earn in 30 minutes?", "30/60 = 1/2; 12*(1/2) = 6", "6/(1/2) = 12"),
+    ("A coat of $80 is 25% off. What does it cost?", "80*25% = 20; 80-20 = 60", "60+20 = 80"),
+    ("A coat of $80 is 25% off. What does it cost?", "80*0.75 = 60", "60/0.75 = 80"),
+    ("A third of 27 cars are red. How many are not?", "27/3 = 9; 27-9 = 18", "18+9 = 27"),
+    (
+        "A duck lays 16 eggs a day. She eats three, bakes with four and sells the rest at $2 each. What does she earn?",
+        "16-3-4 = 9; 9*2 = 18",
+        "18/2 = 9",
+    ),
+    ("Ben has 7 cars. Sue has twice as many. How many have they?", "7*2 = 14; 14+7 = 21", "21-7 = 14"),
+    ("He buys 3 pens at $2 and 4 books at $5. What does he pay?", "3*2 = 6; 4*5 = 20; 6+20 = 26", "26-20 = 6"),
+    ("She has $50 and buys 4 books at $5. What is left?", "4*5 = 20; 50-20 = 30", "30+20 = 50"),
+    ("Jo is 30. Sam is 3 years older than half her age. How old is Sam?", "30/2 = 15; 15+3 = 18", "18-3 = 15"),
+    (
+        "He has 6 boxes of 10 pens and gives 2 pens to each of 5 friends.",
+        "6*10 = 60; 2*5 = 10; 60-10 = 50",
+        "50+10 = 60",
+    ),
+    ("What is the mean of 4, 6 and 11 for 3 days?", "4+6+11 = 21; 21/3 = 7", "7*3 = 21"),
+]
+
+
+def chain(steps: str, check: str) -> Derivation:
+    lines = tuple(Step(*(part.strip() for part in line.split("="))) for line in steps.split(";"))
+    return Derivation(lines, lines[-1].value, check)
+
+
+@pytest.mark.parametrize(("question", "steps", "check"), HONEST)
+def test_an_honest_chain_passes(question: str, steps: str, check: str) -> None:
+    checked = check_derivation(chain(steps, check), question)
+    assert checked.passed, checked.reason
+
+
+# --- a hostile deriver ------------------------------------------------------------------------------------------------
+
+
+def test_from_one_number_an_attacker_certifies_every_wrong_integer_unless_answers_are_bounded() -> None:
+    wrong = [answer for answer in range(-50, 1_001) if answer != 5]
+    assert sum(forged(PENS, answer, "executed") is not None for answer in wrong) == 1_050
+    assert reach(PENS) == {5, 10, 15}
+    assert [answer for answer in (-10, -5, -2, 0, 1, 2, 10, 15, 20, 957) if forged(PENS, answer)] == [0, 10, 15]
+
+
+@pytest.mark.parametrize(
+    ("what", "steps", "check"),
+    [
+        ("a number divided by itself", "5/5 = 1; 1+1 = 2; 2+2 = 4; 4+4 = 8", "8-4 = 4"),
+        ("a doubling", "5+5 = 10; 10+10 = 20", "20-10 = 10"),
+        ("a sign that is turned", "5/5 = 1; 1+1 = 2; -5+2 = -3", "-3-2 = -5"),
+    ],
+)
+def test_what_a_number_gives_by_itself_is_refused(what: str, steps: str, check: str) -> None:
+    derivation = chain(steps, check)
+    assert check_derivation(derivation, PENS, "executed").passed, what
+    checked = check_derivation(derivation, PENS)
+    assert not checked.passed
+    assert "is not within reach" in checked.reason
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(HONEST), st.integers(-60, 200))
+def test_whatever_passes_is_within_reach_and_passes_the_level_before(honest: tuple[str, str, str], answer: int) -> None:
+    question = honest[0]
+    for derivation in islice(ways(question, answer), 4):
+        passed = check_derivation(derivation, question).passed
+        executed = check_derivation(derivation, question, "executed").passed
+        assert passed is (executed and (answer == 0 or answer in reach(question)))
+
+
+# --- against the obvious way ------------------------------------------------------------------------------------------
+
+amounts = st.one_of(
+    st.integers(0, 120).map(str),
+    st.sampled_from(
+        ("1/2", "3/4", "2.5", "$3", "$20", "50 cents", "20%", "two and a half", "three", "a third of", "twice")
+    ),
+)
+words = st.sampled_from(("pens", "hours", "minutes", "weeks", "a year", "dozen", "each", "and", "percent", "dollars"))
+questions = st.lists(st.tuples(amounts, words), max_size=3).map(
+    lambda pairs: " ".join(f"{amount} {word}" for amount, word in pairs) + "?"
+)
+
+
+@given(questions)
+@example("1 pens 1 pens 1 pens 1 pens 2 pens 2 pens 3 pens 3 pens")
+@example("a half, a third of the 5 pens and the third")
+def test_the_quantities_of_a_question_are_those_of_the_naive_reading(question: str) -> None:
+    assert [(one.readings, one.factor, one.money) for one in quantities_of(question)] == naive.quantities(question)
+    assert conversions_of(question) == naive.conversions(question)
+
+
+@given(questions)
+@example("3 weeks and $5")
+@example("10 pens and 1/3 of them")
+@example("5 pens")
+def test_few_quantities_reach_what_they_reach_in_the_naive_search(question: str) -> None:
+    if 1 <= len(naive.quantities(question)) <= 3:
+        assert reach(question) == naive.within(question, naive.farthest(question))
+
+
+def test_of_too_many_quantities_ones_and_repetitions_are_dropped() -> None:
+    few = "2 pens, 3 cars, 4 cups, 5 hats, 6 bags and 7 toys"
+    assert reach(f"{few}, 1 dog, 7 cats and 1 cow") == reach(few)
+
+
+# --- bounds -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_question_without_a_quantity_or_with_too_many_reaches_nothing() -> None:
+    many = " and ".join(str(number) for number in range(2, MOST_QUANTITIES + 3))
+    for question in ("How many?", many, " ".join(map(str, range(2, 5_000)))):
+        assert reach(question) == frozenset()
+    assert "so many that no answer is within reach" in check_derivation(chain("2+3 = 5", "5-3 = 2"), many).reason
+
+
+def test_a_search_that_would_take_too_long_stops_and_drops_what_it_could_not_finish() -> None:
+    question = " and ".join(f"{number} pens" for number in (17, 23, 31, 47, 59, 61, 73, 89))
+    assert reach(question, 0)
+    assert reach(question, 0) == reach(question, 5)
+    assert reach("17 pens and 23", 0, few=0) < reach("17 pens and 23", 3)
+
+
+def test_what_takes_long_is_refused_unread() -> None:
+    steps = tuple(Step("not read", "at all") for _ in range(10_000))
+    assert check_derivation(Derivation(steps, "5", "5 = 5"), PENS, "chained").reason == (
+        "The derivation has 10,000 steps, and at most 32 are checked."
+    )
+    long = Derivation((Step("(" * 60_000, "5"),), "5", "5 = 5")
+    assert check_derivation(long, PENS, "chained").reason == (
+        "The derivation has 60,007 characters, and at most 1,000 are checked."
+    )
+
+
+def test_a_fraction_is_within_reach_too() -> None:
+    assert Fraction(5, 2) in reach("5 pens for 2 boys")
