@@ -74,6 +74,10 @@ class FlawedReplyError(ReplyError):
         self.flaw = flaw
 
 
+class UnwritableReplyError(ReplyError):
+    """A role returned a value that no journal can hold, in place of a reply."""
+
+
 _UNSAID = (dspy.AdapterParseError, dspy.LMError, FlawedReplyError)
 """What may come of a call in place of fields: an abstention, or a failure."""
 
@@ -253,7 +257,7 @@ def _said(module: dspy.Module, returned: Any) -> Said:
             content[str(name)] = _plain(value)
         except _UnwritableError as error:
             flaw = f"unreadable: {brief(name, 40)} holds {error}"
-            return Said({"abstained": flaw}, FlawedReplyError(flaw))
+            return Said({"abstained": flaw}, UnwritableReplyError(f"The {type(module).__name__} abstains: {flaw}."))
     return Said(content)
 
 

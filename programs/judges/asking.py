@@ -12,7 +12,7 @@ import dspy
 
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.consultations import split_candidate
-from eldgr_dspy.programs.consulting import Said, aask, ask
+from eldgr_dspy.programs.consulting import Said, UnwritableReplyError, aask, ask
 from eldgr_dspy.words import TASKS, Task
 
 _AT_ONCE = 16
@@ -60,7 +60,9 @@ def require_read(said: Sequence[Said]) -> None:
         dspy.AdapterParseError: A reply cannot be read.
     """
     for one in said:
-        if one.error is not None:
+        if one.error is not None and not isinstance(
+            one.error, UnwritableReplyError
+        ):  # that is an abstention like others
             raise one.error
 
 

@@ -5,11 +5,13 @@ lose all that the run has asked.
 """
 
 import collections
+import gc
 import json
 import math
 import re
 import tempfile
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,8 +31,16 @@ from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import Reply, ollama_server
 from tests.run.test_evaluation import NO_SPAN, row, selector_with, untimed, write_pool
 
-# LiteLLM leaves connections to servers that have gone for the garbage collector to close.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """LiteLLM leaves connections to servers that have gone for the garbage collector to close: here, and not later."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)

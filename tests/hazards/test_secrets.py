@@ -5,8 +5,10 @@ spelling, in every part of an answer. The canary is then looked for in every fil
 """
 
 import base64
+import gc
 import html
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,8 +31,17 @@ from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import OllamaServer, Reply, ollama_server
 from tests.run.test_evaluation import row, write_pool
 
-# LiteLLM leaves connections to servers that have gone for the garbage collector to close.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """LiteLLM leaves connections to servers that have gone for the garbage collector to close: here, and not later."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
+
 
 RULES = ("majority", "judge", "eldgr")
 

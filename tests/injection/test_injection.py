@@ -19,6 +19,7 @@ from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, 
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
+from eldgr_dspy.reach import reach
 from eldgr_dspy.signatures import AssessCandidate, CompareCandidates, DeriveAnswer, JudgeCandidates, RepairAnswer
 from tests.injection.attacks import ANSWER, ATTACKS, PLACES
 from tests.injection.judges import obeying, obeys_anything, obeys_what_is_outside, ordered, outside, roughly_outside
@@ -129,7 +130,11 @@ def test_a_deriver_that_obeys_the_question_needs_a_true_derivation(obeys: Any, a
     lm = obeying(obeys)
     asked = [trial for trial in ONE_EACH if trial.place == "question"]
     assert len(asked) > 10
-    assert {shipped(boxes(trial), lm)["eldgr"].answer for trial in asked} == {answer}
+    within_reach = [trial for trial in asked if 36 in reach(boxes(trial).text)]
+    assert len(within_reach) > 10
+    for trial in asked:  # a text that adds many numbers keeps anything from being certified: consensus then ships
+        expected = answer if trial in within_reach else "35"
+        assert shipped(boxes(trial), lm)["eldgr"].answer == expected, str(trial)
 
 
 async def awaited(select: Selector, **inputs: Any) -> dspy.Prediction:

@@ -152,7 +152,7 @@ def saying(**fields: Any) -> ChannelScorer:
         ({"abstained": 5}, "it gave no reason"),
         ({}, "step_scores is NoneType, not a list"),
         ({"step_scores": [5]}, "step_scores[0] is 5, not an object"),
-        ({"step_scores": [{"step": 10**5_000}]}, "step_scores[0].step is int, not a whole number from 0 to 2"),
+        ({"step_scores": [{"step": 10**5_000}]}, "unreadable: step_scores holds a number of 1,000 digits or more"),
         ({"step_scores": [{"step": 0, "fact": 10**400}]}, "fact of entry 0 is int, not a number from 0 to 1"),
         ({"step_scores": [{"step": 0, "fact": 2}]}, "fact of entry 0 is 2, not a number from 0 to 1"),
         ({"step_scores": [{"step": 1}, {"step": 1}]}, "step_scores has two entries for step 1"),
