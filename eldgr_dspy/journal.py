@@ -104,6 +104,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "recorded": (bool,),
 }
 """What a journaled field may be: exactly one of these, so that `true` is no number."""
+_FREE = ("content", "reason", "asked", "served", "implausible", "details", "path")
+"""The fields that may hold what comes from outside; the others are words of the journal, or name a question."""
 _WORDS = {str: "text", int: "a count", float: "a number", bool: "true or false", dict: "an object", _ABSENT: "null"}
 
 
@@ -186,7 +188,7 @@ class Journal:
 
     def append_head(self, head: Mapping[str, Any]) -> None:
         """Append a line that is not a consultation, and remember it, both without credentials."""
-        clean: dict[str, Any] = redacted_value(head)
+        clean = {name: redacted_value(value) if name in _FREE else value for name, value in head.items()}
         self.flush(self._append(clean))
         self._index.heads.append(clean)
 
@@ -208,8 +210,8 @@ class Journal:
     def _append(self, record: Mapping[str, Any]) -> int:
         """Append a line; return where it ends."""
         text = _ENCODER.encode(record)
-        if redacted(text) != text:  # whoever made the record has missed one
-            text = _ENCODER.encode(redacted_value(record))
+        if redacted(text) != text:  # whoever made the record has missed one; the key by which it is found stays
+            text = _ENCODER.encode(record | {name: redacted_value(record[name]) for name in _FREE if name in record})
         body = text.removesuffix("}").encode("ascii")
         line = b'%b%b"%08x"}\n' % (body, _CHECKSUM, crc32(body))
         with self._write_lock:
@@ -358,7 +360,8 @@ def _parse(line: bytes, path: Path, where: str) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise JournalError(f"{path}, {where}: {record!r:.80} is not a JSON object; restore the journal from a copy.")
     stated = record.pop("crc32", None)
-    if stated is not None and stated != f"{crc32(line.removeprefix(BOM_UTF8).rpartition(_CHECKSUM)[0]):08x}":
+    body, _, end = line.removeprefix(BOM_UTF8).rpartition(_CHECKSUM)
+    if stated is not None and end.strip() != b'"%08x"}' % crc32(body):
         raise JournalError(
             f"{path}, {where}: the line does not match its checksum {stated!r:.20}, so that it was damaged or edited; "
             "restore the journal from a copy, or remove crc32 from the line if the change is meant."

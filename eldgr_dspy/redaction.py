@@ -37,8 +37,10 @@ SECRET_NAME = re.compile(
 """What the name of a credential contains; "author" and "tokenizer" are not such names."""
 
 _PLAIN_HEADER = re.compile(
-    r"accept|agent|beta|connection|content|deployment|encoding|host|language|model|origin|priority|provider|referer"
-    r"|region|route|timeout|title|type|version",
+    r"(?:x-|http-)?(?:accept(?:-charset|-encoding|-language)?|connection|content-(?:encoding|language|length|type)|host"
+    r"|model(?:-\w+)?|origin|priority|provider|referer|region|(?:request-)?timeout|title|user-agent)"
+    r"|(?:anthropic|openai|api|x-api|x-goog-api|editor|copilot-integration)-(?:beta|client|id|version)"
+    r"|x-stainless-[a-z-]+|azureml-model-deployment",
     re.IGNORECASE,
 )
 _IN_QUERY = re.compile(r".*(?:key|token|secret|passw|pwd|sig|auth|cred|jwt|session|ticket).*|code", re.IGNORECASE)
@@ -47,15 +49,19 @@ _PLACEHOLDERS = frozenset(
     " no-key-required not-needed not-required not-used not_needed password placeholder sk-no-key-required something"
     " test-key test_key undefined whatever your-api-key your_api_key".split()
 )
+_ADDRESS = re.compile(r"(?:https?|socks\w*|wss?|ftp|file|redis|postgres\w*|mysql|amqp|mongodb)\S*://", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]{,15}")
+_LOWERCASE = re.compile(r"[a-z]{,15}|[a-z]+(?:_[a-z]+)+")  # a word, or a name of a field: `preferred`, `prompt_tokens`
 _RANDOM = re.compile(r"\d|.{20}", re.DOTALL)
-_SCHEME = re.compile(r"\b(basic|bearer|digest|negotiate|token)(\s+)(?=\S*\d|\S{20})[^\s\"'<>,;]{8,}", re.IGNORECASE)
+_SCHEME = re.compile(
+    r"\b(basic|bearer|digest|negotiate|token)(\s+)(?=\S{0,99}\d|\S{20})[^\s\"'<>,;]{8,}", re.IGNORECASE
+)
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]{1,999}@|(?<![\w.-])[^\s/@:'\"]{1,99}:[^\s/@'\"]{1,99}@(?=[\w\[])")
 _PARAMETER = re.compile(r"(?<=[?&])([^=&?\s]{1,99})=[^&#\s'\"]+")
 _NAMED = re.compile(
     r"((?<![a-z])(?:(?:access|api|auth|client|id|private|refresh|secret|session)[-_]?)?"
     r"(?:key|token|secret|password|passwd|pwd|auth|authorization|cookie|credentials?)[\"'\\]*\s*[:=]\s*[\"'\\]*)"
-    r"(?=[^\s\"']*\d|[^\s\"']{16})[^\s\"'\\,;&<>(){}*]{8,}",
+    r"(?=[^\s\"']{0,99}\d|[^\s\"']{16})[^\s\"'\\,;&<>(){}*]{8,}",
     re.IGNORECASE,
 )
 _NAMES = tuple("key token secret passw pwd auth cookie credential basic bearer digest negotiate".split())
@@ -151,7 +157,7 @@ def remember_settings(settings: Mapping[str, Any], *, within: str = "", any_text
         secret = SECRET_NAME.search(name) or (in_query and _IN_QUERY.fullmatch(name))
         if isinstance(value, str):
             if any_text or _API_KEY.search(name) or _RANDOM.search(value):
-                _remember_text(value, bool(secret) or (in_headers and not _PLAIN_HEADER.search(name)))
+                _remember_text(value, bool(secret) or (in_headers and not _PLAIN_HEADER.fullmatch(name)))
         elif isinstance(value, Mapping):
             remember_settings({str(inner): one for inner, one in value.items()}, within=name, any_text=any_text)
         elif isinstance(value, list | tuple):
@@ -173,7 +179,7 @@ def _remember_text(text: str, secret: bool) -> None:
     _remember_address(text)
     for found in _SCHEME.finditer(text):
         remember(found[0])
-    if secret and "://" not in text:
+    if secret and not _ADDRESS.match(text.strip()):
         remember(text)
 
 
@@ -220,7 +226,8 @@ def _decoded(sent: str) -> list[str]:
 
 def _may_be_secret(value: str) -> bool:
     least = LEAST_DIGITS if value.isdecimal() else LEAST
-    return len(value) >= least and len(set(value)) > 1 and value.lower() not in _PLACEHOLDERS
+    known = value.lower() in _PLACEHOLDERS or _LOWERCASE.fullmatch(value)
+    return len(value) >= least and len(set(value)) > 1 and not known
 
 
 def _is_file(value: str) -> bool:
@@ -242,7 +249,8 @@ def _bare(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _pattern(spelling: str) -> re.Pattern[str]:
-    return re.compile("".join(rf"\\*{re.escape(sign)}" for sign in spelling), re.IGNORECASE)
+    between = r"\\*".join(map(re.escape, spelling))
+    return re.compile(rf"(?<!\\)\\*+{between}", re.IGNORECASE)  # no run of backslashes is tried twice
 
 
 def _spellings(secret: str) -> Iterator[str]:

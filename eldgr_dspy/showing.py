@@ -31,6 +31,15 @@ def shown(text: str) -> str:
     return printable(redacted_message(text))
 
 
+def encodable(text: str) -> str:
+    """Return a text that every file can hold: halves of surrogate pairs become their character, or else U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def on_one_line(text: str) -> str:
     """Return a text as `shown` does, with every run of white space as one space."""
     return shown(" ".join(text.split()))

@@ -24,6 +24,7 @@ from pydantic import BaseModel
 
 from eldgr_dspy.errors import ArgumentError, ReplyError, brief, settled
 from eldgr_dspy.programs.engines.strict import STRICT, reason_of
+from eldgr_dspy.showing import encodable
 
 FAILURES = (dspy.LMError, ConnectionError, TimeoutError)
 """What a call raises when it did not come through."""
@@ -297,7 +298,7 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0].strip()
 
 
-_DEEPEST, _MOST_BITS = 32, 3_300
+_DEEPEST, _MOST_BITS = 32, 3_300  # about 1,000 digits
 
 
 class _UnwritableError(Exception):
@@ -322,11 +323,13 @@ def _plain(value: Any, depth: int = 0) -> Any:
         raise _UnwritableError(f"the number {value}")
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         raise _UnwritableError("a number of 1,000 digits or more")
-    return value if value is None or isinstance(value, str | int | float) else _repr(value)
+    if isinstance(value, str):
+        return encodable(value)
+    return value if value is None or isinstance(value, int | float) else encodable(_repr(value))
 
 
 def _key(key: object) -> str:
-    return key if isinstance(key, str) else str(_plain(key))
+    return str(_plain(key))
 
 
 def _repr(value: object) -> str:

@@ -17,8 +17,11 @@ import dspy
 from eldgr_dspy.journal import is_plausible
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_message
+from eldgr_dspy.showing import encodable
 
 Number = TypeVar("Number", int, float)
+
+_LONGEST_NAME = 1_000  # characters of what a server calls its model
 
 _METER = "eldgr_meter"
 """Where the meter is found: a setting of DSPy's, because `dspy.Parallel` hands only those to its threads."""
@@ -228,7 +231,7 @@ def entry_of(record: Mapping[str, Any]) -> Entry:
     read, written = _count(reported["prompt_tokens"]) or None, _count(reported["completion_tokens"])
     cost, served = reported["cost"], record.get("response_model")
     return Entry(
-        served=redacted_message(served) if isinstance(served, str) and served else None,
+        served=encodable(redacted_message(served[:_LONGEST_NAME])) if isinstance(served, str) and served else None,
         prompt_characters=_characters(record),
         prompt_tokens=read,
         completion_tokens=None if read is None else written,

@@ -23,6 +23,7 @@ from eldgr_dspy.programs.run.runner import Runner, Settled
 from eldgr_dspy.programs.selector import plain
 from eldgr_dspy.report.browsing import QuestionsPage
 from eldgr_dspy.report.page import render_report
+from eldgr_dspy.showing import encodable
 from eldgr_dspy.system import opened
 
 FILES = ("decisions.jsonl", "record.json", "questions.html", "report.html", "summary.json")
@@ -96,7 +97,7 @@ class Results:
 
     def _write(self, name: str, text: str) -> None:
         self._look()
-        self._files[name].write(text.encode("utf-8"))
+        self._files[name].write(encodable(text).encode("utf-8"))
 
 
 def _line(

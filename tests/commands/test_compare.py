@@ -18,7 +18,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
 from eldgr_dspy.report.tables import difference, interval
 from eldgr_dspy.statistics import contrast_from_counts, equivalence_from_counts, holm
-from tests.finished_runs import finished_run, numbered
+from tests.finished_runs import finished_run, numbered, unsealed
 from tests.run.test_evaluation import NO_SPAN, row, write_pool
 
 
@@ -198,7 +198,7 @@ def test_a_run_of_another_version_is_read_and_said_to_be_one(
 ) -> None:
     run, _ = finished_run(tmp_path)
     journal = run / "journal.jsonl"
-    journal.write_text(journal.read_text().replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
+    journal.write_text(unsealed(journal.read_text()).replace('"eldgr_dspy": "0.1.0"', '"eldgr_dspy": "0.0.7"'))
     more = {"compare": [str(run)], "export": ["--to", str(tmp_path / "d.csv")]}.get(command, [])
     assert main([command, str(run), *more]) == 0
     said = f"Note: {run} was made by eldgr_dspy 0.0.7; this is 0.1.0, which may decide otherwise.\n"

@@ -27,6 +27,7 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import role_of, text_of
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import Reply, ollama_server
 from tests.run.test_evaluation import NO_SPAN, row, selector_with, untimed, write_pool
@@ -152,6 +153,51 @@ def test_a_reply_with_such_a_value_is_not_lost_either(name: str, tmp_path: Path)
     assert all(one.outcome != "failed" for one in said)
 
 
+@pytest.mark.parametrize("model", ["m\ud800", "\udc00" * 9, "m" * 10**6], ids=["half", "halves", "long"])
+def test_the_name_of_a_model_bricks_no_run(model: str, tmp_path: Path) -> None:
+    with serving(lambda asked: Answer(obliging(asked).text, changes={"model": model})) as server:
+        said = run_twice(asking(server), tmp_path)
+    assert all(len(one.served or "") <= 1_000 for one in said)
+    assert max(file.stat().st_size for file in (tmp_path / "run").iterdir()) < 10**6
+
+
+@pytest.mark.parametrize("adapter", [dspy.JSONAdapter(), dspy.ChatAdapter(), None], ids=["JSON", "chat", "strict"])
+def test_halves_of_a_character_in_a_reply_brick_no_run(adapter: Any, tmp_path: Path) -> None:
+    spans = ("a\ud800b", "\ud83d\ude00", "Lyon \udfff")
+
+    def reply(request: Any) -> Any:
+        if role_of(request) == "judge":
+            return {"judge_rationale": spans[0], "assessments": [], "preferred": 2}
+        return {"repaired_answer": spans[number_in(text_of(request)[text_of(request).index("number") :]) % 3]} | {
+            "repair_passage": 0
+        }
+
+    selector, _ = selector_with(reply)
+    with dspy.context(adapter=adapter):
+        run_twice(selector, tmp_path, 6)
+
+
+@pytest.mark.parametrize("key", ["abstained", "repairer", "consultation", "fingerprint", "prompt_tokens", "preferred"])
+def test_a_key_that_is_a_word_of_the_journal_bricks_no_run(key: str, tmp_path: Path) -> None:
+    with serving(lambda asked: Answer(f"{obliging(asked).text}")) as server:
+        selector = Selector()
+        selector.set_lm(dspy.LM("openai/loopback", api_base=server.address, api_key=key, cache=False, num_retries=0))
+        run_twice(selector, tmp_path, 4)
+
+
+def test_a_question_whose_id_holds_the_key_is_asked_once(tmp_path: Path) -> None:
+    key = "zK8-4417-vQp0-77"
+    pool = write_pool(tmp_path / "p.jsonl", [row(number, id=f"{key}-{number}") for number in range(3)])
+    with serving() as server:
+        selector = Selector()
+        selector.set_lm(dspy.LM("openai/loopback", api_base=server.address, api_key=key, cache=False, num_retries=0))
+        for _ in range(2):
+            evaluate(selector, Plan([pool], tmp_path / "run", RULES, max_failures="100%"))
+            asked = len(server.log)
+        assert asked == sum(one.calls for one in read_journal(tmp_path / "run" / "journal.jsonl"))
+        assert {one.id for one in read_journal(tmp_path / "run" / "journal.jsonl")} == {f"{key}-{n}" for n in range(3)}
+
+
 # -- what a role returns --
 
 
@@ -241,6 +287,12 @@ def test_what_cannot_be_written_is_an_abstention_first_and_on_resume(name: str, 
         assert one.outcome == "abstained", hostile
         assert (one.reason or "").startswith(f"unreadable: {name} holds "), hostile
         assert len(one.reason or "") < 200, hostile
+
+
+@pytest.mark.parametrize("value", ["a\ud800b", "\ud83d\ude00"], ids=["half", "pair"])
+def test_a_reason_with_halves_of_a_character_bricks_no_run(value: str, tmp_path: Path) -> None:
+    said = run_twice(with_judge(Returning([value] * 2, "abstained")), tmp_path)
+    assert {one.reason for one in said if one.role == "judge"} == {{"a\ud800b": "a\ufffdb"}.get(value, "😀")}
 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=str)

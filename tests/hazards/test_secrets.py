@@ -533,9 +533,27 @@ def test_what_follows_the_name_of_a_credential_is_hidden_too(said: str, shown: s
     assert redacted_message(said) == shown
 
 
-@pytest.mark.parametrize("text", ["((" * 40_000, "?key" * 40_000, "key_" * 40_000, "a:" * 40_000, "://a" * 40_000])
+def repr_of(text: str) -> str:
+    return repr(text[:9])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("((" * 40_000, "?key" * 40_000, "key_" * 40_000, "a:" * 40_000, "://a" * 40_000),
+        *(",auth={" * 20_000, ":/secret\\" * 20_000, ":&-secret" * 20_000, "basic " * 20_000),
+    ],
+    ids=repr_of,
+)
 def test_a_long_text_is_looked_through_in_a_time_that_grows_with_its_length(text: str) -> None:
     assert redacted_message(text) == text
+
+
+def test_a_key_behind_many_backslashes_is_found_in_a_time_that_grows_with_the_text() -> None:
+    key = new_canary()
+    remember(key)
+    for text in ("\\" * 200_000 + "z" + key, ("\\" * 2_000 + key[0]) * 100 + key, "\\" * 200_000 + key):
+        assert key not in redacted(text)
 
 
 def test_the_sentence_with_which_a_run_stops_has_no_key(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from eldgr_dspy.figures.finished import read_run
 from eldgr_dspy.figures.results import Decided
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.questions import Settings
-from tests.finished_runs import finished_run
+from tests.finished_runs import finished_run, unsealed
 
 
 @pytest.fixture(scope="module")
@@ -136,11 +136,6 @@ def test_decisions_that_lack_whole_lines_are_missed(run: Path) -> None:
     read = read_run(run)
     with pytest.raises(ArgumentError, match=r"has 5 decisions of rule 'eldgr' on pool 'capitals', and .* counts 6"):
         list(read.decisions(read.summary()))
-
-
-def unsealed(journal: str) -> str:
-    """A journal without checksums, which may be edited."""
-    return re.sub(r', "crc32": "[0-9a-f]{8}"', "", journal)
 
 
 def test_a_result_of_another_version_names_the_field_and_both_versions(run: Path) -> None:

@@ -35,6 +35,7 @@ from eldgr_dspy.rows import validate
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.words import Role
 from tests.caching import cached_by_dspy
+from tests.finished_runs import unsealed
 from tests.lm_server import Answer, LMServer, serving
 from tests.ollama_server import filled
 from tests.run.test_evaluation import VERDICT, obliging, recording, row, selector_with, write_pool
@@ -461,7 +462,7 @@ def test_a_dry_run_refuses_what_the_run_would_refuse(pool: Path, tmp_path: Path)
     journal.write_bytes(whole[:-9])  # as a crash, or a run that is writing, leaves it
     found = forecast(selector_with(obliging)[0], plan)["pools"]["capitals"]["roles"]["judge"]
     assert (found["journaled"], found["to_ask"]) == (11, 1)
-    journal.write_bytes(whole.replace(b'"consultation"', b'"else"', 1))
+    journal.write_text(unsealed(whole.decode()).replace('"consultation"', '"else"', 1))
     with pytest.raises(JournalError, match="kind='else' is not one of"):
         forecast(selector_with(obliging)[0], plan)
 

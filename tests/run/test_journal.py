@@ -191,6 +191,14 @@ def test_an_edited_line_is_refused_until_its_checksum_is_removed(tmp_path: Path)
     assert {(one.content or {})["preferred"] for one in read_journal(path)} == {3}
 
 
+def test_nothing_may_stand_behind_the_checksum(tmp_path: Path) -> None:
+    path = journal_with_contents(tmp_path)
+    whole = path.read_text()
+    path.write_text(whole.removesuffix("}\n") + ', "content": {"preferred": 0}}\n')
+    with pytest.raises(JournalError, match="line 4: the line does not match its checksum"):
+        list(read_journal(path))
+
+
 @pytest.mark.parametrize(
     ("field", "expected"),
     [
