@@ -211,7 +211,9 @@ class Journal:
         """Append a line; return where it ends."""
         text = _ENCODER.encode(record)
         if redacted(text) != text:  # whoever made the record has missed one; the key by which it is found stays
-            text = _ENCODER.encode(record | {name: redacted_value(record[name]) for name in _FREE if name in record})
+            text = _ENCODER.encode(
+                {**record, **{name: redacted_value(record[name]) for name in _FREE if name in record}}
+            )
         body = text.removesuffix("}").encode("ascii")
         line = b'%b%b"%08x"}\n' % (body, _CHECKSUM, crc32(body))
         with self._write_lock:
