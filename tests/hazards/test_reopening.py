@@ -193,8 +193,8 @@ def test_a_question_whose_id_holds_the_key_is_asked_once(tmp_path: Path) -> None
         selector.set_lm(dspy.LM("openai/loopback", api_base=server.address, api_key=key, cache=False, num_retries=0))
         for _ in range(2):
             evaluate(selector, Plan([pool], tmp_path / "run", RULES, max_failures="100%"))
-            asked = len(server.log)
-        assert asked == sum(one.calls for one in read_journal(tmp_path / "run" / "journal.jsonl"))
+        assert len(server.log) == sum(one.calls for one in read_journal(tmp_path / "run" / "journal.jsonl"))
+        assert len(server.log) <= 6
         assert {one.id for one in read_journal(tmp_path / "run" / "journal.jsonl")} == {f"{key}-{n}" for n in range(3)}
 
 
