@@ -11,7 +11,6 @@ What is a verdict, an abstention or a failure of the infrastructure is decided h
 """
 
 import inspect
-import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,11 +19,10 @@ from typing import Any
 import dspy
 from dspy.utils import BaseCallback
 from dspy.utils.exceptions import is_retryable_lm_error
-from pydantic import BaseModel
 
 from eldgr_dspy.errors import ArgumentError, ReplyError, brief, settled
 from eldgr_dspy.programs.engines.strict import STRICT, reason_of
-from eldgr_dspy.showing import encodable
+from eldgr_dspy.programs.plain_values import UnwritableError, plain
 
 FAILURES = (dspy.LMError, ConnectionError, TimeoutError)
 """What a call raises when it did not come through."""
@@ -255,8 +253,8 @@ def _said(module: dspy.Module, returned: Any) -> Said:
     content: dict[str, Any] = {}
     for name, value in returned.items():
         try:
-            content[str(name)] = _plain(value)
-        except _UnwritableError as error:
+            content[str(name)] = plain(value)
+        except UnwritableError as error:
             flaw = f"unreadable: {brief(name, 40)} holds {error}"
             return Said({"abstained": flaw}, UnwritableReplyError(f"The {type(module).__name__} abstains: {flaw}."))
     return Said(content)
@@ -296,51 +294,3 @@ def _abstention(error: Exception) -> Said:
 
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0].strip()
-
-
-_DEEPEST, _MOST_BITS = 32, 3_300  # about 1,000 digits
-
-
-class _UnwritableError(Exception):
-    """A value that a journal cannot hold; the message names it."""
-
-
-def _plain(value: Any, depth: int = 0) -> Any:
-    """Return a value as JSON has it: models as objects, tuples as lists, an object of another type as its `repr`.
-
-    Raises:
-        _UnwritableError: JSON has no word for the number, it is too long, or lists lie too deep in one another.
-    """
-    if depth > _DEEPEST:
-        raise _UnwritableError(f"lists or objects more than {_DEEPEST} deep")
-    if isinstance(value, BaseModel):
-        return _plain(_dumped(value), depth)
-    if isinstance(value, Mapping):
-        return {_key(key): _plain(item, depth + 1) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, depth + 1) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        raise _UnwritableError(f"the number {value}")
-    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
-        raise _UnwritableError("a number of 1,000 digits or more")
-    if isinstance(value, str):
-        return encodable(value)
-    return value if value is None or isinstance(value, int | float) else encodable(_repr(value))
-
-
-def _key(key: object) -> str:
-    return str(_plain(key))
-
-
-def _repr(value: object) -> str:
-    try:
-        return repr(value)
-    except Exception as error:  # whatever a class of the user's raises, or lists too deep in a type of its own
-        raise _UnwritableError(f"a {type(value).__name__} that cannot be written") from error
-
-
-def _dumped(model: BaseModel) -> Any:
-    try:
-        return model.model_dump(mode="json")
-    except (ValueError, RecursionError) as error:  # a model that holds itself, or what JSON has no word for
-        raise _UnwritableError(f"a {type(model).__name__} that cannot be written") from error

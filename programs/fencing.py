@@ -21,13 +21,17 @@ _INVISIBLE = r"\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u
 _BLANK = rf"[\s{_INVISIBLE}]*+"
 _HASHES = rf"(?:#{_BLANK}){{2,}}+"
 # What follows the first bracket of each marker, all possessive or bounded, hence linear in the length of the text.
-# `[[ ## name ## ]]`, DSPy's field marker, however it is spaced; and a single name in brackets with two capitals in a
-# row or an underscore, which is how tokens of models are written: `[/INST]`, `[TOOL_RESULTS]`, `[gMASK]`.
-_SQUARE = rf"{_BLANK}\[{_BLANK}{_HASHES}\w++{_BLANK}{_HASHES}\]{_BLANK}\]|/?(?=\w{{2,64}}+\])\w*(?:[A-Z]{{2}}|_)"
-# A single name in angle brackets, and whatever has a bar beside one and no white space: so all other tokens of models
-# are written, and of software before them (`<|im_end|>`, `<｜User｜>`, `<turn|>`, `</s>`, `<tool_call>`, `<<SYS>>`),
-# and what DSPy would replace by an image, a file or further text. A rule, because no list of tokens is complete.
-_ANGLE = r"/?[\w.:-]{1,64}+/?>|[|｜][^<>\s]{1,64}+>|[^<>\s|｜]{1,64}+[|｜]>"
+# `[[ ## name ## ]]`, DSPy's field marker, however it is spaced; a single name in brackets with two capitals in a row,
+# an underscore or a number, and one between bars: `[/INST]`, `[TOOL_RESULTS]`, `[gMASK]`, `[img-12]`, `[|user|]`.
+_SQUARE = (
+    rf"{_BLANK}\[{_BLANK}{_HASHES}\w++{_BLANK}{_HASHES}\]{_BLANK}\]|\|\w{{1,64}}+\|\]"
+    r"|/?(?=[^\W\d][\w-]{1,64}+\])[\w-]*(?:[A-Z]{2}|_|\d\])"
+)
+# A single name in angle brackets, also with a value; and whatever has a bar beside one and no white space: so most
+# tokens of models are written, and of software before them (`<|im_end|>`, `<｜User｜>`, `<turn|>`, `</s>`,
+# `<tool_call>`, `<function=f>`, `<<SYS>>`), and what DSPy would replace by an image, a file or further text. A rule,
+# because no list of tokens is complete; a model with tokens of another form needs a server that escapes them.
+_ANGLE = r"/?[\w.:-]{1,64}+/?>|[^\W\d][\w.:-]{0,64}+=[\w.:-]{1,64}+>|[|｜][^<>\s]{1,64}+>|[^<>\s|｜]{1,64}+[|｜]>"
 _MARKER = re.compile(rf"\[·*+(?={_SQUARE})|<·*+(?={_ANGLE})")
 _DEFUSED = re.compile(rf"(?<=\[)·(?=·*+(?:{_SQUARE}))|(?<=<)·(?=·*+(?:{_ANGLE}))")
 _UNSEEN = re.compile(f"[{_INVISIBLE}]+")

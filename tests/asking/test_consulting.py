@@ -5,9 +5,12 @@ import json
 import re
 import threading
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from enum import IntEnum
 from typing import Any
 
 import dspy
+import numpy
 import pytest
 from dspy import lm15
 from dspy.utils import BaseCallback
@@ -35,6 +38,10 @@ each_way = pytest.mark.parametrize("consult", [ask, aask_now], ids=["sync", "asy
 Consult = Callable[[Any, Mapping[str, object]], Said]
 
 
+class Lasting(IntEnum):
+    TWO = 2
+
+
 class Does(dspy.Module):
     """A role module, sync only, that returns or raises what it is given."""
 
@@ -52,6 +59,15 @@ class Does(dspy.Module):
 def test_a_role_s_fields_are_its_content(consult: Consult) -> None:
     with dspy.context(lm=scripted_lm([REPAIR])):
         assert consult(Repairer(), INPUTS) == Said(REPAIR)
+
+
+@each_way
+@pytest.mark.parametrize("number", [numpy.int64(2), numpy.uint8(2), Lasting.TWO], ids=["int64", "uint8", "enum"])
+def test_a_number_of_another_type_is_a_number(consult: Consult, number: Any) -> None:
+    assert consult(Does(dspy.Prediction(REPAIR | {"repair_passage": number})), INPUTS).content["repair_passage"] == 2
+    odd = {"float32": numpy.float32(0.5), "float64": numpy.float64(0.5), "decimal": Decimal("0.5")}
+    found = consult(Does(dspy.Prediction(REPAIR | odd)), INPUTS).content
+    assert {name: found[name] for name in odd} == dict.fromkeys(odd, 0.5)
 
 
 @each_way

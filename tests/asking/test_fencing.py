@@ -59,6 +59,7 @@ TOKENS = [
     *("[gMASK]", "<sop>", "<image>", "<image_soft_token>", "[IMG]", "[IMG_BREAK]", "<__media__>", "<mask>", "[MASK]"),
     *("[CLS]", "[SEP]", "<0x0A>", "<extra_id_0>", "<unused99>", "<fim_prefix>", "<|fim▁hole|>", "<br/>", "[control_8]"),
     *("<file_sep>", "<|vision_start|>", "<start_of_image>", "<img>", "<audio>", "[BEGIN_AUDIO]", "[THINK]"),
+    *("[|user|]", "[|endofturn|]", "[img-12]", "[unused1]", "<function=search>", "<parameter=query>"),
     CUSTOM_TYPE_START_IDENTIFIER,
 ]
 
@@ -149,7 +150,15 @@ def test_a_token_that_software_would_read_is_defused(token: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a < b | c > d", "x <= 3, y >= 4", "[1] [sic] [citation needed] [A]", "<a href='x'>", "3 * 4 = <<3*4=12>>12"],
+    [
+        "a < b | c > d",
+        "x <= 3, y >= 4",
+        "[1] [2-3] [sic] [citation needed] [A]",
+        "3 + 4 = <<3+4=7>>7",
+        "5 - 2 = <<5-2=3>>3",
+        "<a href='x'>",
+        "3 * 4 = <<3*4=12>>12",
+    ],
 )
 def test_what_only_looks_like_a_token_is_left_alone(text: str) -> None:
     assert defuse(text) == text

@@ -13,10 +13,12 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import dspy
+import numpy
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -250,6 +252,20 @@ def model_of_itself() -> Node:
     return node
 
 
+class Anything(BaseModel):
+    held: Any = None
+
+
+class Raising(dict[str, Any]):
+    def items(self) -> Any:
+        raise RuntimeError("nothing here")
+
+
+class Lying(int):
+    def bit_length(self) -> int:
+        return 1
+
+
 class Unprintable:
     def __repr__(self) -> str:
         raise RuntimeError("I have no words")
@@ -271,6 +287,11 @@ HOSTILE: dict[str, Callable[[], Any]] = {
     "100,000 deep": deep,
     "a model that holds itself": model_of_itself,
     "a model with infinity": lambda: Node(number=math.inf),
+    "NaN in a model's field of any type": lambda: Anything(held=math.nan),
+    "NaN of NumPy": lambda: numpy.float32("nan"),
+    "an infinite decimal": lambda: Decimal("-Infinity"),
+    "a mapping that raises": Raising,
+    "a number that lies of its length": lambda: Lying(10**5_000),
     "what cannot be printed": Unprintable,
     "a key that cannot be printed": lambda: {Unprintable(): 1},
     "an object that holds what is too deep": Held,
