@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -190,20 +189,13 @@ def test_what_its_parts_need_it_needs_and_what_they_raise_it_raises() -> None:
 def shared_training(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a training of two processes that has ended well."""
     folder = tmp_path_factory.mktemp("shared")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    of_both = {**os.environ, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "WORLD_SIZE": "2"}
-    of_both |= {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.training.two_processes", str(folder)]
-    started = [
-        subprocess.Popen(
-            command, cwd=ROOT, env={**of_both, "RANK": rank, "LOCAL_RANK": rank}, stdout=-1, stderr=-2, text=True
-        )
-        for rank in ("0", "1")
-    ]
-    said = [process.communicate(timeout=120)[0] for process in started]
-    assert [process.returncode for process in started] == [0, 0], "\n".join(said)
+    # The store of torchrun is its own, so that no port is chosen before it is used.
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["-m", "tests.training.two_processes", str(folder)]
+    alone = {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "ACCELERATE_USE_CPU": "true", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, **alone}
+    run = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=400)
+    assert run.returncode == 0, run.stdout + run.stderr
     return folder
 
 

@@ -1,9 +1,11 @@
 """One of two processes that share a training, in which groups straddle them; prints what it saw as JSON.
 
-Started by test_groups.py with the variables that torchrun sets, and a folder to write to.
+Started by test_groups.py under torchrun, with a folder to write to.
 """
 
+import faulthandler
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -27,13 +29,15 @@ EVIDENCE = (*[["The host was Qatar."]] * 8, *[["The host was Peru."]] * 4)
 
 
 def main(folder: Path) -> None:
+    faulthandler.dump_traceback_later(300, exit=True)  # should one wait for the other in vain, it says where
     torch.set_num_threads(1)
     made = trainer([GroupReward()], folder, rows=[*ROWS, THIRD], per_device_train_batch_size=6, log_completions=True)
     made.train()
     rank = made.accelerator.process_index
     seen = {"processes": made.accelerator.num_processes, **{name: what(rank) for name, what in CALLS.items()}}
     (folder / f"seen-{rank}.json").write_text(json.dumps(seen))
-    torch.distributed.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # PyTorch can stand still, or abort, as a group is freed while a thread of it waits for the interpreter
 
 
 def called(rank: int, reward: Reward | None = None, texts: Any = None, **columns: Any) -> Any:
