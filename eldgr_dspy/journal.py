@@ -188,7 +188,7 @@ class Journal:
 
     def append_head(self, head: Mapping[str, Any]) -> None:
         """Append a line that is not a consultation, and remember it, both without credentials."""
-        clean = {name: redacted_value(value) if name in _FREE else value for name, value in head.items()}
+        clean = _without_credentials(head)
         self.flush(self._append(clean))
         self._index.heads.append(clean)
 
@@ -211,9 +211,7 @@ class Journal:
         """Append a line; return where it ends."""
         text = _ENCODER.encode(record)
         if redacted(text) != text:  # whoever made the record has missed one; the key by which it is found stays
-            text = _ENCODER.encode(
-                {**record, **{name: redacted_value(record[name]) for name in _FREE if name in record}}
-            )
+            text = _ENCODER.encode(_without_credentials(record))
         body = text.removesuffix("}").encode("ascii")
         line = b'%b%b"%08x"}\n' % (body, _CHECKSUM, crc32(body))
         with self._write_lock:
@@ -346,6 +344,10 @@ def read_consultation(line: bytes, path: Path, where: str) -> Consultation:
 
 def _no_number(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+def _without_credentials(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: redacted_value(value) if name in _FREE else value for name, value in record.items()}
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_number)

@@ -1,12 +1,14 @@
 """Replace credentials by `***` in every text that leaves the process.
 
-By value: `remember` takes a credential, and `redacted` replaces it wherever it stands, also when it is quoted for a
-URL, escaped for JSON, Python or HTML, or written in base64 (so also inside `Basic ...`) or in hexadecimal. By name:
-`redacted_message` also replaces what follows the name of a credential in an address, a header or an error.
+By value: `remember` takes a credential, and `redacted` replaces it wherever it stands, also when all or some of its
+characters are escaped for a URL, for JSON, Python or HTML, or when it is written in hexadecimal or in base64, also in
+several lines (so also inside `Basic ...`). By name: `redacted_message` also replaces what follows the name of a
+credential in an address, a header or an error.
 
 A part of a credential is not found, nor one that was encrypted. Not a credential: a value of fewer than `LEAST`
-characters, digits alone below `LEAST_DIGITS`, one character repeated, and a usual placeholder such as `not-needed`.
-They may occur in an honest reply, which must reach the journal as it is.
+characters, digits alone below `LEAST_DIGITS`, one character repeated, one word of at most 15 lowercase letters, several
+joined by `_`, and a usual placeholder such as `not-needed`. They may occur in an honest reply, which must reach the
+journal as it is.
 """
 
 import html
@@ -66,6 +68,10 @@ _NAMED = re.compile(
 )
 _NAMES = tuple("key token secret passw pwd auth cookie credential basic bearer digest negotiate".split())
 """What `_SCHEME` and `_NAMED` look for; a text without these has neither."""
+_PERCENT = re.compile(r"%(?:25)*([0-9a-f]{2})", re.IGNORECASE)
+_BACKSLASH = re.compile(r"\\(?:u00|x)([0-9a-f]{2})", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:amp;)*(#x?[0-9a-f]{1,9}|amp|lt|gt|quot|apos);", re.IGNORECASE)
+_LINE_BREAK = r"(?:\\++[rn]|\s)"
 _API_KEY = re.compile(r"api_?key|(?:access|auth)_?token", re.IGNORECASE)
 _WORKING_FOLDER = frozenset(("PWD", "OLDPWD"))
 
@@ -74,11 +80,12 @@ class _Known:
     """The credentials that this process has seen. Threads may add to them.
 
     Attributes:
-        spellings: Each spelling of each credential, the longest first: bare, and as a pattern finds it.
+        spellings: Each spelling of each credential, the longest first: bare, as a pattern finds it, and whether it may
+            be wrapped.
     """
 
     def __init__(self) -> None:
-        self.spellings: tuple[tuple[str, str], ...] = ()
+        self.spellings: tuple[tuple[str, str, bool], ...] = ()
         self._secrets = set[str]()
         self._lock = threading.Lock()
 
@@ -86,9 +93,10 @@ class _Known:
         with self._lock:
             if secret not in self._secrets:
                 self._secrets.add(secret)
-                found = {_bare(one): one.replace("\\", "") for one in _spellings(secret)} | dict(self.spellings)
-                kept = (pair for pair in found.items() if len(pair[0]) >= LEAST)
-                self.spellings = tuple(sorted(kept, key=lambda pair: len(pair[0]), reverse=True))
+                pairs = [*((one, False) for one in _spellings(secret)), *((one, True) for one in _in_base64(secret))]
+                found = {(_bare(one), one.replace("\\", ""), wrapped) for one, wrapped in pairs} | {*self.spellings}
+                kept = (spelling for spelling in found if len(spelling[0]) >= LEAST)
+                self.spellings = tuple(sorted(kept, key=lambda spelling: (-len(spelling[0]), spelling)))
 
 
 _KNOWN = _Known()
@@ -98,11 +106,11 @@ _ENCODER = json.JSONEncoder(default=repr)
 def redacted(text: str) -> str:
     """Return a text without the credentials that were remembered, in any spelling."""
     if _KNOWN.spellings:
-        bare = _bare(text)
-        for spelling, whole in _KNOWN.spellings:
-            if spelling in bare:
-                text = _pattern(whole).sub(MASK, text)
-                bare = _bare(text)
+        forms = _forms(text)
+        for bare, whole, wrapped in _KNOWN.spellings:
+            if bare in forms:
+                text = _pattern(whole, wrapped).sub(MASK, text)
+                forms = _forms(text)
     return text
 
 
@@ -247,27 +255,47 @@ def _bare(text: str) -> str:
     return text.replace("\\", "").lower()
 
 
+def _forms(text: str) -> str:
+    """A text bare; then also with its escapes undone, and in one line: a credential may hide in each of them."""
+    forms, unescaped = [text], _unescaped(text)
+    if unescaped != text:
+        forms.append(unescaped)
+    if "\n" in text or "\\" in text:
+        forms.append("".join(text.replace("\\n", "").replace("\\r", "").split()))
+    return _bare("\n".join(forms))
+
+
+def _unescaped(text: str) -> str:
+    for sign, escape in (("%", _PERCENT), ("\\", _BACKSLASH)):
+        if sign in text:
+            text = escape.sub(lambda found: chr(int(found[1], 16)), text)
+    return _ENTITY.sub(lambda found: html.unescape(f"&{found[1]};"), text) if "&" in text else text
+
+
 @lru_cache(maxsize=256)
-def _pattern(spelling: str) -> re.Pattern[str]:
-    between = r"\\*".join(map(re.escape, spelling))
-    return re.compile(rf"(?<!\\)\\*+{between}", re.IGNORECASE)  # no run of backslashes is tried twice
+def _pattern(spelling: str, wrapped: bool) -> re.Pattern[str]:
+    between = f"{_LINE_BREAK}{{0,4}}" if wrapped else ""
+    return re.compile(r"(?<!\\)" + between.join(map(_escaped, spelling)), re.IGNORECASE)
+
+
+def _escaped(character: str) -> str:
+    """A pattern of a character in every usual escape; no run of backslashes is tried twice."""
+    code, plain = ord(character), re.escape(character)
+    hexadecimal = f"|%(?:25)*{code:02x}|x{code:02x}" if code < 128 else ""
+    name = html.escape(character).strip("&;") if character in '&<>"' else "apos" if character == "'" else "#"
+    return rf"\\*+(?:{plain}|u{code:04x}{hexadecimal}|&(?:amp;)*(?:#0*{code}|#x0*{code:x}|{name});)"
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """Every usual spelling of a credential."""
+    """A credential, and its spellings that are more than its characters one by one, in one line."""
     data = secret.encode("utf-8", "surrogatepass")
-    for one in (secret, data.hex(), *_in_base64(data)):
-        quoted = quote(one, safe="", errors="replace")
-        yield from (one, quoted, quote(quoted), quote(one, errors="replace"), quote_plus(one, errors="replace"))
-        yield from (html.escape(one), html.escape(one).replace("&#x27;", "&#39;"))
-        yield from (json.dumps(one)[1:-1], json.dumps(one, ensure_ascii=False)[1:-1], repr(one)[1:-1])
-    yield repr(data)[2:-1]
-    yield "".join(f"%{byte:02x}" for byte in data)
-    yield "".join(f"\\u{ord(sign):04x}" for sign in secret)
+    yield from (secret, _unescaped(secret), quote(secret, errors="replace"), quote_plus(secret, errors="replace"))
+    yield from (json.dumps(secret)[1:-1], repr(data)[2:-1], data.hex())
 
 
-def _in_base64(data: bytes) -> Iterator[str]:
-    """Base64 of the data at each of the three offsets that it may have in a longer text, as far as that is fixed."""
+def _in_base64(secret: str) -> Iterator[str]:
+    """Its base64 at each of the three offsets that it may have in a longer text, as far as that is fixed."""
+    data = secret.encode("utf-8", "surrogatepass")
     for offset in range(3):
         encoded = b64encode(bytes(offset) + data).decode("ascii")
         fixed = encoded[(8 * offset + 5) // 6 : 8 * (offset + len(data)) // 6]

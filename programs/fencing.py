@@ -3,7 +3,7 @@
 Each text stands between two marker lines. The marker is derived from the hash of all that is fenced, so the same
 material gives the same prompt (caches, journals and golden prompts stay stable) and nobody can write a text that
 contains the marker of its own fence, or half of it. What software on the way to the LM would take out of the text is
-defused: DSPy's own markers, and whatever is written as the tokens of models are. This is no defence against an LM that
+defused: DSPy's own markers, and what has the form of a model's token. This is no defence against an LM that
 follows what it reads: that is what the certificates are for. Standard library alone.
 """
 
@@ -89,9 +89,10 @@ def derive_marker(groups: Sequence[Sequence[str]], digits: int = _DIGITS) -> str
 def defuse(text: str) -> str:
     """Return the text with a `·` after the first bracket of each marker: `[·[ ## name ## ]]`, `<·|im_end|>`.
 
-    Markers are DSPy's for fields, spaced in whatever way, also with invisible characters, and whatever is written as
-    tokens of models are: a single name in angle brackets, or one in square brackets with two capitals in a row or an
-    underscore. One that has dots already gets one more, so that `restore` undoes this for every text.
+    Markers are DSPy's for fields, spaced in whatever way, also with invisible characters, and what has the form of
+    a model's token: a single name in angle brackets, or one in square brackets with two capitals in a row, an
+    underscore or a number at its end. One that has dots already gets one more, so that `restore` undoes this for every
+    text.
     """
     return _MARKER.sub(_dotted, text) if "[" in text or "<" in text else text
 

@@ -156,7 +156,7 @@ def _freezing(confirmation: Mapping[str, Any] | None) -> Iterator[str]:
     if confirmation is None:
         yield "Not comparable: the run was under no lock, so that nothing shows that its rule was fixed beforehand."
     elif confirmation["seen_before"]:
-        yield "Not comparable: under a lock, but the pool had been seen before, so that this is no confirmation."
+        yield "Not comparable: under a lock, but the pool had been seen before, so this confirms nothing."
 
 
 def _gaps(here: Mapping[str, Any]) -> Iterator[str]:

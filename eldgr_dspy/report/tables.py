@@ -257,7 +257,7 @@ def _confirming(seen: int) -> str:
     """Whether the figures confirm what was frozen, for a pool that was seen so often before."""
     if not seen:
         return "Under a lock, and seen for the first time."
-    return f"Under a lock, and seen {seen:,} time{'s' * (seen > 1)} before, so that this is no confirmation."
+    return f"Under a lock, and seen {seen:,} time{'s' * (seen > 1)} before, so this run confirms nothing."
 
 
 def _paper_row(rule: str, pool: Mapping[str, Any]) -> tuple[str, ...]:

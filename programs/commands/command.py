@@ -72,6 +72,10 @@ def _run(argv: list[str] | None, session: Session) -> int:
         return _say(f"Stopped: {error}{kept}", STOPPED)
     except EldgrError as error:
         return _say(f"Error: {error}", 1)
+    except SystemExit as error:  # of a module of the user's: Python would print its text as it is
+        if not isinstance(error.code, str):
+            raise
+        return _say(error.code, 1)
     except OSError as error:
         kept = f" After that, {session.goes_on}; what was asked is in the journal." if session.begun else ""
         return _say(f"Stopped: {refusal(error)}{kept}", STOPPED)

@@ -164,7 +164,7 @@ def _say_where(summary: Mapping[str, Any], out: Path, lock: Path | None) -> None
     """Say where the results are, and of each pool whether its lock has seen it before."""
     say(f"Written to {out}: open report.html for the decisions.")
     for name, seen in (summary["confirmation"] or {"seen_before": {}})["seen_before"].items():
-        again = f"seen {seen} time{'s' * (seen > 1)} before, so that this is no confirmation"
+        again = f"seen {seen} time{'s' * (seen > 1)} before, so this run confirms nothing"
         say(f"{name}, under {lock}: {again if seen else 'seen for the first time'}.")
 
 

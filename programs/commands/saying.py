@@ -48,3 +48,4 @@ def say_bugs() -> None:
 
     sys.excepthook = told
     threading.excepthook = lambda args: told(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
+    sys.unraisablehook = lambda args: told(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)

@@ -56,13 +56,13 @@ async def aask_all(module: dspy.Module, inputs: Sequence[Mapping[str, object]]) 
 def require_read(said: Sequence[Said]) -> None:
     """Raise the first parse error, for a judge that needs every one of its replies; it is treated as a plain judge's.
 
+    A reply that could be read but not written is an abstention like any other.
+
     Raises:
         dspy.AdapterParseError: A reply cannot be read.
     """
     for one in said:
-        if one.error is not None and not isinstance(
-            one.error, UnwritableReplyError
-        ):  # that is an abstention like others
+        if one.error is not None and not isinstance(one.error, UnwritableReplyError):
             raise one.error
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class SeenBeforeWarning(UserWarning):
-    """A pool is evaluated under a lock that has been shown it before: what comes is no confirmation."""
+    """A pool is evaluated under a lock that has been shown it before, so that it confirms nothing."""
 
 
 class Confirmation:
@@ -81,7 +81,7 @@ class Confirmation:
                 self._ledger.append(new)
         if any(earlier.values()):
             warnings.warn(
-                shown(f"{self.lock.path}: {self._told(earlier)}. What comes now is no confirmation."),
+                shown(f"{self.lock.path}: {self._told(earlier)}. This run does not confirm the rule again."),
                 SeenBeforeWarning,
                 stacklevel=2,
             )
@@ -94,8 +94,8 @@ class Confirmation:
     def _refuse(self, earlier: Mapping[str, Sequence[Look]]) -> None:
         if self._once and any(earlier.values()):
             raise ArgumentError(
-                f"{self.lock.path}: {self._told(earlier)}; leave --once out to evaluate it all the same, which is no "
-                "confirmation."
+                f"{self.lock.path}: {self._told(earlier)}; leave --once out to evaluate it all the same, which "
+                "confirms nothing."
             )
 
     def _looks(self) -> list[Look]:

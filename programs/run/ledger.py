@@ -1,7 +1,7 @@
 """The ledger of a lock: which pools it has been shown, a line for each run and pool, appended and never changed.
 
 A line is on the disk before the run asks anybody, so that an evaluation that was interrupted is among those that were
-seen. A pool is what its content is, and was seen too where its questions were, in another order or with other
+seen. A pool is known by its content, and was seen too where its questions were, in another order or with other
 candidates. One process writes at a time.
 """
 

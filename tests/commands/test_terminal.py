@@ -148,9 +148,19 @@ def test_what_an_ollama_server_says_of_its_models_is_shown_and_not_obeyed() -> N
     assert received.count("[U+202E]evil") >= 4
 
 
+RAISING = {
+    "error": "raise RuntimeError(EVIL)",
+    "exit": "raise SystemExit(EVIL)",
+    "while it is freed": "Freed()",
+}
+
+
 @pytest.mark.slow
-def test_a_bug_is_told_with_its_traceback_and_without_what_a_terminal_would_obey() -> None:
-    Path("own.py").write_text(f"def rule(case):\n    raise RuntimeError({EVIL!r})\n    yield\n", encoding="utf-8")
+@pytest.mark.parametrize("raising", RAISING.values(), ids=RAISING)
+def test_a_bug_is_told_without_what_a_terminal_would_obey(raising: str) -> None:
+    lines = [f"EVIL = {EVIL!r}", "class Freed:", "    def __del__(self):", "        raise RuntimeError(EVIL)"]
+    lines += ["def rule(case):", f"    {raising}", "    yield from ()"]
+    Path("own.py").write_text("\n".join(lines), encoding="utf-8")
     pool = write_pool(Path("p.jsonl"), [row(0)])
     received = on_terminal("evaluate", str(pool), "--rules", "own:rule")
     assert obeyed(received) == ""

@@ -5,10 +5,8 @@ spelling, in every part of an answer. The canary is then looked for in every fil
 """
 
 import base64
-import gc
 import html
 import json
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,21 +24,15 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.redaction import LEAST, LEAST_DIGITS, MASK, redacted, redacted_message, remember
+from eldgr_dspy.redaction import LEAST, LEAST_DIGITS, MASK, redacted, redacted_message, redacted_value, remember
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import OllamaServer, Reply, ollama_server
 from tests.run.test_evaluation import row, write_pool
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
-@pytest.fixture(autouse=True)
-def collected() -> Iterator[None]:
-    """LiteLLM leaves connections to servers that have gone for the garbage collector to close: here, and not later."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        gc.collect()
+pytestmark = [
+    pytest.mark.usefixtures("collected"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 RULES = ("majority", "judge", "eldgr")
@@ -500,6 +492,37 @@ def test_a_credential_is_found_within_any_text_and_the_rest_stays(before: str, b
 def test_redacting_twice_is_redacting_once(text: str) -> None:
     for redact in (redacted, redacted_message):
         assert redact(redact(f"{text}{KNOWN}")) == redact(f"{text}{KNOWN}")
+
+
+ESCAPES: list[Callable[[str], str]] = [
+    lambda sign: sign,
+    lambda sign: f"\\u{ord(sign):04x}",
+    lambda sign: f"\\\\u{ord(sign):04X}",
+    lambda sign: f"\\x{ord(sign):02x}",
+    lambda sign: f"%{ord(sign):02X}",
+    lambda sign: f"%25{ord(sign):02x}",
+    lambda sign: f"&#{ord(sign)};",
+    lambda sign: f"&#x{ord(sign):02x};",
+    lambda sign: f"&amp;#{ord(sign):03};",
+    html.escape,
+]
+
+
+@given(st.data())
+def test_a_credential_is_found_when_some_of_its_characters_are_escaped(data: st.DataObject) -> None:
+    """Each in a way of its own, as the second of two programs may escape what the first left."""
+    key = "sk-cAnary/&+0=%1\"2'45"
+    remember(key)
+    written = "".join(data.draw(st.sampled_from(ESCAPES))(sign) for sign in key)
+    assert redacted(f"<{written}>") == f"<{MASK}>"
+    assert redacted_value({written: [written]}) == {MASK: [MASK]}
+
+
+@given(st.integers(1, 20), st.sampled_from(["\n", "\r\n", "\\n", "\\r\\n"]))
+def test_base64_in_lines_is_found(width: int, line_break: str) -> None:
+    encoded = base64.b64encode(KNOWN.encode()).decode()
+    lines = line_break.join(encoded[at : at + width] for at in range(0, len(encoded), width))
+    assert MASK in redacted(lines) and encoded[4:8] not in redacted(lines)
 
 
 @given(st.binary(max_size=40), st.binary(max_size=40))

@@ -107,7 +107,7 @@ def test_a_negative_number_is_no_formula(number: str) -> None:
     assert disarmed(number) == number
 
 
-# Space, controls, zero-width and direction marks, a variation selector, a filler and a blank that are no space.
+# Space, controls, zero-width and direction marks, a variation selector, a filler and a blank.
 UNSEEN = (
     "\x00\x1b\x85\xa0\xad\u034f\u061c\u115f\u180b\u200b\u200f\u202e\u2060\u2066"
     "\u2800\u3000\u3164\ufe0f\ufeff\uffa0\U000e0020"

@@ -220,7 +220,7 @@ def test_a_run_under_a_lock_is_the_run_that_was_frozen(pool: Path, capsys: pytes
 def test_tables_and_page_say_whether_the_pool_had_been_seen(
     lock: Path, pool: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said = "Under a lock, and seen for the first time.", "Under a lock, and seen 1 time before, so that this is no conf"
+    said = "Under a lock, and seen for the first time.", "seen 1 time before, so this run confirms nothing."
     for out, expected in zip(("first", "second"), said, strict=True):
         main(["evaluate", str(pool), "--lock", str(lock), "--out", out, "--quiet"])
         assert main(["report", out]) == 0

@@ -97,12 +97,12 @@ def test_the_command_says_it_beside_the_results(lock: Path, pool: Path, capsys: 
         said.append(capsys.readouterr().err)
     first, seen = (
         f"\ncapitals, under rule.lock.json: {text}.\n"
-        for text in ("seen for the first time", "seen 1 time before, so that this is no confirmation")
+        for text in ("seen for the first time", "seen 1 time before, so this run confirms nothing")
     )
     assert first in said[0] and "Note:" not in said[0]
     for text in said[1:]:
         assert text.startswith("Note: rule.lock.json: capitals was seen 1 time before under this lock, last on 20")
-        assert "by first. What comes now is no confirmation.\n" in text and text.endswith(seen)
+        assert "by first. This run does not confirm the rule again.\n" in text and text.endswith(seen)
 
 
 def test_without_a_lock_there_is_no_confirmation(pool: Path) -> None:
@@ -236,9 +236,7 @@ def test_once_refuses_what_was_seen_and_changes_nothing(lock: Path, pool: Path) 
 def test_once_refuses_to_go_on_with_a_second_look(lock: Path, pool: Path) -> None:
     run(pool, lock, "first")
     again(pool, lock, "second")
-    with pytest.raises(
-        ArgumentError, match=r"leave --once out to evaluate it all the same, which is no confirmation\."
-    ):
+    with pytest.raises(ArgumentError, match=r"leave --once out to evaluate it all the same, which confirms nothing."):
         run(pool, lock, "second", once=True)
 
 

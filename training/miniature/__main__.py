@@ -15,7 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; an error that is raised on purpose is one sentence, and ends with exit code 1."""
     parser = argparse.ArgumentParser(
         prog="python -m eldgr_dspy.training.miniature",
-        description="The paper in miniature: train, sample, evaluate. The same command goes on if it was broken off.",
+        description="The paper in miniature: train, sample, evaluate. The same command resumes an interrupted run.",
     )
     parser.add_argument("--out", type=Path, default=Path("runs/miniature"), help="the folder; default %(default)s")
     parser.add_argument("--seed", type=int, default=SEED, help="default %(default)s")
@@ -28,9 +28,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except EldgrError as error:
         sys.exit(str(error))
     except OSError as error:
-        sys.exit(shown(f"{refusal(error)} The same command then goes on with the stage that was under way."))
+        sys.exit(shown(f"{refusal(error)} The same command then resumes the stage that was interrupted."))
     except KeyboardInterrupt:
-        sys.exit("Broken off; the same command goes on with the stage that was under way.")
+        sys.exit("Interrupted. The same command resumes this stage.")
     _say(f"The tables are in {given.out / 'tables.md'}, all numbers in {given.out / 'results.json'}.")
 
 
