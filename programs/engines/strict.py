@@ -15,12 +15,12 @@ import math
 import re
 from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Annotated, Any, Literal, NoReturn, TypeAlias, get_origin
 from weakref import WeakKeyDictionary
 
 import dspy
 from dspy.adapters.base import Adapter
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FailFast, TypeAdapter, ValidationError
 
 from eldgr_dspy.redaction import redacted
 
@@ -218,7 +218,7 @@ def _typed(signature: Any, reply: dict[str, Any]) -> dict[str, Any]:
 
 def _value(signature: Any, name: str, annotation: Any, given: Any) -> Any:
     """Return one field's value in its type, by Pydantic's strict JSON rules: nothing is converted but int to float."""
-    read = _once(signature, ("type", name), lambda: TypeAdapter(annotation))
+    read = _once(signature, ("type", name), lambda: _type_adapter(annotation))
     try:
         value = read.validate_json(json.dumps(given), strict=True)
     except (ValidationError, RecursionError) as error:
@@ -227,6 +227,12 @@ def _value(signature: Any, name: str, annotation: Any, given: Any) -> Any:
     if (given_booleans := _booleans(given)) and given_booleans > _booleans(read.dump_python(value, mode="json")):
         raise _ReadError(f"The reply's {name} holds a boolean where a number is expected.")
     return value
+
+
+def _type_adapter(annotation: Any) -> TypeAdapter[Any]:
+    """What reads a type; a list ends at its first fault, since to collect thousands takes long and one is told."""
+    annotated: Any = Annotated  # for pyright: its argument is known only now
+    return TypeAdapter(annotated[annotation, FailFast()] if get_origin(annotation) is list else annotation)
 
 
 def _complaint(error: ValidationError | RecursionError) -> str:
