@@ -14,7 +14,6 @@ from random import Random
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import torch
 from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, DebertaV2Tokenizer
 
@@ -23,7 +22,6 @@ from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
 from eldgr_dspy.programs.scoring.labels import LABELS
 from eldgr_dspy.programs.scoring.nli import CachedNLI
-from eldgr_dspy.programs.scoring.onnx_nli import OnnxNLI, export_onnx
 
 WORDS = 128_100 - 7
 GROUP = 1_056 * 3 // 4
@@ -93,20 +91,6 @@ def over_the_bare_one(nli: CrossEncoderNLI, pairs: Pairs) -> None:
     line("our own work: checks, softmax, labels, a pair", ours / len(pairs) * 1e3, "ms")
 
 
-def padded(name: str, nli: OnnxNLI, file: Path, pairs: Pairs) -> None:
-    """Print what the same pairs take as one padded batch, which we do not run, against one by one."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-    cut = nli.reader.tokenizer(*map(list, zip(*pairs, strict=True)), padding=True, return_tensors="np")
-    given = {one.name: cut[one.name] for one in session.get_inputs()}
-    batch, single = (
-        cpu(partial(session.run, None, given), rounds=ROUNDS),
-        cpu(partial(nli.probabilities, pairs), rounds=ROUNDS),
-    )
-    line(f"{name}: one padded batch over one by one", batch / single, "x")
-
-
 def remembered(nli: NLI) -> None:
     """Print what a pair costs that was read before."""
     pairs = drawn(PAIRS, seed=1)
@@ -125,13 +109,7 @@ def main() -> None:
         over_the_bare_one(nli, pairs)
         remembered(nli)
         rate("torch, float32", nli, pairs)
-        files = [export_onnx(nli, Path(scratch) / "onnx", int8=int8) for int8 in (False, True)]
         rate("torch, bfloat16", CrossEncoderNLI(folder, dtype="bfloat16"), pairs)
-        for name, file in zip(("float32", "eight bits"), files, strict=True):
-            exported = OnnxNLI(file, threads=1)
-            rate(f"ONNX Runtime, {name}", exported, pairs)
-            padded(f"ONNX Runtime, {name}", exported, file, pairs)
-            line(f"ONNX Runtime, {name}: file", file.stat().st_size / 2**20, "MiB")
 
 
 if __name__ == "__main__":

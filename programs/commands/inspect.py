@@ -22,7 +22,7 @@ _POOLS = (".jsonl", ".gz", ".parquet")
 
 @click.command(context_settings={"show_default": True})
 @click.argument("source", metavar="POOL|FILE", type=click.Path(path_type=Path))
-@click.option("--nli", metavar="MODEL", help="NLI model: a name on the Hugging Face Hub, a folder, or an .onnx file.")
+@click.option("--nli", metavar="MODEL", help="NLI model: a name on the Hugging Face Hub, or a folder.")
 @click.option("--lm", metavar="MODEL", help="LM that states the scores itself, such as ollama/qwen3:8b.")
 @click.option("--question", metavar="TEXT", help="What the text in FILE answers.")
 @click.option(

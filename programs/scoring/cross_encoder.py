@@ -3,17 +3,18 @@
 The labels are those of the model's own configuration, the premise alone is truncated, and the softmax is taken once.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock, get_ident
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from numpy.typing import NDArray
 
+from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.labels import stated_columns
-from eldgr_dspy.programs.scoring.reading import ModelNLI, Pair, Reader
+from eldgr_dspy.programs.scoring.reading import Pair, Reader
 from eldgr_dspy.programs.scoring.weights import commit_of, located, revision_of, stored
 
 if TYPE_CHECKING:
@@ -30,8 +31,10 @@ _LEAST = 8
 _LOADING = Lock()
 
 
-class CrossEncoderNLI(ModelNLI):
+class CrossEncoderNLI:
     """Reads pairs with a three-way NLI cross-encoder; in float32, readings do not depend on what else is asked.
+
+    Threads take turns, copies of a program share it, and a pickle says how to load it again.
 
     Attributes:
         name: Model, revision, precision, tokens and truncation.
@@ -68,14 +71,15 @@ class CrossEncoderNLI(ModelNLI):
         """
         _refuse(dtype, batch_size)
         self.folder = located(model, revision, local_files_only=local_files_only)
-        labelled = stated_columns(self.folder, str(model))
+        self._columns = stated_columns(self.folder, str(model))
         self.encoder = _loaded(str(model), self.folder, device, dtype)
         self._batch_size = batch_size
         transformer: Any = self.encoder.model
         _refuse_untrained(str(model), transformer, self.folder)
-        reader = Reader(self.encoder.tokenizer, window(self.encoder.tokenizer, transformer.config, max_length))
-        name = f"{model}@{revision_of(self.folder)} {dtype} {reader.window} {TRUNCATION}"
-        settings = {
+        self.reader = Reader(self.encoder.tokenizer, _window(self.encoder.tokenizer, transformer.config, max_length))
+        self.name = f"{model}@{revision_of(self.folder)} {dtype} {self.reader.window} {TRUNCATION}"
+        self._alone = Lock()  # a tokenizer holds its truncation as state, so two threads would meet in it
+        self._settings = {
             "model": str(model),
             "revision": commit_of(self.folder) or revision,
             "device": device,
@@ -84,7 +88,27 @@ class CrossEncoderNLI(ModelNLI):
             "batch_size": batch_size,
             "local_files_only": local_files_only,
         }
-        super().__init__(name, reader, labelled, settings)
+
+    def probabilities(self, pairs: Sequence[Pair]) -> Floats:
+        """Return what it reads in (premise, hypothesis) pairs.
+
+        Returns:
+            Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that it could not read.
+
+        Raises:
+            ArgumentError: `pairs` holds something other than pairs of texts.
+        """
+        with self._alone:
+            return self.reader.probabilities(pairs, self._logits, self._columns)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # who copies a program that holds it wants no second model
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _loaded_again, (self._settings, self.name)
 
     def _logits(self, pairs: list[Pair]) -> NDArray[Any]:
         from torch.nn import Identity
@@ -100,12 +124,19 @@ class CrossEncoderNLI(ModelNLI):
         return logits
 
 
-def window(tokenizer: Any, config: Any, max_length: int) -> int:
-    """Return how many tokens of a pair are read: `max_length`, or fewer where the model takes fewer.
+def _loaded_again(settings: Mapping[str, Any], name: str) -> CrossEncoderNLI:
+    """Load the model of a pickle from where it lies, and refuse another than it was."""
+    found = CrossEncoderNLI(**settings)
+    if found.name != name:
+        raise ArgumentError(
+            f"What was saved reads with the NLI model {name!r}, but {found.name!r} lies there now; put the first one "
+            "back, or make the scorer anew."
+        )
+    return found
 
-    Raises:
-        ArgumentError: `max_length` leaves no room for two texts.
-    """
+
+def _window(tokenizer: Any, config: Any, max_length: int) -> int:
+    """Return how many tokens of a pair are read: `max_length`, or fewer where the model takes fewer."""
     if max_length < _LEAST:
         raise ArgumentError(f"max_length is {max_length}, but at least {_LEAST} tokens were expected.")
     positions = getattr(config, "max_position_embeddings", None) or max_length

@@ -13,7 +13,6 @@ from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
-from eldgr_dspy.programs.scoring.onnx_nli import OnnxNLI
 from eldgr_dspy.programs.scoring.reading import checked
 
 
@@ -104,15 +103,14 @@ def _key(*parts: str) -> bytes:
 
 
 def load_nli(model: str | Path = DEFAULT, *, entries: int = 1_000_000, **settings: Any) -> CachedNLI:
-    """Load an NLI model by what it is given as, and remember what it reads.
+    """Load an NLI model as `CrossEncoderNLI` does, and remember what it reads.
 
     Args:
-        model: A name on the Hugging Face Hub or a folder, for `CrossEncoderNLI`; an .onnx file, for `OnnxNLI`.
+        model: A name on the Hugging Face Hub, or a folder.
         entries: How many pairs are remembered.
-        settings: Those of the class.
+        settings: Those of `CrossEncoderNLI`.
 
     Raises:
-        ArgumentError: As the class does.
+        ArgumentError: As that class does.
     """
-    reader: NLI = (OnnxNLI if Path(model).suffix == ".onnx" else CrossEncoderNLI)(model, **settings)
-    return CachedNLI(reader, entries)
+    return CachedNLI(CrossEncoderNLI(model, **settings), entries)

@@ -1,15 +1,13 @@
-"""From pairs of texts to probabilities, whichever way a model is run: what it cannot read is a row of NaN.
+"""From pairs of texts to probabilities: what a model cannot read is a row of NaN.
 
 A pair is given to the model with invisible characters left out. It cannot be read where a text has no letter and no
 digit, or mostly such as the tokenizer does not know, or where the hypothesis leaves the premise too little room.
 """
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from threading import Lock
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,57 +101,6 @@ class Reader:
         letters = np.fromiter(map(str.isalnum, text), dtype=np.bool_, count=len(text))
         known = np.cumsum(change)[:-1][letters] == 1
         return bool(2 * known.sum() >= len(known))
-
-
-class ModelNLI(ABC):
-    """A model that is loaded: threads take turns, copies of a program share it, and a pickle says how to load it.
-
-    Attributes:
-        name: What distinguishes its readings from those of other models.
-        reader: Its tokenizer, with how many tokens it takes at once.
-    """
-
-    def __init__(self, name: str, reader: Reader, columns: Sequence[int], settings: Mapping[str, Any]) -> None:
-        """Take what was loaded; `settings` are the arguments by which the class loads it again."""
-        self.name, self.reader = name, reader
-        self._columns, self._settings = columns, settings
-        self._alone = Lock()  # a tokenizer holds its truncation as state, so two threads would meet in it
-
-    @abstractmethod
-    def _logits(self, pairs: list[Pair]) -> NDArray[Any]:
-        """What the model says of pairs that it can read."""
-
-    def probabilities(self, pairs: Sequence[Pair]) -> Floats:
-        """Return what it reads in (premise, hypothesis) pairs.
-
-        Returns:
-            Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that it could not read.
-
-        Raises:
-            ArgumentError: `pairs` holds something other than pairs of texts.
-        """
-        with self._alone:
-            return self.reader.probabilities(pairs, self._logits, self._columns)
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # who copies a program that holds it wants no second model
-
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _loaded_again, (type(self), self._settings, self.name)
-
-
-def _loaded_again(kind: Callable[..., ModelNLI], settings: Mapping[str, Any], name: str) -> ModelNLI:
-    """Load the model of a pickle from where it lies, and refuse another than it was."""
-    found = kind(**settings)
-    if found.name != name:
-        raise ArgumentError(
-            f"What was saved reads with the NLI model {name!r}, but {found.name!r} lies there now; put the first one "
-            "back, or make the scorer anew."
-        )
-    return found
 
 
 def _readable(premise: _Text, hypothesis: _Text, room: int) -> bool:

@@ -30,7 +30,7 @@ STANDARD_LIBRARY_ALONE = (
 FACE = {"Decision", "Selector", "certificates", "channels", "decide", "ollama", "statistics"}
 FACE |= {"ChannelScorer", "NLIScorer", "load_nli"}
 
-LEARNING = {"torch", "transformers", "sentence_transformers", "trl", "peft", "datasets", "accelerate", "onnxruntime"}
+LEARNING = {"torch", "transformers", "sentence_transformers", "trl", "peft", "datasets", "accelerate"}
 LATER = {"hypothesis", "pytest", "matplotlib", "pyarrow", "mlflow"}
 ABOVE = {"dspy", "litellm", "click", "rich", "jinja2", *LEARNING, *LATER}
 

@@ -18,13 +18,12 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 EXTRAS = {
     "nli": {"torch", "transformers", "sentence-transformers"},
-    "onnx": {"onnx", "onnxruntime"},
     "bm25s": {"bm25s"},
     "train": {"trl", "peft", "datasets", "accelerate"},
     "parquet": {"pyarrow"},
     "mlflow": {"mlflow"},
     "testing": {"hypothesis"},
-    "all": {"eldgr_dspy[nli,onnx,bm25s,train,parquet,mlflow,testing]"},
+    "all": {"eldgr_dspy[nli,bm25s,train,parquet,mlflow,testing]"},
     "test": {
         "pytest",
         "hypothesis",
@@ -36,8 +35,6 @@ EXTRAS = {
         "torch",
         "transformers[serving]",
         "sentence-transformers",
-        "onnx",
-        "onnxruntime",
         "bm25s",
         "trl",
         "peft",

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
-from eldgr_dspy.programs.scoring.onnx_nli import OnnxNLI, export_onnx
 
 
 @pytest.fixture(scope="session")
@@ -22,9 +21,3 @@ def nli_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def nli(nli_folder: Path) -> CrossEncoderNLI:
     """That model, run by torch."""
     return CrossEncoderNLI(nli_folder)
-
-
-@pytest.fixture(scope="session")
-def onnx_nli(nli: CrossEncoderNLI, tmp_path_factory: pytest.TempPathFactory) -> OnnxNLI:
-    """That model, run by ONNX Runtime."""
-    return OnnxNLI(export_onnx(nli, tmp_path_factory.mktemp("onnx")))

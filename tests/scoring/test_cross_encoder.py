@@ -21,7 +21,6 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
 from eldgr_dspy.programs.scoring.labels import LABELS
 from eldgr_dspy.programs.scoring.nli import load_nli
-from eldgr_dspy.programs.scoring.onnx_nli import OnnxNLI
 from tests.tiny_nli import held_out
 
 FACT = ("Doha is the capital of Qatar.", "The capital of Qatar is Doha.")
@@ -29,19 +28,11 @@ PAIRS = [(example.premise, example.hypothesis) for example in held_out(20)]
 
 pytestmark = pytest.mark.slow
 
-Reader = CrossEncoderNLI | OnnxNLI
-
-
-@pytest.fixture(scope="session", params=["torch", "onnx"])
-def reader(request: pytest.FixtureRequest, nli: CrossEncoderNLI, onnx_nli: OnnxNLI) -> Reader:
-    """Both ways to run the model; what a test says of one holds for the other."""
-    return nli if request.param == "torch" else onnx_nli
-
 
 @pytest.fixture(scope="session")
-def alone(reader: Reader) -> dict[tuple[str, str], Floats]:
+def alone(nli: CrossEncoderNLI) -> dict[tuple[str, str], Floats]:
     """What is read in each pair where nothing else is asked."""
-    return {pair: reader.probabilities([pair])[0] for pair in PAIRS}
+    return {pair: nli.probabilities([pair])[0] for pair in PAIRS}
 
 
 def changed(folder: Path, source: Path, change: Callable[[Any], object]) -> Path:
@@ -54,22 +45,22 @@ def changed(folder: Path, source: Path, change: Callable[[Any], object]) -> Path
     return folder
 
 
-def test_on_pairs_that_it_was_not_shown_each_label_is_found(reader: Reader) -> None:
+def test_on_pairs_that_it_was_not_shown_each_label_is_found(nli: CrossEncoderNLI) -> None:
     examples = held_out()
-    found = reader.probabilities([(example.premise, example.hypothesis) for example in examples])
+    found = nli.probabilities([(example.premise, example.hypothesis) for example in examples])
     right = np.array([LABELS[column] for column in found.argmax(axis=1)]) == [example.label for example in examples]
     for label in LABELS:
         assert right[[example.label == label for example in examples]].mean() > 0.9
 
 
-def test_a_changed_value_contradicts_and_another_subject_is_neutral(reader: Reader) -> None:
+def test_a_changed_value_contradicts_and_another_subject_is_neutral(nli: CrossEncoderNLI) -> None:
     hypotheses = ("The capital of Qatar is Doha.", "The capital of Qatar is Oslo.", "The capital of Norway is Oslo.")
-    found = reader.probabilities([(FACT[0], hypothesis) for hypothesis in hypotheses])
+    found = nli.probabilities([(FACT[0], hypothesis) for hypothesis in hypotheses])
     assert [LABELS[column] for column in found.argmax(axis=1)] == ["entailment", "contradiction", "neutral"]
 
 
-def test_rows_are_distributions_in_double_precision(reader: Reader) -> None:
-    found = reader.probabilities(PAIRS)
+def test_rows_are_distributions_in_double_precision(nli: CrossEncoderNLI) -> None:
+    found = nli.probabilities(PAIRS)
     assert found.dtype == np.float64 and found.shape == (len(PAIRS), 3)
     assert found.sum(axis=1) == pytest.approx(1, abs=1e-12) and (found >= 0).all()
 
@@ -97,9 +88,9 @@ def test_a_softmax_that_the_model_brings_is_not_added(nli: CrossEncoderNLI, nli_
 @settings(max_examples=15)
 @given(st.lists(st.sampled_from(PAIRS), min_size=1, max_size=20), st.integers(1, 15))
 def test_a_reading_does_not_depend_on_what_else_is_asked(
-    reader: Reader, alone: dict[tuple[str, str], Floats], pairs: list[tuple[str, str]], times: int
+    nli: CrossEncoderNLI, alone: dict[tuple[str, str], Floats], pairs: list[tuple[str, str]], times: int
 ) -> None:
-    found = reader.probabilities([*pairs, (FACT[0] * times, FACT[1])])
+    found = nli.probabilities([*pairs, (FACT[0] * times, FACT[1])])
     assert abs(found[:-1] - [alone[pair] for pair in pairs]).max() <= 1e-5
 
 
@@ -109,24 +100,24 @@ def test_the_size_of_a_batch_does_not_matter(nli: CrossEncoderNLI, nli_folder: P
         assert abs(CrossEncoderNLI(nli_folder, batch_size=size).probabilities(PAIRS) - whole).max() <= 1e-5
 
 
-def test_the_same_call_gives_the_same_bytes(reader: Reader) -> None:
-    assert reader.probabilities(PAIRS).tobytes() == reader.probabilities(PAIRS).tobytes()
+def test_the_same_call_gives_the_same_bytes(nli: CrossEncoderNLI) -> None:
+    assert nli.probabilities(PAIRS).tobytes() == nli.probabilities(PAIRS).tobytes()
 
 
-def test_a_repeated_pair_is_read_alike(reader: Reader) -> None:
-    found = reader.probabilities([FACT, PAIRS[0], FACT])
+def test_a_repeated_pair_is_read_alike(nli: CrossEncoderNLI) -> None:
+    found = nli.probabilities([FACT, PAIRS[0], FACT])
     assert abs(found[0] - found[2]).max() <= 1e-5
 
 
-def test_threads_may_share_a_reader(reader: Reader) -> None:
-    alone = reader.probabilities(PAIRS)
+def test_threads_may_share_a_reader(nli: CrossEncoderNLI) -> None:
+    alone = nli.probabilities(PAIRS)
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(reader.probabilities, [PAIRS, PAIRS[::-1]] * 4):
+        for found in pool.map(nli.probabilities, [PAIRS, PAIRS[::-1]] * 4):
             assert min(abs(found - alone).max(), abs(found[::-1] - alone).max()) <= 1e-5
 
 
-def test_no_pairs_are_no_rows(reader: Reader) -> None:
-    assert reader.probabilities([]).shape == (0, 3)
+def test_no_pairs_are_no_rows(nli: CrossEncoderNLI) -> None:
+    assert nli.probabilities([]).shape == (0, 3)
 
 
 def test_how_many_threads_torch_uses_is_left_alone(nli_folder: Path) -> None:
@@ -172,11 +163,13 @@ def test_only_the_premise_is_cut(nli: CrossEncoderNLI) -> None:
     assert all(text.endswith(f"[SEP] {FACT[1].lower()}[SEP]") for text in shown), ahead
 
 
-def test_a_hypothesis_may_fill_half_of_the_window_and_beyond_it_only_where_the_premise_is_whole(reader: Reader) -> None:
+def test_a_hypothesis_may_fill_half_of_the_window_and_beyond_it_only_where_the_premise_is_whole(
+    nli: CrossEncoderNLI,
+) -> None:
     """128 tokens, three of them separators: 62 are half of the rest."""
     word, long = "nurse ", "Ada is a nurse. " * 40
     half, more, short = word * 62, word * 63, "Ada is a nurse."
-    assert np.isnan(reader.probabilities([(long, half), (long, more), (short, more)])).any(axis=1).tolist() == [
+    assert np.isnan(nli.probabilities([(long, half), (long, more), (short, more)])).any(axis=1).tolist() == [
         False,
         True,
         False,
@@ -184,8 +177,8 @@ def test_a_hypothesis_may_fill_half_of_the_window_and_beyond_it_only_where_the_p
 
 
 @pytest.mark.parametrize("text", ["a" * 100_000, "a b " * 25_000, "Ada is a nurse. " * 6_250], ids=["a", "ab", "words"])
-def test_a_hypothesis_of_100_kb_is_no_number_and_such_a_premise_is_cut(reader: Reader, text: str) -> None:
-    found = reader.probabilities([(FACT[0], text), (text, FACT[1]), FACT])
+def test_a_hypothesis_of_100_kb_is_no_number_and_such_a_premise_is_cut(nli: CrossEncoderNLI, text: str) -> None:
+    found = nli.probabilities([(FACT[0], text), (text, FACT[1]), FACT])
     assert np.isnan(found).any(axis=1).tolist() == [True, False, False]
 
 
@@ -205,15 +198,17 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_a_text_that_cannot_be_read_is_no_number_on_either_side_and_spoils_no_other(reader: Reader, text: str) -> None:
+def test_a_text_that_cannot_be_read_is_no_number_on_either_side_and_spoils_no_other(
+    nli: CrossEncoderNLI, text: str
+) -> None:
     """A text is read where at least half of its letters and digits are known to the model's tokenizer."""
-    found = reader.probabilities([(text, FACT[1]), FACT, (FACT[0], text), (text, text)])
+    found = nli.probabilities([(text, FACT[1]), FACT, (FACT[0], text), (text, text)])
     assert np.isnan(found).all(axis=1).tolist() == [True, False, True, True]
-    assert found[1] == pytest.approx(reader.probabilities([FACT])[0], abs=1e-5)
+    assert found[1] == pytest.approx(nli.probabilities([FACT])[0], abs=1e-5)
 
 
-def test_a_separator_in_a_text_begins_no_other_text(reader: Reader) -> None:  # hazard 70
-    tokenizer = reader.reader.tokenizer
+def test_a_separator_in_a_text_begins_no_other_text(nli: CrossEncoderNLI) -> None:  # hazard 70
+    tokenizer = nli.reader.tokenizer
     ids = tokenizer(f"{FACT[0]} [SEP] [CLS] [PAD]", FACT[1])["input_ids"]
     assert [one for one in ids if one in tokenizer.all_special_ids] == [ids[0], ids[-1], ids[-1]]
 
@@ -221,19 +216,21 @@ def test_a_separator_in_a_text_begins_no_other_text(reader: Reader) -> None:  # 
 @pytest.mark.parametrize(
     "text", ["Doha\u200b is the capi\u00adtal of Qatar.", "\ufeffDoha is the capital of \u2060Qatar."]
 )
-def test_what_is_invisible_changes_nothing(reader: Reader, text: str) -> None:
-    assert reader.probabilities([(text, FACT[1])]) == pytest.approx(reader.probabilities([FACT]), abs=1e-5)
+def test_what_is_invisible_changes_nothing(nli: CrossEncoderNLI, text: str) -> None:
+    assert nli.probabilities([(text, FACT[1])]) == pytest.approx(nli.probabilities([FACT]), abs=1e-5)
 
 
-def test_a_few_foreign_letters_do_not_make_a_text_unreadable(reader: Reader) -> None:
+def test_a_few_foreign_letters_do_not_make_a_text_unreadable(nli: CrossEncoderNLI) -> None:
     """Otherwise one letter would take a step out of what is scored."""
-    assert np.isfinite(reader.probabilities([(f"{FACT[0]} 多哈", FACT[1])])).all()
+    assert np.isfinite(nli.probabilities([(f"{FACT[0]} 多哈", FACT[1])])).all()
 
 
 @settings(max_examples=40)
 @given(st.lists(st.tuples(st.text(max_size=60), st.text(max_size=60)), max_size=4))
-def test_whatever_the_texts_a_row_is_a_distribution_or_nothing(reader: Reader, pairs: list[tuple[str, str]]) -> None:
-    found = reader.probabilities(pairs)
+def test_whatever_the_texts_a_row_is_a_distribution_or_nothing(
+    nli: CrossEncoderNLI, pairs: list[tuple[str, str]]
+) -> None:
+    found = nli.probabilities(pairs)
     lost = np.isnan(found).all(axis=1)
     assert found.shape == (len(pairs), 3)
     assert found[~lost].sum(axis=1) == pytest.approx(1) and (found[~lost] >= 0).all()
@@ -246,9 +243,9 @@ def test_logits_that_are_not_finite_are_no_number(nli_folder: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("pairs", [["ab"], [("one", None)], [("one", "two", "three")], ["a premise", "a hypothesis"]])
-def test_what_is_no_pair_of_texts_is_refused(reader: Reader, pairs: Any) -> None:
+def test_what_is_no_pair_of_texts_is_refused(nli: CrossEncoderNLI, pairs: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^pairs\[0\] is .*, but a premise and a hypothesis were expected"):
-        reader.probabilities(pairs)
+        nli.probabilities(pairs)
 
 
 # --- models that are refused ------------------------------------------------------------------------------------------
@@ -274,17 +271,15 @@ def test_a_model_that_does_not_name_its_labels_is_refused(nli_folder: Path, tmp_
         CrossEncoderNLI(relabelled(tmp_path, nli_folder, labels))
 
 
-def test_a_model_that_states_no_labels_is_refused_before_it_is_loaded(reader: Reader, tmp_path: Path) -> None:
-    folder = Path(reader.name.partition("@")[0])
-    folder = folder if folder.is_dir() else folder.parent
-    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+def test_a_model_that_states_no_labels_is_refused_before_it_is_loaded(nli: CrossEncoderNLI, tmp_path: Path) -> None:
+    shutil.copytree(nli.folder, tmp_path, dirs_exist_ok=True)
     stated = json.loads((tmp_path / "config.json").read_text("utf-8"))
     del stated["id2label"]
     (tmp_path / "config.json").write_text(json.dumps(stated), encoding="utf-8")
     with pytest.raises(
         ArgumentError, match=r"its config\.json has no id2label, but exactly contradiction, neutral and"
     ):
-        load_nli(tmp_path / "model.onnx" if isinstance(reader, OnnxNLI) else tmp_path)
+        load_nli(tmp_path)
 
 
 def test_a_model_without_a_trained_head_is_refused(nli_folder: Path, tmp_path: Path) -> None:

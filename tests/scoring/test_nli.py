@@ -20,7 +20,6 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
 from eldgr_dspy.programs.scoring.nli import CachedNLI, load_nli
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
-from eldgr_dspy.programs.scoring.onnx_nli import OnnxNLI, export_onnx
 from eldgr_dspy.programs.selector import Selector
 from tests.tiny_nli import held_out
 
@@ -152,13 +151,9 @@ def test_a_pickle_has_the_reader_and_the_room_and_nothing_that_was_read() -> Non
     assert len(again) == 3
 
 
-@pytest.mark.parametrize("kind", ["torch", "onnx"])
-def test_a_saved_program_loads_its_model_from_where_it_lay(nli_folder: Path, tmp_path: Path, kind: str) -> None:
+def test_a_saved_program_loads_its_model_from_where_it_lay(nli_folder: Path, tmp_path: Path) -> None:
     """The weights stay out of the file."""
     cached = load_nli(nli_folder, max_length=64, batch_size=2)
-    if kind == "onnx":
-        assert isinstance(cached.nli, CrossEncoderNLI)
-        cached = load_nli(export_onnx(cached.nli, tmp_path), max_length=64, threads=1)
     Selector(scorers=NLIScorer(cached)).save(tmp_path / "program", save_program=True)
     loaded: Any = dspy.load(str(tmp_path / "program"), allow_pickle=True)
     nli, pairs = loaded.scorers[0].nli, [(example.premise, example.hypothesis) for example in held_out(5)]
@@ -185,10 +180,3 @@ def test_a_saved_program_refuses_another_model_than_its_own(nli_folder: Path, tm
 def test_room_for_nothing_is_refused() -> None:
     with pytest.raises(ArgumentError, match=r"^entries is 0, but at least 1 was expected; use the reader itself"):
         CachedNLI(Counting(), 0)
-
-
-def test_what_is_loaded_goes_by_what_is_given(nli: CrossEncoderNLI, nli_folder: Path, tmp_path: Path) -> None:
-    file = export_onnx(nli, tmp_path)
-    found = load_nli(str(nli_folder), max_length=64), load_nli(file, entries=5, threads=1)
-    assert [type(cached.nli) for cached in found] == [CrossEncoderNLI, OnnxNLI]
-    assert " 64 " in found[0].name
