@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eldgr_dspy.words import CHANNELS
 
 if TYPE_CHECKING:
-    from eldgr_dspy.training.adapters import OpenRLHFReward, Scored, TotalReward, VerlReward, score_completions
+    from eldgr_dspy.training.adapters import Scored, TotalReward, score_completions
     from eldgr_dspy.training.calls import COLUMNS
     from eldgr_dspy.training.confidence import TokenConfidence
     from eldgr_dspy.training.curves import LearningCurve, Point, draw_curves, read_curve, rolling_mean
@@ -66,13 +66,11 @@ __all__ = [
     "sample_pool",
     "score_completions",
     "Scored",
-    "VerlReward",
-    "OpenRLHFReward",
     "COLUMNS",
 ]
 
 _HOMES = {
-    "adapters": ["OpenRLHFReward", "Scored", "TotalReward", "VerlReward", "score_completions"],
+    "adapters": ["Scored", "TotalReward", "score_completions"],
     "calls": ["COLUMNS"],
     "confidence": ["TokenConfidence"],
     "curves": ["LearningCurve", "Point", "draw_curves", "read_curve", "rolling_mean"],

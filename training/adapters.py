@@ -1,15 +1,14 @@
-"""The same rewards for trainers that call otherwise: one callable with the weights inside, and the forms of two others.
+"""The same rewards for trainers that call otherwise: one callable with the weights inside, and a score a completion.
 
-Each is a few lines over `score_completions`, which gives a score and what it is made of. TRL's asynchronous GRPO has no
-`reward_weights`, so it wants `TotalReward`. What verl and OpenRLHF call with was read in their documents, not run.
+TRL's asynchronous GRPO has no `reward_weights`, so it wants `TotalReward`. `score_completions` gives a score and what it
+is made of, for a trainer with a form of its own.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from eldgr_dspy.channels.undefined import Scores, Undefined
+from eldgr_dspy.channels.undefined import Scores
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training.calls import COLUMNS, Call, texts_of
 from eldgr_dspy.training.randomness import kept_random_state
@@ -112,78 +111,3 @@ def score_completions(
         Scored(score, {name: value for name, part in measured.parts.items() if isinstance(value := part[at], float)})
         for at, score in enumerate(measured.rewards())
     ]
-
-
-class VerlReward:
-    """`compute_score` of verl: `compute_score = VerlReward([orm, format, ra_msd])` in the file that its setting names.
-
-    The gold answer is `ground_truth`; task, question and evidence are entries of `extra_info`. It returns a mapping
-    with `score`, the terms, and for each term whether it was `undefined`: verl wants the same keys of every completion,
-    so the channels, which may be undefined, are not among them.
-    """
-
-    def __init__(self, rewards: Sequence[Reward]) -> None:
-        self.rewards = tuple(rewards)
-        weights_of(self.rewards)
-
-    def __call__(
-        self,
-        data_source: str,
-        solution_str: str,
-        ground_truth: object,
-        extra_info: Mapping[str, object] | None = None,
-        **ignored: Any,
-    ) -> dict[str, float]:
-        """Return the score of one completion; raises what `score_completions` raises."""
-        (scored,) = score_completions(self.rewards, [solution_str], [{**(extra_info or {}), "gold": ground_truth}])
-        names = [reward.__name__ for reward in self.rewards]
-        terms = {name: scored.parts.get(name, 0.0) for name in names}
-        return {
-            "score": scored.score,
-            **terms,
-            **{flag: scored.parts[flag] for flag in map("{}/undefined".format, names)},
-        }
-
-
-class OpenRLHFReward:
-    """`reward_func` of OpenRLHF: `reward_func = OpenRLHFReward([orm, format, ra_msd])` in the file of `remote_rm_url`.
-
-    Each label is the row as a JSON object, with task, gold, question and evidence. A query is a prompt with what was
-    written after it. It returns `rewards` and `scores`, tensors of one number a completion, and `extra_logs`, the mean
-    of each part over the completions where it is defined, repeated for each.
-    """
-
-    def __init__(self, rewards: Sequence[Reward]) -> None:
-        self.rewards = tuple(rewards)
-        weights_of(self.rewards)
-
-    def __call__(
-        self, queries: Sequence[str], prompts: Sequence[str], labels: Sequence[str], **ignored: Any
-    ) -> dict[str, Any]:
-        """Return the scores of a batch.
-
-        Raises:
-            ArgumentError: A label is no JSON object; also what `score_completions` raises.
-        """
-        import torch
-
-        written = [query.removeprefix(prompt) for query, prompt in zip(queries, prompts, strict=True)]
-        scored = score_completions(self.rewards, written, [_row(at, label) for at, label in enumerate(labels)], prompts)
-        scores = torch.tensor([one.score for one in scored])
-        names = dict.fromkeys(name for one in scored for name in one.parts)
-        means = {name: Scores.of([one.parts.get(name, Undefined("")) for one in scored]).mean() for name in names}
-        logs = {name: torch.full_like(scores, mean) for name, mean in means.items() if not isinstance(mean, Undefined)}
-        return {"rewards": scores, "scores": scores, "extra_logs": logs}
-
-
-def _row(at: int, label: str) -> Mapping[str, object]:
-    try:
-        row = json.loads(label)
-    except (TypeError, ValueError):
-        row = None
-    if not isinstance(row, dict):
-        raise ArgumentError(
-            f"labels[{at}] is {label!r:.80}, but a JSON object with {', '.join(COLUMNS)} was expected; make it the "
-            "column that label_key names."
-        )
-    return row

@@ -1,6 +1,5 @@
 """The same rewards in the forms that other trainers call: a score, and what it is made of."""
 
-import json
 import math
 from typing import Any
 
@@ -10,11 +9,9 @@ from eldgr_dspy.channels import completion_reward
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import (
-    OpenRLHFReward,
     Reward,
     StepReward,
     TotalReward,
-    VerlReward,
     format,
     orm,
     score_completions,
@@ -74,36 +71,3 @@ def test_a_row_without_a_column_is_refused() -> None:
         score_completions([orm], TEXTS[:2], [ROW, {"task": "retrieval"}])
     with pytest.raises(ArgumentError, match="1 rows were given for 3 completions"):
         score_completions([orm], TEXTS, [ROW])
-
-
-def test_verl_is_given_the_same_keys_for_every_completion() -> None:
-    silent = StepReward(Fixed(logic=UNMEASURED, fact=UNMEASURED), confidence=False)
-    compute_score = VerlReward([orm, format, silent])
-    extra = {name: ROW[name] for name in ("task", "question", "evidence")}
-    found = compute_score(data_source="hotpot_qa", solution_str=TEXTS[0], ground_truth="Qatar", extra_info=extra)
-    assert found == {
-        "score": 3.5,
-        "orm": 1.0,
-        "format": 1.0,
-        "ra_msd": 0.0,
-        "orm/undefined": 0.0,
-        "format/undefined": 0.0,
-        "ra_msd/undefined": 1.0,
-    }
-    with pytest.raises(ArgumentError, match="needs the column 'task'"):
-        compute_score("hotpot_qa", TEXTS[0], "Qatar")
-
-
-def test_openrlhf_is_given_tensors_of_a_batch() -> None:
-    reward_func = OpenRLHFReward(terms())
-    prompts, labels = ["Who? "] * 3, [json.dumps(ROW)] * 3
-    found = reward_func([f"Who? {text}" for text in TEXTS], prompts, labels)
-    assert found["rewards"].tolist() == found["scores"].tolist() == pytest.approx(by_hand())
-    assert found["extra_logs"]["orm"].tolist() == pytest.approx([1 / 3] * 3)
-    assert "ra_msd/fact" in found["extra_logs"] and "ra_msd/epist" not in found["extra_logs"]
-
-
-@pytest.mark.parametrize("label", ["Qatar", "[1]", None], ids=str)
-def test_a_label_that_is_no_row_is_refused_with_what_it_should_be(label: Any) -> None:
-    with pytest.raises(ArgumentError, match="but a JSON object with task, gold, question, evidence was expected"):
-        OpenRLHFReward([orm])(["?x"], ["?"], [label])
