@@ -1,7 +1,7 @@
 """The same rewards for trainers that call otherwise: one callable with the weights inside, and a score a completion.
 
-TRL's asynchronous GRPO has no `reward_weights`, so it wants `TotalReward`. `score_completions` gives a score and what it
-is made of, for a trainer with a form of its own.
+TRL's asynchronous GRPO has no `reward_weights`, so it wants `TotalReward`. `score_completions` gives a score and what
+it is made of, for a trainer with a form of its own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
