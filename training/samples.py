@@ -12,11 +12,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from eldgr_dspy.errors import JournalError, RunChangedError, RunLockedError, brief
+from eldgr_dspy.errors import JournalError, RunChangedError, brief
 from eldgr_dspy.files import flush_to_disk, sync_folder
 from eldgr_dspy.journal import TornLineWarning
+from eldgr_dspy.programs.locked import locked
 from eldgr_dspy.programs.run.fingerprints import differences
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import appending, opened
@@ -81,17 +80,9 @@ class SamplesFile:
     @contextmanager
     def opened(cls, path: Path) -> Iterator["SamplesFile"]:
         """Open the file and keep other processes from it. Raises `RunLockedError` where one is writing to it."""
-        lock = FileLock(path.with_name(f".{path.name}.lock"))
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            raise RunLockedError(
-                f"{path}: another process is sampling into it; wait for it, or give another path."
-            ) from None
-        try:
+        busy = f"{path}: another process is sampling into it; wait for it, or give another path."
+        with locked(path.with_name(f".{path.name}.lock"), busy):
             yield cls(path)
-        finally:
-            lock.release()
 
     def state(self, kind: str, name: str, details: Mapping[str, Any]) -> None:
         """State what samples are made with; what was stated before has to be the same.

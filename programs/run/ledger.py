@@ -8,16 +8,16 @@ candidates. One process writes at a time.
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
 
-from eldgr_dspy.errors import JournalError, RunLockedError
+from eldgr_dspy.errors import JournalError
 from eldgr_dspy.files import sync_folder
 from eldgr_dspy.pools import Pool
+from eldgr_dspy.programs.locked import locked
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.system import refusal
 
@@ -77,17 +77,15 @@ class Ledger:
         Raises:
             RunLockedError: another process does not let go of it.
         """
-        lock = FileLock(self.path.with_name(f".{self.path.name}.lock"))
-        try:
-            lock.acquire(timeout=_PATIENCE)
-        except Timeout:
-            raise RunLockedError(f"{self.path}: another process is writing to it; wait for it.") from None
-        except OSError as error:
-            raise JournalError(refusal(error, self.path)) from error
-        try:
+        lock = self.path.with_name(f".{self.path.name}.lock")
+        with ExitStack() as held:
+            try:
+                held.enter_context(
+                    locked(lock, f"{self.path}: another process is writing to it; wait for it.", _PATIENCE)
+                )
+            except OSError as error:
+                raise JournalError(refusal(error, self.path)) from error
             yield
-        finally:
-            lock.release()
 
     def append(self, looks: Sequence[Look]) -> None:
         """Append looks; on return they are on the disk. To be called while no other process writes."""

@@ -3,14 +3,14 @@
 import os
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError
+from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError
 from eldgr_dspy.files import remove_unfinished
 from eldgr_dspy.journal import Journal
+from eldgr_dspy.programs.locked import locked
 from eldgr_dspy.programs.run.fingerprints import differences, fingerprint
 from eldgr_dspy.words import Role
 
@@ -41,33 +41,21 @@ class RunDirectory:
         except OSError as error:
             raise ArgumentError(f"out={str(path)!r} cannot be a directory ({error.strerror}); give another.") from error
         self.path = path
-        self._lock = FileLock(path / ".lock")
-        try:
-            self._lock.acquire(timeout=0)
-        except Timeout:
-            raise RunLockedError(
-                f"{path}: another process is writing to this run; wait for it, or give another --out."
-            ) from None
-        try:
+        busy = f"{path}: another process is writing to this run; wait for it, or give another --out."
+        with ExitStack() as held:
+            held.enter_context(locked(path / ".lock", busy))
             remove_unfinished(path)
             if fresh:
                 self._set_aside()
-            self.journal = Journal(path / "journal.jsonl")
-            try:
-                self._require_stated_roles()
-            except BaseException:
-                self.journal.close()
-                raise
-        except BaseException:
-            self._lock.release()
-            raise
+            self.journal = held.enter_context(Journal(path / "journal.jsonl"))
+            self._require_stated_roles()
+            self._held = held.pop_all()
 
     def __enter__(self) -> "RunDirectory":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.journal.close()
-        self._lock.release()
+        self._held.close()
 
     def _set_aside(self) -> None:
         journal = self.path / "journal.jsonl"

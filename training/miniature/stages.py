@@ -2,16 +2,15 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
-from eldgr_dspy.errors import ArgumentError, RunChangedError, RunLockedError
+from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.files import replacing
+from eldgr_dspy.programs.locked import locked
 from eldgr_dspy.programs.run.fingerprints import differences
 
 FILE = "miniature.json"
@@ -85,18 +84,10 @@ def begin(out: Path, stated: Mapping[str, Any]) -> None:
     write_json(path, plain)
 
 
-@contextmanager
-def alone(out: Path) -> Iterator[None]:
+def alone(out: Path) -> AbstractContextManager[None]:
     """Keep other processes from a folder. Raises `RunLockedError` where one is at work in it."""
-    lock = FileLock(out / f".{FILE}.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise RunLockedError(f"{out}: another process is at work in it; wait for it, or give another --out.") from None
-    try:
-        yield
-    finally:
-        lock.release()
+    busy = f"{out}: another process is at work in it; wait for it, or give another --out."
+    return locked(out / f".{FILE}.lock", busy)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
