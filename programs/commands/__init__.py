@@ -90,8 +90,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def abandoned() -> bool:
     """Whether calls are under way, which nobody will wait for."""
-    calling = sys.modules.get("eldgr_dspy.programs.run.calling")  # where it is not loaded, nobody was called
-    name = getattr(calling, "THREADS", None)
+    loaded = sys.modules.get("eldgr_dspy.programs.run.scheduling.threads")  # where it is not, nobody was called
+    name = getattr(loaded, "THREADS", None)
     return name is not None and any(thread.name.startswith(name) for thread in threading.enumerate())
 
 

@@ -1,5 +1,6 @@
 """One question put to one role: bounded, metered, journaled and counted."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,14 +11,31 @@ from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.journal import Consultation, Journal, Key
 from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, knows_async
-from eldgr_dspy.programs.run.deadlines import awithin, thread_within
 from eldgr_dspy.programs.run.failures import FailureBudget, describe_failure
 from eldgr_dspy.programs.run.metering import Meter, metering
 from eldgr_dspy.programs.run.rolecalls import RoleCall
+from eldgr_dspy.programs.run.scheduling import in_thread
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.words import Role
+
+
+class Flushes:
+    """Flushes of a journal that are not waited for in the event loop; the tasks that wait at once share one."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._under_way: asyncio.Future[None] | None = None
+
+    async def flush(self, upto: int) -> None:
+        """Flush up to a byte."""
+        while self._journal.synced < upto:
+            if self._under_way is None or self._under_way.done():
+                self._under_way = in_thread(self._journal.flush)
+            one = self._under_way
+            await asyncio.wait([one])  # unlike awaiting it, being cancelled here does not cancel it for the others
+            one.result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +46,11 @@ class Books:
     budget: FailureBudget
     spending: Spending
     on_first_call: Callable[[Role], None]
+    flushes: Flushes
 
 
 class Asking:
-    """A question about to be put to a role: a call, as `eldgr_dspy.programs.run.calling` makes it, or awaited.
+    """A question about to be put to a role: a call, as `eldgr_dspy.programs.run.scheduling` makes it.
 
     Attributes:
         call: The role. upto: Up to which byte the journal has to be flushed before anything is decided from what was
@@ -60,19 +79,15 @@ class Asking:
             except (*FAILURES, RunStoppedError) as error:
                 return error
 
-    async def amake(self, seconds: float) -> Said | Exception:
-        """Ask as `make` does, for at most `seconds`, without blocking."""
+    async def amake(self) -> Said | Exception:
+        """Ask as `make` does, without blocking."""
         module, inputs = self.call.module, self._inputs()
         self._began = time.monotonic()
         with metering(self._meter):
             try:
                 self._books.budget.check()
                 self._books.on_first_call(self._key[2])
-                return await (
-                    awithin(seconds, aask(module, inputs), lambda: self.held)
-                    if knows_async(module)
-                    else thread_within(seconds, lambda: ask(module, inputs), lambda: self.held)
-                )
+                return await (aask(module, inputs) if knows_async(module) else in_thread(lambda: ask(module, inputs)))
             except (*FAILURES, RunStoppedError) as error:
                 return error
 
@@ -82,6 +97,10 @@ class Asking:
         self._write(outcome, said)
         self._count(said)
         return outcome
+
+    async def akept(self) -> None:
+        """Wait until what was kept is on the disk, before anything is decided from it."""
+        await self._books.flushes.flush(self.upto)
 
     def _outcome(self, said: Said | Exception) -> Consultation:
         """What came of it, as it is journaled; after this, nothing more is sent on its account."""

@@ -23,15 +23,13 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.files import replacing, safe_name
 from eldgr_dspy.journal import Consultation, read_journal
 from eldgr_dspy.pools import Pool, Row, open_pools, pool_name
-from eldgr_dspy.programs.run.concurrency import amap_ordered, map_ordered
 from eldgr_dspy.programs.run.confirming import confirmation_of, state_lock
-from eldgr_dspy.programs.run.deadlines import reused_threads
 from eldgr_dspy.programs.run.failures import FailureBudget
-from eldgr_dspy.programs.run.garbage import rarer_collections
 from eldgr_dspy.programs.run.reserving import Reserved
 from eldgr_dspy.programs.run.rolecalls import RoleCall, metered_settings, role_call
 from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, Statement, require_same
 from eldgr_dspy.programs.run.runner import Recordings, Runner, Settled
+from eldgr_dspy.programs.run.scheduling import amap_ordered, map_ordered, rarer_collections, reused_threads
 from eldgr_dspy.programs.run.signals import Signals, signals_held
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.run.writing import FILES, Results
@@ -141,8 +139,7 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> 
     signals = Signals()
     with _opened(selector, plan, watcher or Watcher(), signals) as run:
         for pool in run.pools:
-            settle = partial(run.runner.settle, pool.name)
-            rows_read = rows_of(pool, plan)
+            settle, rows_read = partial(run.runner.settle, pool.name), rows_of(pool, plan)
             with map_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop, signals.look) as rows:
                 run.decide(pool, rows)
         return run.results.finish()
@@ -154,12 +151,10 @@ async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = No
     Cancelled, it waits for the calls under way; cancelled again, it abandons them.
     """
     _require_selector(selector)
-    slots = asyncio.Semaphore(plan.workers)
     with _opened(selector, plan, watcher or Watcher(), Signals(())) as run:  # cancelling is the event loop's
         for pool in run.pools:
-            settle = partial(run.runner.asettle, slots, pool.name)
-            under_way = 2 * plan.workers - 1  # a single worker takes row by row
-            async with amap_ordered(settle, rows_of(pool, plan), under_way, run.stop) as rows:
+            settle, rows_read = partial(run.runner.settle, pool.name), rows_of(pool, plan)
+            async with amap_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop) as rows:
                 await run.adecide(pool, rows)
         return await asyncio.to_thread(run.results.finish)
 
@@ -238,7 +233,6 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
             recordings,
             budget,
             spending,
-            plan.timeout,
             state.claim,
             watcher.on_consultation,
         )

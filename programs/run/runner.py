@@ -4,23 +4,20 @@ The runner turns a row into decisions. It owns no loop over rows and writes noth
 `eldgr_dspy.programs.run.evaluation` for the run around it.
 """
 
-import asyncio
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Reply
-from eldgr_dspy.decision import Choice, adrive
+from eldgr_dspy.decision import Choice
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief
 from eldgr_dspy.figures.summary import Outcome
 from eldgr_dspy.journal import Consultation, Journal, Key, TornLineWarning, read_journal
 from eldgr_dspy.pools import Pool, Row
-from eldgr_dspy.programs.run.asking import Asking, Books
-from eldgr_dspy.programs.run.deadlines import in_thread
+from eldgr_dspy.programs.run.asking import Asking, Books, Flushes
 from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.rolecalls import RoleCall
 from eldgr_dspy.programs.run.spending import Spending
@@ -158,7 +155,7 @@ class Settled:
 
 @dataclass(frozen=True)
 class Runner:
-    """Settles rows, any number at once, in steps or in tasks."""
+    """Settles rows, any number at once, in steps."""
 
     roles: Mapping[Role, RoleCall]
     settings: Settings
@@ -167,15 +164,14 @@ class Runner:
     recordings: Recordings
     budget: FailureBudget
     spending: Spending = field(default_factory=Spending)
-    timeout: float = 600.0
     on_first_call: Callable[[Role], None] = field(default=lambda _: None)
     on_consultation: Callable[[Consultation], None] = field(default=lambda _: None)
     _books: Books = field(init=False)
-    _flushes: "_Flushes" = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_books", Books(self.journal, self.budget, self.spending, self.on_first_call))
-        object.__setattr__(self, "_flushes", _Flushes(self.journal))
+        object.__setattr__(
+            self, "_books", Books(self.journal, self.budget, self.spending, self.on_first_call, Flushes(self.journal))
+        )
 
     def settle(self, pool: str, row: Row) -> Generator[Asking, Consultation, Settled]:
         """Decide one row by every rule; yields each question to a role that has to be asked, and is sent the answer."""
@@ -192,10 +188,6 @@ class Runner:
                 found = asking.keep(asking.make()) if asking.call.embedded else (yield asking)
                 self.journal.flush(asking.upto)  # before anything is decided from it
             reply = self._take(found, case, said)
-
-    async def asettle(self, slots: asyncio.Semaphore, pool: str, row: Row) -> Settled:
-        """Decide one row as `settle` does, awaiting the roles; `slots` says how many are asked at once."""
-        return await adrive(self.settle(pool, row), partial(self._aasked, slots))
 
     def _plan(self, case: Case) -> Generator[Role, Any, dict[str, "_Chosen | Role"]]:
         """All rules on the same replies: yields a role the first time that any rule needs it."""
@@ -241,12 +233,6 @@ class Runner:
             )
         return call
 
-    async def _aasked(self, slots: asyncio.Semaphore, asking: Asking) -> Consultation:
-        async with slots:
-            outcome = asking.keep(await asking.amake(self.timeout))
-        await self._flushes.flush(asking.upto)
-        return outcome
-
     def _take(
         self, found: Consultation | NotAskedError, case: Case, said: dict[Role, Consultation]
     ) -> Reply | NotAskedError:
@@ -257,20 +243,3 @@ class Runner:
         if found.outcome == "ok":
             return read_reply(found.role, found.content or {}, case.question.answers, len(case.question.passages))
         return Abstention(f"failed: {found.reason}" if found.outcome == "failed" else found.reason or "no reason given")
-
-
-class _Flushes:
-    """Flushes of a journal that are not waited for in the event loop; the tasks that wait at once share one."""
-
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self._under_way: asyncio.Future[None] | None = None
-
-    async def flush(self, upto: int) -> None:
-        """Flush up to a byte."""
-        while self._journal.synced < upto:
-            if self._under_way is None or self._under_way.done():
-                self._under_way = in_thread(self._journal.flush)
-            one = self._under_way
-            await asyncio.wait([one])  # unlike awaiting it, being cancelled here does not cancel it for the others
-            one.result()

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.programs.run.calling import THREADS, OnStop
-from eldgr_dspy.programs.run.concurrency import Steps, _in_order, amap_ordered, map_ordered, window_of
+from eldgr_dspy.programs.run.scheduling import OnStop, Steps, amap_ordered, map_ordered, window_of
+from eldgr_dspy.programs.run.scheduling.threads import THREADS, _in_order
 
 SOON, LONG = 0.2, 60.0
 
@@ -48,7 +48,11 @@ class Work:
 
 
 class Calling:
-    """A call that makes itself of an item; what comes of it is kept as it is, and what is late as its message."""
+    """A call that makes itself of an item; what comes of it is kept as it is, and what is late as its message.
+
+    Attributes:
+        held: For how many seconds it was held.
+    """
 
     def __init__(self, function: Callable[[int], Any], item: int) -> None:
         self._function, self._item = function, item
@@ -56,6 +60,12 @@ class Calling:
 
     def make(self) -> Any:
         return self._function(self._item)
+
+    async def amake(self) -> Any:
+        return await self._function(self._item)
+
+    async def akept(self) -> None:
+        await asyncio.sleep(0)
 
     def keep(self, said: Any) -> Any:
         return str(said) if isinstance(said, TimeoutError) else said
@@ -77,7 +87,7 @@ def collect(work: Work, n: int, workers: int) -> list[int]:
 
 def acollect(work: Work, n: int, workers: int) -> list[int]:
     async def collected() -> list[int]:
-        async with amap_ordered(work.acall, range(n), workers, work.stop) as results:
+        async with amap_ordered(calling(work.acall), range(n), workers, LONG, work.stop) as results:
             return [result async for result in results]
 
     return asyncio.run(collected())
@@ -203,7 +213,7 @@ def test_a_cancelled_task_waits_for_what_is_under_way_and_a_second_time_abandons
             return item
 
         async def consume() -> None:
-            async with amap_ordered(waiting, range(100), 4, work.stop) as results:
+            async with amap_ordered(calling(waiting), range(100), 4, LONG, work.stop) as results:
                 async for _ in results:
                     pass
 
@@ -385,7 +395,7 @@ def test_a_slow_item_does_not_let_those_behind_it_pile_up() -> None:
 
 
 class Punctual:
-    """Stands for the threads: a call is through when it is waited for, or only when that may take long."""
+    """Stands for the threads: a call is through as soon as it is given, or only when it is waited for."""
 
     def __init__(self, workers: int, *, slow: bool) -> None:
         self.workers, self.slow = workers, slow
@@ -394,15 +404,15 @@ class Punctual:
     def give(self, number: int, call: Any) -> None:
         self.given.append((number, call.keep(call.make())))
 
-    def take(self, seconds: float) -> tuple[int, Any] | None:
-        return self.given.pop(0) if self.given and seconds > (1 if self.slow else 0) else None
+    def take(self, *, wait: bool) -> tuple[int, Any] | None:
+        return self.given.pop(0) if self.given and (wait or not self.slow) else None
 
 
-@pytest.mark.parametrize(("slow", "begun"), [(False, window_of(3)), (True, 13)], ids=["calls go on", "none is through"])
-def test_a_result_is_used_when_no_call_is_through_or_the_window_is_full(slow: bool, begun: int) -> None:
+@pytest.mark.parametrize(("slow", "begun"), [(False, 1), (True, 13)], ids=["through at once", "only when waited for"])
+def test_a_result_is_used_as_soon_as_no_call_is_through_and_no_worker_would_be_idle(slow: bool, begun: int) -> None:
     work = Work()
     callers: Any = Punctual(3, slow=slow)
-    results = _in_order(calling(work), range(2_000), callers, lambda: None)
+    results = _in_order(map(calling(work), range(2_000)), callers, lambda: None)
     assert (next(results), len(work.began)) == (0, begun)
     assert list(results) == [item * item for item in range(1, 2_000)]
 
@@ -430,7 +440,7 @@ def test_in_tasks_too_results_are_used_while_a_call_is_under_way() -> None:
         return item
 
     async def use() -> None:
-        async with amap_ordered(last_waits, range(6), 3, lambda _: None) as results:
+        async with amap_ordered(calling(last_waits), range(6), 3, LONG, lambda _: None) as results:
             async for result in results:
                 used.append(result)
                 if result == 4:
@@ -453,7 +463,7 @@ def test_in_tasks_results_are_used_also_where_every_sleep_takes_long() -> None:
         return turns
 
     async def use() -> int:
-        async with amap_ordered(starving, range(6), 3, lambda _: None) as results:
+        async with amap_ordered(calling(starving), range(6), 3, LONG, lambda _: None) as results:
             async for turns in results:
                 used.append(turns)
         return used[-1]
@@ -461,22 +471,59 @@ def test_in_tasks_results_are_used_also_where_every_sleep_takes_long() -> None:
     assert 0 < asyncio.run(use()) < 400
 
 
-def test_in_tasks_no_result_is_used_while_the_event_loop_is_busy_and_no_more_than_a_window_waits() -> None:
+def test_in_tasks_no_more_than_a_window_begins_before_the_first_result_is_used() -> None:
     begun = list[int]()
 
-    async def busy(item: int) -> int:
+    async def quick(item: int) -> int:
         begun.append(item)
-        time.sleep(0.003)  # as DSPy does, which makes its request in the event loop
-        await asyncio.sleep(0)
         return item
 
     async def used() -> list[int]:
-        async with amap_ordered(busy, range(300), 2, lambda _: None) as results:
+        async with amap_ordered(calling(quick), range(2_000), 2, LONG, lambda _: None) as results:
             assert await anext(results) == 0
-            assert window_of(2) - 2 <= len(begun) <= window_of(2) + 2  # but those that are about to begin
+            assert len(begun) <= window_of(2)
             return [result async for result in results]
 
-    assert asyncio.run(asyncio.wait_for(used(), 60)) == list(range(1, 300))
+    assert asyncio.run(used()) == list(range(1, 2_000))
+
+
+def test_in_tasks_a_late_call_is_cancelled_and_the_others_are_made() -> None:
+    cancelled = list[int]()
+
+    async def hang(item: int) -> int:
+        try:
+            await asyncio.sleep(LONG * (item == 1))
+        except asyncio.CancelledError:
+            cancelled.append(item)
+            raise
+        return item
+
+    async def used() -> list[int]:
+        async with amap_ordered(calling(hang), range(4), 1, SOON, lambda _: None) as results:
+            return [result async for result in results]
+
+    found = asyncio.run(used())
+    assert found == [0, "nothing was said within 0.2 s; a longer --timeout waits longer", 2, 3]
+    assert cancelled == [1]
+
+
+def test_in_tasks_a_call_that_was_held_is_late_only_later() -> None:
+    held = list[Calling]()
+
+    async def hold(item: int) -> int:
+        await asyncio.sleep(2 * SOON)
+        return item
+
+    def steps(item: int) -> Steps[Any]:
+        held.append(Calling(hold, item))
+        held[-1].held = LONG
+        return (yield held[-1])
+
+    async def used() -> list[int]:
+        async with amap_ordered(steps, range(2), 2, SOON, lambda _: None) as results:
+            return [result async for result in results]
+
+    assert asyncio.run(used()) == [0, 1]
 
 
 def test_the_callers_context_holds_in_every_thread() -> None:

@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.run.concurrency import THREADS
 from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, evaluate
+from eldgr_dspy.programs.run.scheduling.threads import THREADS
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm
 from tests.crash_runs import PAGES, RESULTS, calls_of, lines_of, untimed

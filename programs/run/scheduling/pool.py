@@ -1,74 +1,32 @@
-"""A deadline for everything that a role does on one question, whatever it calls.
+"""Daemon threads that make one call after another, shared by all that calls in threads.
 
-The timeouts of an HTTP client begin anew with each byte that arrives, so a reply that drips goes on for ever; this
-clock runs once. A coroutine that is late is cancelled, which closes its connection. A thread cannot be stopped: it is
-left behind with the connection that it waits on, its meter refuses every further request, and what it says late is not
-used. It is a daemon, so the end of the process does not wait for it. One that is through makes the next call, because
-to begin a thread takes as long as a fifth of what DSPy does for a call; it ends when it has had none for a second.
+A thread that is through makes the next call, because to begin one takes as long as a fifth of what DSPy does for a
+call; it ends when it has had none for a second. A thread cannot be stopped: one whose call is late is left behind with
+the connection that it waits on. It is a daemon, so the end of the process does not wait for it.
 """
 
 import asyncio
 import os
-import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, TypeVar
+from typing import TypeVar
 
 R = TypeVar("R")
 
-_IDLE_SECONDS = 1.0
+IDLE = "eldgr-idle"
+"""The name of a thread that waits for a call."""
 
-Held = Callable[[], float]
-"""Says for how many seconds a call was kept from going on, so far; its deadline is that much later."""
+_IDLE_SECONDS = 1.0
 
 
 def in_thread(call: Callable[[], R]) -> "asyncio.Future[R]":
     """Return what `call` returns in a thread of its own, to be awaited; `asyncio.to_thread` has few threads."""
-    return asyncio.wrap_future(_started(call))
-
-
-async def thread_within(seconds: float, call: Callable[[], R], held: Held = lambda: 0.0) -> R:
-    """Return what `call` returns in a thread that makes no other call meanwhile, in a copy of the context.
-
-    Raises:
-        TimeoutError: after `seconds`, not counting those of `held`; the thread is left behind.
-    """
-    future = in_thread(call)
-    if not await _is_done_within(seconds, future, held):
-        raise late(seconds)
-    return future.result()
-
-
-async def awithin(seconds: float, call: Coroutine[Any, Any, R], held: Held = lambda: 0.0) -> R:
-    """Return what a coroutine returns.
-
-    Raises:
-        TimeoutError: after `seconds`, not counting those of `held`; the coroutine is cancelled and not waited for.
-    """
-    task = asyncio.create_task(call)
-    try:
-        done = await _is_done_within(seconds, task, held)
-    except BaseException:
-        task.cancel()
-        raise
-    if done:
-        return task.result()
-    task.cancel()
-    task.add_done_callback(_forget)
-    raise late(seconds)
-
-
-async def _is_done_within(seconds: float, future: "asyncio.Future[Any]", held: Held) -> bool:
-    end = time.monotonic() + seconds
-    while (left := end + held() - time.monotonic()) > 0:
-        if (await asyncio.wait([future], timeout=left))[0]:
-            return True
-    return False
+    return asyncio.wrap_future(start(call))
 
 
 class _Caller:
@@ -77,7 +35,7 @@ class _Caller:
     def __init__(self, idle: Callable[["_Caller"], None], leave: Callable[["_Caller"], bool]) -> None:
         self._idle, self._leave = idle, leave
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._thread = Thread(target=self._work, name="consultation", daemon=True)
+        self._thread = Thread(target=self._work, name=IDLE, daemon=True)
         self._thread.start()
 
     def give(self, job: "_Job") -> None:
@@ -158,7 +116,8 @@ def reused_threads() -> Iterator[None]:
         _CALLERS.end_idle()
 
 
-def _started(call: Callable[[], R]) -> "Future[R]":
+def start(call: Callable[[], R]) -> "Future[R]":
+    """Make a call in a thread of the pool, in a copy of this context."""
     future, context = Future[R](), copy_context()
     future.set_running_or_notify_cancel()
 
@@ -170,14 +129,3 @@ def _started(call: Callable[[], R]) -> "Future[R]":
 
     _CALLERS.run(job)
     return future
-
-
-def late(seconds: float) -> TimeoutError:
-    """What a role that says nothing within `seconds` failed with."""
-    return TimeoutError(f"nothing was said within {seconds:g} s; a longer --timeout waits longer")
-
-
-def _forget(task: "asyncio.Task[Any]") -> None:
-    """Take note of what a late task raises: asyncio reports errors that nobody looked at."""
-    if not task.cancelled():
-        task.exception()

@@ -1,4 +1,4 @@
-"""A call has one deadline, whatever it does; a thread that is late is left behind and never given another call."""
+"""Calls share daemon threads, one call at a time each; a thread that is left behind is never given another call."""
 
 import asyncio
 import os
@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from eldgr_dspy.programs.run.deadlines import awithin, in_thread, thread_within
+from eldgr_dspy.programs.run.scheduling import in_thread
 
 SOON, LONG = 0.05, 60.0
 R = TypeVar("R")
@@ -17,7 +17,10 @@ WORD = ContextVar("WORD", default="none")
 
 
 def within(seconds: float, call: Callable[[], R]) -> R:
-    return asyncio.run(thread_within(seconds, call))
+    async def made() -> R:
+        return await asyncio.wait_for(in_thread(call), seconds)
+
+    return asyncio.run(made())
 
 
 @pytest.fixture
@@ -41,31 +44,9 @@ def test_a_late_call_is_left_behind_and_its_thread_is_given_no_other(gate: threa
         late.append(threading.get_ident())
         gate.wait()
 
-    with pytest.raises(TimeoutError, match="nothing was said within"):
+    with pytest.raises(TimeoutError):
         within(SOON, wait)
     assert within(LONG, threading.get_ident) not in late
-
-
-@pytest.mark.parametrize("way", ["a coroutine", "a thread"])
-def test_the_deadline_is_later_by_the_seconds_for_which_a_call_was_held(way: str, gate: threading.Event) -> None:
-    asked: list[float] = []
-
-    def held() -> float:
-        asked.append(0.0)
-        return LONG if len(asked) == 2 else 0.0
-
-    async def wait() -> str:
-        while len(asked) < 2:
-            await asyncio.sleep(SOON / 4)
-        return "said"
-
-    def block() -> str:
-        while len(asked) < 2:
-            gate.wait(SOON / 4)
-        return "said"
-
-    made = awithin(SOON, wait(), held) if way == "a coroutine" else thread_within(SOON, block, held)
-    assert (asyncio.run(made), len(asked)) == ("said", 2)
 
 
 def test_what_a_call_raises_is_raised_also_where_it_is_a_timeout_of_its_own() -> None:
@@ -104,7 +85,7 @@ def test_calls_at_once_have_a_thread_each() -> None:
 
 def test_a_late_call_does_not_hold_up_the_event_loop(gate: threading.Event) -> None:
     with pytest.raises(TimeoutError):
-        asyncio.run(thread_within(SOON, gate.wait))
+        within(SOON, gate.wait)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

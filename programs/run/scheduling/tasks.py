@@ -1,0 +1,140 @@
+"""Calls in tasks of the running event loop, in which the steps are taken too."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from contextvars import Context, copy_context
+from typing import Any, TypeVar
+
+from eldgr_dspy.programs.run.scheduling.order import Call, OnStop, Rows, Steps, late, raise_first
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@asynccontextmanager
+async def amap_ordered(
+    steps: Callable[[T], Steps[R]], items: Iterable[T], workers: int, seconds: float, on_stop: OnStop
+) -> AsyncIterator[AsyncIterator[R]]:
+    """Run a generator for each item as `map_ordered` does, with its calls in tasks."""
+    calls = _Tasks(workers, seconds, on_stop)
+    try:
+        yield _in_order(map(steps, items), calls)
+    except BaseException as error:
+        failures = list(calls.failures)  # not those that come of stopping
+        on_stop(error)
+        raise_first(failures, error)
+        raise
+    finally:
+        await calls.end()
+
+
+async def _in_order(rows: Iterable[Steps[R]], calls: "_Tasks") -> AsyncIterator[R]:
+    under_way = Rows(rows, calls.workers, calls.give)
+    while under_way.begin():
+        found = await calls.take(wait=under_way.waits)
+        if found is not None:
+            under_way.go_on(*found)
+        elif under_way.due:
+            yield under_way.use()
+
+
+class _Tasks:
+    """Makes calls in tasks, `workers` at once, each for at most `seconds`."""
+
+    def __init__(self, workers: int, seconds: float, on_stop: OnStop) -> None:
+        self.workers = workers
+        self.failures: list[Exception] = []
+        self._seconds, self._on_stop = seconds, on_stop
+        self._waiting = deque[tuple[int, Call, Context]]()
+        self._through = deque[tuple[int, Any, BaseException | None]]()
+        self._came = asyncio.Event()
+        self._tasks = set[asyncio.Task[None]]()
+
+    def give(self, number: int, call: Call) -> None:
+        """Have a call made in a copy of this context, as soon as fewer than `workers` are under way."""
+        self._waiting.append((number, call, copy_context()))
+        if len(self._tasks) < self.workers:
+            task = asyncio.create_task(self._work())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def take(self, *, wait: bool) -> tuple[int, Any] | None:
+        """Return the number of a call that is through and what was kept of it; None where none is and none is awaited.
+
+        Raises:
+            BaseException: What the call failed with.
+        """
+        if wait and not self._through:
+            self._came.clear()
+            await self._came.wait()
+        elif not self._through:
+            await asyncio.sleep(0)
+        if not self._through:
+            return None
+        number, came, error = self._through.popleft()
+        if error is not None:
+            raise error
+        return number, came
+
+    async def end(self) -> None:
+        """Drop the calls that have not begun, and wait for those under way."""
+        self._waiting.clear()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _work(self) -> None:
+        while self._waiting:
+            number, call, context = self._waiting.popleft()
+            came, error = None, None
+            try:
+                came = call.keep(await self._said(call, context))
+                await call.akept()
+            except asyncio.CancelledError:
+                raise
+            except BaseException as failure:  # noqa: BLE001 -- raised where the call is taken
+                error = failure
+                self._failed(failure)
+            self._through.append((number, came, error))
+            self._came.set()
+
+    async def _said(self, call: Call, context: Context) -> Any:
+        try:
+            return await _within(self._seconds, call, context)
+        except TimeoutError as error:
+            return error
+
+    def _failed(self, error: BaseException) -> None:
+        if isinstance(error, Exception):
+            self.failures.append(error)
+            self._on_stop(error)
+
+
+async def _within(seconds: float, call: Call, context: Context) -> Any:
+    """Return what a call returns.
+
+    The timeouts of an HTTP client begin anew with each byte that arrives, so a reply that drips takes for ever; this
+    clock runs once.
+
+    Raises:
+        TimeoutError: After `seconds`, not counting those for which it was held; it is cancelled and not waited for.
+    """
+    task = asyncio.create_task(call.amake(), context=context)
+    end = time.monotonic() + seconds
+    try:
+        while (left := end + call.held - time.monotonic()) > 0:
+            if (await asyncio.wait([task], timeout=left))[0]:
+                return task.result()
+    except BaseException:
+        task.cancel()
+        raise
+    task.cancel()
+    task.add_done_callback(_forget)
+    raise late(seconds)
+
+
+def _forget(task: "asyncio.Task[Any]") -> None:
+    """Take note of what a late task raises: asyncio reports errors that nobody looked at."""
+    if not task.cancelled():
+        task.exception()
