@@ -18,7 +18,7 @@ import dspy
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.programs.consulting import is_several_answers, is_transient, notice
 from eldgr_dspy.programs.lms import with_lms
-from eldgr_dspy.programs.run.lanes import Lane, Numbers
+from eldgr_dspy.programs.run.connections import Lane, Numbers
 from eldgr_dspy.programs.run.metering import REQUEST, Entry, Meter, Request, current_meter, entry_of
 from eldgr_dspy.programs.run.scheduling import in_thread
 
