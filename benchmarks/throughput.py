@@ -5,10 +5,10 @@ Run: python -m benchmarks.throughput [--rows 1000] [--delay 0.05] [--workers 64]
 In threads and in tasks of an event loop; with an LM that answers from this process, and with a server on loopback in a
 process of its own, which also counts the requests. The ideal is rows * delay / workers. Three spans, each from the
 first question: asking ends when the last verdict is on the disk and every rule has chosen, judging when the last
-decision is scored and written, which waits as long as calls come through; the whole run has also what it does once,
-before and after: reading the pool, the statistics, the audit, the report. Python runs on one processor at a time, so no
-run is faster than what its questions take of that one; the same calls of the judge alone, without a run around them,
-show what of it is DSPy's and the client's. Memory is taken after the first and after the last questions.
+decision is scored and written; the whole run has also what it does once, before and after: reading the pool, the
+statistics, the audit, the report. Python runs on one processor at a time, so no run is faster than what its questions
+take of that one; the same calls of the judge alone, without a run around them, show what of it is DSPy's and the
+client's. Memory is taken after the first and after the last questions.
 """
 
 import argparse
