@@ -10,6 +10,8 @@ from typing import Any
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.errors import ReplyError
+from eldgr_dspy.journal import Consultation
+from eldgr_dspy.questions import Question
 from eldgr_dspy.words import Role
 
 
@@ -30,6 +32,18 @@ def read_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | N
         return _reply(role, content, answers, n_passages)
     except _Invalid as invalid:
         return Abstention(str(invalid))
+
+
+def reply_to(question: Question, role: Role, content: Mapping[str, Any]) -> Reply:
+    """Return what `read_reply` does, for a role that was asked this question."""
+    return read_reply(role, content, question.answers, len(question.passages))
+
+
+def journaled_reply(question: Question, one: Consultation) -> Reply:
+    """Return the reply that a consultation of this question is for a rule; a failed call is an abstention."""
+    if one.outcome == "ok":
+        return reply_to(question, one.role, one.content or {})
+    return Abstention(f"failed: {one.reason}" if one.outcome == "failed" else one.reason or "no reason given")
 
 
 def require_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Reply:

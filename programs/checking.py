@@ -38,7 +38,7 @@ from eldgr_dspy.programs.scenes import Scene, asked_again, at_stake, scenes, sit
 from eldgr_dspy.programs.selector import Selector, plain
 from eldgr_dspy.programs.testing import Scripted, scripted_lm, text_of
 from eldgr_dspy.questions import Question
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.replies import reply_to
 from eldgr_dspy.strategies import exemplified, families_of
 from eldgr_dspy.words import Role
 
@@ -304,7 +304,7 @@ def _reply(select: Selector, role: Role, question: Question) -> Reply:
         said = ask(getattr(select, role), question.role_inputs(role))
     except Exception:  # noqa: BLE001 - where the selector asks this role, it raises the same and is held to account
         return SILENT
-    return read_reply(role, said.content, question.answers, len(question.passages))
+    return reply_to(question, role, said.content)
 
 
 def _require_laws(trial: Trial, fields: Mapping[str, Any], laws: Sequence[Law]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention
+from eldgr_dspy.consultations import Abstention, Reply
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.journal import Consultation, Journal, Key
 from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, knows_async
@@ -17,7 +17,7 @@ from eldgr_dspy.programs.run.rolecalls import RoleCall
 from eldgr_dspy.programs.run.scheduling import in_thread
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_value
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.replies import reply_to
 from eldgr_dspy.words import Role
 
 
@@ -53,14 +53,17 @@ class Asking:
     """A question about to be put to a role: a call, as `eldgr_dspy.programs.run.scheduling` makes it.
 
     Attributes:
-        call: The role. upto: Up to which byte the journal has to be flushed before anything is decided from what was
-            said; 0 where it need not be.
+        call: The role.
+        reply: What it said, as rules see it; an abstention until then.
+        upto: Up to which byte the journal has to be flushed before anything is decided from what was said; 0 where it
+            need not be.
     """
 
     def __init__(self, key: Key, case: Case, call: RoleCall, books: Books) -> None:
         self._key, self._case, self.call, self._books = key, case, call, books
         self._meter = Meter(stopped=lambda: books.budget.stopped is not None, spending=books.spending)
         self._began = time.monotonic()
+        self.reply: Reply = Abstention("not asked")
         self.upto = 0
 
     @property
@@ -106,7 +109,7 @@ class Asking:
         """What came of it, as it is journaled; after this, nothing more is sent on its account."""
         seconds, meter = max(0.0, time.monotonic() - self._began - self.held), self._meter
         meter.close()
-        read = _failed(said) if isinstance(said, Exception) else _read(self._key[2], said, self._case)
+        read, self.reply = _failed(said) if isinstance(said, Exception) else _read(self._key[2], said, self._case)
         return Consultation(
             *self._key,
             **read,
@@ -144,15 +147,16 @@ class Asking:
         return self._case.question.role_inputs(self._key[2])
 
 
-def _failed(error: Exception) -> dict[str, Any]:
-    return {"outcome": "failed", "reason": describe_failure(error)}
+def _failed(error: Exception) -> tuple[dict[str, Any], Abstention]:
+    reason = describe_failure(error)
+    return {"outcome": "failed", "reason": reason}, Abstention(f"failed: {reason}")
 
 
-def _read(role: Role, said: Said, case: Case) -> dict[str, Any]:
-    """What a role said, as an answer or as the abstention that it is."""
+def _read(role: Role, said: Said, case: Case) -> tuple[dict[str, Any], Reply]:
+    """What a role said, as it is journaled and as rules see it: an answer, or the abstention that it is."""
     fields = redacted_value(said.content)
-    reply = read_reply(role, fields, case.question.answers, len(case.question.passages))
+    reply = reply_to(case.question, role, fields)
     content = {name: value for name, value in fields.items() if name != "abstained"} or None
     if isinstance(reply, Abstention):
-        return {"outcome": "abstained", "reason": reply.reason, "content": content}
-    return {"outcome": "ok", "content": content}
+        return {"outcome": "abstained", "reason": reply.reason, "content": content}, reply
+    return {"outcome": "ok", "content": content}, reply

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Reply
+from eldgr_dspy.consultations import Reply
 from eldgr_dspy.decision import RULES, drive
 from eldgr_dspy.figures.finished import RunRead
 from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.journal import Consultation, Key
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.reopening import reopened
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.rules import rule_named
 from eldgr_dspy.words import ROLES, Role
 
@@ -101,7 +101,7 @@ def _outcome(case: Case, rule: str, asked: Mapping[Role, Consultation], used: di
         if role not in asked:
             raise _NeverAskedError(role)
         used[role] = asked[role]
-        replies[role] = _reply(asked[role], case)
+        replies[role] = journaled_reply(case.question, asked[role])
         return replies[role]
 
     try:
@@ -109,9 +109,3 @@ def _outcome(case: Case, rule: str, asked: Mapping[Role, Consultation], used: di
     except _NeverAskedError as error:
         return Outcome(None, missing=error.role)
     return Outcome(case.record(choice, replies), None, [asked[role] for role in replies])
-
-
-def _reply(one: Consultation, case: Case) -> Reply:
-    if one.outcome == "ok":
-        return read_reply(one.role, one.content or {}, case.question.answers, len(case.question.passages))
-    return Abstention(f"failed: {one.reason}" if one.outcome == "failed" else one.reason or "no reason given")

@@ -24,7 +24,7 @@ from eldgr_dspy.programs.run.rundir import require_same
 from eldgr_dspy.programs.run.runner import Recordings
 from eldgr_dspy.programs.run.ways import Ask, every_way
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.words import ROLES, Role
 
 _SILENT = Abstention("silent")
@@ -114,7 +114,9 @@ def _pool(
         found: dict[Role, Consultation | None] = {
             role: _found((pool.name, row.id, role), journaled, recordings) for role in ROLES
         }
-        replies: dict[Role, Reply] = {role: _reply(case, one) for role, one in found.items() if one is not None}
+        replies: dict[Role, Reply] = {
+            role: journaled_reply(case.question, one) for role, one in found.items() if one is not None
+        }
         withheld = {role for role in ROLES if found[role] is None and recordings.governs(pool.name, role)}
         for role in _any(plan, case, {}):
             one = found[role]
@@ -149,9 +151,3 @@ def _found(key: Key, journaled: Mapping[Key, Consultation], recordings: Recordin
         return recordings.find(key)
     except NotAskedError:
         return None
-
-
-def _reply(case: Case, one: Consultation) -> Reply:
-    if one.outcome != "ok":
-        return _SILENT
-    return read_reply(one.role, one.content or {}, case.question.answers, len(case.question.passages))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Reply
+from eldgr_dspy.consultations import Reply
 from eldgr_dspy.decision import Choice
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief
 from eldgr_dspy.figures.summary import Outcome
@@ -23,7 +23,7 @@ from eldgr_dspy.programs.run.rolecalls import RoleCall
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.redaction import redacted_value
-from eldgr_dspy.replies import read_reply
+from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.showing import shown
 from eldgr_dspy.words import Role
 
@@ -176,18 +176,26 @@ class Runner:
     def settle(self, pool: str, row: Row) -> Generator[Asking, Consultation, Settled]:
         """Decide one row by every rule; yields each question to a role that has to be asked, and is sent the answer."""
         case, said = Case(row.to_question(), self.settings), dict[Role, Consultation]()
-        steps, reply = self._plan(case), None
+        steps = self._plan(case)
+        reply: Reply | NotAskedError | None = None
         while True:
             try:
                 role = steps.send(reply)
             except StopIteration as stop:
                 return Settled(row, case, stop.value, said)
             found = self._known((pool, row.id, role))
+            if isinstance(found, NotAskedError):
+                reply = found
+                continue
             if found is None:
                 asking = Asking((pool, row.id, role), case, self._call(role), self._books)
                 found = asking.keep(asking.make()) if asking.call.embedded else (yield asking)
                 self.journal.flush(asking.upto)  # before anything is decided from it
-            reply = self._take(found, case, said)
+                reply = asking.reply
+            else:
+                reply = journaled_reply(case.question, found)
+            said[role] = found
+            self.on_consultation(found)
 
     def _plan(self, case: Case) -> Generator[Role, Any, dict[str, "_Chosen | Role"]]:
         """All rules on the same replies: yields a role the first time that any rule needs it."""
@@ -232,14 +240,3 @@ class Runner:
                 f"The {role} has no LM: give --{role} MODEL or --lm MODEL, or configure one by dspy.configure(lm=...)."
             )
         return call
-
-    def _take(
-        self, found: Consultation | NotAskedError, case: Case, said: dict[Role, Consultation]
-    ) -> Reply | NotAskedError:
-        if isinstance(found, NotAskedError):
-            return found
-        said[found.role] = found
-        self.on_consultation(found)
-        if found.outcome == "ok":
-            return read_reply(found.role, found.content or {}, case.question.answers, len(case.question.passages))
-        return Abstention(f"failed: {found.reason}" if found.outcome == "failed" else found.reason or "no reason given")
