@@ -140,15 +140,9 @@ def require_frozen(lock: Lock, selector: Selector, rules: Sequence[str]) -> None
 
 def _changes(frozen: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     """A line for each difference; what a hash of an exchange stands for is said in words."""
-    kept = frozen["foundations"]
     for line in differences(frozen, now):
         name = line.partition(": ")[0].removeprefix("foundations.")
-        if name not in TOLD:
-            yield line
-        elif name in kept:
-            yield f"{TOLD[name]} differs ({line})"
-    if lacking := [told for name, told in TOLD.items() if name not in kept]:
-        yield f"an earlier version froze it, and it does not state {', nor '.join(lacking)}"
+        yield f"{TOLD[name]} differs ({line})" if name in TOLD else line
 
 
 def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> dict[str, Any]:

@@ -394,18 +394,6 @@ def test_what_embedded_roles_say_and_how_requests_are_written_is_frozen_too(
     assert all(" differs (foundations." in line for line in lines)
 
 
-def test_of_a_lock_that_does_not_state_an_exchange_it_is_said_in_one_line(lock: Path, pool: Path) -> None:
-    def change(content: dict[str, Any]) -> None:
-        for name in TOLD:
-            del content["foundations"][name]
-
-    rewrite(lock, change)
-    with pytest.raises(
-        RunChangedError, match=r"frozen:\n  an earlier version froze it, and it does not state what the e"
-    ):
-        run(pool, lock, "out")
-
-
 def test_exchanges_are_the_same_whatever_the_surroundings_are() -> None:
     alone = exchanges()
     seen: list[str] = []
