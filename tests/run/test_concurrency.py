@@ -287,7 +287,6 @@ def test_a_late_call_is_left_behind_and_another_thread_takes_its_place() -> None
     assert found == [0, "nothing was said within 0.2 s; a longer --timeout waits longer", 2, 3, 4, 5]
     assert (threads(), made[0].is_alive(), made[0].daemon) == ([], True, True)
     gate.set()
-    made[0].join(60)
 
 
 def test_calls_that_go_on_do_not_keep_a_late_one_from_being_given_up() -> None:
@@ -469,6 +468,75 @@ def test_in_tasks_results_are_used_also_where_every_sleep_takes_long() -> None:
         return used[-1]
 
     assert 0 < asyncio.run(use()) < 400
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_in_tasks_an_item_may_make_several_calls(workers: int) -> None:
+    async def add(item: int) -> int:
+        return item + 1
+
+    def steps(item: int) -> Steps[int]:
+        first: int = yield Calling(add, item)
+        second: int = yield Calling(add, first)
+        return second
+
+    async def used() -> list[int]:
+        async with amap_ordered(steps, range(50), workers, LONG, lambda _: None) as results:
+            return [result async for result in results]
+
+    assert asyncio.run(asyncio.wait_for(used(), LONG)) == [item + 2 for item in range(50)]
+
+
+def test_in_tasks_a_call_that_ends_as_cancelled_ends_the_map() -> None:
+    async def cancelled(_: int) -> None:
+        raise asyncio.CancelledError
+
+    async def used() -> None:
+        async with amap_ordered(calling(cancelled), range(3), 2, LONG, lambda _: None) as results:
+            async for _ in results:
+                pass
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(asyncio.wait_for(used(), LONG))
+
+
+@pytest.mark.parametrize("collected", [collect, acollect])
+def test_what_on_stop_raises_is_raised(collected: Collected) -> None:
+    class Unstoppable(Work):
+        def stop(self, error: BaseException) -> None:
+            super().stop(error)
+            if len(self.stopped) == 1:
+                raise OSError("No space left on device")
+
+    with pytest.raises((OSError, ValueError)):
+        collected(Unstoppable(fails=frozenset({0})), 3, 1)
+
+
+def test_where_no_thread_can_begin_the_map_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("eldgr_dspy.programs.run.scheduling.threads.start", refused)
+    with pytest.raises(RuntimeError, match="can't start"):
+        collect(Work(), 3, 2)
+
+
+def test_whoever_leaves_early_has_no_further_call_made() -> None:
+    gate, work = threading.Event(), Work()
+    leaving = list[bool]()
+
+    def waiting(item: int) -> int:
+        assert item < 2 or gate.wait(60)
+        return work(item)
+
+    def look() -> None:
+        if leaving:
+            gate.set()
+
+    with map_ordered(calling(waiting), range(100), 2, LONG, work.stop, look) as results:
+        next(results)
+        leaving.append(True)
+    assert sorted(work.ended) in ([0, 1], [0, 1, 2], [0, 1, 2, 3])
 
 
 def test_in_tasks_no_more_than_a_window_begins_before_the_first_result_is_used() -> None:

@@ -107,6 +107,17 @@ class Rows(Generic[R]):
             self._give(number, call)
 
 
+def noted(error: BaseException, failures: list[Exception], on_stop: OnStop) -> BaseException:
+    """Keep a failure and tell of it; return it, or what telling of it failed with."""
+    if isinstance(error, Exception):
+        failures.append(error)
+        try:
+            on_stop(error)
+        except BaseException as further:  # noqa: BLE001 -- raised where the call is taken
+            return further
+    return error
+
+
 def raise_first(failures: Sequence[Exception], error: BaseException) -> None:
     """Raise the first failure of a call where `error` is a later one; an interrupt is never a failure."""
     if failures and isinstance(error, Exception) and error is not failures[0]:

@@ -1,8 +1,8 @@
 """Daemon threads that make one call after another, shared by all that calls in threads.
 
 A thread that is through makes the next call, because to begin one takes as long as a fifth of what DSPy does for a
-call; it ends when it has had none for a second. A thread cannot be stopped: one whose call is late is left behind with
-the connection that it waits on. It is a daemon, so the end of the process does not wait for it.
+call; it ends when it has had none for ten seconds. A thread cannot be stopped: one whose call is late is left behind
+with the connection that it waits on. It is a daemon, so the end of the process does not wait for it.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ from typing import TypeVar
 
 R = TypeVar("R")
 
-IDLE = "eldgr-idle"
-"""The name of a thread that waits for a call."""
+IDLE = "eldgr-pool"
+"""The name of a thread of the pool, unless whoever uses it gives it another for a while."""
 
-_IDLE_SECONDS = 1.0
+_IDLE_SECONDS = 10.0
 
 
 def in_thread(call: Callable[[], R]) -> "asyncio.Future[R]":

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
-from eldgr_dspy.programs.run.scheduling.order import Call, OnStop, Rows, Steps, late, raise_first
+from eldgr_dspy.programs.run.scheduling.order import Call, OnStop, Rows, Steps, late, noted, raise_first
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -85,17 +85,23 @@ class _Tasks:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _work(self) -> None:
-        while self._waiting:
-            number, call, context = self._waiting.popleft()
-            came, error = None, None
-            try:
-                came = call.keep(await self._said(call, context))
-                await call.akept()
-            except asyncio.CancelledError:
+        try:
+            while self._waiting:
+                await self._make(*self._waiting.popleft())
+        finally:  # at once, so that the next call to be given finds the place free
+            self._tasks.discard(_this_task())
+
+    async def _make(self, number: int, call: Call, context: Context) -> None:
+        came: Any = None
+        error: BaseException | None = None
+        try:
+            came = call.keep(await self._said(call, context))
+            await call.akept()
+        except BaseException as failure:
+            error = noted(failure, self.failures, self._on_stop)
+            if _this_task().cancelling():
                 raise
-            except BaseException as failure:  # noqa: BLE001 -- raised where the call is taken
-                error = failure
-                self._failed(failure)
+        finally:
             self._through.append((number, came, error))
             self._came.set()
 
@@ -105,10 +111,11 @@ class _Tasks:
         except TimeoutError as error:
             return error
 
-    def _failed(self, error: BaseException) -> None:
-        if isinstance(error, Exception):
-            self.failures.append(error)
-            self._on_stop(error)
+
+def _this_task() -> "asyncio.Task[Any]":
+    task = asyncio.current_task()
+    assert task is not None
+    return task
 
 
 async def _within(seconds: float, call: Call, context: Context) -> Any:

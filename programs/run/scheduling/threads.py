@@ -8,12 +8,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import copy_context
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from eldgr_dspy.programs.run.scheduling.order import Call, OnStop, Rows, Steps, late, raise_first
+from eldgr_dspy.programs.run.scheduling.order import Call, OnStop, Rows, Steps, late, noted, raise_first
 from eldgr_dspy.programs.run.scheduling.pool import IDLE, start
 
 T = TypeVar("T")
@@ -50,7 +52,8 @@ def map_ordered(
         calls.wait(look)
         raise_first(failures, error)
         raise
-    calls.wait()
+    calls.stop()
+    calls.wait(look)
 
 
 def _in_order(rows: Iterable[Steps[R]], calls: "_Calls", look: Callable[[], None]) -> Iterator[R]:
@@ -64,14 +67,24 @@ def _in_order(rows: Iterable[Steps[R]], calls: "_Calls", look: Callable[[], None
             yield under_way.use()
 
 
+class _Worker:
+    """A thread of the pool while it makes calls of this map."""
+
+    __slots__ = ("future", "thread")
+
+    def __init__(self) -> None:
+        self.thread: threading.Thread | None = None
+        self.future: Future[None] | None = None
+
+
 class _Job:
     """A call under its number, and what came of it."""
 
-    __slots__ = ("call", "came", "context", "error", "number", "thread")
+    __slots__ = ("call", "came", "context", "error", "number", "worker")
 
     def __init__(self, number: int, call: Call) -> None:
         self.number, self.call, self.context = number, call, copy_context()
-        self.thread: threading.Thread | None = None
+        self.worker: _Worker | None = None
         self.came: Any = None
         self.error: BaseException | None = None
 
@@ -86,18 +99,18 @@ class _Calls:
         self._waiting = deque[_Job]()
         self._through = SimpleQueue[_Job]()
         self._begun = dict[_Job, float]()  # the earliest first; whoever takes a job out keeps what is said
-        self._at_work = 0  # threads, but for those left behind
-        self._ended = threading.Condition()
+        self._at_work = set[_Worker]()  # but those left behind
+        self._not_ended = set[Future[None]]()
+        self._lock = threading.Lock()
 
     def give(self, number: int, call: Call) -> None:
         """Have a call made in a copy of this context, as soon as a thread is free."""
         job = _Job(number, call)
-        with self._ended:
+        with self._lock:
             self._waiting.append(job)
-            further = self._at_work < self.workers
-            self._at_work += further
+            further = len(self._at_work) < self.workers
         if further:
-            start(self._work)
+            self._start()
 
     def take(self, *, wait: bool) -> tuple[int, Any] | None:
         """Return the number of a call that is through and what was kept of it; to wait takes at most a tick.
@@ -116,83 +129,94 @@ class _Calls:
 
     def stop(self) -> None:
         """Drop the calls that have not begun."""
-        with self._ended:
+        with self._lock:
             self._waiting.clear()
 
     def wait(self, look: Callable[[], None] = lambda: None) -> None:
         """Wait, after `stop`, for the calls under way, unless what `look` finds abandons them."""
-        while True:
+        while self._not_ended:
             look()
             left = self._until_the_next_deadline() or self._give_up_late_ones()
-            with self._ended:
-                if not self._at_work:
-                    return
-                self._ended.wait(left)
+            wait(set(self._not_ended), left)
 
-    def _work(self) -> None:
-        while (job := self._next()) is not None:
+    def _start(self) -> None:
+        worker = _Worker()
+        self._at_work.add(worker)
+        try:
+            worker.future = future = start(partial(self._work, worker))
+        except BaseException:  # no thread can be begun, or an interrupt
+            self._at_work.discard(worker)
+            raise
+        self._not_ended.add(future)
+        future.add_done_callback(self._not_ended.discard)
+
+    def _work(self, worker: _Worker) -> None:
+        worker.thread = threading.current_thread()
+        worker.thread.name = THREADS
+        while (job := self._next(worker)) is not None:
             said, error = _made(job)
             if not self._claim(job):
-                return
+                break
             self._keep(job, said, error)
+        worker.thread.name = IDLE
 
-    def _next(self) -> _Job | None:
-        """The call that this thread makes next; None where it is at work no more."""
-        thread = threading.current_thread()
-        with self._ended:
+    def _next(self, worker: _Worker) -> _Job | None:
+        """The call that a thread makes next; None where it is at work no more."""
+        with self._lock:
             if not self._waiting:
-                thread.name = IDLE
-                self._at_work -= 1
-                self._ended.notify_all()
+                self._at_work.discard(worker)
                 return None
-            thread.name = THREADS
             job = self._waiting.popleft()
-            job.thread = thread
+            job.worker = worker
             self._begun[job] = time.monotonic()
             return job
 
-    def _claim(self, job: _Job) -> bool:
+    def _claim(self, job: _Job, *, late: bool = False) -> bool:
         """Take a job from those under way; the first to do so, its thread or the clock, keeps what is said."""
-        with self._ended:
-            return self._begun.pop(job, None) is not None
+        with self._lock:
+            mine = self._begun.pop(job, None) is not None
+            if mine and late and job.worker is not None and job.worker.thread is not None:
+                job.worker.thread.name = "left behind"
+            return mine
 
     def _keep(self, job: _Job, said: Any, error: BaseException | None = None) -> None:
         try:
             job.came, job.error = None if error else job.call.keep(said), error
         except BaseException as failure:  # noqa: BLE001 -- raised where the call is taken
             job.error = failure
-        try:
-            if isinstance(job.error, Exception):
-                self.failures.append(job.error)
-                self._on_stop(job.error)
-        finally:
-            self._through.put(job)
+        if job.error is not None:
+            job.error = noted(job.error, self.failures, self._on_stop)
+        self._through.put(job)
 
     def _until_the_next_deadline(self) -> float:
         """How long to wait, while no call can be late; the earliest may have been held, and be late only later."""
         now = time.monotonic()
-        with self._ended:
+        with self._lock:
             first = next(iter(self._begun.values()), now)
         return min(max(0.0, first + self._seconds - now), _TICK)
 
     def _give_up_late_ones(self) -> float:
         """Give up the calls that are late, and return how long to wait until one may be late again."""
-        with self._ended:
+        with self._lock:
             ends = {job: began + self._seconds + job.call.held for job, began in self._begun.items()}
         now, left = time.monotonic(), min(self._seconds, _TICK)
         for job, end in ends.items():
             if end > now:
                 left = min(left, end - now)
-            elif self._claim(job):
-                self._leave_behind(job)
+            elif self._claim(job, late=True):
                 self._keep(job, late(self._seconds))
+                self._leave_behind(job.worker)
         return left
 
-    def _leave_behind(self, job: _Job) -> None:
+    def _leave_behind(self, worker: _Worker | None) -> None:
         """Have another thread take the place of the one that made a late call."""
-        if job.thread is not None:
-            job.thread.name = "left behind"
-        start(self._work)
+        if worker is not None and worker.future is not None:
+            self._not_ended.discard(worker.future)
+        with self._lock:
+            self._at_work.discard(worker)
+            further = bool(self._waiting)
+        if further:
+            self._start()
 
 
 def _made(job: _Job) -> tuple[Any, BaseException | None]:
