@@ -3,8 +3,8 @@
 Each text stands between two marker lines. The marker is derived from the hash of all that is fenced, so the same
 material gives the same prompt (caches, journals and golden prompts stay stable) and nobody can write a text that
 contains the marker of its own fence, or half of it. What software on the way to the LM would take out of the text is
-defused: DSPy's own markers, and what has the form of a model's token. This is no defence against an LM that
-follows what it reads: that is what the certificates are for. Standard library alone.
+defused: DSPy's own markers, and what has the form of a model's token. A fence does not stop an LM
+that follows what it reads; the certificates bound what that can do. Standard library alone.
 """
 
 import hashlib

@@ -46,6 +46,8 @@ def say_bugs() -> None:
     def told(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         say("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"))
 
+    def elsewhere(args: Any) -> None:
+        told(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
+
     sys.excepthook = told
-    threading.excepthook = lambda args: told(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
-    sys.unraisablehook = lambda args: told(args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback)
+    threading.excepthook = sys.unraisablehook = elsewhere
