@@ -1,7 +1,7 @@
 """The tables of the decision audit in full: what shipped and why, the way to an override, what each role said and cost.
 
 As those of `eldgr_dspy.report.tables` they are text of what `summary.json` has. A pool without the audit in full has
-None in their place: `eldgr` has no result there, or an earlier version made the run.
+None in their place: `eldgr` has no result there.
 """
 
 from collections import defaultdict

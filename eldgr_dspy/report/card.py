@@ -1,7 +1,7 @@
 """The judge's record as a card: what `record.json` states, on one page, as a table of two columns.
 
 The paper asks a deployment to say what a judge must beat, what certificate it needs, and how often it gets its way, by
-outcome. What is not known is a dash, and what an earlier version did not record is left out.
+outcome. What is not known is a dash.
 """
 
 from collections.abc import Iterator, Mapping

@@ -49,10 +49,6 @@ PLOTS = (forest, bounds, flips, funnel, coverage, calls)
 """The plots of a pool."""
 
 _COVERED = (25, 50, 75)  # percent of the questions whose risk stands in the table
-_EARLIER = (
-    "An earlier version made the run and did not count this. The same eldgr evaluate command, given again, makes the "
-    "figures anew and asks nothing twice."
-)
 
 
 def render_report(
@@ -110,7 +106,6 @@ def _sections(
             "tables": {kind: built[place] for kind, built in tables.items()} | {"coverage": coverage_table(pool)},
             "effects": effects_table(effects[name]) if effects.get(name) else None,
             "plots": {draw.__name__: draw(pool) for draw in PLOTS},
-            "earlier": _EARLIER if "decided" not in pool else "",
             "changes": shown,
             "link": None if beside is None else partial(link_to, beside),
             "n_changed": questions(found.n_changed),

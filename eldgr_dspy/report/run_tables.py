@@ -21,7 +21,6 @@ from eldgr_dspy.report.tables import (
     usage_table,
 )
 
-_EARLIER = f"{UNDEFINED}: not in this summary, which an earlier version of eldgr_dspy wrote."
 _ONE_SIDED = f"{UNDEFINED}: BCa is undefined where all resamples lie on one side of the difference."
 
 
@@ -72,14 +71,14 @@ def _contrasts(name: str, pool: Mapping[str, Any]) -> Table | None:
     ]
     headers = ("contrast", "Δ", "95% CI", "BCa 95% CI", "exact p", "Holm p", "wins–losses")
     notes = [*_repeated(pool), *_warnings(contrasts)]
-    return _table(f"{name}: contrasts in {score}, percentage points", headers, rows, contrasts, notes)
+    return _table(f"{name}: contrasts in {score}, percentage points", headers, rows, notes)
 
 
 def _graded(name: str, pool: Mapping[str, Any]) -> Table | None:
     graded = [one for one in pool.get("contrasts") or () if one.get("f1")]
     rows = [_difference(one, one["f1"]) for one in graded]
     headers = ("contrast", "Δ", "95% CI", "BCa 95% CI")
-    return _table(f"{name}: contrasts in F1, percentage points", headers, rows, graded)
+    return _table(f"{name}: contrasts in F1, percentage points", headers, rows)
 
 
 def _difference(contrast: Mapping[str, Any], of: Mapping[str, Any]) -> tuple[str, ...]:
@@ -108,10 +107,9 @@ def _warnings(contrasts: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _table(
-    title: str, headers: tuple[str, ...], rows: list[tuple[str, ...]], contrasts: Any, notes: Iterable[str] = ()
+    title: str, headers: tuple[str, ...], rows: list[tuple[str, ...]], notes: Iterable[str] = ()
 ) -> Table | None:
     if not rows:
         return None
-    earlier = not all("p_holm" in one for one in contrasts)
     unknown = any(UNDEFINED in row for row in rows)
-    return Table(title, headers, tuple(rows), (*([_EARLIER if earlier else _ONE_SIDED] if unknown else []), *notes))
+    return Table(title, headers, tuple(rows), (*([_ONE_SIDED] if unknown else []), *notes))

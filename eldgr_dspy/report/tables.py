@@ -30,8 +30,6 @@ _FLIPS = ("correct_to_incorrect", "incorrect_to_correct")
 
 _UNSCORED = f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
 _UNREPORTED = f"{UNDEFINED}: a server did not report it, or the price of a model is not known."
-_IN_PART = "The audit in full is not in this summary, which an earlier version of eldgr_dspy wrote."
-_UNTOLD = "Tokens are not in this summary, which an earlier version of eldgr_dspy wrote."
 _UNCOUNTED = f"{UNDEFINED}: a server did not report it."
 _UNDERIVED = (
     "Over derivers nothing is bounded, since what may be derived is not in the pool: derivations move eldgr out."
@@ -322,8 +320,7 @@ def _audit(name: str, pool: Mapping[str, Any]) -> Table:
     counts = {_audit_words(key, pool["task"]): audit.get(key) for key in _AUDIT}
     counts |= _flips({"majority": audit, **(decided or {"flips": {}})["flips"]}, unscored=unscored)
     rows = [(words, count_of(count), share_of(count, pool["n"])) for words, count in counts.items()]
-    notes = [*([_UNSCORED] if unscored else []), *([] if decided else [_IN_PART])]
-    return Table(title, headers, tuple(rows), tuple(notes))
+    return Table(title, headers, tuple(rows), (_UNSCORED,) if unscored else ())
 
 
 def _flips(against: Mapping[str, Any], *, unscored: bool) -> dict[str, int | None]:
@@ -364,5 +361,4 @@ def _cost(name: str, pool: Mapping[str, Any]) -> Table:
         counts = [*map(asked.get, roles), None if calls is None else sum(calls.values()), *[tokens_of(figures)] * told]
         rows.append((rule, *map(count_of, counts), figure(figures.get("seconds"))))
     unknown = [_UNCOUNTED] if any(UNDEFINED in row for row in rows) else []
-    untold = [_UNTOLD] if rows and not told else []
-    return Table(f"{name}: what each rule alone would ask, in total", headers, tuple(rows), (*unknown, *untold))
+    return Table(f"{name}: what each rule alone would ask, in total", headers, tuple(rows), tuple(unknown))

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.figures.results import Summary
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.report.audit_tables import funnel_table, outcomes_table, roles_table
 from eldgr_dspy.report.formats import as_latex, as_markdown
@@ -14,27 +13,10 @@ from eldgr_dspy.report.run_tables import contrasts_table, graded_contrasts_table
 from eldgr_dspy.report.tables import UNDEFINED, Table
 from tests.results.test_audit import ARITHMETIC, RETRIEVAL, figures
 
-LATER = ("decided", "risk_coverage", "can_change")
-
 
 @pytest.fixture(scope="module")
 def summary() -> dict[str, Any]:
     return {"pools": {"open": figures("retrieval", RETRIEVAL), "sums": figures("arithmetic", ARITHMETIC)}}
-
-
-def earlier(summary: dict[str, Any]) -> dict[str, Any]:
-    """The same summary as an earlier version wrote it."""
-    old = deepcopy(summary)
-    for pool in old["pools"].values():
-        for name in LATER:
-            del pool[name]
-        for one in pool["contrasts"]:
-            del one["bca"], one["p_holm"], one["notes"]
-            if one["f1"]:
-                del one["f1"]["bca"]
-        for rule in pool["rules"].values():
-            del rule["tokens"]
-    return old
 
 
 def table_of(found: Table | None) -> Table:
@@ -133,25 +115,3 @@ def test_every_format_shows_bca_and_holm(summary: dict[str, Any]) -> None:
         assert "BCa 95" in text
         assert "Holm p" in text
         assert re.search(r"the way to an override", text)
-
-
-def test_a_summary_of_an_earlier_version_is_read_and_what_it_lacks_is_left_out_with_a_sentence(
-    summary: dict[str, Any],
-) -> None:
-    old = earlier(summary)
-    totals = {"ok": 0, "abstained": 0, "failed": 0, "recorded": 0, "calls": 0}
-    roles = {role: totals | dict.fromkeys(("prompt_tokens", "completion_tokens", "cost")) for role in ("judge",)}
-    Summary.model_validate(old | {"consultations": roles, "remarks": []})
-    Summary.model_validate(summary | {"consultations": roles, "remarks": []})
-    tables = list(tables_of(old))
-    assert [table.title.removeprefix("open: ") for table in tables if table.title.startswith("open")] == [
-        "retrieval, 13 questions",
-        "contrasts in EM, percentage points",
-        "contrasts in F1, percentage points",
-        "authority bounds, %",
-        "decision audit of eldgr",
-        "what each rule alone would ask, in total",
-    ]
-    said = "which an earlier version of eldgr_dspy wrote."
-    assert sum(said in note for table in tables for note in table.notes) == 4 + 3
-    assert table_of(contrasts_table(old)[0]).rows[0][3::2] == (UNDEFINED, UNDEFINED)
