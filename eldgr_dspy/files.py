@@ -95,6 +95,20 @@ def flush_to_disk(path: Path, out: IO[bytes]) -> None:
         os.fsync(out.fileno())
 
 
+def append_whole(file: int, data: bytes, *, flush: bool = False) -> None:
+    """Append data to an open file, flushed or not; where the disk does not take all of it, take it back and raise."""
+    before = os.fstat(file).st_size
+    try:
+        written = os.write(file, data)
+        while written < len(data):
+            written += os.write(file, data[written:])
+        if flush:
+            os.fsync(file)
+    except OSError:
+        os.ftruncate(file, before)
+        raise
+
+
 def remove_begun() -> None:
     """Remove what `replacing` has open, on behalf of a process that is about to end where it stands."""
     for path in list(_begun):

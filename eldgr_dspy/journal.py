@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 from zlib import crc32
 
 from eldgr_dspy.errors import JournalError, PoolError
-from eldgr_dspy.files import GZIP, require_text, sync_folder, whole_lines
+from eldgr_dspy.files import GZIP, append_whole, require_text, sync_folder, whole_lines
 from eldgr_dspy.redaction import redacted, redacted_value
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import naming, opened
@@ -215,20 +215,10 @@ class Journal:
         body = text.removesuffix("}").encode("ascii")
         line = b'%b%b"%08x"}\n' % (body, _CHECKSUM, crc32(body))
         with self._write_lock:
-            self._write_whole(line)
+            with naming(self.path):
+                append_whole(self._file, line)
             self._end += len(line)
             return self._end
-
-    def _write_whole(self, line: bytes) -> None:
-        """Write a line in one piece; where the disk takes only a part of it, take that part back and raise."""
-        with naming(self.path):
-            try:
-                written = os.write(self._file, line)
-                while written < len(line):
-                    written += os.write(self._file, line[written:])
-            except OSError:
-                os.ftruncate(self._file, self._end)
-                raise
 
     @property
     def synced(self) -> int:

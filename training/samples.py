@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.errors import JournalError, RunChangedError, brief
-from eldgr_dspy.files import flush_to_disk, sync_folder
+from eldgr_dspy.files import append_whole, flush_to_disk, sync_folder
 from eldgr_dspy.journal import TornLineWarning
 from eldgr_dspy.programs.locked import locked
 from eldgr_dspy.programs.run.fingerprints import differences
@@ -123,7 +123,7 @@ class SamplesFile:
     def _append(self, records: Sequence[Mapping[str, Any]]) -> None:
         lines = b"".join(json.dumps(record, allow_nan=False).encode("ascii") + b"\n" for record in records)
         with appending(self.path) as file:
-            file.write(lines)
+            append_whole(file.fileno(), lines)
             flush_to_disk(self.path, file)
 
     def _drop(self, number: int, size: int) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
 
 from eldgr_dspy.errors import JournalError
-from eldgr_dspy.files import sync_folder
+from eldgr_dspy.files import append_whole, sync_folder
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.locked import locked
 from eldgr_dspy.splitting import folded_question
@@ -93,7 +93,7 @@ class Ledger:
         try:
             file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
             try:
-                _write_whole(file, lines)
+                append_whole(file, lines, flush=True)
             finally:
                 os.close(file)
             sync_folder(self.path.parent)
@@ -118,19 +118,6 @@ class Ledger:
                 f"{where}: lock={look.lock!r:.80} is another lock than the one beside it; restore either from a copy."
             )
         return look
-
-
-def _write_whole(file: int, lines: bytes) -> None:
-    """Write lines, and flush them; where the disk takes only a part of them, take that part back and raise."""
-    before = os.fstat(file).st_size
-    try:
-        written = os.write(file, lines)
-        while written < len(lines):
-            written += os.write(file, lines[written:])
-        os.fsync(file)
-    except OSError:
-        os.ftruncate(file, before)
-        raise
 
 
 def questions_of(pool: Pool) -> str:
