@@ -35,8 +35,8 @@ from eldgr_dspy.programs.consulting import ask
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.lms import with_lms
 from eldgr_dspy.programs.scenes import Scene, asked_again, at_stake, scenes, situated
+from eldgr_dspy.programs.scripted import Scripted, scripted_lm, text_of
 from eldgr_dspy.programs.selector import Selector, plain
-from eldgr_dspy.programs.testing import Scripted, scripted_lm, text_of
 from eldgr_dspy.questions import Question
 from eldgr_dspy.replies import reply_to
 from eldgr_dspy.strategies import exemplified, families_of

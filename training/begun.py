@@ -7,9 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.files import replacing
-from eldgr_dspy.programs.run.fingerprints import differences
 
 FILE: Final = "recipe.json"
 """What the record is called in the folder of a run."""

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import JournalError, RunChangedError, brief
 from eldgr_dspy.files import append_whole, flush_to_disk, sync_folder
 from eldgr_dspy.journal import TornLineWarning
 from eldgr_dspy.programs.locked import locked
-from eldgr_dspy.programs.run.fingerprints import differences
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import appending, opened
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from eldgr_dspy.comparisons.named_runs import NamedRun
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.report.tables import questions
+from eldgr_dspy.formatting import questions
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, align, contrast_by_cluster
 

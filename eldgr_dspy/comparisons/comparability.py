@@ -9,7 +9,8 @@ from typing import Any
 
 from eldgr_dspy.comparisons.published import CANDIDATES, JUDGE, LABELS, Selection
 from eldgr_dspy.figures.record import is_same_model
-from eldgr_dspy.report.tables import never_asked, questions
+from eldgr_dspy.figures.remarks import never_asked
+from eldgr_dspy.formatting import questions
 from eldgr_dspy.words import Task
 
 _RULE = (

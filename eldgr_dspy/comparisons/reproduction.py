@@ -12,8 +12,8 @@ from typing import Any
 from eldgr_dspy.comparisons.comparability import comparable, not_comparable
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
 from eldgr_dspy.comparisons.published import CORRECTED, LABELS, LEGACY, PUBLISHED, Lead, PublishedScore, Selection
+from eldgr_dspy.formatting import figure
 from eldgr_dspy.journal import Consultation
-from eldgr_dspy.report.tables import figure
 from eldgr_dspy.statistics import contrast_from_counts
 from eldgr_dspy.words import ROLES, Role
 

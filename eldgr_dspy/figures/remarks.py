@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.figures.silences import KINDS, kind_of
+from eldgr_dspy.formatting import questions
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.words import ROLES, Role, Task
 
@@ -88,5 +89,11 @@ def _counts(one: Consultation) -> bool:
     return one.role == "judge" or kind_of(one.reason or "") != KINDS[-1]
 
 
+def never_asked(why: Mapping[str, int]) -> str:
+    """Return in words on how many questions which role was never asked where a rule needs it."""
+    asked = " and ".join(f"the {role} was never asked on {questions(n)}" for role, n in why.items())
+    return f"{asked} where this rule needs it"
+
+
 def _of(count: int, n: int) -> str:
-    return f"{count:,} of {n:,} question{'' if n == 1 else 's'}"
+    return f"{count:,} of {questions(n)}"

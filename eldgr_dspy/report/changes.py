@@ -9,7 +9,7 @@ from typing import Any
 from eldgr_dspy.figures.audit import Became, became
 from eldgr_dspy.figures.silences import FAILED
 from eldgr_dspy.report.shown import clip
-from eldgr_dspy.report.tables import Table
+from eldgr_dspy.tables.table import Table
 
 SHOWN = 50
 """How many decisions of a pool are shown in full; the page says how many more there are."""

@@ -1,6 +1,6 @@
 """The report of an evaluation: one static HTML page that reads and prints without a network, a script or a server.
 
-It shows what `summary.json` and `record.json` say, in the figures of `eldgr_dspy.report.tables` and in plots beside
+It shows what `summary.json` and `record.json` say, in the figures of `eldgr_dspy.tables.pool` and in plots beside
 them, and from the decisions those that changed something. Nothing is computed here that is not in its input. All text
 of a pool or an LM is data: escaped by the template engine, isolated from the direction of the text around it, and with
 its control characters made visible.
@@ -11,28 +11,26 @@ from functools import partial
 from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.report.audit_tables import funnel_table, outcomes_table, roles_table
+from eldgr_dspy.formatting import UNDEFINED, figure, questions
 from eldgr_dspy.report.browsing import link_to
-from eldgr_dspy.report.card import record_table
 from eldgr_dspy.report.changes import Kept
 from eldgr_dspy.report.plots import bounds, calls, coverage, flips, forest, funnel
-from eldgr_dspy.report.run_tables import contrasts_table, graded_contrasts_table
 from eldgr_dspy.report.shown import template
-from eldgr_dspy.report.tables import (
-    UNDEFINED,
-    Table,
+from eldgr_dspy.showing import printable
+from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
+from eldgr_dspy.tables.pool import (
     audit_table,
     bounds_table,
     cost_table,
     effects_table,
-    figure,
     headline,
     paper_table,
     pools_of,
-    questions,
     usage_table,
 )
-from eldgr_dspy.showing import printable
+from eldgr_dspy.tables.record import record_table
+from eldgr_dspy.tables.run import contrasts_table, graded_contrasts_table
+from eldgr_dspy.tables.table import Table
 
 _TABLES: dict[str, Callable[[Mapping[str, Any]], Sequence[Table | None]]] = {
     "paper": paper_table,

@@ -6,8 +6,9 @@ Each takes a pool of `summary.json` and returns an SVG element, or None where th
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from eldgr_dspy.formatting import figure, interval, probability
 from eldgr_dspy.report.svg import Sheet, colour, drawn
-from eldgr_dspy.report.tables import difference, figure, interval, probability
+from eldgr_dspy.tables.table import difference
 from eldgr_dspy.words import ROLES
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ def ablation(runs: tuple[str, ...], rule: str, against: tuple[str, ...], form: F
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.comparisons.ablation import ablate
-    from eldgr_dspy.comparisons.ablation_tables import ablation_tables
     from eldgr_dspy.programs.commands.written import write
+    from eldgr_dspy.tables.ablation import ablation_tables
 
     found = ablate(runs, rule=rule, against=against)
     write(found, ablation_tables(found), form, out)

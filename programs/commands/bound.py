@@ -1,8 +1,7 @@
 """`eldgr bound`: between what and what every rule's accuracy lies over all judges, from the pool alone."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import click
 
@@ -56,6 +55,7 @@ def bound(
     from eldgr_dspy.programs.commands.options import names_in
     from eldgr_dspy.questions import Settings
     from eldgr_dspy.rules import rule_named
+    from eldgr_dspy.tables.bounds import authority_table
 
     names = names_in(rules)
     if not names:
@@ -64,50 +64,7 @@ def bound(
         rule_named(name, "rules")
     settings = Settings(certificate=certificate, homogeneous=homogeneous)
     found = {pool.name: pool_authority(pool.rows(), pool.task, settings, names) for pool in open_pools(pools)}
-    tables = (_table(name, pool) for name, pool in found.items())
+    tables = (authority_table(name, pool) for name, pool in found.items())
     unprinted = print_tables({"pools": found}, tables, as_json=as_json)
     if unprinted:
         raise click.ClickException(f"The bounds could not be printed: {refusal(unprinted)}")
-
-
-def _table(name: str, pool: Mapping[str, Any]) -> Any:
-    from eldgr_dspy.report.tables import UNDEFINED, Table, figure, interval, questions
-
-    repairer = "repairer" if pool["task"] == "retrieval" else "deriver"
-    both = "any judge, any span" if repairer == "repairer" else "any judge, any deriver"
-    rows = [
-        (
-            rule,
-            interval(pool["bounds"][rule]),
-            _over_both(pool, rule, repairer),
-            figure(changes["judge"]),
-            figure(changes[repairer]),
-        )
-        for rule, changes in pool["can_change"].items()
-    ]
-    notes = []
-    asking = [rule for rule, changes in pool["can_change"].items() if changes[repairer] != 0]
-    if asking:
-        notes.append(
-            f"Under any judge the {repairer} is silent; asking it, {' and '.join(asking)} may measure outside."
-        )
-    if pool["n_scored"] == 0:
-        notes.append(f"{UNDEFINED}: no question has a gold answer. What a role can change needs none.")
-    elif pool["n_scored"] < pool["n"]:
-        notes.append(f"Bounds are over the {questions(pool['n_scored'])} with a gold answer, of {pool['n']:,}.")
-    if any("unbounded" in row for row in rows):
-        notes.append("unbounded: what a deriver may derive is not in the pool.")
-    if any("not computed" in row for row in rows):
-        notes.append("not computed: which spans stand for all is known of the package's rules alone.")
-    headers = ("rule", "any judge", both, "judge can change", f"{repairer} can change")
-    title = f"{name}: {pool['task']}, {questions(pool['n'])}: authority bounds, %"
-    return Table(title, headers, tuple(rows), tuple(notes))
-
-
-def _over_both(pool: Mapping[str, Any], rule: str, repairer: str) -> str:
-    from eldgr_dspy.report.tables import interval
-
-    change, any_span = pool["can_change"][rule][repairer], pool["bounds_any_span"][rule]
-    if repairer == "repairer":
-        return interval(any_span) if any_span or not pool["n_scored"] else "not computed"
-    return "unbounded" if change != 0 else interval(pool["bounds"][rule])

@@ -18,10 +18,11 @@ from rich.text import Text
 
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.programs.commands.saying import say
-from eldgr_dspy.report.run_tables import tables_of
-from eldgr_dspy.report.tables import Table
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import naming
+from eldgr_dspy.tables.forecast import forecast_table
+from eldgr_dspy.tables.run import tables_of
+from eldgr_dspy.tables.table import Table
 
 if TYPE_CHECKING:
     from eldgr_dspy.programs.run.evaluation import Watcher
@@ -102,7 +103,7 @@ def print_results(summary: Mapping[str, Any], *, as_json: bool) -> OSError | Non
 
 def print_forecast(forecast: Mapping[str, Any], *, as_json: bool) -> OSError | None:
     """Print what a run would ask, as `print_results` does."""
-    return _print(forecast, None if as_json else [_forecast(forecast)])
+    return _print(forecast, None if as_json else [forecast_table(forecast)])
 
 
 def print_tables(value: Mapping[str, Any], tables: Iterable[Table], *, as_json: bool) -> OSError | None:
@@ -117,23 +118,6 @@ def _print(value: Mapping[str, Any], tables: Iterable[Table] | None) -> OSError 
     except OSError as error:
         return None if isinstance(error, BrokenPipeError) else error
     return None
-
-
-def _forecast(forecast: Mapping[str, Any]) -> Table:
-    headers = ("pool", "role", "asked of", "at most", "journaled", "recorded", "to ask", "calls")
-    counts = ("at_most", "journaled", "recorded", "to_ask")
-    asked = [(name, role, found) for name, pool in forecast["pools"].items() for role, found in pool["roles"].items()]
-    rows = [
-        (name, role, forecast["models"][role] or "embedded", *(f"{found[count]:,}" for count in counts), _calls(found))
-        for name, role, found in asked
-    ]
-    unsaid = any(found["calls"] is None for _, _, found in asked)
-    notes = ("Nobody was asked.", "+: at least one call a question; the role does not say how many it makes.")
-    return Table("what this run would ask, in questions", headers, tuple(rows), notes[: 1 + unsaid])
-
-
-def _calls(found: Mapping[str, Any]) -> str:
-    return f"{found['to_ask']:,}+" if found["calls"] is None else f"{found['calls']:,}"
 
 
 def _drawn(tables: Iterable[Table], *, terminal: bool | None = None) -> str:

@@ -59,7 +59,7 @@ def decide(run: Path, pools: tuple[Path, ...], rules: list[str], as_json: bool) 
     from eldgr_dspy.programs.commands.console import print_tables
     from eldgr_dspy.programs.commands.continuing import is_locked
     from eldgr_dspy.programs.run.deciding import decide_again
-    from eldgr_dspy.report.run_tables import tables_of
+    from eldgr_dspy.tables.run import tables_of
 
     read = read_run(run)
     _remark_on(read)
@@ -118,7 +118,7 @@ def _of_whom(run: "RunRead", found: "Redecided", command: str) -> str:
 
 def _explained(summary: Mapping[str, Any], remedy: str) -> dict[str, Any]:
     """The figures with a sentence for each rule that is withheld."""
-    from eldgr_dspy.report.tables import never_asked
+    from eldgr_dspy.figures.remarks import never_asked
 
     pools = {
         name: {

@@ -111,7 +111,8 @@ def evaluate(
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 stopped unfinished, 130 ctrl-C, 143 SIGTERM.
     """
     from eldgr_dspy.programs.commands.console import print_forecast, progress_bar
-    from eldgr_dspy.programs.run import evaluation
+    from eldgr_dspy.programs.run.evaluation import evaluate as run_over
+    from eldgr_dspy.programs.run.plan import Plan, out_of
 
     session = context.ensure_object(Session)
     if fresh:
@@ -120,7 +121,7 @@ def evaluate(
         warnings.simplefilter("ignore")  # until `main` returns
     if lock is not None:
         rules, settings = _as_frozen(context, lock, rules, settings)
-    plan = evaluation.Plan(
+    plan = Plan(
         pools=pools,
         out=out,
         rules=names_in(rules),
@@ -144,11 +145,11 @@ def evaluate(
             raise unprinted
         return
     with progress_bar(session.begin, quiet=quiet or as_json) as watcher:
-        summary = evaluation.evaluate(selector, plan, watcher)
+        summary = run_over(selector, plan, watcher)
     if as_json or not quiet:
-        _print(context, summary, evaluation.out_of(plan), as_json=as_json)
+        _print(context, summary, out_of(plan), as_json=as_json)
     if not (as_json or quiet):
-        _say_where(summary, evaluation.out_of(plan), lock)
+        _say_where(summary, out_of(plan), lock)
 
 
 def _print(context: click.Context, summary: Mapping[str, Any], out: Path, *, as_json: bool) -> None:

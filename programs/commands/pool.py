@@ -15,22 +15,12 @@ from eldgr_dspy.words import Task
 
 if TYPE_CHECKING:
     from eldgr_dspy.pools import Pool
-    from eldgr_dspy.report.tables import Table
 
 _FILE = click.Path(path_type=Path)
 _Layout = Literal["predictions", "lm-eval", "inspect"]
 _By = Literal["id", "question"]
 _Evidence = Literal["paragraphs", "facts"]
 
-_SHARES = {
-    "homogeneous": "questions with one class of answers",
-    "unanswered": "questions without any answer",
-    "any_correct": "questions with a right candidate",
-    "missing_answers": "candidates without an answer",
-    "repeated_texts": "candidates whose text is there already",
-    "repeated_questions": "questions that are there already",
-    "without_evidence": "questions without evidence",
-}
 """The shares that a pool is seen by, and what is said of each."""
 
 
@@ -148,6 +138,7 @@ def _show(pools: "Sequence[Pool]", *, as_json: bool = False, notes: Sequence[str
     """Print what pools hold, and how many questions each two of them share."""
     from eldgr_dspy.figures.contents import contents_of
     from eldgr_dspy.programs.commands.console import print_tables
+    from eldgr_dspy.tables.contents import contents_table
 
     found = [(pool, contents_of(pool)) for pool in pools]
     shared = [
@@ -155,33 +146,11 @@ def _show(pools: "Sequence[Pool]", *, as_json: bool = False, notes: Sequence[str
         for (one, seen), (other, also) in combinations(found, 2)
     ]
     value = {"pools": {pool.name: {"sha256": pool.sha256, **seen.figures()} for pool, seen in found}, "shared": shared}
-    tables = [_table(pool.name, seen.figures()) for pool, seen in found]
+    tables = [contents_table(pool.name, seen.figures()) for pool, seen in found]
     tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *map(_of_shared, shared), *notes))
     unprinted = print_tables(value, tables, as_json=as_json)
     if unprinted:
         raise click.ClickException(f"The figures could not be printed: {refusal(unprinted)}")
-
-
-def _table(name: str, found: Mapping[str, Any]) -> "Table":
-    from eldgr_dspy.report.tables import UNDEFINED, Table, figure, questions
-
-    rows = [
-        (said, f"{share['count']:,}" if share["of"] else UNDEFINED, f"{share['of']:,}", figure(share["percent"]))
-        for share, said in ((found[key], said) for key, said in _SHARES.items())
-    ]
-    passages, characters = found["evidence"]["passages"], found["evidence"]["characters"]
-    notes = [f"Candidates a question: {_ends(found['candidates'])}."]
-    if passages["most"]:
-        notes.append(f"Evidence a question: {_ends(passages)} passages, {_ends(characters)} characters.")
-    if found["any_correct"]["of"] < found["n"]:
-        notes.append(f"With a gold answer: {questions(found['any_correct']['of'])} of {found['n']:,}.")
-    title = f"{name}: {found['task']}, {questions(found['n'])}"
-    return Table(title, ("what the pool holds", "count", "of", "%"), tuple(rows), tuple(notes))
-
-
-def _ends(found: Mapping[str, int]) -> str:
-    fewest, most = f"{found['fewest']:,}", f"{found['most']:,}"
-    return fewest if fewest == most else f"{fewest} to {most}"
 
 
 def _of_shared(shared: Mapping[str, Any]) -> str:

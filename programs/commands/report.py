@@ -94,8 +94,8 @@ def _print(summary: dict[str, Any], form: Format) -> None:
 
 def _text(summary: dict[str, Any], form: Format) -> str:
     from eldgr_dspy.programs.commands.console import undecorated
-    from eldgr_dspy.report.formats import as_latex, as_markdown
-    from eldgr_dspy.report.run_tables import tables_of
+    from eldgr_dspy.tables.formats import as_latex, as_markdown
+    from eldgr_dspy.tables.run import tables_of
 
     if form == "json":
         return json.dumps(summary, indent=2) + "\n"

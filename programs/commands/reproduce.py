@@ -21,8 +21,8 @@ def reproduce(runs: tuple[str, ...], form: Form, out: Path | None) -> None:
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.comparisons.reproduction import reproduce as rebuild
-    from eldgr_dspy.comparisons.reproduction_tables import reproduction_tables
     from eldgr_dspy.programs.commands.written import write
+    from eldgr_dspy.tables.reproduction import reproduction_tables
 
     found = rebuild(runs)
     write(found, reproduction_tables(found), form, out)

@@ -21,8 +21,9 @@ def seeds(runs: tuple[str, ...], rule: str, against: str, form: Form, out: Path 
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.comparisons.seed_runs import over_seeds, seed_tables
+    from eldgr_dspy.comparisons.seed_runs import over_seeds
     from eldgr_dspy.programs.commands.written import write
+    from eldgr_dspy.tables.seeds import seed_tables
 
     found = over_seeds(runs, rule=rule, against=against)
     write(found, seed_tables(found), form, out)

@@ -9,8 +9,8 @@ from rich.text import Text
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.table import StepScores, StepTable
 from eldgr_dspy.channels.undefined import Score, Undefined
+from eldgr_dspy.formatting import UNDEFINED
 from eldgr_dspy.programs.commands.console import drawn
-from eldgr_dspy.report.tables import UNDEFINED
 from eldgr_dspy.showing import on_one_line
 from eldgr_dspy.words import CHANNELS
 

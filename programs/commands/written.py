@@ -11,7 +11,7 @@ from eldgr_dspy.programs.commands.saying import say
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
-    from eldgr_dspy.report.tables import Table
+    from eldgr_dspy.tables.table import Table
 
 Form = Literal["text", "markdown", "latex", "json"]
 
@@ -63,7 +63,7 @@ def write(value: Mapping[str, Any], tables: Iterable["Table"], form: Form, out: 
 
 def _text(value: Mapping[str, Any], tables: Iterable["Table"], form: Form) -> str:
     from eldgr_dspy.programs.commands.console import undecorated
-    from eldgr_dspy.report.formats import as_latex, as_markdown
+    from eldgr_dspy.tables.formats import as_latex, as_markdown
 
     if form == "json":
         return json.dumps(value, indent=2) + "\n"

@@ -20,7 +20,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.showing import shown
 
 if TYPE_CHECKING:
-    from eldgr_dspy.programs.run.evaluation import Plan
+    from eldgr_dspy.programs.run.plan import Plan
 
 
 class SeenBeforeWarning(UserWarning):

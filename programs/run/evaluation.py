@@ -5,26 +5,21 @@ statistics, audit and report are then made from them, and can be made again with
 """
 
 import asyncio
-import math
 import re
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import partial
-from hashlib import sha256
-from inspect import isfunction
-from pathlib import Path
 from typing import Any
 
-from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.files import replacing, safe_name
+from eldgr_dspy.files import replacing
 from eldgr_dspy.journal import Consultation, read_journal
-from eldgr_dspy.pools import Pool, Row, open_pools, pool_name
+from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.run.confirming import confirmation_of, state_lock
 from eldgr_dspy.programs.run.failures import FailureBudget
+from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.reserving import Reserved
 from eldgr_dspy.programs.run.rolecalls import RoleCall, metered_settings, role_call
 from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, Statement, require_same
@@ -34,75 +29,9 @@ from eldgr_dspy.programs.run.signals import Signals, signals_held
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.run.writing import FILES, Results
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.rules import rule_named
 from eldgr_dspy.words import ROLES, Role
 
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run is to do.
-
-    Attributes:
-        pools: Files to read. out: the run directory; None for `runs/NAME[+NAME...]`.
-        rules: Which rules decide. limit: how many questions a pool, None for all.
-        workers: How many questions are under way at once.
-        replay: A journal of recorded consultations, supplied instead of calls.
-        max_failures: How many questions may fail before the run stops: a count, or a share such as "5%".
-        timeout: Seconds that a role may take for one question, retries and pauses included.
-        max_calls, max_cost: Requests and dollars that the run may take, earlier sessions included; None for no limit.
-        fresh: Start anew in a directory that holds a run.
-        lock: A rule frozen by `eldgr freeze`, to which the run is held. once: refuse a pool that the lock has seen.
-    """
-
-    pools: Sequence[str | Path]
-    out: str | Path | None = None
-    rules: Sequence[str] = tuple(RULES)
-    limit: int | None = None
-    workers: int = 1
-    replay: str | Path | None = None
-    max_failures: int | str = 0
-    timeout: float = 600.0
-    max_calls: int | None = None
-    max_cost: float | None = None
-    fresh: bool = False
-    lock: str | Path | None = None
-    once: bool = False
-
-    def __post_init__(self) -> None:
-        if isinstance(self.rules, str):
-            names = [name.strip() for name in self.rules.split(",")]
-            raise ArgumentError(f"rules={self.rules!r} is one text; give a list, such as rules={names!r}.")
-        if not self.rules:
-            raise ArgumentError(f"rules={self.rules!r} holds no rule; give one or more of {', '.join(RULES)}.")
-        for index, rule in enumerate(self.rules):
-            _require_name(rule, index)
-            rule_named(rule, "rules")
-        for name, value in (("workers", self.workers), ("limit", self.limit), ("max_calls", self.max_calls)):
-            if value is not None or name == "workers":
-                _require_count(name, value)
-        for name, amount in (("timeout", self.timeout), ("max_cost", self.max_cost)):
-            if amount is not None or name == "timeout":
-                _require_amount(name, amount)
-
-
-def _require_name(rule: object, index: int) -> None:
-    if not isinstance(rule, str):
-        name = f"{rule.__module__}:{rule.__name__}" if isfunction(rule) else "MODULE:FUNCTION"
-        raise ArgumentError(
-            f"rules[{index}] must be a string; got {type(rule).__name__}. Give a rule by its name, such as {name!r}."
-        )
-
-
-def _require_count(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ArgumentError(f"{name}={value!r:.80} ({type(value).__name__}) is no count; give a whole number.")
-    if value < 1:
-        raise ArgumentError(f"{name}={value!r} is too small; at least 1 is expected.")
-
-
-def _require_amount(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ArgumentError(f"{name}={value!r:.80} is not a positive number.")
+__all__ = ["Plan", "Watcher", "aevaluate", "evaluate"]
 
 
 @dataclass(slots=True)
@@ -166,27 +95,6 @@ def _require_selector(selector: object) -> None:
     held = [name for name, value in getattr(selector, "__dict__", {}).items() if isinstance(value, Selector)]
     remedy = f"give its selector, the attribute {held[0]!r}" if held else "give a Selector, such as Selector()"
     raise ArgumentError(f"selector={type(selector).__name__} is no Selector, whose roles are asked; {remedy}.")
-
-
-def out_of(plan: Plan) -> Path:
-    """Return the run directory of a plan: its own, or `runs/NAME[+NAME...]`, NAME being the pools'.
-
-    Where other pools could come to the same name, six digits of a hash of theirs follow.
-    """
-    if plan.out is not None:
-        return Path(plan.out)
-    names = [pool_name(Path(pool)) for pool in plan.pools]
-    joined = "+".join(names)
-    safe = safe_name(joined)
-    if safe != joined or any("+" in name for name in names):
-        digits = sha256("/".join(names).encode()).hexdigest()[:6]
-        safe = f"{safe.encode()[:113].decode(errors='ignore')}-{digits}"
-    return Path("runs") / safe
-
-
-def rows_of(pool: Pool, plan: Plan) -> Iterator[Row]:
-    """Yield the rows of a pool that a plan takes; Python counts no further than `sys.maxsize`."""
-    return pool.rows(plan.limit and min(plan.limit, sys.maxsize))
 
 
 @contextmanager

@@ -6,9 +6,8 @@ The details are readable, so that a run that may not go on can say what changed;
 import hashlib
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import version
-from itertools import takewhile, zip_longest
 from typing import Any
 
 import dspy
@@ -51,11 +50,6 @@ def predictors(module: dspy.Module) -> list[tuple[str, Any]]:
 def fingerprint(details: Mapping[str, Any]) -> str:
     """Return 16 hexadecimal digits that stand for the details."""
     return hashlib.sha256(_canonical(details).encode()).hexdigest()[:16]
-
-
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return one readable line for each detail that differs: its path, what it was, what it is."""
-    return list(_compared(before, now, ""))
 
 
 def _parts(module: dspy.Module) -> list[tuple[str, Any]]:
@@ -148,32 +142,6 @@ def _masked(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     """Make a value plain JSON, as it is."""
     return json.loads(json.dumps(value, default=repr))
-
-
-def _compared(old: Any, new: Any, path: str) -> Iterator[str]:
-    """One line for each difference; what is wholly absent on one side is one line."""
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for name in sorted(old.keys() | new.keys()):
-            yield from _compared(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))
-    elif isinstance(old, list) and isinstance(new, list):
-        for index, (was, now) in enumerate(zip_longest(old, new)):
-            before = {} if was is None and isinstance(now, Mapping) else was
-            after = {} if now is None and isinstance(was, Mapping) else now
-            yield from _compared(before, after, f"{path}[{index}]")
-    elif old != new:
-        texts = ["(absent)" if one is None else json.dumps(one, ensure_ascii=False) for one in (old, new)]
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False))
-        first = sum(1 for _ in same)
-        yield f"{path}: {_around(texts[0], first)} -> {_around(texts[1], first)}"
-
-
-def _around(text: str, first: int) -> str:
-    """A text, cut where it is long to what surrounds its first differing character."""
-    if len(text) <= 120:
-        return text
-    start = max(0, min(first - 30, len(text) - 100))
-    before, after = "..." * (start > 0), "..." * (start + 100 < len(text))
-    return f"{before}{text[start : start + 100]}{after} ({len(text)} characters)"
 
 
 def _canonical(value: Any) -> str:

@@ -18,7 +18,8 @@ from eldgr_dspy.journal import Consultation, Key, read_journal
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.judges.asking import calls_of
 from eldgr_dspy.programs.run.confirming import confirmation_of
-from eldgr_dspy.programs.run.evaluation import Plan, out_of, rows_of, statements
+from eldgr_dspy.programs.run.evaluation import statements
+from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
 from eldgr_dspy.programs.run.rundir import require_same
 from eldgr_dspy.programs.run.runner import Recordings

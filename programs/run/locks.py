@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.decision import RULES
+from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.files import replacing
 from eldgr_dspy.programs.run.behaviour import foundations, rule_behaviour
 from eldgr_dspy.programs.run.exchanges import TOLD
-from eldgr_dspy.programs.run.fingerprints import describe, differences
+from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.rolecalls import metered_settings
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Settings

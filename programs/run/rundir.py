@@ -7,11 +7,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError
 from eldgr_dspy.files import remove_unfinished
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.programs.locked import locked
-from eldgr_dspy.programs.run.fingerprints import differences, fingerprint
+from eldgr_dspy.programs.run.fingerprints import fingerprint
 from eldgr_dspy.words import Role
 
 Statement = tuple[str, str, Mapping[str, Any]]

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
+from eldgr_dspy.comparisons.two_runs import compare_runs
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished import read_run
+from eldgr_dspy.formatting import interval
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.embedded import embedded_selector
-from eldgr_dspy.programs.run.comparing import compare_runs
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
-from eldgr_dspy.report.tables import difference, interval
 from eldgr_dspy.statistics import contrast_from_counts, equivalence_from_counts, holm
+from eldgr_dspy.tables.table import difference
 from tests.finished_runs import finished_run, numbered, unsealed
 from tests.run.test_evaluation import NO_SPAN, row, write_pool
 

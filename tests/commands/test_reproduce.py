@@ -13,11 +13,12 @@ import pytest
 
 from eldgr_dspy.comparisons.ablation import ablate
 from eldgr_dspy.comparisons.reproduction import reproduce
-from eldgr_dspy.comparisons.reproduction_tables import reproduction_tables
+from eldgr_dspy.formatting import probability
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.written import Form
-from eldgr_dspy.report.formats import as_markdown
-from eldgr_dspy.report.tables import probability, record
+from eldgr_dspy.tables.formats import as_markdown
+from eldgr_dspy.tables.reproduction import reproduction_tables
+from eldgr_dspy.tables.table import record
 from tests.finished_runs import finished_run
 
 ROOT = Path(__file__).resolve().parents[2]

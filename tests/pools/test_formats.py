@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from eldgr_dspy.report.formats import as_latex, as_markdown, latex_text, markdown_text
-from eldgr_dspy.report.tables import Table
+from eldgr_dspy.tables.formats import as_latex, as_markdown, latex_text, markdown_text
+from eldgr_dspy.tables.table import Table
 
 HOSTILE = r"a|b_c%d&e\f*g~h$i#j{k}l^m<n>o`p[q](r)!s"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Cf", "Zl", "Zp", "Cn"]), max_size=12)

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.comparisons.ablation import ablate
-from eldgr_dspy.comparisons.ablation_tables import ablation_tables
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.statistics import contrast_from_counts, holm
+from eldgr_dspy.tables.ablation import ablation_tables
 from tests.finished_runs import finished_run
 from tests.run.test_evaluation import row
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.report.formats import as_latex
-from eldgr_dspy.report.tables import Table
+from eldgr_dspy.tables.formats import as_latex
+from eldgr_dspy.tables.table import Table
 from tests.finished_runs import finished_run
 from tests.run.test_evaluation import row
 

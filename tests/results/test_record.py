@@ -9,11 +9,11 @@ import pytest
 from eldgr_dspy.figures.finished import read_run
 from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
 from eldgr_dspy.figures.results import Record, record_schema
+from eldgr_dspy.formatting import UNDEFINED
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import fingerprint
-from eldgr_dspy.report.card import record_table
-from eldgr_dspy.report.tables import UNDEFINED
+from eldgr_dspy.tables.record import record_table
 from eldgr_dspy.words import ROLES
 from tests.finished_runs import finished_run
 from tests.results.test_audit import ARITHMETIC, RETRIEVAL, figures

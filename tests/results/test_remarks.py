@@ -15,7 +15,7 @@ from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.questions import Question
-from eldgr_dspy.report.run_tables import tables_of
+from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.words import Role, Task
 from tests.run.test_evaluation import row, selector_with, write_pool
 

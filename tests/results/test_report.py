@@ -13,11 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.report.audit_tables import funnel_table, outcomes_table, roles_table
 from eldgr_dspy.report.changes import SHOWN
 from eldgr_dspy.report.page import render_report
-from eldgr_dspy.report.run_tables import contrasts_table
-from eldgr_dspy.report.tables import audit_table, bounds_table, cost_table, headline, paper_table
+from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
+from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, headline, paper_table
+from eldgr_dspy.tables.run import contrasts_table
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 

@@ -12,13 +12,13 @@ import pytest
 from eldgr_dspy.comparisons.comparability import comparable, not_comparable
 from eldgr_dspy.comparisons.published import PUBLISHED
 from eldgr_dspy.comparisons.reproduction import reproduce
-from eldgr_dspy.comparisons.reproduction_tables import reproduction_tables
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
-from eldgr_dspy.report.tables import Table
+from eldgr_dspy.tables.reproduction import reproduction_tables
+from eldgr_dspy.tables.table import Table
 from tests.finished_runs import finished_run, numbered
 from tests.run.test_evaluation import NO_SPAN, VERDICT, row, write_pool
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from eldgr_dspy.formatting import UNDEFINED
 from eldgr_dspy.programs.commands.console import undecorated
-from eldgr_dspy.report.audit_tables import funnel_table, outcomes_table, roles_table
-from eldgr_dspy.report.formats import as_latex, as_markdown
-from eldgr_dspy.report.run_tables import contrasts_table, graded_contrasts_table, tables_of
-from eldgr_dspy.report.tables import UNDEFINED, Table
+from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
+from eldgr_dspy.tables.formats import as_latex, as_markdown
+from eldgr_dspy.tables.run import contrasts_table, graded_contrasts_table, tables_of
+from eldgr_dspy.tables.table import Table
 from tests.results.test_audit import ARITHMETIC, RETRIEVAL, figures
 
 

@@ -9,27 +9,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, signed
 from eldgr_dspy.programs.commands.console import undecorated
-from eldgr_dspy.report.formats import as_latex, as_markdown
-from eldgr_dspy.report.tables import (
-    UNDEFINED,
-    Table,
-    audit_table,
-    bounds_table,
-    cost_table,
-    difference,
-    effects_table,
-    figure,
-    headline,
-    interval,
-    paper_table,
-    per_question,
-    pools_of,
-    probability,
-    record,
-    signed,
-)
 from eldgr_dspy.statistics import contrast_from_counts
+from eldgr_dspy.tables.formats import as_latex, as_markdown
+from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, effects_table, headline, paper_table, pools_of
+from eldgr_dspy.tables.table import Table, difference, per_question, record
 
 UNDERIVED = (
     "Over derivers nothing is bounded, since what may be derived is not in the pool: derivations move eldgr out."

@@ -20,9 +20,10 @@ from eldgr_dspy.decision import majority_vote
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.journal import Consultation, TornLineWarning, read_journal
 from eldgr_dspy.programs.embedded import embedded_selector
-from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, allowed_failures, evaluate, out_of
+from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, allowed_failures, evaluate
 from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.forecast import forecast
+from eldgr_dspy.programs.run.plan import out_of
 from eldgr_dspy.programs.run.rundir import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of

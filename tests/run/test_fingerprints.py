@@ -5,8 +5,9 @@ from typing import Any
 import dspy
 import pytest
 
+from eldgr_dspy.differences import differences
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.fingerprints import describe, differences, fingerprint
+from eldgr_dspy.programs.run.fingerprints import describe, fingerprint
 
 
 class Own(dspy.Module):

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError, RunLockedError
+from eldgr_dspy.formatting import figure, probability
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.report.formats import markdown_text
-from eldgr_dspy.report.tables import difference, figure, probability
+from eldgr_dspy.tables.formats import markdown_text
+from eldgr_dspy.tables.table import difference
 from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.miniature.__main__ import main
 from eldgr_dspy.training.miniature.pools import exact_matches

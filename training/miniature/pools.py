@@ -10,7 +10,8 @@ from typing import Final
 from eldgr_dspy.answers import score
 from eldgr_dspy.pools import Pool, open_pool
 from eldgr_dspy.programs.embedded import embedded_selector
-from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.run.evaluation import evaluate
+from eldgr_dspy.programs.run.plan import Plan
 from eldgr_dspy.training.generation import Sampling
 from eldgr_dspy.training.miniature.deriving import record_derivations
 from eldgr_dspy.training.miniature.settings import CONFIRMING, Settings

@@ -10,19 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from eldgr_dspy.files import replacing
+from eldgr_dspy.formatting import figure, probability
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.report.formats import as_markdown
-from eldgr_dspy.report.tables import (
-    Table,
-    audit_table,
-    bounds_table,
-    difference,
-    figure,
-    paper_table,
-    probability,
-    record,
-)
 from eldgr_dspy.statistics import contrast, holm
+from eldgr_dspy.tables.formats import as_markdown
+from eldgr_dspy.tables.pool import audit_table, bounds_table, paper_table
+from eldgr_dspy.tables.table import Table, difference, record
 from eldgr_dspy.training.curves import FILE, read_curve
 from eldgr_dspy.training.miniature.pools import RUNS, START, exact_matches, pool_path
 from eldgr_dspy.training.miniature.settings import Settings

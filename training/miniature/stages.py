@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.files import replacing
 from eldgr_dspy.programs.locked import locked
-from eldgr_dspy.programs.run.fingerprints import differences
 
 FILE = "miniature.json"
 """What the record of how a run was begun is called in its folder."""

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eldgr_dspy.comparisons.published import CORRECTED, LEGACY
-from eldgr_dspy.report.tables import UNDEFINED, Table, difference, figure, probability, questions, record, signed
+from eldgr_dspy.formatting import UNDEFINED, figure, probability, questions, signed
 from eldgr_dspy.statistics import least_significant
+from eldgr_dspy.tables.table import Table, difference, record
 from eldgr_dspy.words import CHANNELS
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.comparisons.arms import as_figures
+from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished import RunRead
-from eldgr_dspy.programs.run.fingerprints import differences
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import contrast_by_cluster, equivalence_from_counts, holm
 from eldgr_dspy.words import ROLES, Task

@@ -19,17 +19,8 @@ from eldgr_dspy.comparisons.published import (
     PublishedScore,
     Seconds,
 )
-from eldgr_dspy.report.tables import (
-    UNDEFINED,
-    Table,
-    difference,
-    figure,
-    interval,
-    probability,
-    questions,
-    record,
-    signed,
-)
+from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, questions, signed
+from eldgr_dspy.tables.table import Table, difference, record
 
 Beside = tuple[str, str]
 """Two cells: what the paper prints, and what is here."""

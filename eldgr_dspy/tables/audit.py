@@ -1,6 +1,6 @@
 """The tables of the decision audit in full: what shipped and why, the way to an override, what each role said and cost.
 
-As those of `eldgr_dspy.report.tables` they are text of what `summary.json` has. A pool without the audit in full has
+As those of `eldgr_dspy.tables.pool` they are text of what `summary.json` has. A pool without the audit in full has
 None in their place: `eldgr` has no result there.
 """
 
@@ -8,7 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eldgr_dspy.report.tables import Table, count_of, figure, per_question, pools_of, questions, share_of, tokens_of
+from eldgr_dspy.formatting import count_of, figure, questions, share_of
+from eldgr_dspy.tables.pool import pools_of
+from eldgr_dspy.tables.table import Table, per_question, tokens_of
 
 _BECAME = ("lost", "won", "wrong", "right", "unscored")
 _MEANING = "lost: consensus is right and what shipped is wrong; won: the reverse; wrong, right: both are."

@@ -1,4 +1,4 @@
-"""Tables as Markdown and as LaTeX: the cells of `eldgr_dspy.report.tables`, each of which shows as the text that it is.
+"""Tables as Markdown and as LaTeX: the cells of `eldgr_dspy.tables.pool`, each of which shows as the text that it is.
 
 A name that holds `|`, `_`, `%`, `&` or a backslash breaks no table and is no markup. White space of any kind becomes
 one space, since a cell is one line; control characters and those that turn the direction of text become their code
@@ -10,8 +10,8 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
-from eldgr_dspy.report.tables import Table
 from eldgr_dspy.showing import printable
+from eldgr_dspy.tables.table import Table
 
 _MARKDOWN = re.compile(r"[\\`*_|<>~&$#]|\](?=[(\[:])|(?<=:)/(?=/)|(?<=\bwww)\.", re.IGNORECASE)
 """What Markdown could read as markup; a bracket only where it could end a link's text. On GitHub `$` is mathematics."""

@@ -4,22 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from eldgr_dspy.report.audit_tables import funnel_table, outcomes_table, roles_table
-from eldgr_dspy.report.tables import (
-    UNDEFINED,
-    Table,
-    audit_table,
-    bounds_table,
-    cost_table,
-    interval,
-    paper_table,
-    pools_of,
-    probability,
-    questions,
-    record,
-    signed,
-    usage_table,
-)
+from eldgr_dspy.formatting import UNDEFINED, interval, probability, questions, signed
+from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
+from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, paper_table, pools_of, usage_table
+from eldgr_dspy.tables.table import Table, record
 
 _ONE_SIDED = f"{UNDEFINED}: BCa is undefined where all resamples lie on one side of the difference."
 

@@ -1,22 +1,16 @@
-"""The tables of an evaluation as plain text cells, formatted in one place for the terminal and for the report.
+"""The tables of one pool: what each rule scored, its bounds and its cost, and the audit in short.
 
-Input is the content of `summary.json`; output is text and nothing else: no colour, no markup, no layout. What is
-undefined is shown as a dash and explained in a note below the table, never as 0. Figures are rounded half up, as the
-paper does; who needs more digits reads `summary.json`.
+Input is the content of `summary.json`. What is undefined is shown as a dash, and a note below the table says why.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.remarks import never_asked
+from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, share_of
+from eldgr_dspy.tables.table import Table, difference, per_question, record, scored, tokens_of
 from eldgr_dspy.words import ROLES
-
-UNDEFINED = "—"
-
-_NO_FIGURE = 1e15  # no measurement comes near; a damaged file may
 
 _AUDIT = {
     "preserved": "consensus preserved",
@@ -35,21 +29,6 @@ _UNDERIVED = (
     "Over derivers nothing is bounded, since what may be derived is not in the pool: derivations move eldgr out."
 )
 _UNBOUNDED = f"{UNDEFINED}: withheld, or not computable for this rule or without gold answers."
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table as data: every row has one cell a header, and the first cell of a row names it.
-
-    Attributes:
-        lead: A sentence between title and table; empty for none. notes: sentences below.
-    """
-
-    title: str
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-    lead: str = ""
 
 
 def pools_of(summary: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -159,83 +138,6 @@ def usage_table(summary: Mapping[str, Any]) -> Table | None:
     return Table("what the run asked of LMs, in all", headers, tuple(rows), (*unknown, *summary.get("remarks", ())))
 
 
-# -- figures ----------------------------------------------------------------------------------------------------------
-
-
-def figure(value: float | None, places: int = 2) -> str:
-    """Return a number rounded half up, as `46.02`; a dash where it is undefined."""
-    if value is None or not abs(value) < math.inf:
-        return UNDEFINED
-    if abs(value) >= _NO_FIGURE:
-        return f"{Decimal(value):.3e}"
-    # Twelve digits first: .03125 rounds up as printed, and the noise of binary fractions does not decide.
-    rounded = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
-    return f"{abs(rounded) if rounded.is_zero() else rounded:f}"
-
-
-def signed(value: float | None) -> str:
-    """Return a difference with its sign, as `+2.40`; a difference that rounds to nothing has none."""
-    text = figure(value)
-    return text if value is None or value <= 0 or text in (UNDEFINED, "0.00") else f"+{text}"
-
-
-def interval(ends: Any) -> str:
-    """Return an interval as `[0.40, 4.60]`; a dash where it is undefined."""
-    cells = [figure(end) for end in ends or (None, None)]
-    return UNDEFINED if UNDEFINED in cells else f"[{', '.join(cells)}]"
-
-
-def difference(contrast: Mapping[str, Any]) -> str:
-    """Return a contrast's difference and interval, as `+2.40 [0.40, 4.60]`."""
-    delta, ends = signed(contrast["delta"]), interval(contrast["ci"])
-    return delta if ends == UNDEFINED else f"{delta} {ends}"
-
-
-def probability(p: float | None) -> str:
-    """Return a probability to four digits without the leading zero, as `.0357`; `<.0001` where it rounds to less."""
-    text = figure(p, 4)
-    return "<.0001" if text == "0.0000" else text.removeprefix("0")
-
-
-def record(contrast: Mapping[str, Any]) -> str:
-    """Return wins and losses, as `20–8`."""
-    return f"{count_of(contrast['wins'])}–{count_of(contrast['losses'])}"
-
-
-def per_question(calls: Mapping[str, int] | None, n: int) -> str:
-    """Return calls a question over all roles, as `0.31`; a dash without questions or where calls are unknown."""
-    return figure(sum(calls.values()) / n if calls is not None and n else None)
-
-
-def tokens_of(figures: Mapping[str, Any]) -> int | None:
-    """Return the tokens that a rule took, read and written, over all roles; None where unknown for any."""
-    tokens: Mapping[str, int | None] = figures.get("tokens") or {"": None}
-    known = [one for one in tokens.values() if one is not None]
-    return sum(known) if len(known) == len(tokens) else None
-
-
-def questions(n: int) -> str:
-    """Return a count of questions in words, as `1 question` or `1,319 questions`."""
-    return f"{n:,} question{'' if n == 1 else 's'}"
-
-
-def count_of(value: int | None) -> str:
-    """Return a count, as `1,319`; a dash where it is unknown."""
-    return UNDEFINED if value is None else f"{value:,}"
-
-
-def share_of(count: int | None, n: int) -> str:
-    """Return a count in percent of n; a dash where it is unknown or n is 0."""
-    return figure(100 * count / n if count is not None and n else None)
-
-
-def scored(pool: Mapping[str, Any]) -> int:
-    """Return how many questions of a pool have a gold answer, hence a score."""
-    if "n_scored" in pool:
-        return int(pool["n_scored"])
-    return 0 if any(figures.get("em") is None for figures in pool["rules"].values()) else int(pool["n"])
-
-
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
@@ -303,12 +205,6 @@ def _withheld(why: str | Mapping[str, int]) -> str:
         return why
     models = " ".join(f"--{role} MODEL" for role in why)
     return f"withheld, since {never_asked(why)}; the same command without --replay, with {models}, asks."
-
-
-def never_asked(why: Mapping[str, int]) -> str:
-    """Return in words on how many questions which role was never asked where a rule needs it."""
-    asked = " and ".join(f"the {role} was never asked on {questions(n)}" for role, n in why.items())
-    return f"{asked} where this rule needs it"
 
 
 def _audit(name: str, pool: Mapping[str, Any]) -> Table:

@@ -7,7 +7,8 @@ outcome. What is not known is a dash.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eldgr_dspy.report.tables import UNDEFINED, Table, count_of, figure, questions
+from eldgr_dspy.formatting import UNDEFINED, count_of, figure, questions
+from eldgr_dspy.tables.table import Table
 
 Record = Mapping[str, Any]
 _BRANCHES = {"judge": "by the judge", "repair": "by a repair or a derivation"}

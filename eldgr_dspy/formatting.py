@@ -1,0 +1,56 @@
+"""Numbers as people read them: rounded half up, as the paper does, with a dash for what is undefined.
+
+Who needs more digits reads the files, which have them all.
+"""
+
+import math
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+UNDEFINED = "—"
+
+_NO_FIGURE = 1e15  # no measurement comes near; a damaged file may
+
+
+def figure(value: float | None, places: int = 2) -> str:
+    """Return a number rounded half up, as `46.02`; a dash where it is undefined."""
+    if value is None or not abs(value) < math.inf:
+        return UNDEFINED
+    if abs(value) >= _NO_FIGURE:
+        return f"{Decimal(value):.3e}"
+    # Twelve digits first: .03125 rounds up as printed, and the noise of binary fractions does not decide.
+    rounded = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return f"{abs(rounded) if rounded.is_zero() else rounded:f}"
+
+
+def signed(value: float | None) -> str:
+    """Return a difference with its sign, as `+2.40`; a difference that rounds to nothing has none."""
+    text = figure(value)
+    return text if value is None or value <= 0 or text in (UNDEFINED, "0.00") else f"+{text}"
+
+
+def interval(ends: Any) -> str:
+    """Return an interval as `[0.40, 4.60]`; a dash where it is undefined."""
+    cells = [figure(end) for end in ends or (None, None)]
+    return UNDEFINED if UNDEFINED in cells else f"[{', '.join(cells)}]"
+
+
+def probability(p: float | None) -> str:
+    """Return a probability to four digits without the leading zero, as `.0357`; `<.0001` where it rounds to less."""
+    text = figure(p, 4)
+    return "<.0001" if text == "0.0000" else text.removeprefix("0")
+
+
+def questions(n: int) -> str:
+    """Return a count of questions in words, as `1 question` or `1,319 questions`."""
+    return f"{n:,} question{'' if n == 1 else 's'}"
+
+
+def count_of(value: int | None) -> str:
+    """Return a count, as `1,319`; a dash where it is unknown."""
+    return UNDEFINED if value is None else f"{value:,}"
+
+
+def share_of(count: int | None, n: int) -> str:
+    """Return a count in percent of n; a dash where it is unknown or n is 0."""
+    return figure(100 * count / n if count is not None and n else None)

@@ -1,0 +1,47 @@
+"""The table of the authority bounds of a pool, without a run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eldgr_dspy.formatting import UNDEFINED, figure, interval, questions
+from eldgr_dspy.tables.table import Table
+
+
+def authority_table(name: str, pool: Mapping[str, Any]) -> Table:
+    """Return the table of `figures.authority.pool_authority`."""
+    repairer = "repairer" if pool["task"] == "retrieval" else "deriver"
+    both = "any judge, any span" if repairer == "repairer" else "any judge, any deriver"
+    rows = [
+        (
+            rule,
+            interval(pool["bounds"][rule]),
+            _over_both(pool, rule, repairer),
+            figure(changes["judge"]),
+            figure(changes[repairer]),
+        )
+        for rule, changes in pool["can_change"].items()
+    ]
+    notes = []
+    asking = [rule for rule, changes in pool["can_change"].items() if changes[repairer] != 0]
+    if asking:
+        notes.append(
+            f"Under any judge the {repairer} is silent; asking it, {' and '.join(asking)} may measure outside."
+        )
+    if pool["n_scored"] == 0:
+        notes.append(f"{UNDEFINED}: no question has a gold answer. What a role can change needs none.")
+    elif pool["n_scored"] < pool["n"]:
+        notes.append(f"Bounds are over the {questions(pool['n_scored'])} with a gold answer, of {pool['n']:,}.")
+    if any("unbounded" in row for row in rows):
+        notes.append("unbounded: what a deriver may derive is not in the pool.")
+    if any("not computed" in row for row in rows):
+        notes.append("not computed: which spans stand for all is known of the package's rules alone.")
+    headers = ("rule", "any judge", both, "judge can change", f"{repairer} can change")
+    title = f"{name}: {pool['task']}, {questions(pool['n'])}: authority bounds, %"
+    return Table(title, headers, tuple(rows), tuple(notes))
+
+
+def _over_both(pool: Mapping[str, Any], rule: str, repairer: str) -> str:
+    change, any_span = pool["can_change"][rule][repairer], pool["bounds_any_span"][rule]
+    if repairer == "repairer":
+        return interval(any_span) if any_span or not pool["n_scored"] else "not computed"
+    return "unbounded" if change != 0 else interval(pool["bounds"][rule])

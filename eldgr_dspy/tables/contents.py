@@ -1,0 +1,38 @@
+"""The table of what a pool holds."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eldgr_dspy.formatting import UNDEFINED, figure, questions
+from eldgr_dspy.tables.table import Table
+
+_SHARES = {
+    "homogeneous": "questions with one class of answers",
+    "unanswered": "questions without any answer",
+    "any_correct": "questions with a right candidate",
+    "missing_answers": "candidates without an answer",
+    "repeated_texts": "candidates whose text is there already",
+    "repeated_questions": "questions that are there already",
+    "without_evidence": "questions without evidence",
+}
+
+
+def contents_table(name: str, found: Mapping[str, Any]) -> Table:
+    """Return the table of `figures.contents.Contents.figures`."""
+    rows = [
+        (said, f"{share['count']:,}" if share["of"] else UNDEFINED, f"{share['of']:,}", figure(share["percent"]))
+        for share, said in ((found[key], said) for key, said in _SHARES.items())
+    ]
+    passages, characters = found["evidence"]["passages"], found["evidence"]["characters"]
+    notes = [f"Candidates a question: {_ends(found['candidates'])}."]
+    if passages["most"]:
+        notes.append(f"Evidence a question: {_ends(passages)} passages, {_ends(characters)} characters.")
+    if found["any_correct"]["of"] < found["n"]:
+        notes.append(f"With a gold answer: {questions(found['any_correct']['of'])} of {found['n']:,}.")
+    title = f"{name}: {found['task']}, {questions(found['n'])}"
+    return Table(title, ("what the pool holds", "count", "of", "%"), tuple(rows), tuple(notes))
+
+
+def _ends(found: Mapping[str, int]) -> str:
+    fewest, most = f"{found['fewest']:,}", f"{found['most']:,}"
+    return fewest if fewest == most else f"{fewest} to {most}"

@@ -1,0 +1,112 @@
+"""The tables of two runs beside each other."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, questions, signed
+from eldgr_dspy.tables.table import Table, difference, per_question, record
+
+
+def two_run_tables(found: Mapping[str, Any]) -> Iterator[Table]:
+    """Yield the tables of `comparisons.two_runs.compare_runs`."""
+    for name, pool in found["pools"].items():
+        yield _pool(found, name, pool)
+    contrasts = {name: pool["contrast"] for name, pool in found["pools"].items() if pool["contrast"]}
+    if contrasts:
+        yield _intervals(contrasts)
+        tested = {name: one["equivalence"] for name, one in contrasts.items() if one.get("equivalence")}
+        if tested:
+            yield _equivalence(tested)
+    yield _cost(found)
+    yield _made_with(found)
+
+
+def _pool(found: Mapping[str, Any], name: str, pool: Mapping[str, Any]) -> Table:
+    scores = {"EM %": "em", "F1 %": "f1"} if pool["task"] == "retrieval" else {"accuracy %": "em"}
+    contrast = pool["contrast"]
+    cells = (UNDEFINED,) * 3
+    if contrast:
+        cells = (difference(contrast), probability(contrast["p"]), record(contrast))
+    rows = [
+        (
+            run,
+            *(figure(one[score]) for score in scores.values()),
+            *(cells if number == 0 else ("", "", "")),
+            per_question(one["calls"], pool["n"]),
+        )
+        for number, (run, one) in enumerate(zip(found["runs"], pool["figures"], strict=True))
+    ]
+    headers = ("run", *scores, "Δ [95% CI]", "exact p", "wins–losses", "LM calls / question")
+    title = f"{name}: {found['rule']}, {questions(pool['n'])}"
+    return Table(title, headers, tuple(rows), tuple(_notes(pool)))
+
+
+def _notes(pool: Mapping[str, Any]) -> Iterator[str]:
+    if not pool["n_scored"]:
+        yield f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
+    elif pool["n_scored"] < pool["n"]:
+        yield f"Scores are over the {questions(pool['n_scored'])} with a gold answer, of {pool['n']:,}."
+    yield f"Another answer ships on {questions(pool['differ'])}."
+    distinct = (pool["contrast"] or {"n_distinct": pool["n_scored"]})["n_distinct"]
+    if distinct < pool["n_scored"]:
+        yield (
+            f"{questions(pool['n_scored'])} have {distinct:,} different texts: one that stands several times counts "
+            "once in Δ and p, with the mean of its outcomes, and is not tested for equivalence."
+        )
+    yield from (pool["contrast"] or {}).get("notes", ())
+
+
+def _intervals(contrasts: Mapping[str, Any]) -> Table:
+    """Both intervals of each score, and p among the pools."""
+    rows = []
+    for name, one in contrasts.items():
+        score = "EM" if one["f1"] else "accuracy"
+        adjusted = probability(one["p"]), probability(one["p_holm"])
+        rows.append((name, score, difference(one), interval(one["bca"]), *adjusted))
+        if one["f1"]:
+            rows.append((name, "F1", difference(one["f1"]), interval(one["f1"]["bca"]), "", ""))
+    headers = ("pool", "score", "Δ [95% CI]", "BCa 95% CI", "exact p", "Holm p")
+    note = (
+        f"Holm p is over {'this pool' if len(contrasts) == 1 else f'these {len(contrasts)} pools'}. F1 is not tested."
+    )
+    return Table("RUN_A − RUN_B, percentage points", headers, tuple(rows), (note,))
+
+
+def _equivalence(found: Mapping[str, Any]) -> Table:
+    rows = [
+        (
+            name,
+            signed(one["delta"]),
+            interval(one["interval"]),
+            probability(one["p"]),
+            "yes" if one["equivalent"] else "not shown",
+            probability(one["p_below"]),
+        )
+        for name, one in found.items()
+    ]
+    margin = figure(next(iter(found.values()))["margin"])
+    headers = ("pool", "Δ", "90% CI", "TOST p", "equivalent at .05", "p, A not worse")
+    note = (
+        f"Equivalent: the 90% interval lies within ±{margin}. p, A not worse: of RUN_A being worse by {margin} or more."
+    )
+    return Table(f"equivalence of right and wrong within ±{margin} points", headers, tuple(rows), (note,))
+
+
+def _cost(found: Mapping[str, Any]) -> Table:
+    counts = ("ok", "abstained", "failed", "recorded", "calls", "prompt_tokens", "completion_tokens")
+    rows = tuple(
+        (run, *(UNDEFINED if asked[name] is None else f"{asked[name]:,}" for name in counts), figure(asked["cost"], 4))
+        for run, asked in zip(found["runs"], found["consultations"], strict=True)
+    )
+    headers = ("run", "answered", "abstained", "failed", "recorded", "LM calls", "tokens in", "tokens out", "$")
+    unknown = any(UNDEFINED in row for row in rows)
+    note = f"{UNDEFINED}: a server did not report it, or the price of a model is not known."
+    return Table("what each run asked, in all", headers, rows, (note,) if unknown else ())
+
+
+def _made_with(found: Mapping[str, Any]) -> Table:
+    rows = tuple((role, *(model or "not asked" for model in models)) for role, models in found["models"].items())
+    notes = tuple(found["differences"]) or ("The same settings and the same roles.",)
+    if any(asked["recorded"] for asked in found["consultations"]):
+        notes += ("What was recorded is not compared: a recording does not say what made it.",)
+    return Table("the model of each role, and what differs (RUN_A -> RUN_B)", ("role", *found["runs"]), rows, notes)

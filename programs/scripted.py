@@ -1,0 +1,243 @@
+"""A scripted LM: replies written beforehand in place of a model's, through all of DSPy's own machinery.
+
+For tests and demonstrations. It is an engine for `dspy.LM`, not a subclass with a `forward` of its own, so it works
+sync and async, under threads, with streaming, usage and callbacks, and without a deprecation warning. It calls no
+network and imports no test library.
+"""
+
+import asyncio
+import json
+import re
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import dspy
+from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
+
+from eldgr_dspy.errors import ArgumentError, settled
+from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
+from eldgr_dspy.words import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A scripted reply, and how it is delivered.
+
+    Attributes:
+        text: What is said; a mapping is sent as JSON.
+        delay: Seconds that this request takes, beside the delay of the script.
+        cut: Whether the response says that it was cut off (`finish_reason` is `length`); the text is sent as it stands.
+        error: Raised in place of the response; in a stream, after the text has been streamed.
+    """
+
+    text: str | Mapping[str, Any] = ""
+    delay: float = 0.0
+    cut: bool = False
+    error: Exception | None = None
+
+
+Scripted: TypeAlias = "str | Mapping[str, Any] | Line | Response | Exception"
+Script: TypeAlias = "Callable[[Request], Scripted] | Sequence[Scripted]"
+
+_OUTPUTS = re.compile(
+    r"^Your output(?: fields are|s must contain):\n(.*?)^(?:All interactions will be|You should lay out)", re.M | re.S
+)
+_LISTED = re.compile(r"^\d+\. `(\w+)` \(", re.M)
+_SIGNATURES: dict[Role, Any] = {"judge": JudgeCandidates, "deriver": DeriveAnswer, "repairer": RepairAnswer}
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What becomes of one request: a response, or an error in its place or at its end."""
+
+    response: Response
+    delay: float = 0.0
+    error: Exception | None = None
+
+    def whole(self) -> Response:
+        """Return the response, or raise the error."""
+        if self.error is not None:
+            raise self.error
+        return self.response
+
+    def events(self) -> Iterator[Any]:
+        """Yield the response as a stream has it, its text a few characters at a time, then raise the error."""
+        for event in response_to_events(self.response) if self.response.text or self.error is None else ():
+            if self.error is None or event.type != "end":
+                yield from _pieces(event)
+        if self.error is not None:
+            raise self.error
+
+
+class ScriptedEngine:
+    """Answers each request from a script and keeps it in `requests`, in order of arrival."""
+
+    supports_function_calling = False
+    supports_reasoning = False
+
+    def __init__(self, script: Script, delay: float = 0.0) -> None:
+        self.supports_response_schema = True
+        self.supported_params = frozenset({"temperature", "max_tokens", "top_p", "response_format"})
+        self.requests: list[Request] = []
+        self.delay = delay
+        self._script = script
+        self._lock = threading.Lock()
+
+    def complete(self, request: Request) -> Response:
+        """Return the scripted response after the delay, or raise the scripted exception."""
+        line = self.line(request)
+        _sleep(self.delay + line.delay)
+        return line.whole()
+
+    def stream(self, request: Request) -> Iterator[Any]:
+        """Yield the scripted response as events, its text a few characters at a time."""
+        line = self.line(request)
+        _sleep(self.delay + line.delay)
+        yield from line.events()
+
+    def close(self) -> None:
+        """Do nothing; there is no connection."""
+
+    def answer(self, request: Request) -> Response:
+        """Return the scripted response at once, or raise the scripted exception."""
+        return self.line(request).whole()
+
+    def line(self, request: Request) -> "Delivery":
+        """Keep the request and return the line of the script that answers it."""
+        with self._lock:
+            number = len(self.requests)
+            self.requests.append(request)
+        reply = self._script(request) if callable(self._script) else _numbered(self._script, number)
+        reply = settled(reply, "reply", "give a callable that is not")
+        if isinstance(reply, Response):
+            return Delivery(reply)
+        if isinstance(reply, Exception):
+            reply = Line(error=reply)
+        line = reply if isinstance(reply, Line) else Line(reply)
+        return Delivery(_response(request, line), line.delay, line.error)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "ScriptedEngine":
+        return self  # A connection is lent to the copies of an LM, not copied: they share one script.
+
+
+class AsyncScriptedEngine:
+    """The same script for `await`; it holds up no event loop."""
+
+    def __init__(self, engine: ScriptedEngine) -> None:
+        self.engine = engine
+
+    async def complete(self, request: Request) -> Response:
+        """Return the scripted response after the delay, or raise the scripted exception."""
+        line = self.engine.line(request)
+        await asyncio.sleep(self.engine.delay + line.delay)
+        return line.whole()
+
+    async def stream(self, request: Request) -> AsyncIterator[Any]:
+        """Yield the scripted response as events, its text a few characters at a time."""
+        line = self.engine.line(request)
+        await asyncio.sleep(self.engine.delay + line.delay)
+        for event in line.events():
+            yield event
+
+    async def aclose(self) -> None:
+        """Do nothing; there is no connection."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "AsyncScriptedEngine":
+        return self
+
+
+class ScriptedLM(dspy.LM):
+    """A `dspy.LM` whose replies come from a script; see `scripted_lm`."""
+
+    @property
+    def script(self) -> ScriptedEngine:
+        """The engine that holds the script, shared by the copies of this LM."""
+        engine: Any = self.engine
+        script: ScriptedEngine = engine
+        return script
+
+    @property
+    def requests(self) -> list[Request]:
+        """Every request that reached the script, in order of arrival."""
+        return self.script.requests
+
+
+def scripted_lm(reply: Script, *, model: str = "scripted/lm", delay: float = 0.0, **kwargs: Any) -> ScriptedLM:
+    """Return an LM that answers from a script.
+
+    Args:
+        reply: A callable from a `dspy.lm15.Request` to a reply, or a sequence of replies used in order of arrival. A
+            reply is text, a mapping (sent as JSON), an exception (raised), a `Line` (late, cut off or broken off), or a
+            whole `dspy.lm15.Response`.
+        model: The name under which usage is counted; give the roles different names to tell them apart.
+        delay: Seconds that each request takes.
+        kwargs: Further arguments of `dspy.LM`. Caching and retries are off unless asked for.
+    """
+    if isinstance(reply, str | Mapping):
+        raise ArgumentError(f"reply={reply!r:.80} is one reply; expected a callable or a sequence: wrap it in a list.")
+    engine = ScriptedEngine(reply, delay)
+    options = {"cache": False, "num_retries": 0, **kwargs}
+    return ScriptedLM(model, engine=engine, async_engine=AsyncScriptedEngine(engine), **options)
+
+
+def text_of(request: Request) -> str:
+    """Return all that the LM would read: the system message, then each message."""
+    return "\n\n".join([_opening(request), *(message.text or "" for message in request.messages)])
+
+
+def role_of(request: Request) -> Role | None:
+    """Return the role that is asked, None where it is something else.
+
+    It is known by the outputs that the schema names or, where none is sent, by the list of outputs with which each of
+    DSPy's adapters opens. A prompt that quotes such a list, as an optimizer's does, asks no role.
+    """
+    response_format: Any = request.config.response_format
+    schema = (response_format or {}).get("schema")
+    listed = _OUTPUTS.search(_opening(request))
+    named = schema.get("properties", ()) if schema else _LISTED.findall(listed[1]) if listed else ()
+    for role, signature in _SIGNATURES.items():
+        if all(name in named for name in signature.output_fields):
+            return role
+    return None
+
+
+def _opening(request: Request) -> str:
+    system = request.system
+    return system if isinstance(system, str) else "".join(getattr(part, "text", "") for part in system or ())
+
+
+def _sleep(seconds: float) -> None:
+    if seconds:  # sleep(0) would still give the processor away
+        time.sleep(seconds)
+
+
+def _pieces(event: Any) -> Iterator[Any]:
+    text = getattr(getattr(event, "delta", None), "text", "")
+    if not text:
+        yield event
+    for start in range(0, len(text), 4):
+        yield replace(event, delta=replace(event.delta, text=text[start : start + 4]))
+
+
+def _numbered(script: Sequence[Scripted], number: int) -> Scripted:
+    if number >= len(script):
+        raise ArgumentError(
+            f"The script has {len(script)} replies and this is request {number + 1}; "
+            "give one reply a request, or a callable that answers every request."
+        )
+    return script[number]
+
+
+def _response(request: Request, line: Line) -> Response:
+    text = line.text if isinstance(line.text, str) else json.dumps(line.text)
+    read, written = len(text_of(request)) // 4, len(text) // 4  # roughly four characters a token
+    return Response(
+        id=None,
+        model=request.model,
+        message=Message.assistant([TextPart(text)]),
+        finish_reason="length" if line.cut else "stop",
+        usage=Usage(input_tokens=read, output_tokens=written, total_tokens=read + written),
+    )
