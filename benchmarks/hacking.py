@@ -4,7 +4,7 @@ A policy of two layers answers two questions, whose answers stand in passages. B
 writes is right but reasons in words of its own, a quarter is wrong, and a quarter copies a passage and answers nothing.
 Two runs then differ in the weights of the rewards alone: in one the reward of the steps is all there is, in the other
 the weights are the paper's. The NLI model is a rule: a sentence that stands in the premise is entailed, and any other
-is neutral. With FOLDER, the two learning curves and a picture of both are kept there.
+is neutral. With FOLDER, the two learning curves and a drawing of both are kept there.
 """
 
 import sys
@@ -158,8 +158,8 @@ def main(arguments: Sequence[str]) -> None:
             print(f"\n{name}: weights {', '.join(map(str, weights))} of orm, format and ra_msd; rolling means")
             show(trained(weights, kept / name))
         if arguments:
-            draw_curves({name: kept / name / FILE for name in WEIGHTS}, kept / "curves.png")
-            print(f"\nThe curves are in {kept}, and a picture of both in {kept / 'curves.png'}.")
+            draw_curves({name: kept / name / FILE for name in WEIGHTS}, kept / "curves.svg")
+            print(f"\nThe curves are in {kept}, and a drawing of both in {kept / 'curves.svg'}.")
 
 
 if __name__ == "__main__":

@@ -83,8 +83,7 @@ def main() -> None:
         seconds, mib = command("report", str(run), "--format", "html")
         line(f"eldgr report --format html on {n:,} questions, wall", seconds, "s", "30")
         line("the same, peak memory", mib, "MiB")
-        line(f"{len(PLOTS)} plots, with the import of matplotlib, CPU", plots_of(run), "s")
-        line("the same again, CPU", plots_of(run), "s")
+        line(f"{len(PLOTS)} plots, CPU", plots_of(run), "s")
         for page in ("report.html", "questions.html"):
             line(f"{page}, size", (run / page).stat().st_size / 2**20, "MiB")
             if BROWSER is not None:

@@ -9,14 +9,17 @@ before.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.files import replacing
+from eldgr_dspy.report.shown import source
+from eldgr_dspy.report.svg import Axes, curve, drawing, key, path, text, ticks, tone_of
 from eldgr_dspy.system import appending
 from eldgr_dspy.words import CHANNELS
 
@@ -32,7 +35,7 @@ FILE: Final = "learning_curve.jsonl"
 EXACT_MATCH: Final = "orm/exact_match"
 """Under which the outcome reward logs it: over the completions of rows with gold."""
 
-_COLUMNS = 3
+_COLUMNS, _WIDTH, _HEIGHT = 3, 290, 220  # of the panels
 _WHOLE: Final = {"exact_match": "exact match", "reward": "reward"}
 
 
@@ -135,47 +138,58 @@ def read_curve(path: str | Path) -> list[Point]:
 
 
 def draw_curves(curves: Mapping[str, str | Path], to: str | Path) -> None:
-    """Draw curves of several runs into one picture: exact match, reward, and each channel that a run has.
+    """Draw curves of several runs into one SVG file: exact match, reward, and each channel that a run has.
 
     Lines are rolling means, dots the steps. A step without a value is a gap.
 
     Args:
-        curves: The file of each run, by the name that it shall have in the picture.
-        to: The picture; its ending says the format, as .png, .svg or .pdf.
+        curves: The file of each run, by the name that it shall have in the drawing.
+        to: The file to write, which ends in `.svg`.
 
     Raises:
-        ArgumentError: A file is no learning curve.
+        ArgumentError: A file is not a learning curve, or `to` ends otherwise.
     """
-    from matplotlib.figure import Figure
-
-    found = {name: read_curve(path) for name, path in curves.items()}
+    picture = Path(to)
+    if picture.suffix != ".svg":
+        raise ArgumentError(f"to must be a file name that ends in .svg; got {str(to)!r}. Name it {picture.stem}.svg.")
+    found = {name: read_curve(file) for name, file in curves.items()}
     channels = {key for points in found.values() for point in points for key in point.channels}
     panels = [*_WHOLE, *sorted(channels, key=_order)]
-    rows = math.ceil(len(panels) / _COLUMNS)
-    figure = Figure(figsize=(4 * _COLUMNS, 2.6 * rows), layout="constrained")
-    axes = figure.subplots(rows, _COLUMNS, sharex=True, squeeze=False)
-    for panel, ax in zip(panels, axes.flat, strict=False):
-        for at, (name, points) in enumerate(found.items()):
-            _draw(ax, name, f"C{at}", points, panel)
-        ax.set_title(_WHOLE.get(panel, panel))
-        ax.set_xlabel("step")
-        if panel != "reward":
-            ax.set_ylim(-0.03, 1.03)
-    for ax in axes.flat[len(panels) :]:
-        ax.set_axis_off()
-    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=max(1, len(found)))
-    figure.savefig(to)
+    marks = [mark for place, panel in enumerate(panels) for mark in _panel(place, panel, found)]
+    below = _HEIGHT * math.ceil(len(panels) / _COLUMNS) + 12
+    for place, name in enumerate(found):
+        marks += key(50, below + 24 * place, place, name, _WIDTH * _COLUMNS - 50)
+    css = source("colours.css.jinja") + "svg { background: var(--page); font-family: system-ui, sans-serif; }"
+    with replacing(picture) as out:
+        height = below + 24 * len(found)
+        out.write(drawing(_WIDTH * _COLUMNS, height, "Learning curves", marks, css=css).encode())
 
 
-def _draw(ax: Any, name: str, colour: str, points: Sequence[Point], panel: str) -> None:
-    values = [getattr(point, panel) if "/" not in panel else point.channels.get(panel) for point in points]
-    steps = [point.step for point in points]
-    for style, shown in (
-        ({"linestyle": "", "marker": ".", "alpha": 0.3}, values),
-        ({"label": name}, rolling_mean(values)),
-    ):
-        drawn: dict[str, Any] = {"color": colour, **style}
-        ax.plot(steps, [math.nan if value is None else value for value in shown], **drawn)
+def _panel(place: int, panel: str, curves: Mapping[str, Sequence[Point]]) -> Iterator[str]:
+    """The marks of one panel, at its place row by row."""
+    values = {
+        name: [getattr(point, panel, point.channels.get(panel)) for point in points] for name, points in curves.items()
+    }
+    ends = [value for one in values.values() for value in one if value is not None] if panel == "reward" else []
+    last = max((point.step for points in curves.values() for point in points), default=1)
+    left, top = _WIDTH * (place % _COLUMNS) + 50, _HEIGHT * (place // _COLUMNS) + 40
+    up = ticks(min(ends, default=0), max(ends, default=1))
+    axes = Axes(left, left + 220, top, top + 130, ticks(0, last, whole=True), up)
+    yield text(left, top - 18, _WHOLE.get(panel, panel), room=220)
+    yield text(left + 110, top + 160, "step", anchor="middle", tone="soft", size=12)
+    yield from axes.grid()
+    for number, (name, points) in enumerate(curves.items()):
+        steps = [axes.x(point.step) for point in points]
+        dots = [(x, axes.y(value)) for x, value in zip(steps, values[name], strict=True) if value is not None]
+        rolled = zip(steps, rolling_mean(values[name]), strict=True)
+        lines = [
+            [(x, axes.y(value)) for x, value in run if value is not None]
+            for gap, run in groupby(rolled, key=lambda pair: pair[1] is None)
+            if not gap
+        ]
+        if dots:
+            yield path(*([dot, dot] for dot in dots), stroke=tone_of(number), width=4, opacity=0.3)
+            yield curve(number, *lines)
 
 
 def _order(key: str) -> tuple[str, int]:

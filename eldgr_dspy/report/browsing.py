@@ -103,7 +103,8 @@ class QuestionsPage:
 
     def _parts(self, about: Mapping[str, Any]) -> list[str]:
         """The page before its questions, and behind them."""
-        script, style = source(_SCRIPT), source("page.css.jinja") + source(_STYLE)
+        script = source(_SCRIPT)
+        style = source("colours.css.jinja") + source("page.css.jinja") + source(_STYLE)
         page = template(_PAGE).render(
             script=script,
             style=style,

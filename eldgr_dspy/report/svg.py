@@ -1,126 +1,130 @@
-"""Drawings by matplotlib as SVG that stands in a page: in the page's colours and fonts, without ids, styles or links.
+"""Drawings as plain SVG that stands in a page: in the page's colours and font, without ids, styles or links.
 
-Only here and in `eldgr_dspy.report.plots` is matplotlib used, and it is imported when something is drawn.
+Every mark is a path or a text, and every number is a pixel from the upper left corner, unless it says otherwise.
 """
 
-import io
-import threading
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+from unicodedata import east_asian_width
 
 from eldgr_dspy.showing import printable
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+Tone = Literal["ink", "soft", "line", "page", "blue", "pale", "good", "bad", "orange", "violet"]
+"""A colour of the page."""
 
-WIDTH = 820
-"""How wide a drawing is, in pixels of its own."""
+Points = Sequence[tuple[float, float]]
 
-_COLOURS = ("ink", "soft", "line", "page", "blue", "pale", "good", "bad", "orange", "violet")
-_INCH = 72  # pixels, so that matplotlib's points are pixels
-_DROPPED = ("id", "clip-path", "transform")  # ids would have to be unique in the page; nothing is clipped or turned
-# Those settings of matplotlib that a drawing depends on; they are its own defaults here.
-_SETTINGS = frozenset("axes figure font grid lines patch path savefig svg text xaxis xtick yaxis ytick".split())
-_LOCK = threading.Lock()  # matplotlib's settings are those of the whole process
+_TONES: tuple[Tone, ...] = ("blue", "orange", "soft", "violet")
+_DASHES = ("none", "11 4", "3 3", "11 4 3 4")
+_EM = 0.57  # the mean width of a character in a wide font, in heights of the font
+_STEPS = (1, 2, 2.5, 5, 10)
 
 
-def colour(name: str) -> str:
-    """Return what stands for a colour of the page until the drawing is put into it."""
-    return f"#0101{_COLOURS.index(name):02x}"
+def drawing(width: float, height: float, name: str, marks: Iterable[str], *, css: str = "") -> str:
+    """Return a drawing under a name for those who do not see it; with `css` it is a file of its own."""
+    own = f' xmlns="http://www.w3.org/2000/svg"><style>{css}</style>' if css else ">"
+    box = f"0 0 {_number(width)} {_number(height)}"
+    return "\n".join([f'<svg viewBox="{box}" role="img" aria-label="{_escaped(name)}"{own}', *marks, "</svg>"])
 
 
-class Sheet:
-    """A drawing under way, `WIDTH` pixels wide; places are pixels from its upper left corner."""
-
-    def __init__(self, height: float) -> None:
-        from matplotlib.figure import Figure
-
-        self.height = height
-        self.figure = Figure(figsize=(WIDTH / _INCH, height / _INCH), dpi=_INCH)
-        self._texts: list[str] = []
-
-    def axes(self, left: float, right: float, top: float, bottom: float) -> "Axes":
-        """Return axes without a frame that reach from `left` to `right` and from `top` to `bottom`."""
-        place = (left / WIDTH, 1 - bottom / self.height, (right - left) / WIDTH, (bottom - top) / self.height)
-        axes = self.figure.add_axes(place)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        axes.patch.set_visible(False)
-        axes.tick_params(length=0, labelsize=12, labelcolor=colour("soft"), pad=6)
-        return axes
-
-    def text(
-        self, x: float, y: float, text: str, *, anchor: str = "left", tone: str = "ink", size: float = 13.5
-    ) -> None:
-        """Set a line of any text whose middle is at the height `y`. Matplotlib never sees it: it lacks many letters."""
-        self._texts.append(printable(text))
-        self.figure.text(
-            x / WIDTH,
-            1 - y / self.height,
-            f"@{len(self._texts) - 1}",
-            horizontalalignment=anchor,
-            verticalalignment="center",
-            color=colour(tone),
-            fontsize=size,
-        )
-
-    def rule(self, x: float, y: float, width: float, **look: Any) -> None:
-        """Draw a horizontal line, as in a key."""
-        from matplotlib.lines import Line2D
-
-        at = 1 - y / self.height
-        self.figure.add_artist(Line2D([x / WIDTH, (x + width) / WIDTH], [at, at], **look))
-
-    def svg(self, name: str) -> str:
-        """Return the drawing as an element of a page, under a name for those who do not see it."""
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-
-        self.figure.patch.set_visible(False)
-        written = io.StringIO()
-        FigureCanvasSVG(self.figure)
-        self.figure.savefig(written, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-        drawn = ElementTree.fromstring(written.getvalue())
-        root = ElementTree.Element(
-            "svg", {"viewBox": f"0 0 {WIDTH} {self.height:g}", "role": "img", "aria-label": printable(name)}
-        )
-        root.extend(_shapes(drawn, self._texts))
-        return ElementTree.tostring(root, encoding="unicode")
+def text(
+    x: float, y: float, said: str, *, anchor: str = "start", tone: Tone = "ink", size: float = 13.5, room: float = 1e3
+) -> str:
+    """Return a line of any text with its middle at the height `y`, in smaller letters where `room` is short."""
+    cells = sum(2 if east_asian_width(letter) in ("W", "F") else 1 for letter in printable(said))
+    size = min(size, room / max(cells, 1) / _EM)
+    style = f"font-size: {size:.3g}px; text-anchor: {anchor}; fill: var(--{tone})"
+    return f'<text x="{_number(x)}" y="{_number(y + 0.35 * size)}" style="{style}">{_escaped(said)}</text>'
 
 
-def drawn(draw: Callable[[Sheet], None], height: float, name: str) -> str:
-    """Return what `draw` draws on a sheet, whatever settings of matplotlib's the process has."""
-    import matplotlib
-
-    defaults: dict[Any, Any] = {
-        key: value for key, value in matplotlib.rcParamsDefault.items() if key.partition(".")[0] in _SETTINGS
-    }
-    with _LOCK, matplotlib.rc_context({**defaults, "svg.fonttype": "none"}):
-        sheet = Sheet(height)
-        draw(sheet)
-        return sheet.svg(name)
-
-
-def _shapes(drawn: ElementTree.Element, texts: list[str]) -> list[ElementTree.Element]:
-    """The paths and texts of a drawing of matplotlib's in order, in the page's colours, with the texts it lacks."""
-    found = []
-    for element in drawn.iter():
-        kind = element.tag.rpartition("}")[2]
-        if kind not in ("path", "text"):
-            continue
-        kept = {name: value for name, value in element.attrib.items() if name not in _DROPPED}
-        shape = ElementTree.Element(kind, {**kept, "style": _style(element.get("style", ""))})
-        said = element.text or ""
-        shape.text = texts[int(said[1:])] if said.startswith("@") else element.text
-        shape.tail = "\n"
-        found.append(shape)
-    return found
+def path(
+    *lines: Points, stroke: Tone, fill: Tone | None = None, width: float = 1, dashes: str = "none", opacity: float = 1
+) -> str:
+    """Return lines through points; with `fill` each is closed. A line from a point to the same point is a dot."""
+    end = " Z" if fill else ""
+    shape = " ".join("M" + " L".join(f"{_number(x)} {_number(y)}" for x, y in line) + end for line in lines)
+    style = f"fill: {f'var(--{fill})' if fill else 'none'}; stroke: var(--{stroke}); stroke-width: {width:g}"
+    style += f"; stroke-dasharray: {dashes}" if dashes != "none" else ""
+    style += f"; stroke-opacity: {opacity:g}; stroke-linecap: round" if opacity != 1 else ""
+    return f'<path d="{shape}" style="{style}"/>'
 
 
-def _style(style: str) -> str:
-    """A style in the page's colours, with the page's font."""
-    kept = [part.strip() for part in style.split(";") if not part.strip().startswith("font-family")]
-    joined = "; ".join(kept)
-    for name in _COLOURS:
-        joined = joined.replace(colour(name), f"var(--{name})")
-    return joined
+def curve(place: int, *lines: Points, width: float = 1.8) -> str:
+    """Return the curve at a place among others; the first sixteen differ in tone or dashes."""
+    return path(*lines, stroke=tone_of(place), dashes=_DASHES[(place + place // 4) % 4], width=width)
+
+
+def tone_of(place: int) -> Tone:
+    """Return the tone of the curve at a place."""
+    return _TONES[place % 4]
+
+
+def key(x: float, y: float, place: int, said: str, room: float, width: float = 1.8) -> list[str]:
+    """Return a piece of the curve at a place, and its name right of it."""
+    return [curve(place, [(x, y), (x + 28, y)], width=width), text(x + 36, y, said, room=room - 36)]
+
+
+def ticks(low: float, high: float, *, whole: bool = False) -> list[float]:
+    """Return two to seven round numbers at equal steps that enclose `low` and `high`."""
+    low, high = round(low, 6), round(max(high, low + (1 if whole else 0.01)), 6)
+    least = (high - low) / 5
+    steps = (step * 10.0 ** math.floor(math.log10(least)) for step in _STEPS)
+    step = next(step for step in steps if step >= least and not (whole and step % 1))
+    first, last = math.floor(round(low / step, 6)), math.ceil(round(high / step, 6))
+    return [round(place * step, 10) for place in range(first, last + 1)]
+
+
+@dataclass(frozen=True)
+class Axes:
+    """A grid between four edges, with the values of its lines across and, where there are any, upwards."""
+
+    left: float
+    right: float
+    top: float
+    bottom: float
+    across: Sequence[float]
+    up: Sequence[float] = ()
+
+    def x(self, value: float) -> float:
+        """Return where a value stands across."""
+        return _between(value, self.across, self.left, self.right)
+
+    def y(self, value: float) -> float:
+        """Return where a value stands upwards."""
+        return _between(value, self.up, self.bottom, self.top)
+
+    def grid(self, *, absolute: bool = False) -> Iterator[str]:
+        """Return the lines, that of zero in a stronger tone, and their labels, which have no sign where `absolute`."""
+        room = 0.9 * (self.right - self.left) / (len(self.across) - 1)
+        for tick in self.across:
+            x, said = self.x(tick), _label(abs(tick) if absolute else tick, self.across)
+            yield _line([(x, self.top), (x, self.bottom)], tick)
+            yield text(x, self.bottom + 13, said, anchor="middle", tone="soft", size=12, room=room)
+        for tick in self.up:
+            y = self.y(tick)
+            yield _line([(self.left, y), (self.right, y)], tick)
+            yield text(self.left - 6, y, _label(tick, self.up), anchor="end", tone="soft", size=12, room=34)
+
+
+def _line(points: Points, tick: float) -> str:
+    return path(points, stroke="line" if tick else "soft", width=1 if tick else 1.5)
+
+
+def _between(value: float, scale: Sequence[float], start: float, end: float) -> float:
+    return start + (value - scale[0]) / (scale[-1] - scale[0]) * (end - start)
+
+
+def _label(value: float, scale: Sequence[float]) -> str:
+    places = next(places for places in (0, 1, 2, 3, 4) if places == 4 or all(round(t, places) == t for t in scale))
+    return f"{value:,.{places}f}".replace("-", "−")
+
+
+def _number(value: float) -> str:
+    return f"{round(value, 2):g}"
+
+
+def _escaped(said: str) -> str:
+    return escape(printable(said))

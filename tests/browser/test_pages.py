@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from eldgr_dspy.report.page import render_report
 from tests.browser.chromium import Tab
 from tests.browser.conftest import ATTACKS
+from tests.results.test_report import audited
 
 PAGES = ("report.html", "questions.html#question=demo-retrieval%2Fr15")
 LOOKS = [("light", False, 1280), ("dark", True, 1280), ("narrow", False, 380)]
@@ -44,6 +46,17 @@ OVERFLOWING = """Array.from(document.querySelectorAll("body *"))
   .filter((one) => one.checkVisibility() && !one.closest(".scroll, select, nav ol"))
   .filter((one) => one.getBoundingClientRect().right > innerWidth + 0.5)
   .map((one) => one.tagName + ": " + one.textContent.slice(0, 60))"""
+
+# The texts of plots that reach over the edge of their plot, and those that stand over another.
+COVERED = """Array.from(document.querySelectorAll("svg")).flatMap((svg) => {
+  const edge = svg.getBoundingClientRect();
+  const texts = Array.from(svg.querySelectorAll("text"), (one) => [one.textContent, one.getBoundingClientRect()]);
+  const out = texts.filter(([, own]) => own.left < edge.left || own.right > edge.right || own.top < edge.top ||
+    own.bottom > edge.bottom);
+  const over = texts.filter(([, own], at) => texts.slice(at + 1).some(([, other]) => own.left < other.right &&
+    other.left < own.right && own.top < other.bottom && other.top < own.bottom));
+  return [...out, ...over].map(([said]) => said);
+})"""
 
 
 def address(run: Path, page: str) -> str:
@@ -91,6 +104,21 @@ def test_every_mark_of_a_plot_stands_out_from_the_page(tab: Tab, demo: Path, dar
 })()"""
     )
     assert least >= 3
+
+
+def test_texts_of_plots_are_neither_cut_off_nor_over_one_another(tab: Tab, tmp_path: Path) -> None:
+    summary, long = audited(), "a_rule_with_a_name_that_is_long_and_longer"
+    pool = summary["pools"]["hotpot"]
+    asked = {"judge": 123_456, "deriver": 200_000, "repairer": 400_000}
+    pool["rules"][long] = {**pool["rules"]["judge"], "asked": asked}
+    pool["contrasts"][0] |= {"rule": long, "against": "judge", "delta": -99.0, "ci": [-100.0, -98.0]}
+    pool["bounds"][long] = pool["bounds"]["漢字" * 16] = [100.0, 100.0]
+    pool["risk_coverage"] = {long: [[100.0, 99.0]], **{f"{long}_{i}": [[100.0, 99.0]] for i in range(16)}}
+    (tmp_path / "report.html").write_text("".join(render_report(summary, [])), "utf-8")
+    tab.look()
+    tab.open((tmp_path / "report.html").as_uri())
+    assert tab.run("document.querySelectorAll('svg').length") == 6
+    assert tab.run(COVERED) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=["report", "questions"])

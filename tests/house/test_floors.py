@@ -31,7 +31,7 @@ FACE = {"Decision", "Selector", "certificates", "channels", "decide", "ollama", 
 FACE |= {"ChannelScorer", "NLIScorer", "load_nli"}
 
 LEARNING = {"torch", "transformers", "sentence_transformers", "trl", "peft", "datasets", "accelerate"}
-LATER = {"hypothesis", "pytest", "matplotlib", "pyarrow", "mlflow"}
+LATER = {"hypothesis", "pytest", "pyarrow", "mlflow"}
 ABOVE = {"dspy", "litellm", "click", "rich", "jinja2", *LEARNING, *LATER}
 
 

@@ -187,7 +187,6 @@ def test_the_core_dependencies_are_light() -> None:
         "ollama",
         "httpx",
         "rank-bm25",
-        "matplotlib",
     }
 
 

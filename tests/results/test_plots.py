@@ -1,16 +1,17 @@
 """The plots are SVG that can stand in any page: the page's colours, no ids, no links, and every mark inside."""
 
 import re
+from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
-import matplotlib
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.report import plots
-from eldgr_dspy.report.svg import WIDTH, Sheet, colour, drawn
+from eldgr_dspy.report.plots import WIDTH
+from eldgr_dspy.report.svg import ticks
 from tests.results.test_report import AUDITED, CURVES, audited
 
 POOL = audited()["pools"]["hotpot"]
@@ -74,16 +75,6 @@ def test_where_there_is_nothing_to_draw_there_is_no_plot(draw: Any) -> None:
     assert draw({"n": 0, "rules": {}}) is None
 
 
-def test_settings_of_the_process_neither_matter_nor_change() -> None:
-    before = plots.forest(POOL)
-    with matplotlib.rc_context(
-        {"text.usetex": True, "axes.grid": True, "font.size": 40, "svg.fonttype": "path", "savefig.bbox": "tight"}
-    ):
-        assert plots.forest(POOL) == before
-        assert matplotlib.rcParams["svg.fonttype"] == "path"
-    assert matplotlib.rcParams["svg.fonttype"] == matplotlib.rcParamsDefault["svg.fonttype"]
-
-
 @pytest.mark.parametrize("name", ["$x^2$", "</text><script>", "漢字", "a\x00b\u202ec", "@7", r"\frac"])
 def test_any_name_of_a_rule_stands_in_a_plot_as_text(name: str) -> None:
     pool = {"n": 1, "rules": {name: {"asked": {"judge": 1}}}, "bounds": {name: [1.0, 2.0]}}
@@ -145,17 +136,28 @@ def test_a_curve_of_one_point_is_a_line_and_all_rules_are_named() -> None:
     assert all(0 <= x <= WIDTH for x in across(svg))
 
 
-def test_a_text_stands_where_it_is_put() -> None:
-    def draw(sheet: Sheet) -> None:
-        sheet.text(100, 20, "left")
-        sheet.text(300, 20, "right", anchor="right")
+def test_sixteen_curves_all_look_different() -> None:
+    curves = {f"r{i}": [[100.0, 5.0 * i]] for i in range(16)}
+    svg = plots.coverage({"n": 4, "rules": {}, "risk_coverage": curves})
+    looks = [
+        re.sub("stroke-width: [^;]*", "", one.attrib["style"])
+        for one in elements(svg).iter("path")
+        if "M644" in one.attrib["d"]
+    ]
+    assert len(set(looks)) == len(looks) == 16
+    bottom = float(elements(svg).attrib["viewBox"].split()[-1])
+    assert all(float(one.attrib["y"]) < bottom for one in elements(svg).iter("text"))
 
-    one, other = elements(drawn(draw, 40, "two texts")).iter("text")
-    assert (float(one.attrib["x"]), float(other.attrib["x"])) == (100, 300)
-    assert "text-anchor: end" in other.attrib["style"]
-    assert 15 < float(one.attrib["y"]) < 30
 
-
-def test_a_colour_that_the_page_does_not_have_is_an_error() -> None:
-    with pytest.raises(ValueError, match="not in"):
-        colour("puce")
+@given(percentages, percentages)
+@example(0.0, 0.0)
+@example(0.3, 0.3)
+def test_ticks_are_at_equal_steps_and_enclose_what_is_shown(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    found = ticks(low, high)
+    assert 2 <= len(found) <= 7
+    assert found[0] <= low + 1e-6 and high - 1e-6 <= found[-1]
+    steps = {round(after - before, 6) for before, after in pairwise(found)}
+    assert len(steps) == 1
+    assert f"{steps.pop():e}"[:3] in ("1.0", "2.0", "2.5", "5.0")
+    assert all(tick == int(tick) for tick in ticks(low, high, whole=True))

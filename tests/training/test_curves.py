@@ -1,9 +1,11 @@
 """The learning curve of a run: a point a step, null where nothing was sampled, and the channels beside it."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -15,6 +17,7 @@ from tests.training.training_on import trainer
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*gradient_checkpointing:FutureWarning")  # TRL sets the old name
 
+SVG = "{http://www.w3.org/2000/svg}"
 SAMPLED = {
     "loss": 0.1,
     "reward": 2.5,
@@ -132,17 +135,33 @@ def test_a_file_that_is_no_curve_is_refused(text: str, tmp_path: Path) -> None:
         read_curve(tmp_path / "absent")
 
 
-@pytest.mark.parametrize("name", ["curves.png", "curves.svg"])
-def test_curves_of_several_runs_are_drawn_into_one_picture(name: str, tmp_path: Path) -> None:
-    for run in ("orm", "ra_msd"):
+def test_curves_of_several_runs_are_drawn_into_one_file(tmp_path: Path) -> None:
+    for run in ("orm", "<ra_msd>"):
         (tmp_path / run).mkdir()
-    told(CurveRecorder(), tmp_path / "ra_msd", matched(0.0, None, 1.0))
+    told(CurveRecorder(), tmp_path / "<ra_msd>", matched(0.0, None, 1.0))
     told(CurveRecorder(), tmp_path / "orm", [{"loss": 0.0, "orm/exact_match": 0.5, "reward": 1.5}])
-    draw_curves({run: tmp_path / run / FILE for run in ("orm", "ra_msd")}, tmp_path / name)
-    drawn = (tmp_path / name).read_bytes()
-    assert len(drawn) > 10_000
-    if name.endswith("svg"):
-        assert all(f"<!-- {title} -->".encode() in drawn for title in ("exact match", "reward", "ra_msd/fact", "orm"))
+    draw_curves({run: tmp_path / run / FILE for run in ("orm", "<ra_msd>")}, tmp_path / "curves.svg")
+    root = ElementTree.parse(tmp_path / "curves.svg").getroot()
+    texts = {one.text for one in root.iter(f"{SVG}text")}
+    assert {"exact match", "reward", "ra_msd/fact", "step", "orm", "<ra_msd>", "1.4", "2.6"} <= texts
+    used = {name for one in root.iter() for name in re.findall(r"var\(--(\w+)\)", one.get("style", ""))}
+    assert used <= set(re.findall(r"--(\w+):", root.findtext(f"{SVG}style", "")))
+    dots = [one.attrib["d"].count("M") for one in root.iter(f"{SVG}path") if "opacity" in one.attrib["style"]]
+    assert dots == [1, 2, 1, 2, 2]  # by panel and run; the step without a value has none
+
+
+def test_curves_without_a_point_are_drawn(tmp_path: Path) -> None:
+    (tmp_path / FILE).touch()
+    draw_curves({"orm": tmp_path / FILE}, tmp_path / "curves.svg")
+    assert "orm" in (tmp_path / "curves.svg").read_text("utf-8")
+
+
+def test_curves_are_drawn_as_svg_alone(tmp_path: Path) -> None:
+    (tmp_path / FILE).touch()
+    with pytest.raises(
+        ArgumentError, match=r"^to must be a file name that ends in \.svg; got 'a\.png'\. Name it a\.svg\.$"
+    ):
+        draw_curves({"orm": tmp_path / FILE}, "a.png")
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@ def test_all_numbers_tables_and_curves_are_there(tiny: Path) -> None:
     assert "### policies: retrieval, 6 questions" in tables and "### confirmation-arithmetic: " in tables
     lines = [json.loads(line) for line in (tiny / "curves.jsonl").read_text("utf-8").splitlines()]
     assert [(line["policy"], line["step"]) for line in lines] == [(name, at) for name in TINY.policies for at in (1, 2)]
-    assert (tiny / "curves.svg").stat().st_size and (tiny / "curves.png").stat().st_size
+    assert (tiny / "curves.svg").stat().st_size
 
 
 @pytest.mark.slow

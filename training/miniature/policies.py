@@ -7,15 +7,12 @@ The recipe at the scale of the paper is another file in the place of that one.
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from eldgr_dspy.files import replacing
 from eldgr_dspy.training.curves import FILE, draw_curves
 from eldgr_dspy.training.grpo import parsed, train
 from eldgr_dspy.training.miniature.settings import Settings
 from eldgr_dspy.training.miniature.task import Questions
-
-_PICTURES: Final = ("curves.svg", "curves.png")
 
 
 def write_data(out: Path, questions: Questions) -> None:
@@ -52,11 +49,10 @@ def train_policy(out: Path, policy: str, settings: Settings, seed: int) -> None:
 
 
 def draw(out: Path, policies: Sequence[str]) -> None:
-    """Bring the learning curves of the policies together: in one file, a line a step, and in a picture."""
+    """Bring the learning curves of the policies together: in one file, a line a step, and in a drawing."""
     curves = {policy: out / "checkpoints" / policy / FILE for policy in policies}
     with replacing(out / "curves.jsonl") as file:
         for policy, path in curves.items():
             for line in path.read_text("utf-8").splitlines():
                 file.write(json.dumps({"policy": policy, **json.loads(line)}).encode("ascii") + b"\n")
-    for name in _PICTURES:
-        draw_curves(curves, out / name)
+    draw_curves(curves, out / "curves.svg")
