@@ -5,7 +5,7 @@ answers, the repairer's silence and each answer of the pool as a span; a deriver
 journaled, or a recording holds, is taken as it is. Nobody is asked and nothing is written.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,12 @@ from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
 from eldgr_dspy.programs.run.rundir import require_same
 from eldgr_dspy.programs.run.runner import Recordings
-from eldgr_dspy.programs.run.ways import Ask, every_way
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.words import ROLES, Role
 
 _SILENT = Abstention("silent")
+_Ask = Callable[[Role], Reply]
 
 
 def roles_asked(rule: Rule, case: Case, known: Mapping[Role, Reply]) -> frozenset[Role]:
@@ -39,14 +39,14 @@ def roles_asked(rule: Rule, case: Case, known: Mapping[Role, Reply]) -> frozense
     """
     possible = _possible(case)
     asked: set[Role] = set()
-    for _, roles in every_way(partial(_roles_on, rule, case), known, possible):
+    for roles in _every_way(partial(_roles_on, rule, case), known, possible):
         asked |= roles
         if asked >= possible.keys():
             break
     return frozenset(asked)
 
 
-def _roles_on(rule: Rule, case: Case, ask: Ask) -> set[Role]:
+def _roles_on(rule: Rule, case: Case, ask: _Ask) -> set[Role]:
     """The roles that a rule asks, given what they reply."""
     asked: set[Role] = set()
 
@@ -56,6 +56,30 @@ def _roles_on(rule: Rule, case: Case, ask: Ask) -> set[Role]:
 
     drive(rule(case), noting)
     return asked
+
+
+class _AskedError(Exception):
+    """A role is asked whose reply is open."""
+
+
+def _every_way(
+    run: Callable[[_Ask], set[Role]], given: Mapping[Role, Reply], possible: Mapping[Role, Sequence[Reply]]
+) -> Iterator[set[Role]]:
+    """Yield the result of `run` for each way through it: begun anew for each reply that a role may give."""
+
+    def ask(role: Role) -> Reply:
+        if role not in given:
+            raise _AskedError(role)
+        return given[role]
+
+    try:
+        found = run(ask)
+    except _AskedError as error:
+        (role,) = error.args
+        for reply in possible[role]:
+            yield from _every_way(run, {**given, role: reply}, possible)
+    else:
+        yield found
 
 
 def _possible(case: Case) -> dict[Role, Sequence[Reply]]:

@@ -1,16 +1,18 @@
 """A lock: a rule frozen in a file, with all that could change what it decides, and the refusal of anything else.
 
 It is plain JSON, and the same rule always makes the same file: rules, settings, roles with their prompts and models,
-versions, and what rule, votes and certificates do, see `eldgr_dspy.programs.run.behaviour`. Which pools it has been
-shown is in the ledger beside it, see `eldgr_dspy.programs.run.ledger`.
+versions, a hash of this package's code, and one of each rule of the user's. Which pools it has been shown is in the
+ledger beside it, see `eldgr_dspy.programs.run.ledger`.
 """
 
 import importlib
 import inspect
 import json
+import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -18,10 +20,10 @@ from typing import Any
 
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.differences import differences
-from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
 from eldgr_dspy.files import replacing
-from eldgr_dspy.programs.run.behaviour import foundations, rule_behaviour
-from eldgr_dspy.programs.run.exchanges import TOLD
+from eldgr_dspy.laws.situations import situations
+from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.rolecalls import metered_settings
 from eldgr_dspy.programs.selector import Selector
@@ -31,7 +33,7 @@ from eldgr_dspy.system import refusal
 from eldgr_dspy.words import ROLES
 
 SCHEMA = 1
-_PARTS = ("rules", "settings", "foundations", "roles", "versions")
+_PARTS = ("rules", "settings", "roles", "versions")
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,6 @@ def freeze(selector: Selector, rules: Sequence[str], path: Path) -> Lock:
     for rule in rules:
         rule_named(rule, "rules")
     content = _frozen(selector, rules, selector.settings)
-    _require_the_same_again(content["rules"], selector.settings)
     lock = Lock(path, _hash(content), content)
     if path.exists():
         if read_lock(path).sha256 != lock.sha256:
@@ -130,20 +131,13 @@ def require_frozen(lock: Lock, selector: Selector, rules: Sequence[str]) -> None
     Raises:
         RunChangedError: saying what differs.
     """
-    changed = list(_changes(lock.content, _frozen(selector, rules, Settings(**lock.settings))))
+    changed = differences(lock.content, _frozen(selector, rules, Settings(**lock.settings)))
     if changed:
         listed = "\n".join(f"  {line}" for line in changed)
         raise RunChangedError(
             f"{lock.path}: this is not what was frozen:\n{listed}\n"
             "Undo the change, or freeze what there is now as another lock."
         )
-
-
-def _changes(frozen: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """A line for each difference; what a hash of an exchange stands for is said in words."""
-    for line in differences(frozen, now):
-        name = line.partition(": ")[0].removeprefix("foundations.")
-        yield f"{TOLD[name]} differs ({line})" if name in TOLD else line
 
 
 def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> dict[str, Any]:
@@ -154,9 +148,9 @@ def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> 
         del details["versions"]  # stated once, for all of them
     content = {
         "schema": SCHEMA,
-        "rules": {name: rule_behaviour(name, tried_under) | _source(name) for name in rules},
+        "rules": {name: _own(name, tried_under) if ":" in name else {} for name in rules},
         "settings": asdict(selector.settings),
-        "foundations": foundations(tried_under),
+        "code": _code(),
         "roles": roles,
         "versions": {**{name: version(name) for name in ("eldgr_dspy", "dspy")}, "python": _python()},
     }
@@ -164,29 +158,43 @@ def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> 
     return read_back
 
 
-def _require_the_same_again(frozen: Mapping[str, Any], settings: Settings) -> None:
-    """Refuse a rule that does something else when it is driven once more, over the same questions and replies."""
-    for name, first in frozen.items():
-        if any(first[part] != now for part, now in rule_behaviour(name, settings).items()):
-            raise ArgumentError(
-                f"rules={name!r} cannot be frozen, for it is not deterministic: driven twice over the same questions "
-                "and replies it does not do the same; have it draw no lots and keep nothing from one question to the "
-                "next."
-            )
-
-
-def _source(rule: str) -> dict[str, str]:
-    """Sixteen digits of a hash of the module in which a rule of the user's stands; ours have a version."""
-    module, own, _ = rule.partition(":")
-    if not own:
-        return {}
+def _own(rule: str, settings: Settings) -> dict[str, str]:
+    """Hashes of the text of a user's module, and of what its rule decides, for which it may import other modules."""
     try:
-        text = inspect.getsource(importlib.import_module(module))
+        text = inspect.getsource(importlib.import_module(rule.partition(":")[0]))
     except OSError as error:
         raise ArgumentError(
             f"rules={rule!r} cannot be frozen, for there is no file of its module; write one."
         ) from error
-    return {"source": sha256(text.encode()).hexdigest()[:16]}
+    subject, trials = Subject(rule_named(rule)), [replace(trial, settings=settings) for trial in situations()]
+    decided = [_decided(subject, trial) for trial in trials]
+    if decided != [_decided(subject, trial) for trial in reversed(trials)][::-1]:
+        raise ArgumentError(
+            f"rules={rule!r} must decide the same each time; it decided differently about the same question and "
+            "replies. Remove what is random, and what it remembers from one question to the next."
+        )
+    return {"source": _digits(text.encode()), "decisions": _digits(repr(decided).encode())}
+
+
+def _decided(subject: Subject, trial: Trial) -> object:
+    """What a rule asks and ships; where it fails, as it would on such a question, the error's name."""
+    try:
+        outcome = subject.settle(trial)
+    except EldgrError as error:
+        return type(error).__name__
+    return outcome.asked, outcome.branch, outcome.answer
+
+
+@cache
+def _code() -> str:
+    """A hash of every Python file of this package: between two releases code changes and the version does not."""
+    folders = os.walk(Path(inspect.getfile(ArgumentError)).parent, followlinks=True)
+    files = sorted(Path(folder, name) for folder, _, names in folders for name in names if name.endswith(".py"))
+    return _digits(b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in files))
+
+
+def _digits(content: bytes) -> str:
+    return sha256(content).hexdigest()[:16]
 
 
 def _python() -> str:

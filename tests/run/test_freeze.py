@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -12,19 +13,15 @@ from typing import Any
 
 import dspy
 import pytest
-from dspy.utils.callback import BaseCallback
 
+from eldgr_dspy import lexical
 from eldgr_dspy.decision import RULES, Choice, Steps
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.embedded import embedded_selector
-from eldgr_dspy.programs.run.behaviour import foundations, rule_behaviour
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.exchanges import TOLD, exchanges
 from eldgr_dspy.programs.run.locks import freeze, ledger_of, read_lock
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import scripted_lm
-from eldgr_dspy.questions import Settings
 from tests.run.test_evaluation import obliging, row, selector_with, write_pool
 
 TWO = ("majority", "eldgr")
@@ -149,43 +146,13 @@ def test_a_rule_that_does_not_decide_the_same_twice_is_refused(tmp_path: Path, m
     Path("rules_of_chance.py").write_text(LOTS)
     for name in ("draws", "counts"):
         rule = f"rules_of_chance:{name}"
-        with pytest.raises(ArgumentError, match=rf"^rules='{rule}' cannot be frozen, for it is not deterministic: dri"):
+        with pytest.raises(ArgumentError, match=rf"^rules='{rule}' must decide the same each time; it "):
             freeze(embedded_selector(), ("eldgr", rule), Path("rule.lock.json"))
     assert not Path("rule.lock.json").exists()
     freeze(embedded_selector(), ("rules_of_chance:keeps_still",), Path("rule.lock.json"))
 
 
-# --- what a rule does -------------------------------------------------------------------------------------------------
-
-
-def test_a_lock_says_in_which_orders_a_rule_asks() -> None:
-    asks = {name: rule_behaviour(name, Settings())["asks"] for name in RULES}
-    assert asks == {
-        "first": {"retrieval": ["nobody"], "arithmetic": ["nobody"]},
-        "majority": {"retrieval": ["nobody"], "arithmetic": ["nobody"]},
-        "judge": {"retrieval": ["nobody", "judge"], "arithmetic": ["nobody", "judge"]},
-        "eldgr": {
-            "retrieval": ["nobody", "judge", "repairer", "judge, repairer"],
-            "arithmetic": ["nobody", "deriver"],
-        },
-    }
-    always = rule_behaviour("eldgr", Settings(consult="always"))["asks"]
-    assert always["retrieval"] == ["nobody", "repairer", "judge, repairer"]
-
-
-def test_rules_and_settings_that_decide_otherwise_have_another_hash() -> None:
-    settings = (Settings(), Settings("substring"), Settings(homogeneous="skip"), Settings(homogeneous="repair"))
-    found = [rule_behaviour(name, Settings())["sha256"] for name in RULES]
-    found += [rule_behaviour("eldgr", one)["sha256"] for one in (*settings[1:], Settings(preference="stratum"))]
-    found += [rule_behaviour("eldgr", Settings(derivation="stated"))["sha256"]]
-    assert len(set(found)) == len(found)
-
-
-def test_a_setting_changes_the_hash_of_what_it_governs_and_no_other() -> None:
-    plain = foundations(Settings())
-    for settings, governed in ((Settings("substring"), "certificates"), (Settings(derivation="stated"), "derivations")):
-        found = foundations(settings)
-        assert {name for name in plain if found[name] != plain[name]} == {governed}
+# --- a rule of one's own ----------------------------------------------------------------------------------------------
 
 
 def needs_four(case: Any) -> Steps:
@@ -197,8 +164,39 @@ def needs_four(case: Any) -> Steps:
 def test_a_rule_of_ones_own_is_frozen_with_its_source_and_may_fail_on_small_pools(tmp_path: Path) -> None:
     name = f"{__name__}:needs_four"
     found = freeze(embedded_selector(), (name,), tmp_path / "rule.lock.json").content["rules"][name]
-    assert re.fullmatch("[0-9a-f]{16}", found["source"])
-    assert found["asks"] == {"retrieval": ["judge"], "arithmetic": ["judge"]}
+    assert found.keys() == {"source", "decisions"}
+    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in found.values())
+
+
+@pytest.mark.parametrize(
+    ("file", "changed"), [("my_rules.py", "source"), ("my_helpers.py", "decisions")], ids=["rule", "import"]
+)
+def test_a_rule_of_ones_own_that_changed_is_refused(pool: Path, file: str, changed: str) -> None:
+    """Also where what changed is in a module that it imports."""
+    Path("my_rules.py").write_text(
+        "from my_helpers import kept\nfrom eldgr_dspy.decision import Choice\n\n"
+        "def mine(case):\n    yield from ()\n    return Choice('consensus', kept(case))\n"
+    )
+    Path("my_helpers.py").write_text("def kept(case):\n    return case.consensus\n")
+    rules = ("--rules", "my_rules:mine")
+    assert command("freeze", *rules, "--out", "mine.json").returncode == 0
+    before = Path(file).read_text()
+    Path(file).write_text(before.replace("return case.consensus", "return case.first") + "\n# Another line.\n")
+    refused = command("evaluate", str(pool), "--lock", "mine.json")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(
+        f'Error: mine.json: this is not what was frozen:\n  rules.my_rules:mine.{changed}: "'
+    )
+    Path(file).write_text(before)
+    assert command("evaluate", str(pool), "--lock", "mine.json", "--quiet").returncode == 0
+
+
+def command(*arguments: str, path: Path | None = None) -> "subprocess.CompletedProcess[str]":
+    """The command in a process of its own, which imports anew, from a folder before all others."""
+    code = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main(sys.argv[1:]))"
+    given = {**os.environ, "PYTHONPATH": str(path)} if path else None
+    whole = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(whole, capture_output=True, text=True, check=False, env=given)
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -330,14 +328,11 @@ def test_another_prompt_demonstration_or_model_setting_is_refused(
     [
         (("versions", "dspy"), '"3.0.0"'),
         (("versions", "python"), '"3.99"'),
-        (("foundations", "votes"), '"0123456789abcdef"'),
-        (("rules", "eldgr", "sha256"), '"0123456789abcdef"'),
+        (("code",), '"0123456789abcdef"'),
     ],
     ids=lambda one: ".".join(one) if isinstance(one, tuple) else "",
 )
-def test_another_version_or_behaviour_alone_is_refused(
-    lock: Path, pool: Path, place: tuple[str, ...], value: str
-) -> None:
+def test_another_version_or_code_alone_is_refused(lock: Path, pool: Path, place: tuple[str, ...], value: str) -> None:
     def change(content: dict[str, Any]) -> None:
         for name in place[:-1]:
             content = content[name]
@@ -348,69 +343,17 @@ def test_another_version_or_behaviour_alone_is_refused(
         run(pool, lock, "out")
 
 
-def test_a_rule_that_decides_otherwise_is_refused(lock: Path, pool: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rules: Any = RULES
-    monkeypatch.setitem(rules, "eldgr", RULES["judge"])
-    with pytest.raises(RunChangedError, match=r"frozen:\n  rules\.eldgr\.asks.*\n(  .*\n)*  rules\.eldgr\.sha256: "):
-        run(pool, lock, "out")
-
-
-def _longer(label: str, text: str) -> str:
-    return f"<<{label}>>\n{text}\n<</{label}>>"
-
-
-@pytest.mark.parametrize(
-    ("place", "value", "said"),
-    [
-        ("eldgr_dspy.lexical.SOURCES", 2, ["what the embedded judge prefers on the fixed scenes differs ("]),
-        (
-            "eldgr_dspy.programs.embedded.best_span",
-            lambda question, evidence: None,
-            ["what the embedded repairer copies on the fixed scenes differs ("],
-        ),
-        (
-            "eldgr_dspy.programs.fencing._between",
-            _longer,
-            [f"how a request of the {role} is written differs (" for role in ("judge", "repairer", "deriver")],
-        ),
-        (
-            "eldgr_dspy.programs.engines.strict._listed",
-            str,
-            [f"how a request of the {role} is written differs (" for role in ("judge", "pairwise judge", "repairer")],
-        ),
-        ("eldgr_dspy.programs.engines.strict._without_thought", str, ["how a reply of an LM is read differs ("]),
-    ],
-    ids=["scoring", "spans", "fence", "adapter", "reading"],
-)
-def test_what_embedded_roles_say_and_how_requests_are_written_is_frozen_too(
-    lock: Path, pool: Path, monkeypatch: pytest.MonkeyPatch, place: str, value: Any, said: list[str]
-) -> None:
-    monkeypatch.setattr(place, value)
-    with pytest.raises(RunChangedError) as refused:
-        run(pool, lock, "out")
-    assert all(f"\n  {one}foundations." in str(refused.value) for one in said)
-    lines = [line for line in str(refused.value).splitlines() if line.startswith("  ")]
-    assert len(lines) >= len(said)
-    assert all(" differs (foundations." in line for line in lines)
-
-
-def test_exchanges_are_the_same_whatever_the_surroundings_are() -> None:
-    alone = exchanges()
-    seen: list[str] = []
-    with dspy.context(lm=scripted_lm([]), adapter=dspy.ChatAdapter(), callbacks=[Telling(seen)], track_usage=True):
-        assert exchanges() == alone
-    assert seen == []
-    assert alone.keys() == TOLD.keys()
-
-
-class Telling(BaseCallback):
-    """Notes each module that is called."""
-
-    def __init__(self, seen: list[str]) -> None:
-        self.seen = seen
-
-    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        self.seen.append(type(instance).__name__)
+def test_one_changed_line_of_the_package_is_refused(lock: Path, pool: Path, tmp_path: Path) -> None:
+    """Its version may still be the same: that changes with releases."""
+    package = Path(shutil.copytree(Path(lexical.__file__).parent, tmp_path / "copy" / "eldgr_dspy"))
+    evaluating = ("evaluate", str(pool), "--lock", str(lock), "--out", "out", "--quiet")
+    assert command(*evaluating, path=package.parent).returncode == 0
+    scoring = package / "lexical.py"
+    scoring.write_text(scoring.read_text().replace("SOURCES = 3", "SOURCES = 2"))
+    refused = command(*evaluating, path=package.parent)
+    lines = [line for line in refused.stderr.splitlines() if line.startswith("  ")]
+    assert (refused.returncode, len(lines)) == (1, 1)
+    assert lines[0].startswith('  code: "')
 
 
 def test_an_adapter_of_the_surroundings_is_a_change(lock: Path, pool: Path) -> None:
