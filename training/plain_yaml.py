@@ -1,96 +1,59 @@
-"""A recipe as its file looks: what YAML would read otherwise is refused with the line, before anything else reads it.
-
-Version 1.1 of YAML, which TRL reads, takes `no` for false, 010 for 8, 1:30 for 90 and 2024-01-02 for a day; the later
-of two equal fields replaces the earlier; and aliases make of 430 bytes a list of a billion.
-"""
+"""A recipe says what it looks: TRL reads YAML 1.1, where `no` is false, 010 is 8, 1:30 is 90 and a date is a day."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from eldgr_dspy.errors import ArgumentError, brief
 
-LONGEST: Final = 2**20
-"""Bytes of a recipe at most."""
-
-_TAG: Final = "tag:yaml.org,2002:"
-
 
 def require_plain(path: Path) -> None:
-    """Refuse a file of YAML that says something else than it looks.
+    """Refuse a recipe that YAML reads otherwise than it looks.
 
     Raises:
-        ArgumentError: With the line, and what to write: it is no YAML, or too long; it has an alias or a tag; a field
-            stands in it twice; or a value is no number, word or text of JSON and would be read as something else.
+        ArgumentError: It is not YAML; it has an alias, an unknown tag, or a field twice; or a value without quotes is
+            read as something other than text, and is not JSON. The message has the line.
     """
-    tokens, tree = _parsed(path)
-    for token in tokens:
-        if token.id == "<alias>":
-            raise ArgumentError(f"{_place(path, token)}: *{token.value} stands for what is elsewhere; write it out.")
-        if token.id == "<tag>":
-            raise ArgumentError(f"{_place(path, token)}: ! begins a tag, which is never read; put it in quotes.")
-    for node in _nodes(tree):
-        _require_as_it_looks(path, node)
-
-
-def _parsed(path: Path) -> tuple[list[Any], Any]:
-    """The tokens of a file and the tree of its nodes, of which an alias is the node that it stands for."""
     import yaml
 
+    class Strict(yaml.SafeLoader):  # type: ignore[misc]  # PyYAML has no types
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise _marked(self.peek_event(), "an alias; write out what it stands for")
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            names: list[Any] = []
+            for name, _ in node.value:
+                if name.value in names:
+                    raise _marked(name, f"{name.value!r:.80} is there twice; keep one of them")
+                names.append(name.value)
+            return super().construct_mapping(node, deep)
+
+    for kind in ("bool", "int", "float", "timestamp"):
+        Strict.add_constructor(f"tag:yaml.org,2002:{kind}", _as_json)
     try:
-        with path.open("rb") as file:
-            data = file.read(LONGEST + 1)
-        if len(data) <= LONGEST:
-            text = data.decode("utf-8")
-            return [*yaml.scan(text, Loader=yaml.SafeLoader)], yaml.compose(text, Loader=yaml.SafeLoader)
+        yaml.load(path.read_text(encoding="utf-8"), Loader=Strict)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        said = " ".join(str(error).split())
-        raise ArgumentError(f"{path}: cannot be read as YAML ({brief(said)}); mend it or give another file.") from error
-    raise ArgumentError(f"{path}: is longer than {LONGEST:,} bytes, so that it is no recipe; give another file.")
-
-
-def _nodes(tree: Any) -> Iterator[Any]:
-    """Every node below the first, and that itself; there are no aliases any more, so that none comes twice."""
-    left = [tree] if tree is not None else []
-    while left:
-        node = left.pop()
-        yield node
-        if node.id == "mapping":
-            left += [one for pair in node.value for one in pair]
-        elif node.id == "sequence":
-            left += node.value
-
-
-def _require_as_it_looks(path: Path, node: Any) -> None:
-    if node.id == "mapping":
-        names = set[str]()
-        for name, _ in node.value:
-            if str(name.value) in names:
-                raise ArgumentError(f"{_place(path, name)}: {name.value!r:.80} stands here twice; keep one of them.")
-            names.add(str(name.value))
-    elif node.id == "scalar" and node.style is None and not _is_plain(node):
-        raise ArgumentError(
-            f"{_place(path, node)}: {node.value!s:.80} is read as {_read(node)!s:.80}; put it in quotes if it is text, "
-            "else write it as JSON has it."
+        mark, said = (
+            getattr(error, "problem_mark", None),
+            getattr(error, "problem", None) or " ".join(str(error).split()),
         )
+        line = f", line {mark.line + 1}" if mark else ""
+        raise ArgumentError(
+            f"{path}{line}: cannot be read ({brief(said)}); fix the file or give another one."
+        ) from error
 
 
-def _is_plain(node: Any) -> bool:
-    """Whether a scalar without quotes is the text that it looks, or what it is in JSON."""
-    if node.tag == f"{_TAG}str" or (node.tag == f"{_TAG}null" and node.value in ("", "~", "null")):
-        return True
+def _as_json(_: Any, node: Any) -> Any:
     try:
-        return bool(json.loads(node.value.lower()) == _read(node))
+        return json.loads(node.value.lower())
     except ValueError:
-        return False
+        raise _marked(node, f"{node.value!r:.80} is neither in quotes nor written as in JSON") from None
 
 
-def _read(node: Any) -> Any:
+def _marked(node: Any, problem: str) -> Exception:
     import yaml
 
-    return yaml.safe_load(node.value)
-
-
-def _place(path: Path, marked: Any) -> str:
-    return f"{path}, line {marked.start_mark.line + 1}"
+    found: Exception = yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+    return found

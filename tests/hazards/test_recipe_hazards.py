@@ -24,7 +24,7 @@ def read(folder: Path, text: str) -> Any:
 @pytest.mark.parametrize("tag", ["!!python/object/apply:pathlib.Path.touch", "!!python/name:os.system", "!other"])
 def test_a_tag_in_a_recipe_makes_nothing_and_runs_nothing(tmp_path: Path, tag: str) -> None:  # hazard 97
     with pytest.raises(
-        ArgumentError, match=r"mine\.yaml, line 1: ! begins a tag, which is never read; put it in quotes"
+        ArgumentError, match=r"mine\.yaml, line 1: cannot be read \(could not determine a constructor for the tag '"
     ):
         read(tmp_path, f"tau: {tag} [{tmp_path / 'made'}]\n")
     assert [path.name for path in tmp_path.iterdir()] == ["mine.yaml"]
@@ -39,40 +39,20 @@ def test_a_recipe_that_holds_no_fields_is_refused(tmp_path: Path, text: str) -> 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            "tau: 0.5\nreading: no\n",
-            "line 2: no is read as False; put it in quotes if it is text, else write it as JSON",
-        ),
-        ("drop: [on, min]\n", "line 1: on is read as True; put it in quotes"),
-        ("documents: 010\n", "line 1: 010 is read as 8; put it in quotes"),
-        ("documents: 1:30\n", "line 1: 1:30 is read as 90; put it in quotes"),
-        ("documents: 1_0\n", "line 1: 1_0 is read as 10; put it in quotes"),
-        ("corpus: 2024-01-02\n", "line 1: 2024-01-02 is read as 2024-01-02; put it in quotes"),
-        ("env: {010: a}\n", "line 1: 010 is read as 8; put it in quotes"),
-        ("tau: 0.1\n\ntau: 0.9\n", "line 3: 'tau' stands here twice; keep one of them."),
-        ("tau: &a 0.5\nlearning_rate: *a\n", "line 2: *a stands for what is elsewhere; write it out."),
-        ("drop: &a [*a]\n", "line 1: *a stands for what is elsewhere; write it out."),
-        ("tau: [1\n", "mine.yaml: cannot be read as YAML (while parsing a flow sequence"),
-        ("drop: " + "[" * 5_000 + "]" * 5_000, "mine.yaml: cannot be read as YAML (maximum recursion depth exceeded"),
-        ('tau: "\0"\n', "mine.yaml: cannot be read as YAML (unacceptable character #x0000"),
-        ("# " + "x" * 2**20, "mine.yaml: is longer than 1,048,576 bytes, so that it is no recipe; give another file."),
+        ("tau: 0.5\nreading: no\n", "line 2: cannot be read ('no' is neither in quotes nor written as in JSON"),
+        ("drop: [on, min]\n", "line 1: cannot be read ('on' is neither in quotes"),
+        ("documents: 010\n", "line 1: cannot be read ('010' is neither in quotes"),
+        ("documents: 1:30\n", "line 1: cannot be read ('1:30' is neither in quotes"),
+        ("documents: 1_0\n", "line 1: cannot be read ('1_0' is neither in quotes"),
+        ("corpus: 2024-01-02\n", "line 1: cannot be read ('2024-01-02' is neither in quotes"),
+        ("env: {010: a}\n", "line 1: cannot be read ('010' is neither in quotes"),
+        ("tau: 0.1\n\ntau: 0.9\n", "line 3: cannot be read ('tau' is there twice; keep one of them)"),
+        ("tau: &a 0.5\nlearning_rate: *a\n", "line 2: cannot be read (an alias; write out what it stands for)"),
+        ("tau: [1\n", "mine.yaml, line 2: cannot be read (expected ',' or ']'"),
+        ("drop: " + "[" * 5_000 + "]" * 5_000, "mine.yaml: cannot be read (maximum recursion depth exceeded"),
+        ('tau: "\0"\n', "mine.yaml: cannot be read (unacceptable character #x0000"),
     ],
-    ids=[
-        "no",
-        "on",
-        "octal",
-        "base 60",
-        "underscore",
-        "date",
-        "key",
-        "twice",
-        "alias",
-        "circle",
-        "torn",
-        "deep",
-        "nul",
-        "long",
-    ],
+    ids="no,on,octal,base 60,underscore,date,key,twice,alias,torn,deep,nul".split(","),
 )
 def test_what_yaml_reads_otherwise_than_it_looks_is_refused_with_the_line(
     tmp_path: Path, text: str, said: str
@@ -86,15 +66,13 @@ def test_aliases_that_would_stand_for_a_billion_values_are_refused_at_once(tmp_p
     bomb = "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
     for before, name in pairwise("abcdefghi"):
         bomb += f"{name}: &{name} [{','.join(['*' + before] * 10)}]\n"
-    with pytest.raises(ArgumentError, match=r"line 2: \*a stands for what is elsewhere"):
+    with pytest.raises(ArgumentError, match=r"line 2: cannot be read \(an alias;"):
         read(tmp_path, bomb)
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:  # hazard 97
     (tmp_path / "mine.yaml").write_bytes(b"output_dir: caf\xe9\n")
-    with pytest.raises(
-        ArgumentError, match=r"mine\.yaml: cannot be read as YAML \('utf-8' codec can't decode byte 0xe9"
-    ):
+    with pytest.raises(ArgumentError, match=r"mine\.yaml: cannot be read \('utf-8' codec can't decode byte 0xe9"):
         parsed(["--config", str(tmp_path / "mine.yaml")])
 
 
