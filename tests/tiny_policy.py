@@ -10,10 +10,13 @@ from typing import Any
 
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer
 
-from eldgr_dspy.training.miniature.policy import example, learn, tiny_qwen2
-from eldgr_dspy.training.miniature.tokenizer import END, PAD, START, TEMPLATE
+PAD, START, END = "<|pad|>", "<|im_start|>", "<|im_end|>"
+TEMPLATE = (
+    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
 
 _UNKNOWN = "<|unk|>"
 _PIECE = r" ?\w+| ?[^\w\s]|\s"
@@ -39,17 +42,57 @@ def tiny_tokenizer(texts: Sequence[str]) -> Any:
     return tokenizer
 
 
+def byte_tokenizer(texts: Sequence[str]) -> Any:
+    """A tokenizer of Qwen2's kind made from the texts, which loads from a folder as it was saved."""
+    given: Any = Qwen2Tokenizer(eos_token=END, pad_token=PAD, additional_special_tokens=[START], padding_side="left")
+    tokenizer = given.train_new_from_iterator([*texts, "user\nassistant\n"] * 2, 2000, show_progress=False)
+    tokenizer.chat_template = TEMPLATE
+    return tokenizer
+
+
 def tiny_policy(tokenizer: Any, *, seed: int = 0) -> Any:
-    """An untrained model."""
-    return tiny_qwen2(tokenizer, seed=seed)
+    """An untrained model; its first weights are wide enough for LoRA to learn beside frozen embeddings."""
+    torch.manual_seed(seed)
+    config = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=256,
+        initializer_range=0.2,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        bos_token_id=None,
+    )
+    return Qwen2ForCausalLM(config)
 
 
 def warmed(model: Any, tokenizer: Any, exchanges: Sequence[tuple[str, str]], steps: int = 60) -> Any:
     """Teach the model to answer questions in one of the ways shown, and return it."""
-    shown = [example(tokenizer, [{"role": "user", "content": question}], reply) for question, reply in exchanges]
+    given = _batch(tokenizer, exchanges)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for _ in range(steps):
-        learn(model, shown, tokenizer.pad_token_id)
+        model(**given).loss.backward()
         optimizer.step()
         optimizer.zero_grad()
     return model
+
+
+def _batch(tokenizer: Any, exchanges: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Prompts and replies as tokens, and as labels the replies alone."""
+    rows: list[tuple[list[int], list[int]]] = []
+    for question, reply in exchanges:
+        messages = [{"role": "user", "content": question}]
+        asked = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        rows.append((tokenizer(asked).input_ids, tokenizer(reply + tokenizer.eos_token).input_ids))
+    longest = max(len(asked) + len(said) for asked, said in rows)
+
+    def padded(ids: list[int], by: int) -> list[int]:
+        return ids + [by] * (longest - len(ids))
+
+    ids = torch.tensor([padded(asked + said, tokenizer.pad_token_id) for asked, said in rows])
+    labels = torch.tensor([padded([-100] * len(asked) + said, -100) for asked, said in rows])
+    return {"input_ids": ids, "labels": labels}

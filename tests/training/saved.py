@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from transformers.utils import logging
 
-from eldgr_dspy.training.miniature.tokenizer import byte_tokenizer
-from tests.tiny_policy import tiny_policy, warmed
+from tests.tiny_policy import byte_tokenizer, tiny_policy, warmed
 from tests.training.training_on import REPLIES
 
 _FOLDER = TemporaryDirectory(prefix="eldgr-policies-")
