@@ -25,18 +25,12 @@ from unicodedata import name
 from eldgr_dspy.answers import POLAR, answer_class, read_answer, text_key
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import BIDI_CONTROLS
-from eldgr_dspy.occurrences import FUNCTION_WORDS, Letter, Sought, Source, sought
+from eldgr_dspy.occurrences import FUNCTION_WORDS, STOP_WORDS, Letter, Sought, Source, sought
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.words import POLICIES, Policy
 
 LONGEST_ANSWER = 2_000
 """Characters; a longer answer is uncertified under `token` and `folded`: with this bound the search is linear."""
-
-STOPWORDS = frozenset(
-    "a all an and any are as at be both but by can did do does for from had has have he her his i if in is it its many"
-    " more most much my no none nor not of on one or our she so some such than that the their them then there they this"
-    " those to was we were what when where which who why will with yes you your".split()
-)
 
 Field = Literal["text", "title"]
 _FIELDS: tuple[Field, ...] = ("text", "title")
@@ -137,7 +131,7 @@ class Evidence:
     def _certified(self, number: int, span: tuple[int, int], wanted: Sought, question: str) -> Certificate:
         flags = {
             "short": len(wanted.key) <= 2,
-            "stopword": wanted.key.casefold() in STOPWORDS,
+            "stopword": wanted.key.casefold() in STOP_WORDS | POLAR,
             "in_question": bool(question) and self._source(question).first(wanted) is not None,
         }
         source = self._sources[number].text

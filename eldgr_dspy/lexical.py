@@ -16,19 +16,12 @@ from functools import partial
 from eldgr_dspy.answers import is_polar, numeric_equal
 from eldgr_dspy.consultations import split_candidate
 from eldgr_dspy.derivations import true_equations
+from eldgr_dspy.occurrences import STOP_WORDS
+from eldgr_dspy.sentence_ends import sentences
 from eldgr_dspy.stripping import strip_answer
 
 SOURCES = 3
 """How many passages must hold an answer before `triang` is 1: M in the paper's channel."""
-
-_STOP = (
-    "a about after all also an and are as at be been before being between both but by can could did do does during"
-    " each few for from had has have he her him his how i if in into is it its many more most much name named no not of"
-    " on one or other our over same she should so some such than that the their them then there these they this those"
-    " to under was we were what when where which who whom whose why will with would you your"
-)
-STOP_WORDS = frozenset(_STOP.split())
-"""Words that say nothing of what a text is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +74,6 @@ def _mean(signals: Iterable[float | None]) -> float:
 
 WORD = re.compile(r"\w+")
 _YES_NO = re.compile(r"\W*(?:are|is|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.IGNORECASE)
-# A blank after . ! or ? ends a sentence, unless an initial or abbreviation stands before it or a small letter after.
-_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b\w\.)(?<!\b(?:St|Dr|Mr|Ms|Jr|Sr|vs|No)\.)[ \t]+(?=[^a-z\s])")
 
 
 def words_of(text: str) -> list[str]:
@@ -99,7 +90,7 @@ def content(words: Iterable[str]) -> set[str]:
 def sentences_of(passage: str) -> Iterator[str]:
     """Yield the sentences of a passage in order; none crosses a line, hence none joins a title to its text."""
     for line in passage.split("\n"):
-        yield from _SENTENCE_END.split(line)
+        yield from sentences(line)
 
 
 def is_yes_no(question: str) -> bool:

@@ -25,6 +25,14 @@ FUNCTION_WORDS = frozenset(
 )
 """Words that hold a sentence together: as an answer such a word is a name, and occurs where it is written as one."""
 
+STOP_WORDS = frozenset(
+    "a about after all also an and are as at be been before being between both but by can could did do does during"
+    " each few for from had has have he her him his how i if in into is it its many more most much name named no not of"
+    " on one or other our over same she should so some such than that the their them then there these they this those"
+    " to under was we were what when where which who whom whose why will with would you your".split()
+)
+"""Words that say nothing of what a text is about: texts are compared without them, and a certificate flags them."""
+
 Span = tuple[int, int]
 
 # Letters and digits, but for the 0 of "0.5", which may be left out.

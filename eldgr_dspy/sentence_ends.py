@@ -1,33 +1,37 @@
-"""Which full stops end a sentence and which belong to a word: abbreviations, initials, letters with dots.
+"""Where sentences end: which full stops end one and which belong to a word, an initial, a decimal or a list number.
 
-A rule of thumb with English abbreviations that does not look at case. `eldgr_dspy.channels.sentences` cuts a text into
-sentences by it, with case and the words that follow; here a text is only asked whether a sentence ends within it.
+A rule of thumb for Western and East Asian punctuation, with English abbreviations. Where it is in doubt it does not
+split. A text as it was written is split by case and the words that follow too; a folded one has lost its case.
 """
 
 import re
 
-ABBREVIATIONS = frozenset(
+# English words that are written with a full stop of their own, in lower case and without it.
+_ABBREVIATIONS = frozenset(
     "adm approx apt assn ave bldg blvd brig ca capt cf chap cmdr co col corp cpl dept dist dr ed eds eq est etc ex feat"
     " fig figs ft gen gov hon inc inst jr lt ltd maj messrs mr mrs ms mt mts op orig ph pl pp prof pt rd ref rep resp"
     " rev sen sgt sq sr st ste supt univ viz vol vols vs jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
-"""English words that are written with a full stop of their own, in lower case and without it."""
-
-BEFORE_NUMBERS = frozenset("no nos art ch p sec".split())
-"""Abbreviations where a number follows, words of their own elsewhere."""
-
+# Abbreviations where a number follows, words of their own elsewhere.
+_BEFORE_NUMBERS = frozenset("no nos art ch p sec".split())
 # Behind an abbreviation one of these starts a sentence after all.
-OPENERS = frozenset(
+_OPENERS = frozenset(
     "after although and as because but finally first for hence he her his how however if in it its let next now she"
     " since so that the their then there therefore these they this thus to we what when which while with".split()
 )
-_OPENED = re.compile(rf"\.(?=\s(?:{'|'.join(word.title() for word in OPENERS)})\b)")
+_OPENED = re.compile(rf"\.(?=\s(?:{'|'.join(word.title() for word in _OPENERS)})\b)")
 _INITIALS = re.compile(r"(?<!\w)[^\W\d_]\.[ ]?[^\W\d_]\.\Z")
 # East Asian stops need no white space behind them.
-_STOP = re.compile(
+_FOLDED_STOP = re.compile(
     r"""[.!?]++ (?:(?![.!?])[^\w\s]){0,4} [ ] (?=\S) | [。｡](?=.) | [!?]++(?=[\u3040-\u9fff\uac00-\ud7af])""",
     re.VERBOSE,
 )
+# A stop, the signs that close behind it, and white space; behind East Asian stops there need not be any.
+_STOP = re.compile(
+    r"""(?: (?P<mark> [.!?…]++ ) ["'”’»)\]*_]*+ \s++ | [。！？｡]++ [」』”’）"']*+ \s*+ ) (?=\S)""", re.VERBOSE
+)
+_WORD_AFTER = re.compile(r"[\"'“‘«(\[*_]*+([^\W\d_]+)")
+_MARKS = " \t\r\n*_#>-("  # what may be before the number of a list
 _WORD_BEFORE = re.compile(r"(?:[^\W\d_]\.)*[^\W_]+\Z")
 _LETTERED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _MAY_END = re.compile(r"[.!?][^\w\s]{0,4} |[。｡]|[!?][\u3040-\ud7af]").search
@@ -39,7 +43,7 @@ def has_own_stop(text: str) -> bool:
     if _INITIALS.search(text):
         return True
     word = _WORD_BEFORE.search(text[-_REACH:-1])
-    return word is not None and word[0].lower() in ABBREVIATIONS
+    return word is not None and word[0].lower() in _ABBREVIATIONS
 
 
 def without_stop(text: str) -> str:
@@ -66,16 +70,55 @@ def sentence_ends(text: str) -> list[tuple[int, int]]:
     """
     if not _MAY_END(text):
         return []
-    return [found.span() for found in _STOP.finditer(text) if _ends(text, found)]
+    return [found.span() for found in _FOLDED_STOP.finditer(text) if _ends_folded(text, found)]
 
 
-def _ends(text: str, found: re.Match[str]) -> bool:
+def _ends_folded(text: str, found: re.Match[str]) -> bool:
     if found[0][0] != "." or found[0].startswith(".."):
         return True
     word = _WORD_BEFORE.search(text[max(0, found.start() - _REACH) : found.start()])
+    return word is None or not _has_a_stop(word[0].lower(), text[found.end()])
+
+
+def _has_a_stop(word: str, after: str) -> bool:
+    """Whether a full stop behind a word in lower case is the word's own; `after` is the character that follows."""
+    if word in _BEFORE_NUMBERS:
+        return after.isdecimal()
+    return word in _ABBREVIATIONS or _LETTERED.fullmatch(word) is not None
+
+
+def sentence_starts(text: str, start: int = 0, end: int | None = None) -> list[int]:
+    """Return where each sentence but the first starts in `text[start:end]`, as offsets of `text`."""
+    limit = len(text) if end is None else end
+    starts: list[int] = []
+    for stop in _STOP.finditer(text, start, limit):
+        before = starts[-1] if starts else start
+        if stop["mark"] is None or _ends(text, before, stop, limit):
+            starts.append(stop.end())
+    return starts
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, in order, without white space around them."""
+    starts = sentence_starts(text)
+    pieces = (text[start:end].strip() for start, end in zip([0, *starts], [*starts, len(text)], strict=True))
+    return [piece for piece in pieces if piece]
+
+
+def _ends(text: str, before: int, stop: re.Match[str], limit: int) -> bool:
+    """Whether a stop ends the sentence that starts at `before`."""
+    following = _WORD_AFTER.match(text, stop.end(), limit)
+    if following and following[1][0].islower():
+        return False
+    if stop["mark"] != ".":
+        return True
+    word = _WORD_BEFORE.search(text[max(before, stop.start() - _REACH) : stop.start()])
     if word is None:
         return True
+    label = word[0].isdecimal() or len(word[0]) == 1
+    if label and stop.start() - before <= _REACH and not text[before : stop.start() - len(word[0])].strip(_MARKS):
+        return False  # the number of a list
     name = word[0].lower()
-    if name in BEFORE_NUMBERS:
-        return not text[found.end()].isdecimal()
-    return name not in ABBREVIATIONS and _LETTERED.fullmatch(name) is None
+    if not _has_a_stop(name, text[stop.end()]):
+        return True
+    return name not in _BEFORE_NUMBERS and following is not None and following[1].lower() in _OPENERS

@@ -13,7 +13,6 @@ from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from eldgr_dspy.lexical import (
-    STOP_WORDS,
     WORD,
     Library,
     content,
@@ -22,6 +21,7 @@ from eldgr_dspy.lexical import (
     sentences_of,
     words_of,
 )
+from eldgr_dspy.occurrences import STOP_WORDS
 
 Kind = Literal["choice", "year", "date", "number", "person", "place", "name"]
 

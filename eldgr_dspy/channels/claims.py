@@ -12,11 +12,11 @@ from typing import Protocol
 
 from eldgr_dspy.channels.blocks import blocks
 from eldgr_dspy.channels.overlap import units
-from eldgr_dspy.channels.sentences import sentences
 from eldgr_dspy.channels.steps import StepInContext, unmeasurable
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.folding import drop_invisible, fold
 from eldgr_dspy.numbers import fold_digits
+from eldgr_dspy.sentence_ends import sentences
 
 Claimed = tuple[str, ...] | Undefined
 """The claims of one step, in order; empty where it claims nothing, undefined where that could not be found out."""

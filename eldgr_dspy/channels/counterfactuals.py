@@ -16,7 +16,7 @@ from eldgr_dspy.channels.blocks import blocks
 from eldgr_dspy.channels.steps import StepInContext, unmeasurable
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.folding import fold
-from eldgr_dspy.lexical import STOP_WORDS
+from eldgr_dspy.occurrences import STOP_WORDS
 
 Kind = Literal["number", "entity", "negation", "antonym"]
 

@@ -13,7 +13,8 @@ from itertools import pairwise
 from eldgr_dspy.channels.undefined import Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import fold
-from eldgr_dspy.lexical import STOP_WORDS, WORD
+from eldgr_dspy.lexical import WORD
+from eldgr_dspy.occurrences import STOP_WORDS
 
 NEAR = 0.8
 """From this similarity on, two texts are near-duplicates."""

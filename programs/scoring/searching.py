@@ -16,7 +16,8 @@ from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import fold
-from eldgr_dspy.lexical import STOP_WORDS, WORD
+from eldgr_dspy.lexical import WORD
+from eldgr_dspy.occurrences import STOP_WORDS
 
 
 def document_words(passage: Passage) -> list[str]:

@@ -7,10 +7,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.channels.blocks import blocks
-from eldgr_dspy.channels.sentences import sentence_starts, sentences
 from eldgr_dspy.channels.steps import LONGEST, MOST, Step, Steps, split_steps, unmeasurable
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.sentence_ends import sentence_starts, sentences
 
 PIECES = (
     "Step 1: ", "**Step 2:** ", "1. ", "2) ", "(3) ", "\n", "\n\n", "\r\n", "\r", " ", "#### 18", "A: 18", "It is 5.",
