@@ -1,7 +1,7 @@
 """A lock: a rule frozen in a file, with all that could change what it decides, and the refusal of anything else.
 
 It is plain JSON, and the same rule always makes the same file: rules, settings, roles with their prompts and models,
-versions, a hash of this package's code, and one of each rule of the user's. Which pools it has been shown is in the
+versions, hashes of the code of this package, of rules and roles of the user's. Which pools it has been shown is in the
 ledger beside it, see `eldgr_dspy.programs.run.ledger`.
 """
 
@@ -10,13 +10,17 @@ import inspect
 import json
 import os
 import platform
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import dspy
 
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.differences import differences
@@ -33,7 +37,8 @@ from eldgr_dspy.system import refusal
 from eldgr_dspy.words import ROLES
 
 SCHEMA = 1
-_PARTS = ("rules", "settings", "roles", "versions")
+_PARTS = ("rules", "settings", "sources", "roles", "versions")
+_NOT_OWN = frozenset({"eldgr_dspy", "dspy", "__main__", *sys.stdlib_module_names})
 
 
 @dataclass(frozen=True)
@@ -148,9 +153,9 @@ def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> 
         del details["versions"]  # stated once, for all of them
     content = {
         "schema": SCHEMA,
-        "rules": {name: _own(name, tried_under) if ":" in name else {} for name in rules},
+        "rules": {name: _decisions(name, tried_under) if ":" in name else {} for name in rules},
         "settings": asdict(selector.settings),
-        "code": _code(),
+        "sources": _sources(selector, rules),
         "roles": roles,
         "versions": {**{name: version(name) for name in ("eldgr_dspy", "dspy")}, "python": _python()},
     }
@@ -158,14 +163,36 @@ def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> 
     return read_back
 
 
-def _own(rule: str, settings: Settings) -> dict[str, str]:
-    """Hashes of the text of a user's module, and of what its rule decides, for which it may import other modules."""
-    try:
-        text = inspect.getsource(importlib.import_module(rule.partition(":")[0]))
-    except OSError as error:
-        raise ArgumentError(
-            f"rules={rule!r} cannot be frozen, for there is no file of its module; write one."
-        ) from error
+def _sources(selector: Selector, rules: Sequence[str]) -> dict[str, str]:
+    """A hash of this package, and one of the text of each module of the user's that has a rule or a role."""
+    found = {"eldgr_dspy": _code()}
+    for rule in rules:
+        module, own, _ = rule.partition(":")
+        try:
+            found |= {module: _text(module)} if own else {}
+        except OSError as error:
+            raise ArgumentError(
+                f"rules={rule!r} cannot be frozen, for there is no file of its module; write one."
+            ) from error
+    for module in _own_modules(selector):
+        with suppress(OSError, TypeError):  # made by a call, without a file
+            found[module] = _text(module)
+    return found
+
+
+def _own_modules(selector: Selector) -> set[str]:
+    """The modules in which the classes of a user's roles are; a script has no name by which it is found again."""
+    parts = [one for role in ROLES for _, one in getattr(selector, role).named_sub_modules(dspy.Module)]
+    names = {kind.__module__ for one in parts for kind in type(one).__mro__}
+    return {name for name in names if name.partition(".")[0] not in _NOT_OWN}
+
+
+def _text(module: str) -> str:
+    return _digits(inspect.getsource(importlib.import_module(module)).encode())
+
+
+def _decisions(rule: str, settings: Settings) -> dict[str, str]:
+    """A hash of what a rule of the user's decides, for which it may import other modules."""
     subject, trials = Subject(rule_named(rule)), [replace(trial, settings=settings) for trial in situations()]
     decided = [_decided(subject, trial) for trial in trials]
     if decided != [_decided(subject, trial) for trial in reversed(trials)][::-1]:
@@ -173,7 +200,7 @@ def _own(rule: str, settings: Settings) -> dict[str, str]:
             f"rules={rule!r} must decide the same each time; it decided differently about the same question and "
             "replies. Remove what is random, and what it remembers from one question to the next."
         )
-    return {"source": _digits(text.encode()), "decisions": _digits(repr(decided).encode())}
+    return {"decisions": _digits(repr(decided).encode())}
 
 
 def _decided(subject: Subject, trial: Trial) -> object:

@@ -1,5 +1,6 @@
 """A frozen rule is evaluated as it was frozen or not at all, and its ledger knows every pool that it was shown."""
 
+import importlib
 import json
 import os
 import re
@@ -163,13 +164,16 @@ def needs_four(case: Any) -> Steps:
 
 def test_a_rule_of_ones_own_is_frozen_with_its_source_and_may_fail_on_small_pools(tmp_path: Path) -> None:
     name = f"{__name__}:needs_four"
-    found = freeze(embedded_selector(), (name,), tmp_path / "rule.lock.json").content["rules"][name]
-    assert found.keys() == {"source", "decisions"}
-    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in found.values())
+    found = freeze(embedded_selector(), (name,), tmp_path / "rule.lock.json").content
+    assert found["sources"].keys() == {"eldgr_dspy", __name__}
+    hashes = [*found["sources"].values(), found["rules"][name]["decisions"]]
+    assert all(re.fullmatch("[0-9a-f]{16}", one) for one in hashes)
 
 
 @pytest.mark.parametrize(
-    ("file", "changed"), [("my_rules.py", "source"), ("my_helpers.py", "decisions")], ids=["rule", "import"]
+    ("file", "changed"),
+    [("my_rules.py", "sources.my_rules"), ("my_helpers.py", "rules.my_rules:mine.decisions")],
+    ids=["rule", "import"],
 )
 def test_a_rule_of_ones_own_that_changed_is_refused(pool: Path, file: str, changed: str) -> None:
     """Also where what changed is in a module that it imports."""
@@ -184,11 +188,52 @@ def test_a_rule_of_ones_own_that_changed_is_refused(pool: Path, file: str, chang
     Path(file).write_text(before.replace("return case.consensus", "return case.first") + "\n# Another line.\n")
     refused = command("evaluate", str(pool), "--lock", "mine.json")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr.startswith(
-        f'Error: mine.json: this is not what was frozen:\n  rules.my_rules:mine.{changed}: "'
-    )
+    assert refused.stderr.startswith("Error: mine.json: this is not what was frozen:\n")
+    assert f'\n  {changed}: "' in refused.stderr
     Path(file).write_text(before)
     assert command("evaluate", str(pool), "--lock", "mine.json", "--quiet").returncode == 0
+
+
+ROLE = """
+from eldgr_dspy.programs.embedded import LexicalJudge
+
+def cut(text):
+    return text
+
+class Cutting(LexicalJudge):
+    def forward(self, *, question, evidence, candidates):
+        return super().forward(question=cut(question), evidence=evidence, candidates=candidates)
+"""
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "lines"),
+    [
+        ("cut(question)", "question", {"sources.my_roles", "roles.judge.code.my_roles.Cutting"}),
+        ("return text", "return text[:9]", {"sources.my_roles"}),
+    ],
+    ids=["class", "function"],
+)
+def test_a_role_of_ones_own_that_changed_is_refused(
+    pool: Path, monkeypatch: pytest.MonkeyPatch, was: str, now: str, lines: set[str]
+) -> None:
+    """Also where what changed is beside its class."""
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+
+    def selector(text: str) -> Selector:
+        Path("my_roles.py").write_text(text)
+        monkeypatch.delitem(sys.modules, "my_roles", raising=False)
+        importlib.invalidate_caches()
+        made = embedded_selector()
+        made.judge = importlib.import_module("my_roles").Cutting()
+        return made
+
+    lock = freeze(selector(ROLE), TWO, Path("rule.lock.json")).path
+    run(pool, lock, "same", selector(ROLE))
+    with pytest.raises(RunChangedError) as refused:
+        run(pool, lock, "other", selector(ROLE.replace(was, now)))
+    told = {line.split(": ")[0].strip() for line in str(refused.value).splitlines() if line.startswith("  ")}
+    assert told == lines
 
 
 def command(*arguments: str, path: Path | None = None) -> "subprocess.CompletedProcess[str]":
@@ -328,7 +373,7 @@ def test_another_prompt_demonstration_or_model_setting_is_refused(
     [
         (("versions", "dspy"), '"3.0.0"'),
         (("versions", "python"), '"3.99"'),
-        (("code",), '"0123456789abcdef"'),
+        (("sources", "eldgr_dspy"), '"0123456789abcdef"'),
     ],
     ids=lambda one: ".".join(one) if isinstance(one, tuple) else "",
 )
@@ -353,7 +398,7 @@ def test_one_changed_line_of_the_package_is_refused(lock: Path, pool: Path, tmp_
     refused = command(*evaluating, path=package.parent)
     lines = [line for line in refused.stderr.splitlines() if line.startswith("  ")]
     assert (refused.returncode, len(lines)) == (1, 1)
-    assert lines[0].startswith('  code: "')
+    assert lines[0].startswith('  sources.eldgr_dspy: "')
 
 
 def test_an_adapter_of_the_surroundings_is_a_change(lock: Path, pool: Path) -> None:
