@@ -6,12 +6,15 @@ differences percentage points, the row minus what it is set against.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
+
+from typing_extensions import TypedDict
 
 from eldgr_dspy.comparisons.arms import Arm, arm_of, contrast_of, require_the_same_questions
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
 from eldgr_dspy.comparisons.published import CORRECTED, LEGACY
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.results import Adjusted, Scores
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.statistics import holm
 from eldgr_dspy.words import CHANNELS, Task
@@ -23,7 +26,42 @@ _JUDGE_FREE = ("first", "majority")
 _MADE_WITH: Mapping[str, Literal["settings", "role"]] = {"settings of the {}": "settings", "{}": "role"}
 
 
-def ablate(runs: Iterable[str], *, rule: str = "first", against: Sequence[str] = ()) -> dict[str, Any]:
+class PublishedRow(TypedDict, total=False):
+    """What the paper prints of a policy: scores, or a range of them."""
+
+    em: float
+    f1: float
+    em_range: list[float]
+
+
+class PolicyRow(Scores):
+    """A policy: its run and pool, and what the paper prints of one of that name."""
+
+    run: str
+    pool: str
+    sha256: str
+    published: PublishedRow | None
+
+
+class PolicyContrast(Adjusted):
+    """A policy against another; `p_holm` is within the contrasts against the same one."""
+
+    published: int | None
+
+
+class Ablation(TypedDict):
+    """How one rule did on the pools of several policies; `contrasts` by the name they are against, then by name."""
+
+    rule: str
+    task: Task
+    n: int
+    n_scored: int
+    runs: dict[str, PolicyRow]
+    contrasts: dict[str, dict[str, PolicyContrast]]
+    remarks: list[str]
+
+
+def ablate(runs: Iterable[str], *, rule: str = "first", against: Sequence[str] = ()) -> Ablation:
     """Return how one rule did on the pools of several policies.
 
     Args:
@@ -31,12 +69,6 @@ def ablate(runs: Iterable[str], *, rule: str = "first", against: Sequence[str] =
             channel's name stands for the policy trained without it.
         rule: Whose answers are scored; `first` is what the policy itself answers.
         against: The names that every other is set against; by default those of `full` and `grpo` that are given.
-
-    Returns:
-        `rule`, `task`, `n`, `n_scored`; `runs`: for each name its `run`, `pool` and `sha256`, its `em` and `f1`, and
-        what is `published` of that name; `contrasts`: for each name of `against`, for each other name, the contrast as
-        in `summary.json`, `p_holm` being within the contrasts against the same name, with the difference that is
-        `published`; and `remarks`.
 
     Raises:
         ArgumentError: as `named_runs`; there are fewer than two runs, nothing to set them against, or other questions
@@ -50,7 +82,9 @@ def ablate(runs: Iterable[str], *, rule: str = "first", against: Sequence[str] =
     first = next(iter(found.values())).figures
     return {
         "rule": rule,
-        **{key: first[key] for key in ("task", "n", "n_scored")},
+        "task": first["task"],
+        "n": first["n"],
+        "n_scored": first["n_scored"],
         "runs": {name: _row(name, arm, rule) for name, arm in arms.items()},
         "contrasts": {reference: _family(reference, arms) for reference in references},
         "remarks": list(_remarks(found, rule)),
@@ -76,7 +110,7 @@ def _references(found: Mapping[str, NamedRun], against: Sequence[str]) -> list[s
 # -- figures ----------------------------------------------------------------------------------------------------------
 
 
-def _row(name: str, arm: Arm, rule: str) -> dict[str, Any]:
+def _row(name: str, arm: Arm, rule: str) -> PolicyRow:
     figures = arm.named.figures
     return {
         "run": arm.named.run.path.as_posix(),
@@ -88,7 +122,7 @@ def _row(name: str, arm: Arm, rule: str) -> dict[str, Any]:
     }
 
 
-def _published(name: str, task: Task) -> dict[str, Any] | None:
+def _published(name: str, task: Task) -> PublishedRow | None:
     """What the paper prints of a row of that name: on HotpotQA a row each, on GSM8K full and the range of the drops."""
     if task == "retrieval":
         row = CORRECTED.rows.get(name)
@@ -98,7 +132,7 @@ def _published(name: str, task: Task) -> dict[str, Any] | None:
     return {"em_range": [float(end) for end in LEGACY.drops]} if name in CHANNELS else None
 
 
-def _family(reference: str, arms: Mapping[str, Arm]) -> dict[str, Any]:
+def _family(reference: str, arms: Mapping[str, Arm]) -> dict[str, PolicyContrast]:
     """Every other row against one of them; their probabilities are adjusted together."""
     others = {name: arm for name, arm in arms.items() if name != reference}
     found = {name: contrast_of(arm, arms[reference]) for name, arm in others.items()}

@@ -6,10 +6,11 @@ differences percentage points.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from eldgr_dspy.comparisons.named_runs import NamedRun
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.results import Paired
+from eldgr_dspy.figures.summary import as_figures
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, align, contrast_by_cluster
@@ -95,7 +96,7 @@ def _require_ids(one: Arm, lacking: Arm) -> None:
         )
 
 
-def contrast_of(arm: Arm, against: Arm) -> dict[str, Any]:
+def contrast_of(arm: Arm, against: Arm) -> Paired:
     """Return one run against another on the same questions, as a contrast of `summary.json`."""
     found = _paired(arm.em, against.em, arm.texts)
     graded = _paired(arm.f1, against.f1, arm.texts) if any(one is not None for one in arm.f1.values()) else None
@@ -107,19 +108,3 @@ def _paired(
 ) -> Contrast:
     aligned = align(rule, against, missing="drop")  # what lacks a gold answer lacks it in both
     return contrast_by_cluster(aligned.rule, aligned.against, [texts[id_] for id_ in aligned.ids])
-
-
-def as_figures(found: Contrast, graded: Contrast | None) -> dict[str, Any]:
-    """Return a contrast of right and wrong, with that of F1 where there is one, as a contrast of `summary.json`."""
-    return {
-        **_difference(found),
-        "p": found.p,
-        "wins": found.wins,
-        "losses": found.losses,
-        "f1": graded and _difference(graded),
-        "notes": list(found.notes),
-    }
-
-
-def _difference(found: Contrast) -> dict[str, Any]:
-    return {"delta": found.delta, "ci": list(found.interval), "bca": found.bca and list(found.bca)}

@@ -7,11 +7,69 @@ the numbers happen to be the paper's.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from eldgr_dspy.comparisons.published import CANDIDATES, JUDGE, LABELS, Selection
 from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.figures.remarks import never_asked
+from eldgr_dspy.figures.results import AuditCounts, Candidates, RuleContrast, RuleFigures
 from eldgr_dspy.formatting import questions
-from eldgr_dspy.words import Task
+from eldgr_dspy.words import Role, Task
+
+
+class AskedRole(TypedDict):
+    """What a role was asked on a pool, every attempt included, and of which models; `module` is its class."""
+
+    consultations: int
+    abstained: int
+    recorded: int
+    calls: int
+    models: list[str]
+    module: str | None
+
+
+class PoolConfirmed(TypedDict):
+    """Under which lock a run is, and how often its pool had been seen."""
+
+    lock: str
+    seen_before: int
+
+
+class SecondsAQuestion(TypedDict):
+    """Seconds a question; None where anything was recorded, since a recording has no time of its own."""
+
+    judge: float | None
+    verifier: float | None
+    both: float | None
+
+
+class Here(TypedDict):
+    """What a run measured, in the form of the paper's tables: contrasts, audit and settings as `summary.json` has them.
+
+    Attributes:
+        leads: Of eldgr, by the rule that it is set against. full_authority: judge against majority.
+        roles: Those that were asked on the pool.
+    """
+
+    run: str
+    pool: str
+    sha256: str
+    n: int
+    n_scored: int
+    n_failed: int
+    candidates: Candidates
+    rules: dict[str, RuleFigures]
+    withheld: dict[str, dict[Role, int]]
+    leads: dict[str, RuleContrast]
+    full_authority: RuleContrast | None
+    audit: AuditCounts | None
+    homogeneous: int | None
+    settings: dict[str, Any]
+    confirmation: PoolConfirmed | None
+    remarks: list[str]
+    roles: dict[Role, AskedRole]
+    seconds: SecondsAQuestion
+
 
 _RULE = (
     "Comparable: the rules are the paper's, all on one frozen pool and the same replies, so that rows differ by the "
@@ -29,7 +87,7 @@ _SCORES: Mapping[Task, str] = {
 }
 
 
-def comparable(here: Mapping[str, Any], published: Selection) -> Iterator[str]:
+def comparable(here: Here, published: Selection) -> Iterator[str]:
     """Yield a sentence for each thing in which a run is as the paper.
 
     Args:
@@ -49,7 +107,7 @@ def comparable(here: Mapping[str, Any], published: Selection) -> Iterator[str]:
         yield "Comparable: the run was under a lock, and the pool was seen for the first time."
 
 
-def not_comparable(here: Mapping[str, Any], published: Selection) -> Iterator[str]:
+def not_comparable(here: Here, published: Selection) -> Iterator[str]:
     """Yield a sentence for each thing in which a run is not as the paper, or cannot be known to be."""
     yield _questions(here, published)
     yield f"Not comparable: who wrote the candidates a run does not state; in the paper it is {published.candidates}."
@@ -62,7 +120,7 @@ def not_comparable(here: Mapping[str, Any], published: Selection) -> Iterator[st
     yield from _gaps(here)
 
 
-def _questions(here: Mapping[str, Any], published: Selection) -> str:
+def _questions(here: Here, published: Selection) -> str:
     if here["n_scored"] == published.n:
         return (
             f"Not comparable: pool {here['pool']!r} has as many scored questions as the paper; whether they are the "
@@ -74,9 +132,9 @@ def _questions(here: Mapping[str, Any], published: Selection) -> str:
     )
 
 
-def _counts(here: Mapping[str, Any]) -> set[int]:
-    found = here["candidates"] or {}
-    return {count for key in ("fewest", "most") if (count := found.get(key)) is not None}
+def _counts(here: Here) -> set[int]:
+    found = here["candidates"]
+    return {count for count in (found["fewest"], found["most"]) if count is not None} if here["n"] else set()
 
 
 def _span(counts: set[int]) -> str:
@@ -86,18 +144,18 @@ def _span(counts: set[int]) -> str:
 # -- who answered -----------------------------------------------------------------------------------------------------
 
 
-def _judges(here: Mapping[str, Any]) -> list[str]:
-    return list(here["roles"].get("judge", {}).get("models", ()))
+def _judges(here: Here) -> list[str]:
+    return here["roles"]["judge"]["models"] if "judge" in here["roles"] else []
 
 
-def _paper_judge(here: Mapping[str, Any]) -> bool:
+def _paper_judge(here: Here) -> bool:
     return all(is_same_model(model, JUDGE) for model in _judges(here))
 
 
-def _roles(here: Mapping[str, Any], published: Selection) -> Iterator[str]:
+def _roles(here: Here, published: Selection) -> Iterator[str]:
     if not (_judges(here) and _paper_judge(here)):
         yield f"Not comparable: {_who(here, 'judge')}; the paper's judge is {JUDGE}, by Ollama."
-    verifier = "deriver" if published.task == "arithmetic" else "repairer"
+    verifier: Role = "deriver" if published.task == "arithmetic" else "repairer"
     yield f"Not comparable: {_who(here, verifier)}; the paper does not name its verifier's model."
     for role, asked in here["roles"].items():
         if 0 < asked["recorded"] < asked["consultations"]:
@@ -114,7 +172,7 @@ def _roles(here: Mapping[str, Any], published: Selection) -> Iterator[str]:
             yield f"The {role} abstained on {asked['abstained']:,} of {questions(asked['consultations'])}."
 
 
-def _who(here: Mapping[str, Any], role: str) -> str:
+def _who(here: Here, role: Role) -> str:
     asked = here["roles"].get(role)
     if asked is None:
         return f"the {role} was never asked"
@@ -153,14 +211,14 @@ def _settings(settings: Mapping[str, Any], task: Task) -> Iterator[str]:
         )
 
 
-def _freezing(confirmation: Mapping[str, Any] | None) -> Iterator[str]:
+def _freezing(confirmation: PoolConfirmed | None) -> Iterator[str]:
     if confirmation is None:
         yield "Not comparable: the run was under no lock, so that nothing shows that its rule was fixed beforehand."
     elif confirmation["seen_before"]:
         yield "Not comparable: under a lock, but the pool had been seen before, so this confirms nothing."
 
 
-def _gaps(here: Mapping[str, Any]) -> Iterator[str]:
+def _gaps(here: Here) -> Iterator[str]:
     if here["n_scored"] < here["n"]:
         yield f"Scores are over the {questions(here['n_scored'])} that have a gold answer, of {here['n']:,}."
     if here["n_failed"]:

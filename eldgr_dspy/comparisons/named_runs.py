@@ -6,10 +6,10 @@ One pool of each run is meant. It is the only one of the task that the name asks
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished import RunRead, read_run
+from eldgr_dspy.figures.results import PoolFigures, Summary
 from eldgr_dspy.words import Task
 
 
@@ -24,13 +24,12 @@ class NamedRun:
     name: str
     run: RunRead
     pool: str
-    summary: Mapping[str, Any]
+    summary: Summary
 
     @property
-    def figures(self) -> Mapping[str, Any]:
+    def figures(self) -> PoolFigures:
         """The pool's part of `summary.json`."""
-        found: Mapping[str, Any] = self.summary["pools"][self.pool]
-        return found
+        return self.summary["pools"][self.pool]
 
     @property
     def sha256(self) -> str:
@@ -75,9 +74,9 @@ def _named(name: str, given: str, task: Task | None) -> NamedRun:
     run = read_run(path)
     summary = run.summary()
     found = NamedRun(name, run, _pool(f"{name}={path}", summary["pools"], pool, task), summary)
-    for count, lack in (("n", "is empty"), ("n_scored", "has no question with a gold answer, so nothing is scored")):
-        if not found.figures[count]:
-            raise ArgumentError(f"{found}: pool {found.pool!r} {lack}; give a run on a pool with gold answers.")
+    if not found.figures["n_scored"]:
+        lack = "has no question with a gold answer, so nothing is scored" if found.figures["n"] else "is empty"
+        raise ArgumentError(f"{found}: pool {found.pool!r} {lack}; give a run on a pool with gold answers.")
     return found
 
 
@@ -89,7 +88,7 @@ def _located(given: str) -> tuple[Path, str | None]:
     return Path(run), pool
 
 
-def _pool(said: str, pools: Mapping[str, Any], given: str | None, task: Task | None) -> str:
+def _pool(said: str, pools: Mapping[str, PoolFigures], given: str | None, task: Task | None) -> str:
     listed = ", ".join(f"{name!r} ({pool['task']})" for name, pool in pools.items()) or "none"
     if given is not None and given not in pools:
         raise ArgumentError(f"{said} has no pool {given!r}; its pools are {listed}.")

@@ -7,30 +7,91 @@ points as in `summary.json`; what is printed is in `eldgr_dspy.comparisons.publi
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
-from eldgr_dspy.comparisons.comparability import comparable, not_comparable
+from typing_extensions import TypedDict
+
+from eldgr_dspy.comparisons.comparability import Here, PoolConfirmed, SecondsAQuestion, comparable, not_comparable
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
 from eldgr_dspy.comparisons.published import CORRECTED, LABELS, LEGACY, PUBLISHED, Lead, PublishedScore, Selection
+from eldgr_dspy.figures.results import Scores, WinsLosses
 from eldgr_dspy.formatting import figure
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.statistics import contrast_from_counts
-from eldgr_dspy.words import ROLES, Role
-
-_FLIPS = ("preserved", "judge_overrides", "repair_overrides", "correct_to_incorrect", "incorrect_to_correct")
+from eldgr_dspy.words import ROLES, Role, Task
 
 
-def reproduce(runs: Iterable[str] = ()) -> dict[str, Any]:
+class PublishedLead(TypedDict):
+    """A lead, as printed."""
+
+    delta: float
+    ci: list[float]
+    p: float
+
+
+class Agreement(TypedDict):
+    """Whether delta and p are what is printed, to every digit."""
+
+    delta: bool
+    p: bool
+
+
+class Recomputed(WinsLosses):
+    """A published contrast, computed again from its counts.
+
+    Attributes:
+        counts: Whether wins and losses are printed or implied.
+        ends_apart: By how many questions, steps of 1/n, either end of the interval differs.
+    """
+
+    data: str
+    against: str
+    n: int
+    counts: Literal["printed", "implied"]
+    published: PublishedLead
+    recomputed: PublishedLead
+    agree: Agreement
+    ends_apart: list[int]
+
+
+class PublishedFigures(TypedDict):
+    """What the paper prints of the four selectors on one set of questions."""
+
+    title: str
+    table: str
+    task: Task
+    n: int
+    rules: dict[str, Scores]
+    leads: dict[str, PublishedLead]
+    full_authority: float
+    seconds: dict[str, float | None]
+    homogeneous: int | None
+    audit: dict[str, int] | None
+
+
+class Beside(TypedDict):
+    """What is published of some data, what is here (None without a run), and what can be compared, in sentences."""
+
+    published: PublishedFigures
+    here: Here | None
+    comparable: list[str]
+    not_comparable: list[str]
+
+
+class Reproduction(TypedDict):
+    """Every table of the paper as figures; `ablations` are the published ones, as numbers."""
+
+    data: dict[str, Beside]
+    contrasts: list[Recomputed]
+    ablations: dict[str, Any]
+
+
+def reproduce(runs: Iterable[str] = ()) -> Reproduction:
     """Return every table of the paper as figures, with what runs came to beside them.
 
     Args:
         runs: Each `NAME=RUN` or `NAME=RUN:POOL`, the names being those of `PUBLISHED`, as for
             `eldgr_dspy.comparisons.named_runs.named_runs`; a name that is left out has nothing beside it.
-
-    Returns:
-        `data`: for each name of `PUBLISHED` what is `published`, what is `here` (None without a run), and sentences on
-        what is `comparable` and what is `not_comparable`; `contrasts`: the nine, see `recomputed`; `ablations`: what is
-        published of them.
 
     Raises:
         ArgumentError: a name is none of the paper's or comes twice, or a run is on a pool of another task, is not
@@ -45,13 +106,8 @@ def reproduce(runs: Iterable[str] = ()) -> dict[str, Any]:
     }
 
 
-def recomputed() -> Iterator[dict[str, Any]]:
-    """Yield the nine published contrasts, each computed again from its wins, losses and n by the package's statistics.
-
-    Of each: `data` and `against`; `n`, `wins`, `losses`, and whether these `counts` are printed or implied; `published`
-    and `recomputed`, with `delta`, `ci` and `p`; whether delta and p `agree` to every printed digit; and `ends_apart`,
-    by how many questions (steps of 1/n) either end of the interval differs.
-    """
+def recomputed() -> Iterator[Recomputed]:
+    """Yield the nine published contrasts, each computed again by the package's statistics."""
     for name, selection in PUBLISHED.items():
         for against, lead in selection.leads.items():
             found = contrast_from_counts(selection.n, lead.wins, lead.losses, unit=100)
@@ -87,7 +143,7 @@ def _steps(end: float | Decimal, n: int) -> int:
 # -- what is published ------------------------------------------------------------------------------------------------
 
 
-def _beside(published: Selection, run: NamedRun | None) -> dict[str, Any]:
+def _beside(published: Selection, run: NamedRun | None) -> Beside:
     here = None if run is None else found_in(run)
     return {
         "published": {
@@ -100,7 +156,7 @@ def _beside(published: Selection, run: NamedRun | None) -> dict[str, Any]:
             "full_authority": float(published.full_authority),
             "seconds": _plain(asdict(published.seconds)),
             "homogeneous": published.homogeneous,
-            "audit": published.audit and dict(published.audit),
+            "audit": None if published.audit is None else dict(published.audit),
         },
         "here": here,
         "comparable": [] if here is None else list(comparable(here, published)),
@@ -108,11 +164,11 @@ def _beside(published: Selection, run: NamedRun | None) -> dict[str, Any]:
     }
 
 
-def _score(score: PublishedScore) -> dict[str, float | None]:
+def _score(score: PublishedScore) -> Scores:
     return {"em": float(score.em), "f1": None if score.f1 is None else float(score.f1)}
 
 
-def _lead(lead: Lead) -> dict[str, Any]:
+def _lead(lead: Lead) -> PublishedLead:
     return {"delta": float(lead.delta), "ci": [float(end) for end in lead.interval], "p": float(lead.p)}
 
 
@@ -125,55 +181,55 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-# -- what a run came to -----------------------------------------------------------------------------------------------
+# -- what a run measured ----------------------------------------------------------------------------------------------
 
 
-def found_in(named: NamedRun) -> dict[str, Any]:
-    """Return what a run came to, in the form of the paper's tables.
-
-    Returns:
-        `run`, `pool` and its `sha256`; `n`, `n_scored`, `n_failed`, `candidates`; `rules` with their scores, and which
-        are `withheld`; `leads` of eldgr and `full_authority` (judge against majority) as contrasts of `summary.json`;
-        `audit`; `homogeneous`; `settings`; `confirmation` and `remarks`, as the summary has them; `roles`: for each
-        that was asked on the pool how often, of which models, and its module; and `seconds` a question.
+def found_in(named: NamedRun) -> Here:
+    """Return what a run measured, in the form of the paper's tables.
 
     Raises:
         ArgumentError: the run cannot be read whole.
     """
     pool = named.figures
-    leads = {one["against"]: _contrast(one) for one in pool["contrasts"] if one["rule"] == "eldgr"}
+    leads = {one["against"]: one for one in pool["contrasts"] if one["rule"] == "eldgr"}
     authority = [one for one in pool["contrasts"] if (one["rule"], one["against"]) == ("judge", "majority")]
-    audit = pool["audit"]
+    asked = _asked(named)
+    stated = named.run.stated("role")
     return {
         "run": named.run.path.as_posix(),
         "pool": named.pool,
         "sha256": named.sha256,
-        **{key: pool[key] for key in ("n", "n_scored", "n_failed")},
-        "candidates": pool.get("candidates"),
-        "rules": {rule: _only(pool["rules"][rule], "em", "f1") for rule in LABELS if rule in pool["rules"]},
-        "withheld": {rule: dict(why) for rule, why in pool["withheld"].items() if rule in LABELS},
+        "n": pool["n"],
+        "n_scored": pool["n_scored"],
+        "n_failed": pool["n_failed"],
+        "candidates": pool["candidates"],
+        "rules": {rule: pool["rules"][rule] for rule in LABELS if rule in pool["rules"]},
+        "withheld": {rule: why for rule, why in pool["withheld"].items() if rule in LABELS},
         "leads": {rule: leads[rule] for rule in LABELS if rule in leads},
-        "full_authority": _contrast(authority[0]) if authority else None,
-        "audit": audit and _only(audit, *_FLIPS),
-        "homogeneous": audit and audit["homogeneous"],
+        "full_authority": authority[0] if authority else None,
+        "audit": pool["audit"],
+        "homogeneous": pool["audit"] and pool["audit"]["homogeneous"],
         "settings": asdict(named.run.settings),
         "confirmation": _confirmation(named),
-        "remarks": list(named.summary["remarks"]),
-        **_consultations(named),
+        "remarks": named.summary["remarks"],
+        "roles": {
+            role: {
+                "consultations": found.consultations,
+                "abstained": found.abstained,
+                "recorded": found.recorded,
+                "calls": found.calls,
+                "models": found.models,
+                "module": stated[role]["details"].get("module") if role in stated else None,
+            }
+            for role, found in asked.items()
+            if found.consultations
+        },
+        "seconds": _seconds(asked, pool["n"]),
     }
 
 
-def _only(figures: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: figures[key] for key in keys}
-
-
-def _contrast(found: Mapping[str, Any]) -> dict[str, Any]:
-    return _only(found, "delta", "ci", "p", "wins", "losses")
-
-
-def _confirmation(named: NamedRun) -> dict[str, Any] | None:
-    """Under which lock the run is, and how often the pool had been seen."""
-    found = named.summary.get("confirmation")
+def _confirmation(named: NamedRun) -> PoolConfirmed | None:
+    found = named.summary["confirmation"]
     return found and {"lock": found["lock"], "seen_before": found["seen_before"].get(named.pool, 0)}
 
 
@@ -198,29 +254,17 @@ class _Asked:
             self.models.append(one.asked)
 
 
-def _consultations(named: NamedRun) -> dict[str, Any]:
-    """Who was asked on the questions that were decided, and the seconds that this took a question."""
+def _asked(named: NamedRun) -> dict[Role, _Asked]:
+    """Who was asked on the questions that were decided."""
     ids = {row["id"] for row in named.run.decisions(named.summary) if row["pool"] == named.pool}
     asked: dict[Role, _Asked] = {role: _Asked() for role in ROLES}
     for one in named.run.consultations():
         if one.pool == named.pool and one.id in ids:
             asked[one.role].take(one)
-    stated = named.run.stated("role")
-    counts = ("consultations", "abstained", "recorded", "calls", "models")
-    roles = {
-        role: {
-            **_only(asdict(found), *counts),
-            "module": stated[role]["details"].get("module") if role in stated else None,
-        }
-        for role, found in asked.items()
-        if found.consultations
-    }
-    return {"roles": roles, "seconds": _seconds(asked, named.figures["n"])}
+    return asked
 
 
-def _seconds(asked: Mapping[Role, _Asked], n: int) -> dict[str, float | None]:
-    """Seconds a question; None where anything was recorded, since a recording has no time of its own."""
-
+def _seconds(asked: Mapping[Role, _Asked], n: int) -> SecondsAQuestion:
     def mean(*roles: Role) -> float | None:
         recorded = any(asked[role].recorded for role in roles)
         return None if recorded else sum(asked[role].seconds for role in roles) / n

@@ -5,13 +5,18 @@ percentages, differences percentage points, variances their squares.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from eldgr_dspy.comparisons.arms import Arm, arm_of, as_figures, require_the_same_questions
+from typing_extensions import TypedDict
+
+from eldgr_dspy.comparisons.arms import Arm, arm_of, require_the_same_questions
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.results import Paired, WinsLosses
+from eldgr_dspy.figures.summary import as_figures
 from eldgr_dspy.formatting import questions
-from eldgr_dspy.statistics import Contrast, contrast_by_cluster, seed_variance
+from eldgr_dspy.statistics import Contrast, SeedVariance, contrast_by_cluster, seed_variance
+from eldgr_dspy.words import Task
 
 Score: TypeAlias = Literal["em", "f1"]
 Pairs: TypeAlias = Sequence[tuple[Arm, Arm]]
@@ -19,19 +24,45 @@ Pairs: TypeAlias = Sequence[tuple[Arm, Arm]]
 _FEW = 5
 
 
-def over_seeds(runs: Iterable[str], *, rule: str = "eldgr", against: str = "majority") -> dict[str, Any]:
+class SeedRun(WinsLosses):
+    """A seed: what either rule scored, and the difference."""
+
+    run: str
+    pool: str
+    sha256: str
+    em: list[float]
+    f1: list[float] | None
+    delta: float
+
+
+class Spreads(TypedDict):
+    """The spread of the rule, of what it is set against, and of their difference."""
+
+    rule: SeedVariance
+    against: SeedVariance
+    difference: SeedVariance
+
+
+class Seeds(TypedDict):
+    """One rule against another over several seeds; the contrast is over questions, each with the mean of its seeds."""
+
+    rule: str
+    against: str
+    task: Task
+    n: int
+    n_scored: int
+    runs: list[SeedRun]
+    variance: dict[Score, Spreads | None]
+    contrast: Paired
+    remarks: list[str]
+
+
+def over_seeds(runs: Iterable[str], *, rule: str = "eldgr", against: str = "majority") -> Seeds:
     """Return how one rule did against another in runs of several seeds.
 
     Args:
         runs: Each `RUN` or `RUN:POOL`, a finished run on the same questions and gold answers as the others.
         rule, against: Whose answers are scored.
-
-    Returns:
-        `rule`, `against`, `task`, `n`, `n_scored`; `runs`: for each its `run`, `pool`, `sha256`, what either rule
-        scored (`em`, `f1`: two entries), `delta`, `wins` and `losses`; `variance`: under `em` and `f1` (None in
-        arithmetic) for the `rule`, for what it is set `against` and for the `difference` the attributes of
-        `statistics.SeedVariance`; `contrast`: as in `summary.json`, over questions, each with the mean of its seeds;
-        and `remarks`.
 
     Raises:
         ArgumentError: there are fewer than two runs or scored questions, one is given twice, or the rules are the same;
@@ -53,9 +84,11 @@ def over_seeds(runs: Iterable[str], *, rule: str = "eldgr", against: str = "majo
     return {
         "rule": rule,
         "against": against,
-        **{key: figures[key] for key in ("task", "n", "n_scored")},
+        "task": figures["task"],
+        "n": figures["n"],
+        "n_scored": figures["n_scored"],
         "runs": [_run(*pair, ids, scores) for pair in pairs],
-        "variance": {"f1": None, **{score: _variance(pairs, ids, score) for score in scores}},
+        "variance": {score: _variance(pairs, ids, score) if score in scores else None for score in ("em", "f1")},
         "contrast": as_figures(contrasts["em"], contrasts.get("f1")),
         "remarks": list(_remarks(found, [pairs[0][0].texts[id_] for id_ in ids])),
     }
@@ -77,34 +110,25 @@ def _scores(arm: Arm, ids: Sequence[str], score: Score) -> list[float]:
     return [given[id_] or 0.0 for id_ in ids]  # those that are scored
 
 
-def _run(arm: Arm, other: Arm, ids: Sequence[str], scores: Sequence[Score]) -> dict[str, Any]:
+def _run(arm: Arm, other: Arm, ids: Sequence[str], scores: Sequence[Score]) -> SeedRun:
     one, against = _scores(arm, ids, "em"), _scores(other, ids, "em")
-    means: dict[str, list[float]] = {
-        score: [sum(_scores(of, ids, score)) / len(ids) for of in (arm, other)] for score in scores
-    }
+    means = {score: [sum(_scores(of, ids, score)) / len(ids) for of in (arm, other)] for score in scores}
     return {
         "run": arm.named.run.path.as_posix(),
         "pool": arm.named.pool,
         "sha256": arm.named.sha256,
-        "f1": None,
-        **means,
+        "em": means["em"],
+        "f1": means.get("f1"),
         "delta": means["em"][0] - means["em"][1],
         "wins": sum(1 for a, b in zip(one, against, strict=True) if a > b),
         "losses": sum(1 for a, b in zip(one, against, strict=True) if a < b),
     }
 
 
-def _variance(pairs: Pairs, ids: Sequence[str], score: Score) -> dict[str, dict[str, Any]]:
-    tables = [[_scores(pair[side], ids, score) for pair in pairs] for side in (0, 1)]
-    gaps = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(*tables, strict=True)]
-    named = {"rule": tables[0], "against": tables[1], "difference": gaps}
-    return {name: _figures(table) for name, table in named.items()}
-
-
-def _figures(table: Sequence[Sequence[float]]) -> dict[str, Any]:
-    found = seed_variance(table)
-    names = ("n_seeds", "n_questions", "mean", "seeds", "questions", "rest", "standard_error")
-    return {**{name: getattr(found, name) for name in names}, "interval": list(found.interval)}
+def _variance(pairs: Pairs, ids: Sequence[str], score: Score) -> Spreads:
+    one, other = ([_scores(pair[side], ids, score) for pair in pairs] for side in (0, 1))
+    gaps = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(one, other, strict=True)]
+    return {"rule": seed_variance(one), "against": seed_variance(other), "difference": seed_variance(gaps)}
 
 
 def _contrast(pairs: Pairs, ids: Sequence[str], score: Score) -> Contrast:

@@ -4,26 +4,27 @@ Only runs on the same content and the same questions are compared, since all els
 are numbers from 0 to 100, differences percentage points, the first run minus the second.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any
+
+from typing_extensions import TypedDict
 
 from eldgr_dspy.answers import answer_class
-from eldgr_dspy.comparisons.arms import as_figures
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.figures.record import total_of
+from eldgr_dspy.figures.results import Adjusted, RoleSums, RuleFigures, Summary
+from eldgr_dspy.figures.summary import as_figures
 from eldgr_dspy.splitting import folded_question
-from eldgr_dspy.statistics import contrast_by_cluster, equivalence_from_counts, holm
-from eldgr_dspy.words import ROLES, Task
+from eldgr_dspy.statistics import Contrast, Equivalence, contrast_by_cluster, equivalence_from_counts, holm
+from eldgr_dspy.words import ROLES, Role, Task
 
-_COUNTS = ("ok", "abstained", "failed", "recorded", "calls")
 _MEND = (
     "restore it from a copy, or give its eldgr evaluate command again, without --fresh, which makes it anew and asks "
     "nothing twice"
 )
-_AMOUNTS = ("prompt_tokens", "completion_tokens", "cost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +38,52 @@ class _Line:
     f1: float | None
 
 
-def compare_runs(one: RunRead, other: RunRead, rule: str = "eldgr", margin: float | None = None) -> dict[str, Any]:
+class PairContrast(Adjusted):
+    """A contrast as in `summary.json`, `p_holm` being over the pools.
+
+    Attributes:
+        n_distinct: How many different texts the scored questions have.
+        equivalence: Under a margin; None without one, and where a text stands several times.
+    """
+
+    n_distinct: int
+    equivalence: Equivalence | None
+
+
+class PairedPool(TypedDict):
+    """A pool in two runs: the rule's figures in either, and on how many questions another class of answers ships."""
+
+    n: int
+    n_scored: int
+    task: Task
+    figures: list[RuleFigures]
+    differ: int
+    contrast: PairContrast | None
+
+
+class TwoRuns(TypedDict):
+    """How a rule did in two runs.
+
+    Attributes:
+        runs: The two directories. consultations: What either asked of all roles, every attempt included.
+        models: For each role the model that either run asked, `none` for a role without one, None for one not asked.
+        differences: A readable line for each difference in what the runs were made with.
+    """
+
+    rule: str
+    runs: list[str]
+    pools: dict[str, PairedPool]
+    consultations: list[RoleSums]
+    models: dict[Role, list[str | None]]
+    differences: list[str]
+
+
+def compare_runs(one: RunRead, other: RunRead, rule: str = "eldgr", margin: float | None = None) -> TwoRuns:
     """Return how a rule did in two runs.
 
     Args:
         one, other: The runs. rule: Whose decisions are compared.
         margin: In percentage points, what does not matter: whether the rule is as good in both runs up to it is tested.
-
-    Returns:
-        `rule`; `runs`, the two directories; `pools`: for each its `n`, `n_scored` and `task`, the rule's figures in
-        either run (`figures`, two entries), on how many questions another class of answers ships (`differ`), and
-        `contrast`, as in `summary.json`, `p_holm` being over the pools, None without gold answers; under a margin it
-        has `equivalence`: the two one-sided tests of right and wrong, see `statistics.Equivalence`, None where a text
-        stands several times; `n_distinct`, how many different texts the scored questions have; `consultations`:
-        what either run asked in all; `models`: for each role the model that either run asked, `none` for a role without
-        one, None for a role that was not asked; `differences`: a readable line for each in what the runs were made
-        with.
 
     Raises:
         ArgumentError: a run is not finished, the rule has no result in one, or pools or questions differ; or a margin
@@ -63,16 +94,20 @@ def compare_runs(one: RunRead, other: RunRead, rule: str = "eldgr", margin: floa
     for run, summary in zip((one, other), figures, strict=True):
         _require_rule(run, summary, rule)
     lines = [_lines(run, summary, rule) for run, summary in zip((one, other), figures, strict=True)]
-    pools = {}
-    for name, pool in figures[0]["pools"].items():
+    for name in figures[0]["pools"]:
         _require_same_questions(name, (one, other), lines[0][name], lines[1][name])
-        pools[name] = {
-            **{key: pool[key] for key in ("n", "n_scored", "task")},
+    contrasts = _contrasts(figures[0], lines[0], lines[1], margin)
+    pools: dict[str, PairedPool] = {
+        name: {
+            "n": pool["n"],
+            "n_scored": pool["n_scored"],
+            "task": pool["task"],
             "figures": [summary["pools"][name]["rules"][rule] for summary in figures],
             "differ": _differ(pool["task"], lines[0][name], lines[1][name]),
-            "contrast": _contrast(lines[0][name], lines[1][name], margin) if pool["n_scored"] else None,
+            "contrast": contrasts.get(name),
         }
-    _adjust([pool["contrast"] for pool in pools.values() if pool["contrast"]])
+        for name, pool in figures[0]["pools"].items()
+    }
     return {
         "rule": rule,
         "runs": [str(one.path), str(other.path)],
@@ -83,7 +118,7 @@ def compare_runs(one: RunRead, other: RunRead, rule: str = "eldgr", margin: floa
     }
 
 
-def _require_same_pools(one: RunRead, other: RunRead, figures: tuple[dict[str, Any], dict[str, Any]]) -> None:
+def _require_same_pools(one: RunRead, other: RunRead, figures: tuple[Summary, Summary]) -> None:
     first, second = (summary["pools"] for summary in figures)
     for name in [*first, *second]:
         if name not in first or name not in second:
@@ -99,7 +134,7 @@ def _require_same_pools(one: RunRead, other: RunRead, figures: tuple[dict[str, A
             )
 
 
-def _require_rule(run: RunRead, summary: Mapping[str, Any], rule: str) -> None:
+def _require_rule(run: RunRead, summary: Summary, rule: str) -> None:
     for name, pool in summary["pools"].items():
         if rule not in pool["rules"]:
             why = "it is withheld there" if rule in pool["withheld"] else "it was not among the rules"
@@ -109,7 +144,7 @@ def _require_rule(run: RunRead, summary: Mapping[str, Any], rule: str) -> None:
             )
 
 
-def _lines(run: RunRead, summary: Mapping[str, Any], rule: str) -> dict[str, list[_Line]]:
+def _lines(run: RunRead, summary: Summary, rule: str) -> dict[str, list[_Line]]:
     found: dict[str, list[_Line]] = {name: [] for name in summary["pools"]}
     for row in run.decisions(summary):
         if row["rule"] == rule and row["pool"] in found:
@@ -151,42 +186,60 @@ def _key(line: _Line, task: Task) -> str | None:
     return found.key if found else None
 
 
-def _contrast(first: list[_Line], second: list[_Line], margin: float | None) -> dict[str, Any]:
+def _contrasts(
+    summary: Summary, first: Mapping[str, list[_Line]], second: Mapping[str, list[_Line]], margin: float | None
+) -> dict[str, PairContrast]:
+    """A contrast of each pool that is scored."""
+    scored = [name for name, pool in summary["pools"].items() if pool["n_scored"]]
+    pairs = {name: _scored(first[name], second[name]) for name in scored}
+    found = {name: _paired(pairs[name], lambda line: line.em) for name in scored}
+    adjusted = holm([one.p for one in found.values()])
+    return {
+        name: {
+            **as_figures(found[name], _graded(pairs[name])),
+            "p_holm": p,
+            "n_distinct": found[name].n,
+            "equivalence": _equivalence(found[name], margin) if found[name].n == len(pairs[name]) else None,
+        }
+        for name, p in zip(scored, adjusted, strict=True)
+    }
+
+
+def _scored(first: list[_Line], second: list[_Line]) -> list[tuple[_Line, _Line]]:
+    return [pair for pair in zip(first, second, strict=True) if None not in (pair[0].em, pair[1].em)]
+
+
+def _paired(pairs: Sequence[tuple[_Line, _Line]], score: Callable[[_Line], float | None]) -> Contrast:
     """Rows of one text are one question, with the mean of their scores."""
-    scored = [pair for pair in zip(first, second, strict=True) if None not in (pair[0].em, pair[1].em)]
-    texts = [one.text for one, _ in scored]
-    one, other = ([100.0 * bool(pair[side].em) for pair in scored] for side in (0, 1))
-    found, graded = contrast_by_cluster(one, other, texts), None
-    if scored[0][0].f1 is not None:
-        one, other = ([100.0 * (pair[side].f1 or 0.0) for pair in scored] for side in (0, 1))
-        graded = contrast_by_cluster(one, other, texts)
-    figures = {**as_figures(found, graded), "n_distinct": found.n}
-    if margin is not None:
-        distinct = found.n == len(scored)
-        figures["equivalence"] = _equivalence(found.n, found.wins, found.losses, margin) if distinct else None
-    return figures
+    one, other = ([100.0 * (score(pair[side]) or 0.0) for pair in pairs] for side in (0, 1))
+    return contrast_by_cluster(one, other, [first.text for first, _ in pairs])
 
 
-def _equivalence(n: int, wins: int, losses: int, margin: float) -> dict[str, Any]:
-    found = equivalence_from_counts(n, wins, losses, margin, unit=100)
-    return {**asdict(found), "interval": list(found.interval), "p": found.p}
+def _graded(pairs: Sequence[tuple[_Line, _Line]]) -> Contrast | None:
+    return None if pairs[0][0].f1 is None else _paired(pairs, lambda line: line.f1)
 
 
-def _adjust(contrasts: Sequence[dict[str, Any]]) -> None:
-    for one, p in zip(contrasts, holm([one["p"] for one in contrasts]), strict=True):
-        one["p_holm"] = p
+def _equivalence(contrast: Contrast, margin: float | None) -> Equivalence | None:
+    if margin is None:
+        return None
+    return equivalence_from_counts(contrast.n, contrast.wins, contrast.losses, margin, unit=100)
 
 
-def _asked(summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """What a run asked of all roles, every attempt included; an amount that is unknown for one is None."""
+def _asked(summary: Summary) -> RoleSums:
+    """What a run asked of all roles."""
     roles = summary["consultations"].values()
-    counts = {name: sum(role[name] for role in roles) for name in _COUNTS}
-    return {**counts, **{name: _sum([role[name] for role in roles if role["calls"]]) for name in _AMOUNTS}}
-
-
-def _sum(amounts: list[float | None]) -> float | None:
-    known = [amount for amount in amounts if amount is not None]
-    return sum(known) if len(known) == len(amounts) else None
+    asked = [role for role in roles if role["calls"]]
+    return {
+        "ok": sum(role["ok"] for role in roles),
+        "abstained": sum(role["abstained"] for role in roles),
+        "failed": sum(role["failed"] for role in roles),
+        "recorded": sum(role["recorded"] for role in roles),
+        "calls": sum(role["calls"] for role in roles),
+        "cached": sum(role["cached"] for role in roles),
+        "prompt_tokens": total_of([role["prompt_tokens"] for role in asked]),
+        "completion_tokens": total_of([role["completion_tokens"] for role in asked]),
+        "cost": total_of([role["cost"] for role in asked]),
+    }
 
 
 def _model(run: RunRead, role: str) -> str | None:

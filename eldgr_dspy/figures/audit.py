@@ -7,16 +7,13 @@ million questions as for ten, and every figure is made from the counts at the en
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Decision
+from eldgr_dspy.figures.results import AuditCounts, Became, Decisions, RoleSilences, Saved, Stage
 from eldgr_dspy.figures.silences import error_of, kind_of
 from eldgr_dspy.words import ROLES, Branch, Role, Task
-
-Became = Literal["lost", "won", "wrong", "right", "unscored"]
-"""What became of an answer: right before and wrong after, the reverse, wrong or right both times; without gold answers
-nobody knows."""
 
 
 class Marks(NamedTuple):
@@ -103,7 +100,7 @@ class Audit:
         """Return on how many questions something holds."""
         return sum(n for marks, n in self.marks.items() if holds(marks))
 
-    def counts(self) -> dict[str, int]:
+    def counts(self) -> AuditCounts:
         """Return the counts of `audit` in `summary.json`.
 
         `preserved + judge_overrides + repair_overrides` is the number of questions. In arithmetic a derivation that
@@ -120,20 +117,22 @@ class Audit:
             "certified_consensus": self.count(lambda one: one.settled),
         }
 
-    def outcomes(self) -> list[dict[str, Any]]:
+    def outcomes(self) -> list[Decisions]:
         """Return the questions by what decided, what vouches for what shipped, and what became of it."""
-        found = Counter[tuple[str, str, str]]()
+        found = Counter[tuple[Branch, str, Became]]()
         for marks, n in self.marks.items():
             found[marks.branch, marks.level, marks.became] += n
-        names = ("branch", "level", "outcome")
-        return [dict(zip(names, key, strict=True)) | {"questions": n} for key, n in sorted(found.items())]
+        return [
+            {"branch": branch, "level": level, "outcome": became, "questions": n}
+            for (branch, level, became), n in sorted(found.items())
+        ]
 
-    def funnel(self) -> list[dict[str, Any]]:
+    def funnel(self) -> list[Stage]:
         """Return how many questions come to each stage on the way to an override, in order."""
         stages = _RETRIEVAL if self.task == "retrieval" else _ARITHMETIC
         return [{"stage": name, "questions": self.count(holds)} for name, holds in stages.items()]
 
-    def silences(self) -> dict[str, dict[str, Any]]:
+    def silences(self) -> dict[Role, RoleSilences]:
         """Return for each role that was asked on how many questions it abstained or its call failed, and by what kinds.
 
         The kinds are those of `eldgr_dspy.figures.silences`, and the errors of failed calls.
@@ -145,7 +144,7 @@ class Audit:
         asked = {role for marks in self.marks for role in marks.asked}
         return {role: _silences(role, abstained, failed) for role in ROLES if role in asked}
 
-    def laziness(self, consulting: Mapping[Role, Consulting]) -> dict[str, Any]:
+    def laziness(self, consulting: Mapping[Role, Consulting]) -> Saved:
         """Return on how many questions each role was asked, would always have been, and what that would cost more.
 
         Args:
@@ -169,10 +168,13 @@ class Audit:
         }
 
 
-def _silences(role: Role, *counted: Mapping[tuple[Role, str], int]) -> dict[str, Any]:
-    kinds = [{kind: n for (one, kind), n in sorted(counts.items()) if one == role} for counts in counted]
-    totals = {name: sum(of.values()) for name, of in zip(("abstained", "failed"), kinds, strict=True)}
-    return {**totals, "kinds": {kind: n for of in kinds for kind, n in of.items()}}
+def _silences(
+    role: Role, abstained: Mapping[tuple[Role, str], int], failed: Mapping[tuple[Role, str], int]
+) -> RoleSilences:
+    silent, broken = (
+        {kind: n for (one, kind), n in sorted(counts.items()) if one == role} for counts in (abstained, failed)
+    )
+    return {"abstained": sum(silent.values()), "failed": sum(broken.values()), "kinds": {**silent, **broken}}
 
 
 _RETRIEVAL: Mapping[str, Callable[[Marks], object]] = {

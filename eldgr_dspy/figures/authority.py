@@ -8,17 +8,34 @@ is None, never 0. Source: ours.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
 
 from eldgr_dspy.answers import exact_match, numeric_equal
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.figures.bounds import asked_of_any_judge, asks, extreme_spans, interval, sways
+from eldgr_dspy.figures.results import Bounds
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import Row
 from eldgr_dspy.words import Role, Task
 
 _SWAYING: dict[Task, tuple[Role, ...]] = {"retrieval": ("judge", "repairer"), "arithmetic": ("judge", "deriver")}
+
+
+class Authority(Bounds):
+    """The authority bound of a pool.
+
+    Attributes:
+        can_change: For each rule and role the percentage of questions on which it can change the class of answers that
+            ships, see `bounds.sways`; None without questions, and for any role but the judge where a rule of the
+            user's asks one.
+        unbounded: The roles whose replies no bound covers: what a deriver may derive is not in the pool.
+    """
+
+    n: int
+    n_scored: int
+    task: Task
+    can_change: dict[str, dict[Role, float | None]]
+    unbounded: list[Role]
 
 
 class PoolBounds:
@@ -50,7 +67,7 @@ class PoolBounds:
                 ends = interval(rule, case, correct, extreme_spans(case, gold, correct))
             _add(self._any_span[name], ends)
 
-    def figures(self) -> dict[str, dict[str, list[float] | None]]:
+    def figures(self) -> Bounds:
         """Return `bounds` and `bounds_any_span` as `summary.json` has them.
 
         The former are over all judges with the other roles silent, the latter also over all spans as repair. Each names
@@ -77,20 +94,13 @@ def _add(sums: list[int], ends: tuple[bool, bool]) -> None:
 
 def pool_authority(
     rows: Iterable[Row], task: Task, settings: Settings | None = None, rules: Sequence[str] = tuple(RULES)
-) -> dict[str, Any]:
-    """Return between what and what each rule's accuracy lies on a pool, and what the roles can change.
+) -> Authority:
+    """Return the ends of each rule's accuracy on a pool over all judges, and what the roles can change.
 
     Args:
         rows: The pool's rows, taken one by one. task: Its task.
         settings: Of the rule; `certificate` and `homogeneous` matter here.
         rules: Their names, as `eldgr_dspy.rules` takes them.
-
-    Returns:
-        `n`, `n_scored`, `task`; `bounds` and `bounds_any_span`, see `PoolBounds.figures`; `can_change`, for each rule
-        and role the percentage of questions on which it can change the class of answers that ships, see
-        `bounds.sways`, None where there are no questions, and for any role but the judge where a rule of the user's
-        asks one; and `unbounded`, the roles whose replies no bound covers: what a deriver may derive is not in the
-        pool.
     """
     bounds, counts, n = PoolBounds(task, rules), Counter[tuple[str, Role]](), 0
     asking_others: set[str] = set()

@@ -7,9 +7,10 @@ them can go; how many have candidates that all agree, on how many there is nothi
 import hashlib
 from array import array
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from eldgr_dspy.answers import score
 from eldgr_dspy.pools import Pool
@@ -17,6 +18,69 @@ from eldgr_dspy.rows import CandidateRow, Row
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.voting import majority
 from eldgr_dspy.words import Task
+
+
+class Percent(TypedDict):
+    """How many of how many, and that in percent; None where it is a share of nothing."""
+
+    count: int
+    of: int
+    percent: float | None
+
+
+class Ends(TypedDict):
+    """The least and the most of something a question."""
+
+    fewest: int | None
+    most: int
+
+
+class CandidateEnds(Ends):
+    """The same of candidates, and how many there are in all."""
+
+    total: int
+
+
+class Evidence(TypedDict):
+    """Passages and characters a question, titles aside."""
+
+    passages: Ends
+    characters: Ends
+
+
+Shared = Literal[
+    "homogeneous",
+    "unanswered",
+    "any_correct",
+    "missing_answers",
+    "repeated_texts",
+    "repeated_questions",
+    "without_evidence",
+]
+"""The figures of a pool that are shares."""
+
+
+class PoolContents(TypedDict):
+    """What a pool holds.
+
+    Attributes:
+        homogeneous: Questions with one class of answers, those without an answer aside. unanswered: without any answer.
+        any_correct: Questions with a right candidate, of those with a gold answer.
+        missing_answers: Of all candidates. repeated_texts: candidates whose text an earlier one of the question has.
+        repeated_questions: Those whose folded text an earlier one has.
+    """
+
+    n: int
+    task: Task
+    candidates: CandidateEnds
+    homogeneous: Percent
+    unanswered: Percent
+    any_correct: Percent
+    missing_answers: Percent
+    repeated_texts: Percent
+    repeated_questions: Percent
+    without_evidence: Percent
+    evidence: Evidence
 
 
 def contents_of(pool: Pool) -> "Contents":
@@ -58,15 +122,8 @@ class Contents:
         self._homogeneous += vote.n_classes == 1
         self._unanswered += vote.n_classes == 0
 
-    def figures(self) -> dict[str, Any]:
-        """Return the figures as JSON has them.
-
-        A share has `count`, `of` and `percent`, which is null where it is a share of nothing. `homogeneous`: one class
-        of answers, those without an answer aside. `unanswered`: no candidate has an answer. `any_correct`: at least one
-        is right, of the questions with a gold answer. `missing_answers`: of all candidates. `repeated_texts`:
-        candidates whose text an earlier one of the same question has. `repeated_questions`: those whose folded text an
-        earlier one has. `evidence`: passages and characters a question, titles aside.
-        """
+    def figures(self) -> "PoolContents":
+        """Return the figures as JSON has them."""
         repeated_questions = self.n - len(np.unique(self._keys()))
         return {
             "n": self.n,
@@ -102,7 +159,7 @@ class _Range:
         self.most = max(self.most, count)
         self.total += count
 
-    def ends(self) -> dict[str, int | None]:
+    def ends(self) -> Ends:
         return {"fewest": self.fewest, "most": self.most}
 
 
@@ -122,5 +179,5 @@ def _repeated(candidates: Sequence[CandidateRow]) -> int:
     return len(texts) - len(set(texts))
 
 
-def _share(count: int, of: int) -> dict[str, Any]:
+def _share(count: int, of: int) -> Percent:
     return {"count": count, "of": of, "percent": 100.0 * count / of if of else None}

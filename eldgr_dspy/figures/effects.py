@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any
 
 from eldgr_dspy.consultations import Verdict
+from eldgr_dspy.figures.results import Effects, Share
 from eldgr_dspy.questions import Question
 from eldgr_dspy.replies import read_reply
 
@@ -150,7 +151,7 @@ class _Share:
             self.count += true
             self.of += 1
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Share:
         """Return count, number and rate in percent, None where there is nothing to take a share of."""
         return {"count": self.count, "of": self.of, "rate": 100.0 * self.count / self.of if self.of else None}
 
@@ -184,7 +185,7 @@ class JudgeEffects:
                 self.first_shown.take(first[0])
                 self._expected += first[1]
 
-    def figures(self) -> dict[str, Any]:
+    def figures(self) -> Effects:
         """Return the effects as the record has them: counts of verdicts, and rates in percent.
 
         `position_flips` counts sets of candidates that were judged in several orders, the other figures verdicts; a

@@ -16,9 +16,10 @@ from typing import IO, Any
 from unicodedata import category, normalize
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.results import Decided, Witnessed
 from eldgr_dspy.files import replacing
 
-_WITNESS = ("passage", "field", "start", "end", "text", "level", "flags", "sha256", "title", "before", "after")
+_WITNESS = tuple(Witnessed.__annotations__)
 _INTEGERS = frozenset({"preference", "witness_passage", "witness_start", "witness_end"})
 _BOOLEANS = frozenset({"certified", "tie", "em", "majority_em"})
 _LISTS = frozenset({"gold", "consulted", "abstentions", "ranking", "notes", "witness_flags"})
@@ -38,7 +39,7 @@ _NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?%?")
 _BATCH = 1_000  # rows of a Parquet file in memory at once
 
 
-def export(decisions: Iterable[Mapping[str, Any]], path: Path) -> int:
+def export(decisions: Iterable[Decided], path: Path) -> int:
     """Write decisions to a file in the format of its name, whole or not at all; return how many.
 
     Args:
@@ -56,10 +57,10 @@ def export(decisions: Iterable[Mapping[str, Any]], path: Path) -> int:
         return write(out, map(flat, decisions))
 
 
-def flat(decision: Mapping[str, Any]) -> dict[str, Any]:
+def flat(decision: Decided) -> dict[str, Any]:
     """Return a line of `decisions.jsonl` as a row: the columns, each with text, a number, a truth value or None."""
-    witness = decision["witness"] or dict.fromkeys(_WITNESS)
-    found = {**decision, **{f"witness_{name}": witness[name] for name in _WITNESS}}
+    witness: Mapping[str, Any] = decision["witness"] or dict.fromkeys(_WITNESS)
+    found: dict[str, Any] = {**decision, **{f"witness_{name}": witness[name] for name in _WITNESS}}
     return {name: _cell(name, found[name]) for name in COLUMNS}
 
 

@@ -5,21 +5,22 @@ holds; that is read from both, since times of files do not survive a copy.
 """
 
 import importlib.metadata
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from eldgr_dspy.errors import ArgumentError, JournalError
 from eldgr_dspy.figures.record import JournalTotals
-from eldgr_dspy.figures.results import Decided, Record, Shape, Summary
+from eldgr_dspy.figures.results import DECIDED, RECORD, SUMMARY, Decided, Record, Summary
 from eldgr_dspy.journal import Consultation, read_journal
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.system import opened, refusal
+
+_Content = TypeVar("_Content")
 
 _AGAIN = "give the same eldgr evaluate command again, without --fresh"
 
@@ -78,7 +79,7 @@ class RunRead:
         """Whether the run has been finished: its figures are there and count what the journal holds."""
         return (self.path / "summary.json").exists() and self._counts_all(self._summary())
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary:
         """Return the figures of a finished run: the content of `summary.json`.
 
         Raises:
@@ -92,28 +93,24 @@ class RunRead:
             )
         return summary
 
-    def _summary(self) -> dict[str, Any]:
-        return self._read("summary.json", Summary)
+    def _summary(self) -> Summary:
+        return self._read("summary.json", SUMMARY)
 
-    def _counts_all(self, summary: Mapping[str, Any]) -> bool:
+    def _counts_all(self, summary: Summary) -> bool:
         """Whether a summary is of this journal: the same pools, and the same sums over the consultations."""
-        now, stated = self.totals.roles(), self.stated("pool")
+        stated = self.stated("pool")
         pools = all(pool["n"] <= stated.get(name, _NONE)["details"]["rows"] for name, pool in summary["pools"].items())
-        same = (
-            all(sums[name] == now[role][name] for name in sums.keys() & now[role].keys())
-            for role, sums in summary["consultations"].items()
-        )
-        return not self.torn and pools and all(same)
+        return not self.torn and pools and summary["consultations"] == self.totals.roles()
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> Record:
         """Return the judge's record: the content of `record.json`.
 
         Raises:
             ArgumentError: as `summary` does.
         """
-        return self._read("record.json", Record)
+        return self._read("record.json", RECORD)
 
-    def decisions(self, summary: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def decisions(self, summary: Summary) -> Iterator[Decided]:
         """Yield the lines of `decisions.jsonl`, one at a time.
 
         Raises:
@@ -136,12 +133,10 @@ class RunRead:
                         f"summary.json counts {pool['n']:,}: a part is missing; {self._mend()}."
                     )
 
-    def _read(self, name: str, shape: type[Shape]) -> dict[str, Any]:
+    def _read(self, name: str, content: TypeAdapter[_Content]) -> _Content:
         path = self.path / name
         try:
-            content = path.read_bytes()
-            shape.model_validate_json(content)
-            found: dict[str, Any] = json.loads(content)
+            return content.validate_json(path.read_bytes(), strict=True)
         except OSError as error:
             raise self._missing(name, error) from error
         except ValidationError as error:
@@ -153,7 +148,6 @@ class RunRead:
                 f"{path} is not a file that eldgr_dspy {installed_version()} writes{self._made_by()}: {where or 'it'}: "
                 f"{first['msg']}; {self._mend()}."
             ) from error
-        return found
 
     def _missing(self, name: str, error: OSError) -> ArgumentError:
         if isinstance(error, FileNotFoundError) and name == "summary.json":
@@ -212,9 +206,9 @@ def _whole_lines(journal: Path, heads: list[dict[str, Any]]) -> Iterator[Consult
     return read_journal(journal, heads, on_torn=lambda error: None)
 
 
-def _decided(line: bytes, where: str, mend: str) -> dict[str, Any]:
+def _decided(line: bytes, where: str, mend: str) -> Decided:
     try:
-        return Decided.model_validate_json(line).model_dump()
+        return DECIDED.validate_json(line, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         what = ".".join(map(str, first["loc"])) or "the line"

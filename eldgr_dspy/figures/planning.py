@@ -3,22 +3,100 @@
 The figures are those of `eldgr_dspy.statistics.power`: the exact power of the exact test. What is undefined is None.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from typing_extensions import TypedDict
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.results import RuleContrast, Summary
 from eldgr_dspy.statistics import detectable_gain, least_significant, mcnemar_power, questions_needed
+from eldgr_dspy.words import Role, Task
 
 
-def plan_ahead(gain: float, discordant: float, *, power: float, alpha: float) -> dict[str, Any]:
+class QuestionsNeeded(TypedDict):
+    """How many questions a gain needs, what power that many have, and the wins and losses to expect of them."""
+
+    gain: float
+    discordant: float
+    alpha: float
+    power: float
+    questions: int
+    power_there: float
+    wins: float
+    losses: float
+
+
+class ContrastSeen(TypedDict):
+    """What a contrast of a finished run could have seen.
+
+    Attributes:
+        discordant: Questions, in percent. least_significant: The narrowest split of as many discordant questions whose
+            p is at most alpha, as [wins, losses]; None where there is none.
+        detectable_gain: The smallest gain in percent that is seen with the power; None where there is none.
+        questions: How many another run would need for the gain; None without one, or where over ten million would be.
+    """
+
+    rule: str
+    against: str
+    wins: int
+    losses: int
+    delta: float
+    p: float
+    discordant: float
+    least_significant: list[int] | None
+    detectable_gain: float | None
+    questions: int | None
+
+
+class PoolSeen(TypedDict):
+    """The contrasts of a pool, over its `n` questions with a gold answer."""
+
+    n: int
+    contrasts: list[ContrastSeen]
+
+
+class RunSeen(TypedDict):
+    """What a finished run could have seen."""
+
+    alpha: float
+    power: float
+    gain: float | None
+    pools: dict[str, PoolSeen]
+
+
+class RoleForecast(TypedDict):
+    """How many questions may be put to a role: in all, answered in the journal or a recording, and now.
+
+    Attributes:
+        calls: How many LM calls the latter take at most, repeated ones aside; None where the role does not say.
+    """
+
+    at_most: int
+    journaled: int
+    recorded: int
+    to_ask: int
+    calls: int | None
+
+
+class PoolForecast(TypedDict):
+    """What a run would ask on a pool."""
+
+    n: int
+    task: Task
+    roles: dict[Role, RoleForecast]
+
+
+class Forecast(TypedDict):
+    """What a run would ask; `models` is None for a role without an LM."""
+
+    pools: dict[str, PoolForecast]
+    models: dict[Role, str | None]
+
+
+def plan_ahead(gain: float, discordant: float, *, power: float, alpha: float) -> QuestionsNeeded:
     """Return how many questions a gain needs.
 
     Args:
         gain: Wins minus losses, in percent of the questions. discordant: Wins plus losses, likewise.
         power: The probability wanted of seeing it. alpha: The level of the test; both from 0 to 1.
-
-    Returns:
-        The arguments; `questions`; `power_there`, what that many questions have; `wins` and `losses` to expect.
 
     Raises:
         ArgumentError: a gain that is more than all discordant questions, or that would need over ten million questions.
@@ -49,23 +127,16 @@ def _require_percentage(name: str, value: float) -> None:
         raise ArgumentError(f"{name}={value!r} must be above 0 and at most 100, in percent of the questions.")
 
 
-def what_it_saw(summary: Mapping[str, Any], *, power: float, alpha: float, gain: float | None = None) -> dict[str, Any]:
+def what_it_saw(summary: Summary, *, power: float, alpha: float, gain: float | None = None) -> RunSeen:
     """Return what gain each contrast of a finished run could have seen.
 
     Args:
         summary: The content of its `summary.json`. power, alpha: as in `plan_ahead`.
         gain: In percent of the questions; for it each contrast says how many questions another run would need.
-
-    Returns:
-        The arguments, and `pools`: for each `n`, its questions with a gold answer, and `contrasts`: each with `rule`,
-        `against`, `wins`, `losses`, `delta`, `p`; `discordant`, in percent; `least_significant`, the narrowest split of
-        as many discordant questions whose p is at most alpha, as [wins, losses]; `detectable_gain`, the smallest gain
-        in percent that is seen with that power; `questions`, for `gain`. The last three are None where there is none,
-        or where over ten million questions would be needed.
     """
     if gain is not None:
         _require_percentage("gain", gain)
-    pools = {
+    pools: dict[str, PoolSeen] = {
         name: {
             "n": pool["n_scored"],
             "contrasts": [_seen(pool["n_scored"], one, power, alpha, gain) for one in pool["contrasts"]],
@@ -75,15 +146,20 @@ def what_it_saw(summary: Mapping[str, Any], *, power: float, alpha: float, gain:
     return {"alpha": alpha, "power": power, "gain": gain, "pools": pools}
 
 
-def _seen(n: int, one: Mapping[str, Any], power: float, alpha: float, gain: float | None) -> dict[str, Any]:
+def _seen(n: int, one: RuleContrast, power: float, alpha: float, gain: float | None) -> ContrastSeen:
     discordant = one["wins"] + one["losses"]
     share = discordant / n
     split = least_significant(discordant, alpha=alpha)
     smallest = detectable_gain(n, share, power=power, alpha=alpha)
     return {
-        **{name: one[name] for name in ("rule", "against", "wins", "losses", "delta", "p")},
+        "rule": one["rule"],
+        "against": one["against"],
+        "wins": one["wins"],
+        "losses": one["losses"],
+        "delta": one["delta"],
+        "p": one["p"],
         "discordant": 100.0 * share,
-        "least_significant": split and list(split),
+        "least_significant": list(split) if split else None,
         "detectable_gain": None if smallest is None else 100.0 * smallest,
         "questions": None if gain is None else _needed(gain / 100.0, share, power, alpha),
     }

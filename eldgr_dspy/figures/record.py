@@ -10,12 +10,28 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
+from eldgr_dspy.figures.results import (
+    Cost,
+    Decisions,
+    Effects,
+    Fingerprints,
+    OverrideRates,
+    PoolFigures,
+    Record,
+    RoleSums,
+    Share,
+    Summary,
+)
 from eldgr_dspy.figures.silences import error_of, kind_of
-from eldgr_dspy.journal import Consultation
-from eldgr_dspy.words import ROLES, Role
+from eldgr_dspy.journal import Consultation, Outcome
+from eldgr_dspy.words import ROLES, Branch, Role
+
+_Amount = TypeVar("_Amount", int, float)
+_Text = TypeVar("_Text", bound=str)
+_OVERRIDING: tuple[Branch, ...] = ("judge", "repair")
 
 _VERSION = re.compile(r"[-:@_.](?:latest|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{3,8}|v\d+(?:[.:]\d+)*)$")
 _FEWEST_TOKENS, _LONG = 1 / 8, 4_000
@@ -33,7 +49,7 @@ class JournalTotals:
             decided: The questions, by `question_key`, that reasons and unreadable replies are counted of; all for None.
         """
         self.models: Counter[tuple[Role, str | None, str | None]] = Counter()
-        self.reasons: Counter[tuple[Role, str, str, str]] = Counter()
+        self.reasons: Counter[tuple[Role, Outcome, str, str]] = Counter()
         self.through: Counter[Role] = Counter()
         self.unreadable: Counter[Role] = Counter()
         self._outcomes: Counter[tuple[Role, str]] = Counter()
@@ -67,25 +83,36 @@ class JournalTotals:
             self.reasons[one.role, one.outcome, kind, one.reason.split(":")[0][:80]] += 1
             self.unreadable[one.role] += kind == "unreadable"
 
-    def roles(self) -> dict[str, Any]:
+    def roles(self) -> dict[Role, RoleSums]:
         """Return for each role how its consultations ended, calls, tokens and dollars (None where any is unknown)."""
         return {role: self._role(role) for role in ROLES}
 
-    def _role(self, role: Role) -> dict[str, Any]:
-        outcomes = {name: self._outcomes[role, name] for name in ("ok", "abstained", "failed", "recorded")}
-        amounts = {name: self._sum(role, name) for name in ("prompt_tokens", "completion_tokens", "cost")}
-        return {**outcomes, "calls": self._sum(role, "calls") or 0, "cached": self._cached[role], **amounts}
+    def _role(self, role: Role) -> RoleSums:
+        return {
+            "ok": self._outcomes[role, "ok"],
+            "abstained": self._outcomes[role, "abstained"],
+            "failed": self._outcomes[role, "failed"],
+            "recorded": self._outcomes[role, "recorded"],
+            "calls": self._count(role, "calls") or 0,
+            "cached": self._cached[role],
+            "prompt_tokens": self._count(role, "prompt_tokens"),
+            "completion_tokens": self._count(role, "completion_tokens"),
+            "cost": self._sum(role, "cost"),
+        }
 
-    def parse_failures(self) -> dict[str, Any]:
+    def parse_failures(self) -> dict[Role, Share]:
         """Return for each role how many of its replies could not be read, of those that came through; recorded too."""
         return {role: _share(self.unreadable[role], self.through[role]) for role in ROLES}
 
-    def cost(self) -> dict[str, Any]:
+    def cost(self) -> Cost:
         """Return calls, tokens and dollars of all roles together, None where unknown for any call."""
         roles = [self._role(role) for role in ROLES if self._amounts[role, "calls"]]
-        names = ("calls", "prompt_tokens", "completion_tokens", "cost")
-        amounts = {name: [role[name] for role in roles] for name in names}
-        return {name: None if None in of else sum(of) for name, of in amounts.items()}
+        return {
+            "calls": sum(role["calls"] for role in roles),
+            "prompt_tokens": total_of([role["prompt_tokens"] for role in roles]),
+            "completion_tokens": total_of([role["completion_tokens"] for role in roles]),
+            "cost": total_of([role["cost"] for role in roles]),
+        }
 
     def remarks(self) -> list[str]:
         """Return what one who reads the figures should know of the models, a sentence each."""
@@ -105,11 +132,22 @@ class JournalTotals:
         ]
         return others + shortened + elsewhere * bool(self._elsewhere)
 
+    def _count(self, role: Role, name: str) -> int | None:
+        found = self._sum(role, name)
+        return None if found is None else int(found)
+
     def _sum(self, role: Role, name: str) -> float | None:
         known = [amount for amount in self._amounts[role, name] if amount is not None]
         if not known or len(known) < len(self._amounts[role, name]):
             return None
         return math.fsum(known) if name == "cost" else sum(known)
+
+
+def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
+    """Return the sum of amounts, None where one is unknown."""
+    known = [amount for amount in amounts if amount is not None]
+    total: Any = sum(known)  # of the kind that the amounts are
+    return total if len(known) == len(amounts) else None
 
 
 def question_key(pool: str, question: str) -> int:
@@ -145,11 +183,8 @@ def _names(model: str) -> set[str]:
 
 
 def judges_record(
-    summary: Mapping[str, Any],
-    heads: Sequence[Mapping[str, Any]],
-    totals: JournalTotals,
-    effects: Mapping[str, Mapping[str, Any]] | None = None,
-) -> dict[str, Any]:
+    summary: Summary, heads: Sequence[Mapping[str, Any]], totals: JournalTotals, effects: Mapping[str, Effects]
+) -> Record:
     """Return the record of a run: its rates, and the calls and dollars of all that its directory has seen.
 
     Args:
@@ -162,7 +197,7 @@ def judges_record(
     for head in heads:
         stated.setdefault(head["kind"], {})[head["name"]] = head["details"]
     settings = stated["settings"].get("rule", {})
-    roles = {role: stated["role"][role] for role in ROLES if role in stated["role"]}
+    roles: dict[Role, dict[str, Any]] = {role: stated["role"][role] for role in ROLES if role in stated["role"]}
     return {
         "default": "consensus: majority vote over answer classes, ties to the earliest candidate",
         "certificate": {"retrieval": settings.get("certificate"), "arithmetic": settings.get("derivation")},
@@ -184,6 +219,7 @@ def judges_record(
         ],
         "pools": {name: stated["pool"][name] for name in summary["pools"] if name in stated["pool"]},
         "roles": roles,
+        "confirmation": summary["confirmation"],
     }
 
 
@@ -197,23 +233,25 @@ def _on_addresses(heads: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _on_pools(summary: Mapping[str, Any]) -> list[str]:
-    return [f"{name}: {remark}" for name, pool in summary["pools"].items() for remark in pool.get("remarks") or ()]
+def _on_pools(summary: Summary) -> list[str]:
+    return [f"{name}: {remark}" for name, pool in summary["pools"].items() for remark in pool["remarks"]]
 
 
-def _fingerprints(details: Mapping[str, Any]) -> dict[str, str]:
+def _fingerprints(details: Mapping[str, Any]) -> Fingerprints:
     """What stands for a role: all of its details, as the journal has it, its prompts alone, and its LM's settings."""
     settings = {name: details.get(name) for name in ("lm", "adapter", "adapter_options")}
-    parts = {"role": details, "prompts": details.get("prompts"), "settings": settings}
-    texts = {name: json.dumps(part, sort_keys=True) for name, part in parts.items()}
-    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
+    return {"role": _digest(details), "prompts": _digest(details.get("prompts")), "settings": _digest(settings)}
 
 
-def _share(count: int, of: int) -> dict[str, Any]:
+def _digest(part: Any) -> str:
+    return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _share(count: int, of: int) -> Share:
     return {"count": count, "of": of, "rate": 100.0 * count / of if of else None}
 
 
-def _rates(pool: Mapping[str, Any]) -> dict[str, Any] | None:
+def _rates(pool: PoolFigures) -> OverrideRates | None:
     """The measured override rate, split by what it did to the answer; None where EL-DGR was not run."""
     audit = pool["audit"]
     if audit is None or not pool["n"]:
@@ -227,16 +265,18 @@ def _rates(pool: Mapping[str, Any]) -> dict[str, Any] | None:
         "overrides": overrides,
         "incorrect_to_correct": gained,
         "correct_to_incorrect": lost,
-        "neither": overrides - gained - lost if pool["n_scored"] == pool["n"] else None,
-        "by_outcome": {branch: _split(pool, branch, "outcome") for branch in ("judge", "repair")},
-        "by_certificate": {branch: _split(pool, branch, "level") for branch in ("judge", "repair")},
+        "neither": None
+        if gained is None or lost is None or pool["n_scored"] < pool["n"]
+        else overrides - gained - lost,
+        "by_outcome": {branch: _shares(pool, branch, lambda one: one["outcome"]) for branch in _OVERRIDING},
+        "by_certificate": {branch: _shares(pool, branch, lambda one: one["level"]) for branch in _OVERRIDING},
     }
 
 
-def _split(pool: Mapping[str, Any], branch: str, by: str) -> dict[str, float]:
+def _shares(pool: PoolFigures, branch: Branch, by: Callable[[Decisions], _Text]) -> dict[_Text, float]:
     """The overrides of a branch by outcome or by level, in percent of the questions."""
-    found = Counter[str]()
-    for one in pool["decided"]["outcomes"]:
+    found = Counter[_Text]()
+    for one in pool["decided"]["outcomes"] if pool["decided"] else ():
         if one["branch"] == branch:
-            found[one[by]] += one["questions"]
+            found[by(one)] += one["questions"]
     return {name: 100.0 * n / pool["n"] for name, n in found.items()}

@@ -89,7 +89,7 @@ def _counts(one: Consultation) -> bool:
     return one.role == "judge" or kind_of(one.reason or "") != KINDS[-1]
 
 
-def never_asked(why: Mapping[str, int]) -> str:
+def never_asked(why: Mapping[Role, int]) -> str:
     """Return in words on how many questions which role was never asked where a rule needs it."""
     asked = " and ".join(f"the {role} was never asked on {questions(n)}" for role, n in why.items())
     return f"{asked} where this rule needs it"

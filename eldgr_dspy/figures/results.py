@@ -1,238 +1,381 @@
-"""The shapes of a run's results as they are read back, so that a file of another version is told from one of this."""
+"""The results of a run, each file's content defined once: `summary.json`, `record.json`, a line of `decisions.jsonl`.
 
-from typing import Annotated, Any, Self
+They are plain values with types: what a run writes, what `evaluate` returns and what is read back. Percentages are
+numbers from 0 to 100, differences are percentage points, and what is undefined is None. `SCHEMAS` publishes them.
+"""
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
-from eldgr_dspy.figures.audit import Became
+from pydantic import AfterValidator, Field, TypeAdapter
+from typing_extensions import TypedDict
+
 from eldgr_dspy.journal import Outcome
-from eldgr_dspy.words import Branch, Role, Task
+from eldgr_dspy.words import ROLES, Branch, Role, Task
 
 Count = Annotated[int, Field(ge=0, le=10**15)]
 """A number of things; one that a float has exactly."""
 
-
-class Shape(BaseModel):
-    """What a result holds: fields of exact types; further ones, of a later version, are passed over."""
-
-    model_config = ConfigDict(frozen=True, strict=True)
+_Of = TypeVar("_Of")
 
 
-class _Official(Shape):
+def _of_every_role(found: dict[Role, _Of]) -> dict[Role, _Of]:
+    missing = [role for role in ROLES if role not in found]
+    if missing:
+        raise ValueError(f"nothing is said of {' and '.join(missing)}")
+    return found
+
+
+Counts = Annotated[dict[Role, Count], AfterValidator(_of_every_role)]
+"""A number for each role."""
+
+Became = Literal["lost", "won", "wrong", "right", "unscored"]
+"""What became of an answer: right before and wrong after, the reverse, wrong or right both times; without gold answers
+nobody knows."""
+
+
+class Share(TypedDict):
+    """How many of how many, and that in percent."""
+
+    count: Count
+    of: Count
+    rate: float | None
+
+
+# -- summary.json: the figures of a rule ------------------------------------------------------------------------------
+
+
+class Scores(TypedDict):
+    """Exact match, or accuracy in arithmetic, and token F1 in retrieval, in percent."""
+
     em: float | None
     f1: float | None
 
 
-class _Rule(Shape):
-    em: float | None
-    f1: float | None
-    official: _Official | None = None
-    calls: dict[Role, Count]
-    asked: dict[Role, Count]
-    tokens: dict[Role, Count | None] | None = None
+class RuleFigures(Scores):
+    """What a rule scored, and what it alone would ask."""
+
+    official: Annotated[Scores | None, Field(description="Of the raw texts; null where they are the same.")]
+    calls: Counts
+    asked: Counts
+    tokens: Annotated[dict[Role, Count | None], AfterValidator(_of_every_role)]
     seconds: float
 
 
-class _Difference(Shape):
+class Delta(TypedDict):
+    """A paired difference with its percentile interval, in percentage points."""
+
     delta: float
     ci: list[float]
-    bca: list[float] | None = None
 
 
-class _Contrast(_Difference):
-    rule: str
-    against: str
-    p: float
+class Difference(Delta):
+    """The same with its BCa interval."""
+
+    bca: list[float] | None
+
+
+class WinsLosses(TypedDict):
+    """Questions that one of two rules or runs alone has right."""
+
     wins: Count
     losses: Count
-    f1: _Difference | None
-    p_holm: float | None = None
-    notes: list[str] = []
 
 
-class _Decisions(Shape):
+class Paired(Difference, WinsLosses):
+    """A contrast of two rules or runs: right and wrong with the exact McNemar p, and F1 where there is one."""
+
+    p: float
+    notes: list[str]
+    f1: Difference | None
+
+
+class Adjusted(Paired):
+    """A contrast in a family of several."""
+
+    p_holm: Annotated[float, Field(description="Adjusted by Holm's method for all contrasts of the pool.")]
+
+
+class RuleContrast(Adjusted):
+    """One rule against another."""
+
+    rule: str
+    against: str
+
+
+# -- summary.json: the audit ------------------------------------------------------------------------------------------
+
+
+class Flips(TypedDict):
+    """How many answers of a rule were lost and mended, against another rule."""
+
+    correct_to_incorrect: Count | None
+    incorrect_to_correct: Count | None
+
+
+class AuditCounts(Flips):
+    """The audit of `eldgr` in short, in questions; flips are against majority."""
+
+    preserved: Count
+    judge_overrides: Count
+    repair_overrides: Count
+    abstentions: Count
+    homogeneous: Count
+    certified_consensus: Count
+
+
+class Decisions(TypedDict):
+    """Questions by what decided, what vouches for what shipped, and what became of the answer."""
+
     branch: Branch
     level: str
     outcome: Became
     questions: Count
 
 
-class _Flips(Shape):
-    correct_to_incorrect: Count | None
-    incorrect_to_correct: Count | None
+class Stage(TypedDict):
+    """A stage on the way to an override."""
 
-
-class _Stage(Shape):
     stage: str
     questions: Count
 
 
-class _Silences(Shape):
+class RoleSilences(TypedDict):
+    """On how many questions a role abstained or its call failed, and by what kinds of reasons."""
+
     abstained: Count
     failed: Count
     kinds: dict[str, Count]
 
 
-class _Laziness(Shape):
-    asked: dict[Role, Count]
-    always: dict[Role, Count]
-    calls: Count
+class Saved(TypedDict):
+    """On how many questions each role was asked and always would have been, and what that would cost more."""
+
+    asked: Counts
+    always: Counts
     calls_saved: Count | None
-    seconds: float
     seconds_saved: float | None
 
 
-class _Decided(Shape):
-    outcomes: list[_Decisions]
-    flips: dict[str, _Flips]
-    funnel: list[_Stage]
-    silences: dict[Role, _Silences]
-    laziness: _Laziness
+class Laziness(Saved):
+    """The same, with what `eldgr` alone would take."""
+
+    calls: Count
+    seconds: float
 
 
-class _Pool(Shape):
-    n: Count
-    n_scored: Count
-    n_failed: Count
-    n_distinct: Count | None = None
-    task: Task
-    rules: dict[str, _Rule]
-    withheld: dict[str, dict[Role, Count]]
-    contrasts: list[_Contrast]
+class AuditInFull(TypedDict):
+    """The audit of `eldgr` in full; `flips` by the rule that they are against."""
+
+    outcomes: list[Decisions]
+    flips: dict[str, Flips]
+    funnel: list[Stage]
+    silences: dict[Role, RoleSilences]
+    laziness: Laziness
+
+
+# -- summary.json -----------------------------------------------------------------------------------------------------
+
+
+class Candidates(TypedDict):
+    """The least and the most candidates of a question, and the candidates without an answer."""
+
+    fewest: Count | None
+    most: Count
+    without_answer: Count
+
+
+class Bounds(TypedDict):
+    """The ends of each rule's accuracy in percent, see `eldgr_dspy.figures.authority.PoolBounds`."""
+
     bounds: dict[str, list[float] | None]
     bounds_any_span: dict[str, list[float] | None]
-    can_change: dict[str, dict[Role, float]] | None = None
-    audit: dict[str, int | None] | None
-    decided: _Decided | None = None
-    risk_coverage: dict[str, list[list[float]]] | None = None
-    remarks: list[str] = []
-
-    @model_validator(mode="after")
-    def _add_up(self) -> Self:
-        most = max((one.wins + one.losses for one in self.contrasts), default=0)
-        if self.contrasts and self.n_scored < max(1, most):
-            raise ValueError(f"{most} discordant questions of {self.n_scored} in a contrast")
-        return self
 
 
-class _Role(Shape):
+class PoolFigures(Bounds):
+    """The figures of a pool."""
+
+    n: Count
+    n_scored: Count
+    n_distinct: Annotated[int, Field(ge=0, description="Different texts among the scored questions.")]
+    n_failed: Count
+    task: Task
+    ties: Count
+    candidates: Candidates
+    rules: dict[str, RuleFigures]
+    withheld: dict[str, dict[Role, Count]]
+    contrasts: list[RuleContrast]
+    can_change: Annotated[
+        dict[str, dict[Role, float]] | None,
+        Field(description="Questions in percent; null with gold answers, and without questions."),
+    ]
+    audit: AuditCounts | None
+    decided: AuditInFull | None
+    risk_coverage: Annotated[
+        dict[str, list[list[float]]], Field(description="Points of coverage and risk, the most trusted first.")
+    ]
+    remarks: list[str]
+
+
+class RoleSums(TypedDict):
+    """What a role was asked in all: how it ended, calls, tokens and dollars, null where unknown for any call."""
+
     ok: Count
     abstained: Count
     failed: Count
     recorded: Count
     calls: Count
+    cached: Count
     prompt_tokens: int | None
     completion_tokens: int | None
     cost: float | None
 
 
-class _Confirmation(Shape):
+class EarlierLook(TypedDict):
+    """A run that saw a pool before."""
+
+    pool: str
+    questions: Count
+    time: str
+    out: str
+
+
+class Confirmed(TypedDict):
+    """What the lock's ledger says of a run: how many other runs have seen each pool before."""
+
     lock: str
     seen_before: dict[str, Count]
+    earlier: list[EarlierLook]
 
 
-class Summary(Shape):
-    """What is needed of `summary.json`."""
+def _adds_up(pool: PoolFigures) -> PoolFigures:
+    most = max((one["wins"] + one["losses"] for one in pool["contrasts"]), default=0)
+    if pool["contrasts"] and pool["n_scored"] < max(1, most):
+        raise ValueError(f"{most} discordant questions of {pool['n_scored']} in a contrast")
+    return pool
 
-    pools: dict[str, _Pool]
-    consultations: dict[Role, _Role]
+
+class Summary(TypedDict):
+    """The content of `summary.json`."""
+
+    pools: dict[str, Annotated[PoolFigures, AfterValidator(_adds_up)]]
+    consultations: dict[Role, RoleSums]
     remarks: list[str]
-    confirmation: _Confirmation | None = None
+    confirmation: Confirmed | None
 
 
-class _Share(Shape):
-    count: Count
-    of: Count
-    rate: float | None
+# -- record.json ------------------------------------------------------------------------------------------------------
 
 
-class _ByChance(_Share):
-    expected: float | None = Field(None, description="The rate, in percent, where the habit plays no part.")
+class ExpectedShare(Share):
+    """A share, beside what it is where the habit plays no part."""
+
+    expected: Annotated[float | None, Field(description="The rate, in percent, where the habit plays no part.")]
 
 
-class _Effects(Shape):
+class Effects(TypedDict):
+    """What else a judge's verdicts went by, see `eldgr_dspy.figures.effects`."""
+
     verdicts: Count
-    position_flips: _Share
-    first_shown_wins: _ByChance
-    longer_wins: _Share
-    rationale_names_another: _Share
+    position_flips: Share
+    first_shown_wins: ExpectedShare
+    longer_wins: Share
+    rationale_names_another: Share
 
 
-class _Rates(Shape):
-    questions: Count = Field(description="Questions that were decided.")
-    by_judge: float = Field(description="Overrides by the judge, in percent of the questions.")
-    by_repair: float = Field(description="Overrides by a repair or a derivation, likewise.")
+class OverrideRates(TypedDict):
+    """How often `eldgr` overrode consensus on a pool, and what that did."""
+
+    questions: Annotated[int, Field(ge=0, description="Questions that were decided.")]
+    by_judge: Annotated[float, Field(description="Overrides by the judge, in percent of the questions.")]
+    by_repair: Annotated[float, Field(description="Overrides by a repair or a derivation, likewise.")]
     overrides: Count
     incorrect_to_correct: Count | None
     correct_to_incorrect: Count | None
     neither: Count | None
-    by_outcome: dict[Branch, dict[Became, float]] | None = Field(None, description="Percent of the questions.")
-    by_certificate: dict[Branch, dict[str, float]] | None = Field(None, description="Percent of the questions.")
+    by_outcome: Annotated[dict[Branch, dict[Became, float]], Field(description="Percent of the questions.")]
+    by_certificate: Annotated[dict[Branch, dict[str, float]], Field(description="Percent of the questions.")]
 
 
-class _Model(Shape):
+class Model(TypedDict):
+    """A model that was asked, and the one that answered."""
+
     role: Role
     asked: str | None
     served: str | None
-    same: bool | None = Field(description="Whether that is the model that was asked; null where unknown.")
+    same: Annotated[bool | None, Field(description="Whether that is the model that was asked; null where unknown.")]
     calls: Count
 
 
-class _Fingerprints(Shape):
-    role: str = Field(description="Of all details of the role, as in the journal.")
+class Fingerprints(TypedDict):
+    """What stands for a role."""
+
+    role: Annotated[str, Field(description="Of all details of the role, as in the journal.")]
     prompts: str
-    settings: str = Field(description="Of the LM with its settings, and of the adapter.")
+    settings: Annotated[str, Field(description="Of the LM with its settings, and of the adapter.")]
 
 
-class _Cost(Shape):
+class Cost(TypedDict):
+    """What all roles took together."""
+
     calls: Count
     prompt_tokens: Count | None
     completion_tokens: Count | None
-    cost: float | None = Field(description="In dollars; null where unknown for any call.")
+    cost: Annotated[float | None, Field(description="In dollars; null where unknown for any call.")]
 
 
-class _Silence(Shape):
+class Silence(TypedDict):
+    """A reason for which a role said nothing."""
+
     role: Role
     outcome: Outcome
-    kind: str | None = Field(
-        None, description="One of eldgr_dspy.figures.silences.KINDS, or the error of a failed call."
-    )
+    kind: Annotated[str, Field(description="One of eldgr_dspy.figures.silences.KINDS, or the error of a failed call.")]
     reason: str
     consultations: Count
 
 
-class Record(Shape):
-    """What a deployment should state about a judge that decides: `record.json`."""
+class PoolStated(TypedDict):
+    """A pool, as the journal states it."""
 
-    default: str = Field(description="What it must beat.")
-    certificate: dict[Task, str | None] = Field(description="What it needs for that.")
-    settings: dict[str, Any] = Field(description="Of the rule.")
-    override_rates: dict[str, _Rates | None] = Field(description="A pool; null where eldgr has no result.")
-    judge_effects: dict[str, _Effects | None] = Field(description="A pool; what else verdicts went by.")
-    models: list[_Model] = Field(description="Over all that the run directory has seen.")
-    fingerprints: dict[Role, _Fingerprints] | None = None
-    parse_failures: dict[Role, _Share] | None = Field(
-        None, description="Replies that could not be read, on the questions that were decided."
-    )
-    cost: _Cost | None = Field(None, description="Of all roles together, over all that the run directory has seen.")
-    consultations: dict[Role, _Role] = Field(description="Likewise over all that the run directory has seen.")
+    sha256: str
+    rows: Count
+    task: Task
+
+
+class Record(TypedDict):
+    """What a deployment should state about a judge that decides: the content of `record.json`."""
+
+    default: Annotated[str, Field(description="What it must beat.")]
+    certificate: Annotated[dict[Task, str | None], Field(description="What it needs for that.")]
+    settings: Annotated[dict[str, Any], Field(description="Of the rule.")]
+    override_rates: Annotated[
+        dict[str, OverrideRates | None], Field(description="A pool; null where eldgr has no result.")
+    ]
+    judge_effects: Annotated[dict[str, Effects | None], Field(description="A pool; what else verdicts went by.")]
+    models: Annotated[list[Model], Field(description="Over all that the run directory has seen.")]
+    fingerprints: dict[Role, Fingerprints]
+    parse_failures: Annotated[
+        dict[Role, Share], Field(description="Replies that could not be read, on the questions that were decided.")
+    ]
+    cost: Annotated[Cost, Field(description="Of all roles together, over all that the run directory has seen.")]
+    consultations: Annotated[
+        dict[Role, RoleSums], Field(description="Likewise over all that the run directory has seen.")
+    ]
     remarks: list[str]
-    silences: list[_Silence] = Field(description="On the questions that were decided.")
-    pools: dict[str, dict[str, Any]]
-    roles: dict[Role, dict[str, Any]]
-    confirmation: _Confirmation | None = None
+    silences: Annotated[list[Silence], Field(description="On the questions that were decided.")]
+    pools: dict[str, PoolStated]
+    roles: Annotated[dict[Role, dict[str, Any]], Field(description="What shapes each role's calls, as journaled.")]
+    confirmation: Confirmed | None
 
 
-def record_schema() -> dict[str, Any]:
-    """Return the JSON schema of a record, as published in `artifacts/record.schema.json`."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Record.model_json_schema()}
+# -- decisions.jsonl --------------------------------------------------------------------------------------------------
 
 
-class Witnessed(Shape):
-    """The witness of a decision, as `decisions.jsonl` has it."""
+class Witnessed(TypedDict):
+    """Where in the evidence the answer stands that shipped: its slice of a passage, and what is around it."""
 
     passage: int
-    field: str
+    field: Literal["title", "text"]
     start: int
     end: int
     text: str
@@ -244,7 +387,7 @@ class Witnessed(Shape):
     after: str
 
 
-class Decided(Shape):
+class Decided(TypedDict):
     """A line of `decisions.jsonl`: what a rule decided on a question."""
 
     pool: str
@@ -268,3 +411,16 @@ class Decided(Shape):
     em: bool | None
     f1: float | None
     majority_em: bool | None
+
+
+SUMMARY = TypeAdapter[Summary](Summary)
+RECORD = TypeAdapter[Record](Record)
+DECIDED = TypeAdapter[Decided](Decided)
+
+SCHEMAS: Mapping[str, TypeAdapter[Any]] = {"summary": SUMMARY, "record": RECORD, "decision": DECIDED}
+"""What is published as `artifacts/NAME.schema.json`."""
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """Return the JSON schema of a file's content, by its name in `SCHEMAS`."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **SCHEMAS[name].json_schema()}

@@ -9,7 +9,6 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from eldgr_dspy.answers import Score, official_score, score
 from eldgr_dspy.cases import Case
@@ -19,6 +18,17 @@ from eldgr_dspy.figures.authority import PoolBounds
 from eldgr_dspy.figures.bounds import sways
 from eldgr_dspy.figures.coverage import Confidence, risk_coverage
 from eldgr_dspy.figures.remarks import Remarks
+from eldgr_dspy.figures.results import (
+    AuditCounts,
+    AuditInFull,
+    Difference,
+    Flips,
+    Paired,
+    PoolFigures,
+    RuleContrast,
+    RuleFigures,
+    Scores,
+)
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster, holm
@@ -161,7 +171,7 @@ class Tally:
 
     # -- figures ------------------------------------------------------------------------------------------------------
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> PoolFigures:
         """Return the pool's part of `summary.json`."""
         whole = {name: tally for name, tally in self._rules.items() if not tally.missing}
         return {
@@ -198,16 +208,15 @@ class Tally:
                 f" The official score of the raw texts differs: {said}."
             )
 
-    def _can_change(self) -> dict[str, dict[str, float]] | None:
+    def _can_change(self) -> dict[str, dict[Role, float]] | None:
         """On which share of the questions the judge can change what ships; None where a gold answer says what for."""
         if self.n_scored or not self.n:
             return None
         return {name: {"judge": 100.0 * self._sways[name] / self.n} for name in self._rules}
 
-    def _decided(self, whole: Mapping[str, _RuleTally]) -> dict[str, Any]:
+    def _decided(self, whole: Mapping[str, _RuleTally]) -> AuditInFull:
         """The audit in full."""
         eldgr = whole["eldgr"]
-        spent = {"calls": eldgr.calls.total(), "seconds": round(sum(eldgr.seconds.values()), 3)}
         return {
             "outcomes": self.audit.outcomes(),
             "flips": {
@@ -215,13 +224,18 @@ class Tally:
             },
             "funnel": self.audit.funnel(),
             "silences": self.audit.silences(),
-            "laziness": self.audit.laziness({role: self._consulting(role) for role in ROLES}) | spent,
+            "laziness": {
+                **self.audit.laziness({role: self._consulting(role) for role in ROLES}),
+                "calls": eldgr.calls.total(),
+                "seconds": round(sum(eldgr.seconds.values()), 3),
+            },
         }
 
-    def _flips(self, eldgr: _RuleTally, other: _RuleTally) -> dict[str, int | None]:
+    def _flips(self, eldgr: _RuleTally, other: _RuleTally) -> Flips:
+        if not self.n_scored:
+            return {"correct_to_incorrect": None, "incorrect_to_correct": None}
         pairs = Counter(zip(other.em, eldgr.em, strict=True))
-        names = {"correct_to_incorrect": (1, 0), "incorrect_to_correct": (0, 1)}
-        return {name: pairs[pair] if self.n_scored else None for name, pair in names.items()}
+        return {"correct_to_incorrect": pairs[1, 0], "incorrect_to_correct": pairs[0, 1]}
 
     def _consulting(self, role: Role) -> Consulting:
         """What asking a role came to, by the rule that asked it most often."""
@@ -233,12 +247,14 @@ class Tally:
             if em != UNSCORED:
                 yield (bool(trusted), share), bool(em)
 
-    def _audit(self) -> dict[str, int | None]:
+    def _audit(self) -> AuditCounts:
         """The audit's counts; without gold answers nobody can say what a flip did."""
-        unknown = {} if self.n_scored else {"correct_to_incorrect": None, "incorrect_to_correct": None}
-        return {**self.audit.counts(), **unknown}
+        counts = self.audit.counts()
+        if not self.n_scored:
+            counts["correct_to_incorrect"] = counts["incorrect_to_correct"] = None
+        return counts
 
-    def _figures(self, tally: _RuleTally) -> dict[str, Any]:
+    def _figures(self, tally: _RuleTally) -> RuleFigures:
         return {
             "em": _percentage(sum(1 for right in tally.em if right == 1), self.n_scored),
             "f1": _percentage(sum(tally.f1), self.n_scored) if self.task == "retrieval" else None,
@@ -249,36 +265,29 @@ class Tally:
             "seconds": round(sum(tally.seconds.values()), 3),
         }
 
-    def _official(self, tally: _RuleTally) -> dict[str, float | None]:
+    def _official(self, tally: _RuleTally) -> Scores:
         """The official scores of the raw texts, where stripping changed any."""
         return {
             "em": _percentage(tally.official_em, self.n_scored),
             "f1": _percentage(tally.official_f1, self.n_scored) if self.task == "retrieval" else None,
         }
 
-    def _contrasts(self, whole: Mapping[str, _RuleTally]) -> list[dict[str, Any]]:
+    def _contrasts(self, whole: Mapping[str, _RuleTally]) -> list[RuleContrast]:
         pairs = [("eldgr", other) for other in whole if other != "eldgr"]
         pairs += [(other, "majority") for other in whole if other not in ("eldgr", "majority", "first")]
         if not self.n_scored:
             return []
-        found = [self._contrast(*pair, whole) for pair in pairs if set(pair) <= set(whole)]
-        adjusted = holm([one["p"] for one in found])
-        return [{**one, "p_holm": p} for one, p in zip(found, adjusted, strict=True)]
+        found = {pair: self._contrast(whole[pair[0]], whole[pair[1]]) for pair in pairs if set(pair) <= set(whole)}
+        adjusted = holm([one["p"] for one in found.values()])
+        return [
+            {"rule": rule, "against": against, **one, "p_holm": p}
+            for ((rule, against), one), p in zip(found.items(), adjusted, strict=True)
+        ]
 
-    def _contrast(self, rule: str, against: str, whole: Mapping[str, _RuleTally]) -> dict[str, Any]:
-        one, other = whole[rule], whole[against]
+    def _contrast(self, one: _RuleTally, other: _RuleTally) -> Paired:
         found = self._paired(*([100.0 * right for right in tally.em if right != UNSCORED] for tally in (one, other)))
         graded = self._paired(*([100.0 * f1 for f1 in tally.f1] for tally in (one, other))) if one.f1 else None
-        return {
-            "rule": rule,
-            "against": against,
-            **_difference(found),
-            "p": found.p,
-            "wins": found.wins,
-            "losses": found.losses,
-            "notes": list(found.notes),
-            "f1": graded and _difference(graded),
-        }
+        return as_figures(found, graded)
 
     def _paired(self, rule: Sequence[float], against: Sequence[float]) -> Contrast:
         """A contrast in which a question that stands several times counts once; see `statistics.clusters`."""
@@ -287,7 +296,19 @@ class Tally:
         return contrast_by_cluster(rule, against, self._cluster)
 
 
-def _difference(found: Contrast) -> dict[str, Any]:
+def as_figures(found: Contrast, graded: Contrast | None) -> Paired:
+    """Return a contrast of right and wrong, with that of F1 where there is one, as `summary.json` has it."""
+    return {
+        **_difference(found),
+        "p": found.p,
+        "wins": found.wins,
+        "losses": found.losses,
+        "notes": list(found.notes),
+        "f1": None if graded is None else _difference(graded),
+    }
+
+
+def _difference(found: Contrast) -> Difference:
     return {"delta": found.delta, "ci": list(found.interval), "bca": found.bca and list(found.bca)}
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from eldgr_dspy.cases import Case
+from eldgr_dspy.figures.results import Decided, PoolFigures
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.report.asked import consultation
 from eldgr_dspy.report.changes import OUTCOMES, certificate, outcome_of
@@ -69,7 +70,7 @@ class QuestionsPage:
         """Return how the page begins."""
         return self._parts({})[0]
 
-    def foot(self, pools: Mapping[str, Mapping[str, Any]]) -> str:
+    def foot(self, pools: Mapping[str, PoolFigures]) -> str:
         """Return how it ends.
 
         Args:
@@ -84,7 +85,7 @@ class QuestionsPage:
         pool: str,
         row: Row,
         case: Case,
-        decisions: Sequence[Mapping[str, Any]],
+        decisions: Sequence[Decided],
         consultations: Mapping[Role, Consultation],
     ) -> str:
         """Return a question as the page holds it; nothing where the page is full.
@@ -147,7 +148,7 @@ def _clip(text: str | None, what: str) -> str | None:
 # -- a question -------------------------------------------------------------------------------------------------------
 
 
-def _head(pool: str, row: Row, decisions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _head(pool: str, row: Row, decisions: Sequence[Decided]) -> dict[str, Any]:
     """What a question is listed and filtered by: for each rule branch, what became of the answer, certificate."""
     answers = dict.fromkeys(answer for one in decisions for answer in (one["answer"], one["consensus"]) if answer)
     name = _name(pool, row.id)
@@ -162,7 +163,7 @@ def _head(pool: str, row: Row, decisions: Sequence[Mapping[str, Any]]) -> dict[s
 
 
 def _body(
-    row: Row, case: Case, decisions: Sequence[Mapping[str, Any]], consultations: Mapping[Role, Consultation]
+    row: Row, case: Case, decisions: Sequence[Decided], consultations: Mapping[Role, Consultation]
 ) -> dict[str, Any]:
     """What is shown of a question."""
     used = {role for one in decisions for role in one["consulted"]}
@@ -207,7 +208,7 @@ def _candidates(row: Row, case: Case) -> Iterator[list[Any]]:
         yield [_clip(one.answer, "answer"), key is not None, source, _clip(text, "candidate")]
 
 
-def _decision(case: Case, one: Mapping[str, Any]) -> dict[str, Any]:
+def _decision(case: Case, one: Decided) -> dict[str, Any]:
     return {
         "rule": one["rule"],
         "answer": _clip(one["answer"], "answer"),

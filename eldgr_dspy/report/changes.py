@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from eldgr_dspy.figures.audit import Became, became
+from eldgr_dspy.figures.audit import became
+from eldgr_dspy.figures.results import Became, Decided, Witnessed
 from eldgr_dspy.figures.silences import FAILED
 from eldgr_dspy.report.shown import clip
 from eldgr_dspy.tables.table import Table
@@ -78,7 +79,7 @@ class Kept:
     abstentions: _Reasons = field(default_factory=_Reasons)
     failures: _Reasons = field(default_factory=_Reasons)
 
-    def take(self, row: Mapping[str, Any]) -> None:
+    def take(self, row: Decided) -> None:
         """Take a decision of `eldgr`."""
         for role, reason in row["abstentions"].items():
             failed = reason.startswith(FAILED)
@@ -94,7 +95,7 @@ class Kept:
         return [change for changes in self.changes.values() for change in changes][:SHOWN]
 
 
-def _change(row: Mapping[str, Any], outcome: Became) -> Change:
+def _change(row: Decided, outcome: Became) -> Change:
     gold = [_clip(answer) for answer in row["gold"]]
     more = len(gold) - _GOLDS
     return Change(
@@ -113,13 +114,13 @@ def _change(row: Mapping[str, Any], outcome: Became) -> Change:
     )
 
 
-def outcome_of(row: Mapping[str, Any]) -> Became:
+def outcome_of(row: Decided) -> Became:
     """Return what became of majority's answer by a decision."""
     before, after = row["majority_em"], row["em"]
     return "unscored" if before is None or after is None else became(before, after)
 
 
-def certificate(row: Mapping[str, Any]) -> str:
+def certificate(row: Decided) -> str:
     """Return in words what vouches for the answer of a decision."""
     if row["certified"] is None:
         return "inapplicable"
@@ -128,22 +129,22 @@ def certificate(row: Mapping[str, Any]) -> str:
     return "certified" if row["certified"] else "uncertified"
 
 
-def _witness(witness: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _witness(witness: Witnessed | None) -> Mapping[str, Any] | None:
     if witness is None:
         return None
-    where = "title of passage" if witness.get("field") == "title" else "passage"
+    where = "title of passage" if witness["field"] == "title" else "passage"
     return {
-        "title": _answer(witness.get("title")),
+        "title": _answer(witness["title"]),
         "place": f"{where} [{witness['passage']}], characters {witness['start']} to {witness['end']}",
-        "before": (witness.get("before") or "")[-_LONGEST:],
+        "before": witness["before"][-_LONGEST:],
         "text": _clip(witness["text"]),
-        "after": (witness.get("after") or "")[:_LONGEST],
+        "after": witness["after"][:_LONGEST],
         "level": witness["level"],
         "flags": ", ".join(flag.replace("_", " ") for flag in witness["flags"]),
     }
 
 
-def _remarks(row: Mapping[str, Any]) -> Iterator[str]:
+def _remarks(row: Decided) -> Iterator[str]:
     if row["preference"] is not None:
         yield f"the judge prefers candidate [{row['preference']}]"
     if row["repair"] is not None and row["branch"] != "repair":

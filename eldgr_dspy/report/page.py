@@ -6,43 +6,23 @@ of a pool or an LM is data: escaped by the template engine, isolated from the di
 its control characters made visible.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.formatting import UNDEFINED, figure, questions
+from eldgr_dspy.figures.results import Decided, Effects, PoolFigures, Record, Summary
+from eldgr_dspy.formatting import figure, questions
 from eldgr_dspy.report.browsing import link_to
 from eldgr_dspy.report.changes import Kept
 from eldgr_dspy.report.plots import bounds, calls, coverage, flips, forest, funnel
 from eldgr_dspy.report.shown import template
 from eldgr_dspy.showing import printable
-from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
-from eldgr_dspy.tables.pool import (
-    audit_table,
-    bounds_table,
-    cost_table,
-    effects_table,
-    headline,
-    paper_table,
-    pools_of,
-    usage_table,
-)
+from eldgr_dspy.tables.pool import effects_table, headline, paper_table, usage_table
 from eldgr_dspy.tables.record import record_table
-from eldgr_dspy.tables.run import contrasts_table, graded_contrasts_table
+from eldgr_dspy.tables.run import POOL_TABLES
 from eldgr_dspy.tables.table import Table
 
-_TABLES: dict[str, Callable[[Mapping[str, Any]], Sequence[Table | None]]] = {
-    "paper": paper_table,
-    "contrasts": contrasts_table,
-    "graded": graded_contrasts_table,
-    "bounds": bounds_table,
-    "audit": audit_table,
-    "outcomes": outcomes_table,
-    "funnel": funnel_table,
-    "roles": roles_table,
-    "cost": cost_table,
-}
 PLOTS = (forest, bounds, flips, funnel, coverage, calls)
 """The plots of a pool."""
 
@@ -50,36 +30,31 @@ _COVERED = (25, 50, 75)  # percent of the questions whose risk stands in the tab
 
 
 def render_report(
-    summary: Mapping[str, Any],
-    decisions: Iterable[Mapping[str, Any]],
-    record: Mapping[str, Any] | None = None,
-    beside: str | None = None,
+    summary: Summary, decisions: Iterable[Decided], record: Record | None = None, beside: str | None = None
 ) -> Iterator[str]:
     """Return the page in chunks of text that encode to UTF-8, whatever the input holds.
 
     Args:
-        summary: The content of `summary.json`. Under a pool's `withheld` a rule has a sentence, or the number of
-            unasked questions a role.
-        decisions: The rows of `decisions.jsonl`, read once and not kept; only those with rule `eldgr` are shown. A
-            witness may also carry `title`, `before` and `after`: its passage's title and the text around the slice.
+        summary: The content of `summary.json`.
+        decisions: The rows of `decisions.jsonl`, read once and not kept; only those with rule `eldgr` are shown.
         record: The content of `record.json`.
         beside: The name of the page of questions that lies beside this one, None where there is none.
 
     Raises:
-        ArgumentError: the summary has no pools, or a decision belongs to a pool that the summary does not name.
+        ArgumentError: a decision belongs to a pool that the summary does not name.
     """
-    kept = {name: Kept() for name in pools_of(summary)}
+    kept = {name: Kept() for name in summary["pools"]}
     for row in decisions:
         if row["rule"] == "eldgr":
             _kept_of(row, kept).take(row)
-    sections = list(_sections(summary, kept, (record or {}).get("judge_effects") or {}, beside))
+    sections = list(_sections(summary, kept, record["judge_effects"] if record else {}, beside))
     recorded = None if record is None else _card(record, usage_table(summary))
     stream = template("report.html.jinja").stream(sections=sections, card=recorded, questions=beside)
     stream.enable_buffering(64)
     return map(printable, stream)
 
 
-def _kept_of(row: Mapping[str, Any], kept: Mapping[str, Kept]) -> Kept:
+def _kept_of(row: Decided, kept: Mapping[str, Kept]) -> Kept:
     if row["pool"] not in kept:
         raise ArgumentError(
             f"pool={row['pool']!r} of decision {row['id']!r} is not in the summary, which names "
@@ -89,11 +64,12 @@ def _kept_of(row: Mapping[str, Any], kept: Mapping[str, Kept]) -> Kept:
 
 
 def _sections(
-    summary: Mapping[str, Any], kept: Mapping[str, Kept], effects: Mapping[str, Mapping[str, Any]], beside: str | None
+    summary: Summary, kept: Mapping[str, Kept], effects: Mapping[str, Effects | None], beside: str | None
 ) -> Iterator[dict[str, Any]]:
     """Yield what the template shows of each pool."""
-    tables = {name: build(summary) for name, build in _TABLES.items()}
-    for place, (name, pool) in enumerate(pools_of(summary).items()):
+    for name, pool in summary["pools"].items():
+        judged = effects.get(name)
+        tables = {kind: build(name, pool) for kind, build in POOL_TABLES.items()}
         found, shown = kept[name], kept[name].shown()
         yield {
             "name": name,
@@ -101,8 +77,12 @@ def _sections(
             "questions": questions(pool["n"]),
             "headline": headline(pool) or "How far a judge can move what ships is not known here.",
             "measured": _measured(pool),
-            "tables": {kind: built[place] for kind, built in tables.items()} | {"coverage": coverage_table(pool)},
-            "effects": effects_table(effects[name]) if effects.get(name) else None,
+            "tables": {
+                "paper": paper_table(name, pool, summary["confirmation"]),
+                **tables,
+                "coverage": coverage_table(pool),
+            },
+            "effects": effects_table(judged) if judged else None,
             "plots": {draw.__name__: draw(pool) for draw in PLOTS},
             "changes": shown,
             "link": None if beside is None else partial(link_to, beside),
@@ -113,20 +93,18 @@ def _sections(
         }
 
 
-def _measured(pool: Mapping[str, Any]) -> str:
+def _measured(pool: PoolFigures) -> str:
     """What was measured, beside the headline."""
-    found = {rule: figures.get("em") for rule, figures in pool["rules"].items()}
-    said = [f"{rule} {figure(value)} %" for rule, value in found.items() if value is not None]
+    said = [f"{rule} {figure(of['em'])} %" for rule, of in pool["rules"].items() if of["em"] is not None]
     return f"Measured: {', '.join(said)}." if said else "Nothing is scored: no question has a gold answer."
 
 
-def coverage_table(pool: Mapping[str, Any]) -> Table | None:
+def coverage_table(pool: PoolFigures) -> Table | None:
     """Return for each rule the share of errors among the questions on which it is most to be trusted, in percent.
 
     None where there is no curve.
     """
-    curves: Mapping[str, Sequence[Sequence[float]]] = pool.get("risk_coverage") or {}
-    rows = [(rule, *_risks(points)) for rule, points in curves.items() if points]
+    rows = [(rule, *_risks(points)) for rule, points in pool["risk_coverage"].items() if points]
     headers = ("rule", "most trusted", *(f"{least} % or more" for least in _COVERED), "all")
     return Table("risk and coverage, %", headers, tuple(rows)) if rows else None
 
@@ -139,11 +117,11 @@ def _risks(points: Sequence[Sequence[float]]) -> Iterator[str]:
     yield figure(points[-1][1])
 
 
-def _card(record: Mapping[str, Any], usage: Table | None) -> dict[str, Any]:
+def _card(record: Record, usage: Table | None) -> dict[str, Any]:
     """What the template shows of the record."""
     pools = [(name, f"{one['rows']:,}", one["sha256"]) for name, one in record["pools"].items()]
     silences = [
-        (one["role"], one["outcome"], one.get("kind") or UNDEFINED, one["reason"], f"{one['consultations']:,}")
+        (one["role"], one["outcome"], one["kind"], one["reason"], f"{one['consultations']:,}")
         for one in record["silences"]
     ]
     return {

@@ -1,10 +1,11 @@
 """The passages of a question as a page shows them: those in which an answer stands whole, with the answer marked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from eldgr_dspy.cases import Case
+from eldgr_dspy.figures.results import Decided
 from eldgr_dspy.report.shown import clip
 from eldgr_dspy.rows import PassageRow
 
@@ -24,7 +25,7 @@ class _Mark(NamedTuple):
 
 
 def passages(
-    evidence: Sequence[PassageRow], case: Case, decisions: Sequence[Mapping[str, Any]]
+    evidence: Sequence[PassageRow], case: Case, decisions: Sequence[Decided]
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the passages that are shown, each with its number, title and text in pieces, and how many are left out.
 
@@ -48,13 +49,14 @@ def passages(
     return shown, max(0, plain - _PLAIN_PASSAGES)
 
 
-def _marks(case: Case, decisions: Sequence[Mapping[str, Any]]) -> dict[tuple[int, str], list[_Mark]]:
+def _marks(case: Case, decisions: Sequence[Decided]) -> dict[tuple[int, str], list[_Mark]]:
     """Where in the evidence what shipped stands, and every other certified answer of the pool, by passage and field."""
     places: dict[tuple[int, str, int, int], list[str]] = {}
     for one in decisions:
         if one["witness"] is not None:
-            place = (one["witness"][name] for name in ("passage", "field", "start", "end"))
-            places.setdefault((*place,), []).append(one["rule"])
+            stood = one["witness"]
+            place = (stood["passage"], stood["field"], stood["start"], stood["end"])
+            places.setdefault(place, []).append(one["rule"])
     found: dict[tuple[int, str], list[_Mark]] = {}
     for (passage, name, start, end), rules in places.items():
         label = f"witness of what ships by {', '.join(rules)}"

@@ -3,19 +3,20 @@
 It is read off the question and the decision as `decisions.jsonl` has it; nothing is decided here.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from eldgr_dspy.cases import Case
+from eldgr_dspy.figures.results import Decided
 from eldgr_dspy.figures.silences import FAILED
 from eldgr_dspy.report.shown import clip
+from eldgr_dspy.words import Role
 
 _LONGEST = 200  # characters of an answer or a reason in a sentence
 _ACCEPTED = ("derivation_checked", "derivation_agrees")
 _NOT_ACCEPTED = "the derivation is not accepted: "
 
 
-def path(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
+def path(case: Case, decided: Decided) -> Iterator[str]:
     """Yield the way of a rule to its decision, a sentence or two a step.
 
     Args:
@@ -46,7 +47,7 @@ def _consensus(case: Case) -> str:
     return f"Consensus is {_quoted(case.consensus)} with {votes} of {n} votes{tie}."
 
 
-def _judge(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
+def _judge(case: Case, decided: Decided) -> Iterator[str]:
     if not case.contested:
         yield "There is nothing to choose between, so the judge is not asked. Consensus ships."
         return
@@ -55,13 +56,13 @@ def _judge(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
     yield "That ships." if decided["branch"] == "judge" else "Consensus ships."
 
 
-def _own(decided: Mapping[str, Any]) -> Iterator[str]:
+def _own(decided: Decided) -> Iterator[str]:
     for role in decided["consulted"]:
         yield _said_by(role, decided) or f"The {role} was asked and answered."
     yield f"What decides is {decided['branch']}: {_quoted(decided['answer'])} ships."
 
 
-def _retrieval(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
+def _retrieval(case: Case, decided: Decided) -> Iterator[str]:
     found = case.certificate(case.consensus)
     if case.settings.consult == "always" and decided["consulted"]:
         yield f"Every role is asked, as consult=always says: {' and '.join(decided['consulted'])}."
@@ -79,12 +80,11 @@ def _retrieval(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
         yield from _repair(case, decided)
 
 
-def _preference(case: Case, decided: Mapping[str, Any]) -> str:
+def _preference(case: Case, decided: Decided) -> str:
     silent = _said_by("judge", decided)
     if silent:
         return silent
-    preferred = _candidate(case, decided)
-    answer = case.question.answers[decided["preference"]]
+    preferred, answer = _candidate(case, decided), _preferred(case, decided)
     if decided["branch"] == "judge":
         return f"It prefers {preferred}, which is certified: that ships."
     if case.same(answer, case.consensus):
@@ -92,7 +92,7 @@ def _preference(case: Case, decided: Mapping[str, Any]) -> str:
     return f"It prefers {preferred}, which is uncertified and cannot override."
 
 
-def _repair(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
+def _repair(case: Case, decided: Decided) -> Iterator[str]:
     if not case.repairable:
         yield "All candidates agree, and homogeneous=skip leaves it at that. Consensus ships."
         return
@@ -111,7 +111,7 @@ def _repair(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
     yield "Consensus ships." if case.consensus is not None else "Nothing ships."
 
 
-def _arithmetic(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
+def _arithmetic(case: Case, decided: Decided) -> Iterator[str]:
     if not case.repairable:
         yield "All candidates agree, so no derivation is asked for, as homogeneous=skip says. Consensus ships."
         return
@@ -134,7 +134,7 @@ def _arithmetic(case: Case, decided: Mapping[str, Any]) -> Iterator[str]:
         yield "Consensus ships." if case.consensus is not None else "Nothing ships."
 
 
-def _said_by(role: str, decided: Mapping[str, Any]) -> str | None:
+def _said_by(role: Role, decided: Decided) -> str | None:
     """What a role is said to have done that gave no answer; None where it gave one."""
     reason = decided["abstentions"].get(role)
     if reason is None:
@@ -144,9 +144,13 @@ def _said_by(role: str, decided: Mapping[str, Any]) -> str | None:
     return f"The {role} abstains: {_ended(reason)}"
 
 
-def _candidate(case: Case, decided: Mapping[str, Any]) -> str:
+def _candidate(case: Case, decided: Decided) -> str:
+    return f"candidate [{decided['preference']}], {_quoted(_preferred(case, decided))}"
+
+
+def _preferred(case: Case, decided: Decided) -> str | None:
     index = decided["preference"]
-    return f"candidate [{index}], {_quoted(case.question.answers[index])}"
+    return None if index is None else case.question.answers[index]
 
 
 def _quoted(answer: str | None) -> str:

@@ -3,13 +3,13 @@
 Each takes a pool of `summary.json` and returns an SVG element, or None where there is nothing to show.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from eldgr_dspy.figures.results import PoolFigures
 from eldgr_dspy.formatting import figure, interval, probability
 from eldgr_dspy.report.svg import Axes, Points, Tone, curve, drawing, key, path, text, ticks
 from eldgr_dspy.tables.table import difference
-from eldgr_dspy.words import ROLES
+from eldgr_dspy.words import ROLES, Role
 
 WIDTH = 820
 """How wide a plot is, in pixels of its own."""
@@ -22,40 +22,36 @@ _SQUARE = ((-5.5, -5.5), (5.5, -5.5), (5.5, 5.5), (-5.5, 5.5))
 _DIAMOND = ((0, -8), (7, 0), (0, 8), (-7, 0))
 
 
-def forest(pool: Mapping[str, Any]) -> str | None:
+def forest(pool: PoolFigures) -> str | None:
     """Return the paired differences in percentage points, each with its interval; filled where p is below .05."""
-    contrasts = [one for one in pool.get("contrasts") or () if one["delta"] is not None]
-    ends = [0.0, *(end for one in contrasts for end in (one["delta"], *(one["ci"] or ())))]
+    contrasts = pool["contrasts"]
+    ends = [0.0, *(end for one in contrasts for end in (one["delta"], *one["ci"]))]
     rows = _Rows(len(contrasts), ticks(min(ends), max(ends)))
     for one in contrasts:
         rows.begin(f"{one['rule']} − {one['against']}", f"{difference(one)}, p {probability(one['p'])}")
-        if one["ci"]:
-            rows.whisker(*one["ci"])
-        strong = one["p"] is not None and one["p"] < _SIGNIFICANT
-        rows.shape(one["delta"], _SQUARE, "blue" if strong else "page", "blue")
+        rows.whisker(*one["ci"])
+        rows.shape(one["delta"], _SQUARE, "blue" if one["p"] < _SIGNIFICANT else "page", "blue")
     return rows.svg("Differences between rules with their intervals")
 
 
-def bounds(pool: Mapping[str, Any]) -> str | None:
+def bounds(pool: PoolFigures) -> str | None:
     """Return the accuracy that each rule has over all judges, over any repair besides, and as it was measured."""
-    silent, spans = pool.get("bounds") or {}, pool.get("bounds_any_span") or {}
-    rules = [rule for rule in dict.fromkeys([*silent, *spans]) if silent.get(rule) or spans.get(rule)]
-    measured = {rule: pool["rules"].get(rule, {}).get("em") for rule in rules}
-    rows = _Rows(len(rules), ticks(0, 100))
-    for rule in rules:
-        rows.begin(rule, interval(silent.get(rule) or spans.get(rule)))
-        if spans.get(rule):
-            rows.bar(spans[rule], "pale", least=3)
-        if silent.get(rule):
-            rows.bar(silent[rule], "blue", least=3)
-        if measured[rule] is not None:
-            rows.shape(measured[rule], _DIAMOND, "page", "ink")
+    silent = {rule: ends for rule, ends in pool["bounds"].items() if ends}
+    rows = _Rows(len(silent), ticks(0, 100))
+    for rule, ends in silent.items():
+        rows.begin(rule, interval(ends))
+        span, measured = pool["bounds_any_span"].get(rule), pool["rules"].get(rule)
+        if span:
+            rows.bar(span, "pale", least=3)
+        rows.bar(ends, "blue", least=3)
+        if measured and measured["em"] is not None:
+            rows.shape(measured["em"], _DIAMOND, "page", "ink")
     return rows.svg("Authority bounds of the rules")
 
 
-def flips(pool: Mapping[str, Any]) -> str | None:
+def flips(pool: PoolFigures) -> str | None:
     """Return for each branch how many of consensus's right answers were lost there, and how many wrong ones mended."""
-    outcomes = (pool.get("decided") or {}).get("outcomes") or []
+    outcomes = pool["decided"]["outcomes"] if pool["decided"] else []
     counted = {
         branch: [
             sum(one["questions"] for one in outcomes if (one["branch"], one["outcome"]) == (branch, outcome))
@@ -75,9 +71,9 @@ def flips(pool: Mapping[str, Any]) -> str | None:
     return rows.svg("Answers lost and mended by what decided, in questions")
 
 
-def funnel(pool: Mapping[str, Any]) -> str | None:
+def funnel(pool: PoolFigures) -> str | None:
     """Return how many questions come to each stage on the way to an override."""
-    stages = [(one["stage"], one["questions"]) for one in (pool.get("decided") or {}).get("funnel") or []]
+    stages = [(one["stage"], one["questions"]) for one in (pool["decided"]["funnel"] if pool["decided"] else ())]
     n = pool["n"]
     rows = _Rows(len(stages), ticks(0, n, whole=True), height=26)
     for stage, questions in stages:
@@ -86,9 +82,9 @@ def funnel(pool: Mapping[str, Any]) -> str | None:
     return rows.svg("Questions on the way to an override")
 
 
-def coverage(pool: Mapping[str, Any]) -> str | None:
+def coverage(pool: PoolFigures) -> str | None:
     """Return the share of errors of each rule among the questions on which it is most to be trusted."""
-    curves = {rule: points for rule, points in (pool.get("risk_coverage") or {}).items() if points}
+    curves = {rule: points for rule, points in pool["risk_coverage"].items() if points}
     if not curves:
         return None
     rules = [rule for rule in dict.fromkeys(("eldgr", *reversed(curves))) if rule in curves]
@@ -105,19 +101,17 @@ def coverage(pool: Mapping[str, Any]) -> str | None:
     return drawing(WIDTH, max(310, 40 + 24 * len(rules)), "Risk by coverage of the rules", marks)
 
 
-def calls(pool: Mapping[str, Any]) -> str | None:
+def calls(pool: PoolFigures) -> str | None:
     """Return how many consultations each rule alone would ask, by role."""
-    rules: dict[str, Mapping[str, int]] = {
-        r: found["asked"] for r, found in pool["rules"].items() if found.get("asked")
-    }
-    roles = [role for role in ROLES if any(asked.get(role) for asked in rules.values())]
+    rules = {rule: figures["asked"] for rule, figures in pool["rules"].items()}
+    roles: list[Role] = [role for role in ROLES if any(asked[role] for asked in rules.values())]
     most = max((sum(asked.values()) for asked in rules.values()), default=0)
     rows = _Rows(len(rules) if most else 0, ticks(0, most, whole=True))
     for rule, asked in rules.items():
-        rows.begin(rule, ", ".join(f"{role} {asked.get(role, 0):,}" for role in roles))
+        rows.begin(rule, ", ".join(f"{role} {asked[role]:,}" for role in roles))
         begins = 0
         for role in roles:
-            ends = begins + asked.get(role, 0)
+            ends = begins + asked[role]
             rows.bar((begins, ends), "blue" if role == "judge" else "pale")
             begins = ends
     return rows.svg("Questions that each rule puts to each role")

@@ -39,13 +39,9 @@ class Equivalence:
     margin: float
     p_below: float
     p_above: float
+    p: float
     interval: Interval
     equivalent: bool
-
-    @property
-    def p(self) -> float:
-        """The larger of the two probabilities."""
-        return max(self.p_below, self.p_above)
 
 
 def equivalence(rule: ArrayLike, against: ArrayLike, margin: float, *, alpha: float = _ALPHA) -> Equivalence:
@@ -74,7 +70,8 @@ def equivalence(rule: ArrayLike, against: ArrayLike, margin: float, *, alpha: fl
     p_below, p_above = (float(stdtr(n - 1, -(margin + side * delta) / error)) for side in (1.0, -1.0))
     half = error * float(stdtrit(n - 1, 1.0 - alpha))
     interval = Interval(delta - half, delta + half)
-    return Equivalence(n, delta, margin, p_below, p_above, interval, max(p_below, p_above) <= alpha)
+    p = max(p_below, p_above)
+    return Equivalence(n, delta, margin, p_below, p_above, p, interval, p <= alpha)
 
 
 def equivalence_from_counts(
@@ -106,7 +103,8 @@ def equivalence_from_counts(
     interval = _inverted(n, wins, losses, float(ndtri(1.0 - alpha)))
     ends = Interval(unit * interval.low, unit * interval.high)
     delta = unit * (wins - losses) / n
-    return Equivalence(n, delta, margin, p_below, p_above, ends, max(p_below, p_above) <= alpha)
+    p = max(p_below, p_above)
+    return Equivalence(n, delta, margin, p_below, p_above, p, ends, p <= alpha)
 
 
 def _checked(margin: float, alpha: float) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """An ablation as text cells: the paper's table with its figures beside what is here, and a table of each comparison."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from eldgr_dspy.comparisons.ablation import Ablation, PolicyContrast, PolicyRow, PublishedRow
 from eldgr_dspy.comparisons.published import CORRECTED, LEGACY
 from eldgr_dspy.formatting import UNDEFINED, figure, probability, questions, signed
 from eldgr_dspy.statistics import least_significant
@@ -10,14 +10,14 @@ from eldgr_dspy.tables.table import Table, difference, record
 from eldgr_dspy.words import CHANNELS
 
 
-def ablation_tables(found: Mapping[str, Any]) -> Iterator[Table]:
+def ablation_tables(found: Ablation) -> Iterator[Table]:
     """Yield the tables of what `comparisons.ablation.ablate` returns: the paper's, then one for each reference."""
     yield scores_table(found)
     for reference, contrasts in found["contrasts"].items():
         yield contrasts_table(reference, contrasts, found)
 
 
-def scores_table(found: Mapping[str, Any]) -> Table:
+def scores_table(found: Ablation) -> Table:
     """Return the paper's table: a row a policy, its scores, and what it is ahead of the references."""
     beside = any(row["published"] for row in found["runs"].values())
     scores = "EM / F1 %" if found["task"] == "retrieval" else "accuracy %"
@@ -29,7 +29,7 @@ def scores_table(found: Mapping[str, Any]) -> Table:
     return Table(title, tuple(headers), rows, tuple(_notes(found, beside)))
 
 
-def _cells(name: str, row: Mapping[str, Any], found: Mapping[str, Any], beside: bool) -> Iterator[str]:
+def _cells(name: str, row: PolicyRow, found: Ablation, beside: bool) -> Iterator[str]:
     yield _score(row)
     if beside:
         yield _printed(name, row["published"])
@@ -41,11 +41,11 @@ def _cells(name: str, row: Mapping[str, Any], found: Mapping[str, Any], beside: 
             yield UNDEFINED if delta is None else f"{delta:+}" if delta else "0"
 
 
-def _score(row: Mapping[str, Any]) -> str:
+def _score(row: PolicyRow) -> str:
     return figure(row["em"]) if row["f1"] is None else f"{figure(row['em'])} / {figure(row['f1'])}"
 
 
-def _printed(name: str, published: Mapping[str, Any] | None) -> str:
+def _printed(name: str, published: PublishedRow | None) -> str:
     if published is None:
         return UNDEFINED
     if "f1" in published:
@@ -53,7 +53,7 @@ def _printed(name: str, published: Mapping[str, Any] | None) -> str:
     return f"{LEGACY.full}" if "em" in published else " to ".join(map(str, LEGACY.drops))
 
 
-def _notes(found: Mapping[str, Any], beside: bool) -> Iterator[str]:
+def _notes(found: Ablation, beside: bool) -> Iterator[str]:
     yield "Δ is the row minus the run named, in percentage points."
     if any(name in CHANNELS for name in found["runs"]):
         yield "A channel's name is the policy trained without it."
@@ -70,7 +70,7 @@ def _notes(found: Mapping[str, Any], beside: bool) -> Iterator[str]:
     yield from found["remarks"]
 
 
-def contrasts_table(reference: str, contrasts: Mapping[str, Any], found: Mapping[str, Any]) -> Table:
+def contrasts_table(reference: str, contrasts: Mapping[str, PolicyContrast], found: Ablation) -> Table:
     """Return every row against one reference: differences with intervals, wins and losses, exact p, and Holm's."""
     graded = any(one["f1"] for one in contrasts.values())
     headers = ("policy", "Δ [95% CI]", *(["Δ F1 [95% CI]"] if graded else []), "wins–losses", "exact p", "p (Holm)")
@@ -82,7 +82,7 @@ def contrasts_table(reference: str, contrasts: Mapping[str, Any], found: Mapping
     return Table(title, headers, tuple(rows), tuple(_contrast_notes(reference, contrasts, found)))
 
 
-def _contrast_notes(reference: str, contrasts: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[str]:
+def _contrast_notes(reference: str, contrasts: Mapping[str, PolicyContrast], found: Ablation) -> Iterator[str]:
     yield "Wins and losses are the row's. Holm's p is over the rows of this table."
     few = [
         f"{name} ({discordant})"

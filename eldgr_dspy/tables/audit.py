@@ -1,37 +1,23 @@
 """The tables of the decision audit in full: what shipped and why, the way to an override, what each role said and cost.
 
-As those of `eldgr_dspy.tables.pool` they are text of what `summary.json` has. A pool without the audit in full has
-None in their place: `eldgr` has no result there.
+A pool without the audit in full has None in their place: `eldgr` has no result there.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from eldgr_dspy.figures.results import AuditInFull, PoolFigures
 from eldgr_dspy.formatting import count_of, figure, questions, share_of
-from eldgr_dspy.tables.pool import pools_of
 from eldgr_dspy.tables.table import Table, per_question, tokens_of
 
 _BECAME = ("lost", "won", "wrong", "right", "unscored")
 _MEANING = "lost: consensus is right and what shipped is wrong; won: the reverse; wrong, right: both are."
 
 
-def outcomes_table(summary: Mapping[str, Any]) -> list[Table | None]:
-    """Return for each pool its questions by what decided, by what vouches for the answer, and by what became of it."""
-    return [_outcomes(name, pool) if pool.get("decided") else None for name, pool in pools_of(summary).items()]
-
-
-def funnel_table(summary: Mapping[str, Any]) -> list[Table | None]:
-    """Return for each pool how many questions come to each stage on the way to an override."""
-    return [_funnel(name, pool) if pool.get("decided") else None for name, pool in pools_of(summary).items()]
-
-
-def roles_table(summary: Mapping[str, Any]) -> list[Table | None]:
-    """Return for each pool on how many questions `eldgr` asked each role, what came of it, and what laziness saved."""
-    return [_roles(name, pool) if pool.get("decided") else None for name, pool in pools_of(summary).items()]
-
-
-def _outcomes(name: str, pool: Mapping[str, Any]) -> Table:
+def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
+    """Return the questions by what decided, by what vouches for the answer, and by what became of it."""
+    if pool["decided"] is None:
+        return None
     counts: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for one in pool["decided"]["outcomes"]:
         counts[one["branch"], one["level"]][one["outcome"]] = one["questions"]
@@ -41,34 +27,37 @@ def _outcomes(name: str, pool: Mapping[str, Any]) -> Table:
         for (branch, level), of in counts.items()
     ]
     notes = (_MEANING,) if seen != ["unscored"] else ()
-    return Table(
-        f"{name}: what shipped, by decision and certificate", ("decision", *seen, "questions"), tuple(rows), notes
-    )
+    title = f"{name}: what shipped, by decision and certificate"
+    return Table(title, ("decision", *seen, "questions"), tuple(rows), notes)
 
 
-def _funnel(name: str, pool: Mapping[str, Any]) -> Table:
-    rows = [
-        (one["stage"], count_of(one["questions"]), share_of(one["questions"], pool["n"]))
-        for one in pool["decided"]["funnel"]
-    ]
+def funnel_table(name: str, pool: PoolFigures) -> Table | None:
+    """Return how many questions reach each stage on the way to an override."""
+    if pool["decided"] is None:
+        return None
+    stages = pool["decided"]["funnel"]
+    rows = [(one["stage"], count_of(one["questions"]), share_of(one["questions"], pool["n"])) for one in stages]
     return Table(f"{name}: the way to an override", ("stage", "questions", "%"), tuple(rows))
 
 
-def _roles(name: str, pool: Mapping[str, Any]) -> Table:
-    lazy, silences = pool["decided"]["laziness"], pool["decided"]["silences"]
-    rows = []
+def roles_table(name: str, pool: PoolFigures) -> Table | None:
+    """Return on how many questions `eldgr` asked each role, what came of it, and what laziness saved."""
+    decided = pool["decided"]
+    if decided is None:
+        return None
+    lazy, rows = decided["laziness"], []
     for role, always in lazy["always"].items():
         if always:
-            asked, silent = lazy["asked"].get(role, 0), silences.get(role, {"abstained": 0, "failed": 0})
-            counts = (asked, silent["abstained"], silent["failed"], always, always - asked)
-            rows.append((role, *map(count_of, counts)))
+            asked, silent = lazy["asked"][role], decided["silences"].get(role)
+            silences = (silent["abstained"], silent["failed"]) if silent else (0, 0)
+            rows.append((role, *map(count_of, (asked, *silences, always, always - asked))))
     headers = ("role", "asked", "abstained", "failed", "always would ask", "spared")
-    return Table(f"{name}: whom eldgr asked, in questions", headers, tuple(rows), tuple(_notes(pool)))
+    return Table(f"{name}: whom eldgr asked, in questions", headers, tuple(rows), tuple(_notes(pool, decided)))
 
 
-def _notes(pool: Mapping[str, Any]) -> Iterator[str]:
+def _notes(pool: PoolFigures, decided: AuditInFull) -> Iterator[str]:
     """What a question took and what laziness saved, and by what kinds roles said nothing."""
-    lazy, eldgr, n = pool["decided"]["laziness"], pool["rules"]["eldgr"], pool["n"]
+    lazy, eldgr, n = decided["laziness"], pool["rules"]["eldgr"], pool["n"]
     if n:
         tokens = tokens_of(eldgr)
         each = figure(None if tokens is None else tokens / n)
@@ -81,7 +70,7 @@ def _notes(pool: Mapping[str, Any]) -> Iterator[str]:
             f"Asking always would take {count_of(lazy['calls_saved'])} LM calls and {figure(lazy['seconds_saved'])} "
             "seconds more, by the mean of the consultations that were made."
         )
-    for role, silent in pool["decided"]["silences"].items():
+    for role, silent in decided["silences"].items():
         if silent["kinds"]:
             kinds = (f"{kind}, {questions(n)}" for kind, n in silent["kinds"].items())
             yield f"Silence of the {role}: {'; '.join(kinds)}."

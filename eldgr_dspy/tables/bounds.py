@@ -1,15 +1,14 @@
 """The table of the authority bounds of a pool, without a run."""
 
-from collections.abc import Mapping
-from typing import Any
-
+from eldgr_dspy.figures.authority import Authority
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, questions
 from eldgr_dspy.tables.table import Table
+from eldgr_dspy.words import Role
 
 
-def authority_table(name: str, pool: Mapping[str, Any]) -> Table:
+def authority_table(name: str, pool: Authority) -> Table:
     """Return the table of `figures.authority.pool_authority`."""
-    repairer = "repairer" if pool["task"] == "retrieval" else "deriver"
+    repairer: Role = "repairer" if pool["task"] == "retrieval" else "deriver"
     both = "any judge, any span" if repairer == "repairer" else "any judge, any deriver"
     rows = [
         (
@@ -40,7 +39,7 @@ def authority_table(name: str, pool: Mapping[str, Any]) -> Table:
     return Table(title, headers, tuple(rows), tuple(notes))
 
 
-def _over_both(pool: Mapping[str, Any], rule: str, repairer: str) -> str:
+def _over_both(pool: Authority, rule: str, repairer: Role) -> str:
     change, any_span = pool["can_change"][rule][repairer], pool["bounds_any_span"][rule]
     if repairer == "repairer":
         return interval(any_span) if any_span or not pool["n_scored"] else "not computed"

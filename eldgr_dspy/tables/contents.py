@@ -1,12 +1,12 @@
 """The table of what a pool holds."""
 
 from collections.abc import Mapping
-from typing import Any
 
+from eldgr_dspy.figures.contents import Ends, PoolContents, Shared
 from eldgr_dspy.formatting import UNDEFINED, figure, questions
 from eldgr_dspy.tables.table import Table
 
-_SHARES = {
+_SHARES: Mapping[Shared, str] = {
     "homogeneous": "questions with one class of answers",
     "unanswered": "questions without any answer",
     "any_correct": "questions with a right candidate",
@@ -17,7 +17,7 @@ _SHARES = {
 }
 
 
-def contents_table(name: str, found: Mapping[str, Any]) -> Table:
+def contents_table(name: str, found: PoolContents) -> Table:
     """Return the table of `figures.contents.Contents.figures`."""
     rows = [
         (said, f"{share['count']:,}" if share["of"] else UNDEFINED, f"{share['of']:,}", figure(share["percent"]))
@@ -33,6 +33,6 @@ def contents_table(name: str, found: Mapping[str, Any]) -> Table:
     return Table(title, ("what the pool holds", "count", "of", "%"), tuple(rows), tuple(notes))
 
 
-def _ends(found: Mapping[str, int]) -> str:
+def _ends(found: Ends) -> str:
     fewest, most = f"{found['fewest']:,}", f"{found['most']:,}"
     return fewest if fewest == most else f"{fewest} to {most}"

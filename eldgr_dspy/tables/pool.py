@@ -1,26 +1,15 @@
 """The tables of one pool: what each rule scored, its bounds and its cost, and the audit in short.
 
-Input is the content of `summary.json`. What is undefined is shown as a dash, and a note below the table says why.
+Input is a pool of `summary.json`. What is undefined is shown as a dash, and a note below the table says why.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.remarks import never_asked
+from eldgr_dspy.figures.results import Confirmed, Effects, Flips, PoolFigures, Share, Summary
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, share_of
-from eldgr_dspy.tables.table import Table, difference, per_question, record, scored, tokens_of
-from eldgr_dspy.words import ROLES
-
-_AUDIT = {
-    "preserved": "consensus preserved",
-    "judge_overrides": "judge overrides",
-    "repair_overrides": "repair overrides",
-    "abstentions": "questions with an abstention",
-    "homogeneous": "questions with one class of answers",
-    "certified_consensus": "certified consensus",
-}
-_FLIPS = ("correct_to_incorrect", "incorrect_to_correct")
+from eldgr_dspy.tables.table import Table, difference, per_question, record, tokens_of
+from eldgr_dspy.words import ROLES, Role
 
 _UNSCORED = f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
 _UNREPORTED = f"{UNDEFINED}: a server did not report it, or the price of a model is not known."
@@ -31,28 +20,17 @@ _UNDERIVED = (
 _UNBOUNDED = f"{UNDEFINED}: withheld, or not computable for this rule or without gold answers."
 
 
-def pools_of(summary: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Return the pools of a summary by name.
-
-    Raises:
-        ArgumentError: the summary has no mapping of pools.
-    """
-    pools = summary.get("pools")
-    if not isinstance(pools, Mapping):
-        raise ArgumentError(f"pools={pools!r} must map pool names to figures; give the content of a summary.json.")
-    return pools
-
-
-def headline(pool: Mapping[str, Any]) -> str:
-    """Return the authority bound of a pool in a sentence; empty where the summary has none.
+def headline(pool: PoolFigures) -> str:
+    """Return the authority bound of a pool in a sentence; empty where no rule has one.
 
     Without gold answers it says instead on what share of the questions a judge can change what ships.
     """
-    bounds, changes = pool.get("bounds") or {}, pool.get("can_change") or {}
+    bounds, changes = pool["bounds"], pool["can_change"] or {}
     named = [(said, _range(ends)) for rule, said in _HEADED.items() if (ends := bounds.get(rule))]
     if named:
         scores = ", ".join([" scores ".join(named[0]), *map(" ".join, named[1:])])
-        default = f"; majority {figure(bounds['majority'][0])} %" if bounds.get("majority") else ""
+        majority = bounds.get("majority")
+        default = f"; majority {figure(majority[0])} %" if majority else ""
         return f"Over all judges, other roles silent, {scores}{default}."
     shares = [f"on {figure(of['judge'])} % under {rule}" for rule in _HEADED if (of := changes.get(rule))]
     known = f"Of the questions, a judge can change what ships {' and '.join(shares)}"
@@ -67,88 +45,69 @@ def _range(ends: Sequence[float]) -> str:
     return f"{low} %" if low == high else f"between {low} and {high} %"
 
 
-def paper_table(summary: Mapping[str, Any]) -> list[Table]:
-    """Return a table like the paper's for each pool: a row a rule, with EL-DGR's lead over it.
-
-    Columns: accuracy, or EM and F1, in percent; Δ in percentage points, `eldgr` minus the row, with its 95 % interval;
-    the two-sided exact McNemar p; wins and losses of `eldgr`; LM calls a question that the rule alone would need.
-
-    Raises:
-        ArgumentError: the summary has no mapping of pools.
-    """
-    confirmation = summary.get("confirmation")
-    return [_paper(name, pool, confirmation) for name, pool in pools_of(summary).items()]
-
-
-def audit_table(summary: Mapping[str, Any]) -> list[Table]:
-    """Return the decision audit of `eldgr` for each pool: counts of questions and their share in percent."""
-    return [_audit(name, pool) for name, pool in pools_of(summary).items()]
-
-
-def bounds_table(summary: Mapping[str, Any]) -> list[Table]:
-    """Return for each pool what every rule measured beside its bounds over all judges, in percent."""
-    return [_bounds(name, pool) for name, pool in pools_of(summary).items()]
-
-
-def cost_table(summary: Mapping[str, Any]) -> list[Table]:
-    """Return for each pool how many questions each rule puts to each role, its LM calls and seconds, all in total."""
-    return [_cost(name, pool) for name, pool in pools_of(summary).items()]
-
-
-_EFFECTS = {
-    "position_flips": ("other answer in other order", 0.0),
-    "first_shown_wins": ("first shown preferred", None),
-    "longer_wins": ("longer preferred", 50.0),
-    "rationale_names_another": ("rationale names another", 0.0),
-}
-"""What is said of each effect on a judge, and its rate in percent where the habit plays no part; None: as expected."""
-
-
-def effects_table(effects: Mapping[str, Any]) -> Table | None:
-    """Return what else the judge's verdicts on a pool went by; None where there is nothing to take a share of.
-
-    Args:
-        effects: What the record says of one pool under `judge_effects`.
-    """
+def effects_table(effects: Effects) -> Table | None:
+    """Return what else the judge's verdicts on a pool went by; None where there is nothing to take a share of."""
+    first = effects["first_shown_wins"]
+    found: list[tuple[str, Share, float | None]] = [
+        ("other answer in other order", effects["position_flips"], 0.0),
+        ("first shown preferred", first, first["expected"]),
+        ("longer preferred", effects["longer_wins"], 50.0),
+        ("rationale names another", effects["rationale_names_another"], 0.0),
+    ]
     rows = [
-        (said, str(found["count"]), str(found["of"]), figure(found["rate"]), figure(found.get("expected", plain)))
-        for name, (said, plain) in _EFFECTS.items()
-        if (found := effects[name])["of"]
+        (said, str(share["count"]), str(share["of"]), figure(share["rate"]), figure(without))
+        for said, share, without in found
+        if share["of"]
     ]
     headers = ("effect", "count", "of", "%", "without it, %")
     return Table("what else the judge's verdicts went by", headers, tuple(rows)) if rows else None
 
 
-def usage_table(summary: Mapping[str, Any]) -> Table | None:
+def usage_table(summary: Summary) -> Table | None:
     """Return what the run asked of LMs in all: a row a role; None where no LM was asked.
 
     Unlike `cost_table` it counts every attempt and every session, and each consultation once, whatever rules used it.
     """
-    roles = summary.get("consultations") or {}
-    asked = {role: sums for role, sums in roles.items() if sums["calls"] or sums.get("cached")}
+    asked = {role: sums for role, sums in summary["consultations"].items() if sums["calls"] or sums["cached"]}
     if not asked:
         return None
-    counts = ("ok", "abstained", "failed", "calls", "cached", "prompt_tokens", "completion_tokens")
     rows = [
-        (role, *(count_of(sums.get(name)) for name in counts), figure(sums.get("cost"), 4))
+        (
+            role,
+            count_of(sums["ok"]),
+            count_of(sums["abstained"]),
+            count_of(sums["failed"]),
+            count_of(sums["calls"]),
+            count_of(sums["cached"]),
+            count_of(sums["prompt_tokens"]),
+            count_of(sums["completion_tokens"]),
+            figure(sums["cost"], 4),
+        )
         for role, sums in asked.items()
     ]
     headers = ("role", "answered", "abstained", "failed", "LM calls", "cached", "tokens in", "tokens out", "$")
     unknown = [_UNREPORTED] if any(UNDEFINED in row for row in rows) else []
-    return Table("what the run asked of LMs, in all", headers, tuple(rows), (*unknown, *summary.get("remarks", ())))
+    return Table("what the run asked of LMs, in all", headers, tuple(rows), (*unknown, *summary["remarks"]))
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _paper(name: str, pool: Mapping[str, Any], confirmation: Mapping[str, Any] | None) -> Table:
-    rules, withheld = pool["rules"], pool.get("withheld") or {}
+def paper_table(
+    name: str, pool: PoolFigures, confirmation: Confirmed | None = None, remedy: str | None = None
+) -> Table:
+    """Return a table like the paper's: a row a rule, with EL-DGR's lead over it.
+
+    Columns: accuracy, or EM and F1, in percent; Δ in percentage points, `eldgr` minus the row, with its 95 % interval;
+    the two-sided exact McNemar p; wins and losses of `eldgr`; LM calls a question that the rule alone would need.
+    """
+    rules = pool["rules"]
     scores = ("EM %", "F1 %") if pool["task"] == "retrieval" else ("accuracy %",)
     headers = ("rule", *scores, "Δ [95% CI]", "exact p", "wins–losses", "LM calls / question")
     rows = [_paper_row(rule, pool) for rule in rules]
-    rows += [(rule, *[UNDEFINED] * (len(headers) - 1)) for rule in withheld if rule not in rules]
-    seen = (confirmation or {"seen_before": {}})["seen_before"].get(name)
-    notes = [*_notes(pool), *([_confirming(seen)] if seen is not None else [])]
+    rows += [(rule, *[UNDEFINED] * (len(headers) - 1)) for rule in pool["withheld"]]
+    seen = confirmation["seen_before"].get(name) if confirmation else None
+    notes = [*_notes(pool, remedy), *([_confirming(seen)] if seen is not None else [])]
     title = f"{name}: {pool['task']}, {questions(pool['n'])}"
     return Table(title, headers, tuple(rows), tuple(notes), headline(pool))
 
@@ -160,101 +119,102 @@ def _confirming(seen: int) -> str:
     return f"Under a lock, and seen {seen:,} time{'s' * (seen > 1)} before, so this run confirms nothing."
 
 
-def _paper_row(rule: str, pool: Mapping[str, Any]) -> tuple[str, ...]:
+def _paper_row(rule: str, pool: PoolFigures) -> tuple[str, ...]:
     figures = pool["rules"][rule]
-    scores = [figure(figures.get(score)) for score in ("em", "f1")[: 2 if pool["task"] == "retrieval" else 1]]
-    calls = per_question(figures.get("calls"), pool["n"])
+    scores = [figure(figures["em"]), *([figure(figures["f1"])] if pool["task"] == "retrieval" else [])]
+    calls = per_question(figures["calls"], pool["n"])
     if rule == "eldgr":
         return (rule, *scores, "", "", "", calls)
-    for entry in pool.get("contrasts") or ():
+    for entry in pool["contrasts"]:
         if (entry["rule"], entry["against"]) == ("eldgr", rule):
             return (rule, *scores, difference(entry), probability(entry["p"]), record(entry), calls)
     return (rule, *scores, UNDEFINED, UNDEFINED, UNDEFINED, calls)
 
 
-def _notes(pool: Mapping[str, Any]) -> Iterator[str]:
+def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
     """Yield a sentence for each reason why a cell is a dash, or why its figures are not over all questions."""
-    n_scored, rules = scored(pool), pool["rules"]
-    if n_scored == 0:
+    if pool["n_scored"] == 0:
         yield _UNSCORED
-    elif n_scored != pool["n"]:
-        yield f"Scores and contrasts are over the {questions(n_scored)} that have a gold answer, of {pool['n']:,}."
-    if rules and "eldgr" not in rules:
+    elif pool["n_scored"] != pool["n"]:
+        having = f"the {questions(pool['n_scored'])} that have a gold answer"
+        yield f"Scores and contrasts are over {having}, of {pool['n']:,}."
+    if pool["rules"] and "eldgr" not in pool["rules"]:
         yield f"{UNDEFINED} under Δ: eldgr has no result here to set against the others."
-    for rule, why in (pool.get("withheld") or {}).items():
-        yield f"{rule}: {_withheld(why)}"
-    yield from pool.get("remarks") or ()
-    if pool.get("n_failed"):
+    for rule, why in pool["withheld"].items():
+        models = " ".join(f"--{role} MODEL" for role in why)
+        asks = remedy or f"the same command without --replay, with {models}, asks."
+        yield f"{rule}: withheld, since {never_asked(why)}; {asks}"
+    yield from pool["remarks"]
+    if pool["n_failed"]:
         yield f"{questions(pool['n_failed'])} had a call that did not come through and decided as with a silent role."
 
 
-def _silent(pool: Mapping[str, Any]) -> list[str]:
+def _silent(pool: PoolFigures) -> list[str]:
     """That a rule which asks more than a judge can leave its bound, in a sentence; of derivers another one says so."""
     asking = [
         rule
         for rule, figures in pool["rules"].items()
-        if any(n for role, n in (figures.get("asked") or {}).items() if role != "judge")
+        if any(n for role, n in figures["asked"].items() if role != "judge")
         and (rule, pool["task"]) != ("eldgr", "arithmetic")
     ]
     told = f"Under any judge all other roles are silent; asking them, {' and '.join(asking)} may measure outside."
     return [told] if asking else []
 
 
-def _withheld(why: str | Mapping[str, int]) -> str:
-    if isinstance(why, str):
-        return why
-    models = " ".join(f"--{role} MODEL" for role in why)
-    return f"withheld, since {never_asked(why)}; the same command without --replay, with {models}, asks."
-
-
-def _audit(name: str, pool: Mapping[str, Any]) -> Table:
+def audit_table(name: str, pool: PoolFigures) -> Table:
+    """Return the decision audit of `eldgr`: counts of questions and their share in percent."""
     title, headers = f"{name}: decision audit of eldgr", ("decision", "questions", "%")
-    audit, unscored = pool.get("audit"), scored(pool) == 0
-    if audit is None:
+    audit, decided = pool["audit"], pool["decided"]
+    if audit is None or decided is None:
         return Table(title, headers, (), ("There is no audit: eldgr has no result here.",))
-    decided = pool.get("decided")
-    counts = {_audit_words(key, pool["task"]): audit.get(key) for key in _AUDIT}
-    counts |= _flips({"majority": audit, **(decided or {"flips": {}})["flips"]}, unscored=unscored)
-    rows = [(words, count_of(count), share_of(count, pool["n"])) for words, count in counts.items()]
-    return Table(title, headers, tuple(rows), (_UNSCORED,) if unscored else ())
-
-
-def _flips(against: Mapping[str, Any], *, unscored: bool) -> dict[str, int | None]:
-    """What became of the answers of other rules, in words."""
-    return {
-        f"{key.replace('_', ' ')}, against {rule}": None if unscored else flips.get(key)
-        for rule, flips in against.items()
-        for key in _FLIPS
+    derived = pool["task"] == "arithmetic"
+    counts = {
+        "consensus preserved": audit["preserved"],
+        "judge overrides": audit["judge_overrides"],
+        "repair overrides": audit["repair_overrides"],
+        "questions with an abstention": audit["abstentions"],
+        "questions with one class of answers": audit["homogeneous"],
+        "consensus that a checked derivation confirms" if derived else "certified consensus": audit[
+            "certified_consensus"
+        ],
+        **_flips({"majority": audit, **decided["flips"]}),
     }
+    rows = [(words, count_of(count), share_of(count, pool["n"])) for words, count in counts.items()]
+    return Table(title, headers, tuple(rows), () if pool["n_scored"] else (_UNSCORED,))
 
 
-def _audit_words(key: str, task: str) -> str:
-    confirms = key == "certified_consensus" and task == "arithmetic"
-    return "consensus that a checked derivation confirms" if confirms else _AUDIT[key]
+def _flips(against: Mapping[str, Flips]) -> dict[str, int | None]:
+    """What became of the answers of other rules, in words."""
+    found: dict[str, int | None] = {}
+    for rule, flips in against.items():
+        found[f"correct to incorrect, against {rule}"] = flips["correct_to_incorrect"]
+        found[f"incorrect to correct, against {rule}"] = flips["incorrect_to_correct"]
+    return found
 
 
-def _bounds(name: str, pool: Mapping[str, Any]) -> Table:
-    silent, any_span = pool.get("bounds") or {}, pool.get("bounds_any_span") or {}
+def bounds_table(name: str, pool: PoolFigures) -> Table:
+    """Return what every rule measured beside its bounds over all judges, in percent."""
+    silent, any_span = pool["bounds"], pool["bounds_any_span"]
     spans = any(any_span.values())
     headers = ("rule", "measured", "any judge", *(["any judge, any span as repair"] if spans else []))
     rows = []
-    for rule in dict.fromkeys([*pool["rules"], *silent, *any_span]):
-        ends = [interval(silent.get(rule))] + [interval(any_span.get(rule))] * spans
-        rows.append((rule, figure(pool["rules"].get(rule, {}).get("em")), *ends))
+    for rule in dict.fromkeys([*pool["rules"], *silent]):
+        ends = [interval(silent.get(rule)), *([interval(any_span.get(rule))] if spans else [])]
+        measured = pool["rules"][rule]["em"] if rule in pool["rules"] else None
+        rows.append((rule, figure(measured), *ends))
     notes = [_UNBOUNDED] if any(UNDEFINED in row for row in rows) else []
     derived = [_UNDERIVED] if pool["task"] == "arithmetic" and rows else []
     return Table(f"{name}: authority bounds, %", headers, tuple(rows), (*notes, *_silent(pool), *derived))
 
 
-def _cost(name: str, pool: Mapping[str, Any]) -> Table:
+def cost_table(name: str, pool: PoolFigures) -> Table:
+    """Return how many questions each rule puts to each role, its LM calls and seconds, all in total."""
     rules = pool["rules"]
-    roles = [role for role in ROLES if any((figures.get("asked") or {}).get(role) for figures in rules.values())]
-    told = any(figures.get("tokens") for figures in rules.values())
-    headers = ("rule", *(f"{role} asked" for role in roles), "LM calls", *(["tokens"] * told), "seconds")
+    roles: list[Role] = [role for role in ROLES if any(figures["asked"][role] for figures in rules.values())]
+    headers = ("rule", *(f"{role} asked" for role in roles), "LM calls", "tokens", "seconds")
     rows = []
     for rule, figures in rules.items():
-        asked, calls = figures.get("asked") or {}, figures.get("calls")
-        counts = [*map(asked.get, roles), None if calls is None else sum(calls.values()), *[tokens_of(figures)] * told]
-        rows.append((rule, *map(count_of, counts), figure(figures.get("seconds"))))
+        counts = [*(figures["asked"][role] for role in roles), sum(figures["calls"].values()), tokens_of(figures)]
+        rows.append((rule, *map(count_of, counts), figure(figures["seconds"])))
     unknown = [_UNCOUNTED] if any(UNDEFINED in row for row in rows) else []
     return Table(f"{name}: what each rule alone would ask, in total", headers, tuple(rows), tuple(unknown))

@@ -5,13 +5,13 @@ outcome. What is not known is a dash.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from eldgr_dspy.figures.results import OverrideRates, Record, Share
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, questions
 from eldgr_dspy.tables.table import Table
+from eldgr_dspy.words import Branch
 
-Record = Mapping[str, Any]
-_BRANCHES = {"judge": "by the judge", "repair": "by a repair or a derivation"}
+_BRANCHES: Mapping[Branch, str] = {"judge": "by the judge", "repair": "by a repair or a derivation"}
 
 
 def record_table(record: Record) -> Table:
@@ -35,27 +35,27 @@ def _overrides(record: Record) -> Iterator[tuple[str, str]]:
         if rates is None:
             yield f"{pool}: overrides", f"{UNDEFINED}: eldgr has no result there"
             continue
+        shares: Mapping[Branch, float] = {"judge": rates["by_judge"], "repair": rates["by_repair"]}
         for branch, said in _BRANCHES.items():
-            share = f"{figure(rates[f'by_{branch}'])} % of {questions(rates['questions'])}"
+            share = f"{figure(shares[branch])} % of {questions(rates['questions'])}"
             yield f"{pool}: overrides {said}", share + _split(rates, branch)
 
 
-def _split(rates: Mapping[str, Any], branch: str) -> str:
+def _split(rates: OverrideRates, branch: Branch) -> str:
     """The overrides by outcome, then by certificate, in percent of the questions; empty where there are none."""
-    splits = ((rates.get(name) or {}).get(branch) for name in ("by_outcome", "by_certificate"))
-    said = (", ".join(f"{name} {figure(share)} %" for name, share in split.items()) for split in splits if split)
+    splits = [*rates["by_outcome"].get(branch, {}).items()], [*rates["by_certificate"].get(branch, {}).items()]
+    said = (", ".join(f"{name} {figure(share)} %" for name, share in split) for split in splits if split)
     return "".join(f"; {one}" for one in said)
 
 
 def _effects(record: Record) -> Iterator[tuple[str, str]]:
-    named = {"position_flips": "position flips", "longer_wins": "longer preferred"}
     for pool, effects in record["judge_effects"].items():
-        for name, said in named.items():
-            if effects:
-                yield f"{pool}: {said}", _share(effects[name])
+        if effects:
+            yield f"{pool}: position flips", _share(effects["position_flips"])
+            yield f"{pool}: longer preferred", _share(effects["longer_wins"])
 
 
-def _share(of: Mapping[str, Any]) -> str:
+def _share(of: Share) -> str:
     return f"{count_of(of['count'])} of {count_of(of['of'])} ({figure(of['rate'])} %)" if of["of"] else UNDEFINED
 
 
@@ -68,17 +68,16 @@ def _roles(record: Record) -> Iterator[tuple[str, str]]:
     for role, details in record["roles"].items():
         if role not in asked:
             yield f"{role}: no model", str(details.get("module") or UNDEFINED)
-    for role, prints in (record.get("fingerprints") or {}).items():
+    for role, prints in record["fingerprints"].items():
         yield f"{role}: fingerprint", f"{prints['role']} (prompts {prints['prompts']}, settings {prints['settings']})"
-    for role, unread in (record.get("parse_failures") or {}).items():
+    for role, unread in record["parse_failures"].items():
         if unread["of"]:
             yield f"{role}: replies that could not be read", _share(unread)
 
 
 def _sums(record: Record) -> Iterator[tuple[str, str]]:
-    cost = record.get("cost")
-    if cost:
-        tokens = f"{count_of(cost['prompt_tokens'])} tokens read, {count_of(cost['completion_tokens'])} written"
-        yield "cost", f"{count_of(cost['calls'])} LM calls, {tokens}, ${figure(cost['cost'], 4)}"
-    if record.get("confirmation"):
+    cost = record["cost"]
+    tokens = f"{count_of(cost['prompt_tokens'])} tokens read, {count_of(cost['completion_tokens'])} written"
+    yield "cost", f"{count_of(cost['calls'])} LM calls, {tokens}, ${figure(cost['cost'], 4)}"
+    if record["confirmation"]:
         yield "lock", record["confirmation"]["lock"]

@@ -6,8 +6,9 @@ which it is printed; what is here is rounded as in all tables of this package.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Literal, get_args
 
+from eldgr_dspy.comparisons.comparability import Here
 from eldgr_dspy.comparisons.published import (
     AUDIT,
     AUTHORITY,
@@ -19,17 +20,22 @@ from eldgr_dspy.comparisons.published import (
     PublishedScore,
     Seconds,
 )
+from eldgr_dspy.comparisons.reproduction import Beside, Recomputed, Reproduction
+from eldgr_dspy.figures.results import Delta, RuleContrast, Scores
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, questions, signed
 from eldgr_dspy.tables.table import Table, difference, record
 
-Beside = tuple[str, str]
+Cells = tuple[str, str]
 """Two cells: what the paper prints, and what is here."""
 
-_NOTHING: Beside = ("", "")
+_NOTHING: Cells = ("", "")
 _SIGN = "Δ is EL-DGR minus the row, in percentage points."
 _TURNED = "Δ is the row minus EL-DGR here, as the paper prints it in this table, in percentage points."
 
-_AUDIT = {
+_Counted = Literal["preserved", "judge_overrides", "repair_overrides", "correct_to_incorrect", "incorrect_to_correct"]
+_Timed = Literal["judge", "verifier", "both"]
+_TIMED: tuple[_Timed, ...] = get_args(_Timed)
+_AUDIT: Mapping[_Counted, str] = {
     "preserved": "majority answer returned",
     "judge_overrides": "certified judge choice returned",
     "repair_overrides": "certified repair returned",
@@ -38,7 +44,7 @@ _AUDIT = {
 }
 
 
-def reproduction_tables(found: Mapping[str, Any]) -> Iterator[Table]:
+def reproduction_tables(found: Reproduction) -> Iterator[Table]:
     """Yield the tables in the paper's order, then its contrasts computed again and what it prints of ablations."""
     for name, data in found["data"].items():
         yield selection_table(name, data, beside=_any_run(found))
@@ -50,12 +56,12 @@ def reproduction_tables(found: Mapping[str, Any]) -> Iterator[Table]:
     yield legacy_table()
 
 
-def _any_run(found: Mapping[str, Any]) -> bool:
+def _any_run(found: Reproduction) -> bool:
     return any(data["here"] for data in found["data"].values())
 
 
 def _table(
-    title: str, headers: Sequence[str], rows: Iterable[tuple[str, Sequence[Beside]]], notes: Iterable[str], beside: bool
+    title: str, headers: Sequence[str], rows: Iterable[tuple[str, Sequence[Cells]]], notes: Iterable[str], beside: bool
 ) -> Table:
     """A table of pairs of cells; where nothing stands beside the paper, of the paper's cells alone."""
     first, *others = headers
@@ -67,22 +73,22 @@ def _table(
 # -- scores and leads -------------------------------------------------------------------------------------------------
 
 
-def selection_table(name: str, data: Mapping[str, Any], *, beside: bool) -> Table:
+def selection_table(name: str, data: Beside, *, beside: bool) -> Table:
     """Return the four selectors on one of the paper's data: score, lead of EL-DGR with its interval, exact p."""
-    published, here = PUBLISHED[name], data["here"] or {"rules": {}, "leads": {}}
+    published, here = PUBLISHED[name], data["here"]
     turned = name == "confirmation"
     scores, delta = ("accuracy %", "Δ") if published.task == "arithmetic" else ("EM / F1 %", "Δ EM")
     rows = []
     for rule, label in LABELS.items():
-        pairs = [(_printed_score(published.scores[rule]), _score(here["rules"].get(rule)))]
-        lead, found = published.leads.get(rule), here["leads"].get(rule)
+        pairs = [(_printed_score(published.scores[rule]), _score(here and here["rules"].get(rule)))]
+        lead, found = published.leads.get(rule), here and here["leads"].get(rule)
         pairs += [_NOTHING] * 2 if lead is None else [_leads(lead, found, turned), _probabilities(lead, found)]
         rows.append((label, pairs))
     notes = [_TURNED if turned else _SIGN, *data["comparable"], *data["not_comparable"]]
     if beside and not data["here"]:
         notes.append(f"{UNDEFINED}: no run was given for it; give {name}=RUN.")
     title = f"{published.title} ({published.table}): {questions(published.n)} in the paper"
-    title += f", {data['here']['n_scored']:,} of {data['here']['pool']} here" if data["here"] else ""
+    title += f", {here['n_scored']:,} of {here['pool']} here" if here else ""
     return _table(title, ("selector", scores, f"{delta} [95% CI]", "exact p"), rows, notes, beside)
 
 
@@ -90,25 +96,25 @@ def _printed_score(score: PublishedScore) -> str:
     return f"{score.em}" if score.f1 is None else f"{score.em} / {score.f1}"
 
 
-def _score(rule: Mapping[str, Any] | None) -> str:
+def _score(rule: Scores | None) -> str:
     if rule is None:
         return UNDEFINED
     return figure(rule["em"]) if rule["f1"] is None else f"{figure(rule['em'])} / {figure(rule['f1'])}"
 
 
-def _leads(lead: Lead, found: Mapping[str, Any] | None, turned: bool) -> Beside:
+def _leads(lead: Lead, here: Delta | None, turned: bool) -> Cells:
     delta, ends = lead.delta, lead.interval
     if turned:
         delta, ends = -delta, (-ends[1], -ends[0])
-        found = found and {"delta": -found["delta"], "ci": [-end for end in reversed(found["ci"])]}
-    return f"{delta:+} {_printed_interval(ends)}", UNDEFINED if found is None else difference(found)
+        here = here and {"delta": -here["delta"], "ci": [-end for end in reversed(here["ci"])]}
+    return f"{delta:+} {_printed_interval(ends)}", UNDEFINED if here is None else difference(here)
 
 
 def _printed_interval(ends: tuple[Decimal, Decimal]) -> str:
     return f"[{ends[0]}, {ends[1]}]"
 
 
-def _probabilities(lead: Lead, found: Mapping[str, Any] | None) -> Beside:
+def _probabilities(lead: Lead, found: RuleContrast | None) -> Cells:
     return _printed_probability(lead.p), UNDEFINED if found is None else probability(found["p"])
 
 
@@ -119,7 +125,7 @@ def _printed_probability(p: Decimal) -> str:
 # -- what a judge is worth, what was decided, what it took ------------------------------------------------------------
 
 
-def authority_table(found: Mapping[str, Any]) -> Table:
+def authority_table(found: Reproduction) -> Table:
     """Return what full authority of the judge is worth: scalar judge minus majority vote."""
     rows = []
     for name, data in found["data"].items():
@@ -137,7 +143,7 @@ def authority_table(found: Mapping[str, Any]) -> Table:
     )
 
 
-def audit_table(found: Mapping[str, Any]) -> Table:
+def audit_table(found: Reproduction) -> Table:
     """Return the decision audit: counts of questions, and their share in percent."""
     published = PUBLISHED["confirmation"]
     here = {name: data["here"] for name, data in found["data"].items() if data["here"]}
@@ -160,22 +166,21 @@ def _wins(name: str) -> str:
     return f"{lead.wins} wrong answers right and {lead.losses} right ones wrong"
 
 
-def _audited(here: Mapping[str, Any], key: str) -> str:
-    return UNDEFINED if here["audit"] is None else _of(here["audit"][key], here["n"])
+def _audited(here: Here, key: _Counted) -> str:
+    count = here["audit"] and here["audit"][key]
+    return UNDEFINED if count is None else _of(count, here["n"])
 
 
 def _of(count: int, n: int) -> str:
     return f"{count:,} ({figure(100 * count / n, 1)})"
 
 
-def cost_table(found: Mapping[str, Any]) -> Table:
+def cost_table(found: Reproduction) -> Table:
     """Return seconds a question of judge, verifier and both, and on how many questions all candidates agree."""
     beside, rows = _any_run(found), []
     for name, data in found["data"].items():
         published, here = PUBLISHED[name], data["here"]
-        seconds = [
-            (_printed_seconds(published.seconds, key), _seconds(here, key)) for key in ("judge", "verifier", "both")
-        ]
+        seconds = [(_printed_seconds(published.seconds, key), _seconds(here, key)) for key in _TIMED]
         one_class = UNDEFINED if published.homogeneous is None else f"{published.homogeneous} of {published.n}"
         same = UNDEFINED if here is None or here["homogeneous"] is None else f"{here['homogeneous']:,} of {here['n']:,}"
         rows.append((published.title, [*seconds, (one_class, same)]))
@@ -183,16 +188,16 @@ def cost_table(found: Mapping[str, Any]) -> Table:
     return _table(f"cost ({AUDIT})", headers, rows, _cost_notes(found), beside)
 
 
-def _printed_seconds(seconds: Seconds, key: str) -> str:
+def _printed_seconds(seconds: Seconds, key: _Timed) -> str:
     found = getattr(seconds, key)
     return UNDEFINED if found is None else str(found)
 
 
-def _seconds(here: Mapping[str, Any] | None, key: str) -> str:
+def _seconds(here: Here | None, key: _Timed) -> str:
     return UNDEFINED if here is None else figure(here["seconds"][key])
 
 
-def _cost_notes(found: Mapping[str, Any]) -> Iterator[str]:
+def _cost_notes(found: Reproduction) -> Iterator[str]:
     yield f"{UNDEFINED}: the paper does not print it, no run was given, or it was recorded."
     for name, data in found["data"].items():
         if not data["here"]:
@@ -207,7 +212,7 @@ def _cost_notes(found: Mapping[str, Any]) -> Iterator[str]:
 # -- computed again ---------------------------------------------------------------------------------------------------
 
 
-def contrasts_table(found: Mapping[str, Any]) -> Table:
+def contrasts_table(found: Reproduction) -> Table:
     """Return the nine contrasts as printed and as computed again from their counts."""
     rows = tuple(map(_again, found["contrasts"]))
     headers = ("EL-DGR against", "n", "wins–losses", "Δ, paper", "Δ, again", "95% CI, paper", "95% CI, again")
@@ -225,7 +230,7 @@ def contrasts_table(found: Mapping[str, Any]) -> Table:
     )
 
 
-def _again(one: Mapping[str, Any]) -> tuple[str, ...]:
+def _again(one: Recomputed) -> tuple[str, ...]:
     published, again = PUBLISHED[one["data"]], one["recomputed"]
     lead = published.leads[one["against"]]
     return (
@@ -242,7 +247,7 @@ def _again(one: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _verdict(contrasts: Sequence[Mapping[str, Any]]) -> str:
+def _verdict(contrasts: Sequence[Recomputed]) -> str:
     apart = [f"{one['data']} {one['against']}" for one in contrasts if not all(one["agree"].values())]
     if apart:
         return f"Δ or p is not what is printed: {', '.join(apart)}."

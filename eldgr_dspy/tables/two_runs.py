@@ -1,62 +1,66 @@
 """The tables of two runs beside each other."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, questions, signed
+from eldgr_dspy.comparisons.two_runs import PairContrast, PairedPool, TwoRuns
+from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, signed
+from eldgr_dspy.statistics import Equivalence
 from eldgr_dspy.tables.table import Table, difference, per_question, record
 
 
-def two_run_tables(found: Mapping[str, Any]) -> Iterator[Table]:
+def two_run_tables(found: TwoRuns) -> Iterator[Table]:
     """Yield the tables of `comparisons.two_runs.compare_runs`."""
     for name, pool in found["pools"].items():
         yield _pool(found, name, pool)
     contrasts = {name: pool["contrast"] for name, pool in found["pools"].items() if pool["contrast"]}
     if contrasts:
         yield _intervals(contrasts)
-        tested = {name: one["equivalence"] for name, one in contrasts.items() if one.get("equivalence")}
+        tested = {name: one["equivalence"] for name, one in contrasts.items() if one["equivalence"]}
         if tested:
             yield _equivalence(tested)
     yield _cost(found)
     yield _made_with(found)
 
 
-def _pool(found: Mapping[str, Any], name: str, pool: Mapping[str, Any]) -> Table:
-    scores = {"EM %": "em", "F1 %": "f1"} if pool["task"] == "retrieval" else {"accuracy %": "em"}
-    contrast = pool["contrast"]
+def _pool(found: TwoRuns, name: str, pool: PairedPool) -> Table:
+    graded, contrast = pool["task"] == "retrieval", pool["contrast"]
     cells = (UNDEFINED,) * 3
     if contrast:
         cells = (difference(contrast), probability(contrast["p"]), record(contrast))
     rows = [
         (
             run,
-            *(figure(one[score]) for score in scores.values()),
+            figure(one["em"]),
+            *([figure(one["f1"])] if graded else []),
             *(cells if number == 0 else ("", "", "")),
             per_question(one["calls"], pool["n"]),
         )
         for number, (run, one) in enumerate(zip(found["runs"], pool["figures"], strict=True))
     ]
+    scores = ("EM %", "F1 %") if graded else ("accuracy %",)
     headers = ("run", *scores, "Δ [95% CI]", "exact p", "wins–losses", "LM calls / question")
     title = f"{name}: {found['rule']}, {questions(pool['n'])}"
     return Table(title, headers, tuple(rows), tuple(_notes(pool)))
 
 
-def _notes(pool: Mapping[str, Any]) -> Iterator[str]:
+def _notes(pool: PairedPool) -> Iterator[str]:
     if not pool["n_scored"]:
         yield f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
     elif pool["n_scored"] < pool["n"]:
         yield f"Scores are over the {questions(pool['n_scored'])} with a gold answer, of {pool['n']:,}."
     yield f"Another answer ships on {questions(pool['differ'])}."
-    distinct = (pool["contrast"] or {"n_distinct": pool["n_scored"]})["n_distinct"]
-    if distinct < pool["n_scored"]:
+    contrast = pool["contrast"]
+    if contrast is None:
+        return
+    if contrast["n_distinct"] < pool["n_scored"]:
         yield (
-            f"{questions(pool['n_scored'])} have {distinct:,} different texts: one that stands several times counts "
-            "once in Δ and p, with the mean of its outcomes, and is not tested for equivalence."
+            f"{questions(pool['n_scored'])} have {contrast['n_distinct']:,} different texts: one that stands "
+            "several times counts once in Δ and p, with the mean of its outcomes, and is not tested for equivalence."
         )
-    yield from (pool["contrast"] or {}).get("notes", ())
+    yield from contrast["notes"]
 
 
-def _intervals(contrasts: Mapping[str, Any]) -> Table:
+def _intervals(contrasts: Mapping[str, PairContrast]) -> Table:
     """Both intervals of each score, and p among the pools."""
     rows = []
     for name, one in contrasts.items():
@@ -72,19 +76,19 @@ def _intervals(contrasts: Mapping[str, Any]) -> Table:
     return Table("RUN_A − RUN_B, percentage points", headers, tuple(rows), (note,))
 
 
-def _equivalence(found: Mapping[str, Any]) -> Table:
+def _equivalence(found: Mapping[str, Equivalence]) -> Table:
     rows = [
         (
             name,
-            signed(one["delta"]),
-            interval(one["interval"]),
-            probability(one["p"]),
-            "yes" if one["equivalent"] else "not shown",
-            probability(one["p_below"]),
+            signed(one.delta),
+            interval(one.interval),
+            probability(one.p),
+            "yes" if one.equivalent else "not shown",
+            probability(one.p_below),
         )
         for name, one in found.items()
     ]
-    margin = figure(next(iter(found.values()))["margin"])
+    margin = figure(next(iter(found.values())).margin)
     headers = ("pool", "Δ", "90% CI", "TOST p", "equivalent at .05", "p, A not worse")
     note = (
         f"Equivalent: the 90% interval lies within ±{margin}. p, A not worse: of RUN_A being worse by {margin} or more."
@@ -92,10 +96,19 @@ def _equivalence(found: Mapping[str, Any]) -> Table:
     return Table(f"equivalence of right and wrong within ±{margin} points", headers, tuple(rows), (note,))
 
 
-def _cost(found: Mapping[str, Any]) -> Table:
-    counts = ("ok", "abstained", "failed", "recorded", "calls", "prompt_tokens", "completion_tokens")
+def _cost(found: TwoRuns) -> Table:
     rows = tuple(
-        (run, *(UNDEFINED if asked[name] is None else f"{asked[name]:,}" for name in counts), figure(asked["cost"], 4))
+        (
+            run,
+            count_of(asked["ok"]),
+            count_of(asked["abstained"]),
+            count_of(asked["failed"]),
+            count_of(asked["recorded"]),
+            count_of(asked["calls"]),
+            count_of(asked["prompt_tokens"]),
+            count_of(asked["completion_tokens"]),
+            figure(asked["cost"], 4),
+        )
         for run, asked in zip(found["runs"], found["consultations"], strict=True)
     )
     headers = ("run", "answered", "abstained", "failed", "recorded", "LM calls", "tokens in", "tokens out", "$")
@@ -104,7 +117,7 @@ def _cost(found: Mapping[str, Any]) -> Table:
     return Table("what each run asked, in all", headers, rows, (note,) if unknown else ())
 
 
-def _made_with(found: Mapping[str, Any]) -> Table:
+def _made_with(found: TwoRuns) -> Table:
     rows = tuple((role, *(model or "not asked" for model in models)) for role, models in found["models"].items())
     notes = tuple(found["differences"]) or ("The same settings and the same roles.",)
     if any(asked["recorded"] for asked in found["consultations"]):

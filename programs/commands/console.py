@@ -7,8 +7,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from threading import Lock
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
 from rich.measure import Measurement
@@ -16,6 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from eldgr_dspy.figures.planning import Forecast
+from eldgr_dspy.figures.results import Summary
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.programs.commands.saying import say
 from eldgr_dspy.showing import shown
@@ -93,7 +96,7 @@ def _say_interrupted() -> None:
     say("Stopping: what is under way is waited for and kept; ctrl-C again abandons it.")
 
 
-def print_results(summary: Mapping[str, Any], *, as_json: bool) -> OSError | None:
+def print_results(summary: Summary, *, as_json: bool) -> OSError | None:
     """Print a summary to standard output, as JSON or as tables. Returns why it could not be; a closed pipe is no fault.
 
     The JSON is ASCII; in the tables, what the output's encoding lacks becomes a question mark.
@@ -101,20 +104,20 @@ def print_results(summary: Mapping[str, Any], *, as_json: bool) -> OSError | Non
     return _print(summary, None if as_json else tables_of(summary))
 
 
-def print_forecast(forecast: Mapping[str, Any], *, as_json: bool) -> OSError | None:
+def print_forecast(forecast: Forecast, *, as_json: bool) -> OSError | None:
     """Print what a run would ask, as `print_results` does."""
     return _print(forecast, None if as_json else [forecast_table(forecast)])
 
 
-def print_tables(value: Mapping[str, Any], tables: Iterable[Table], *, as_json: bool) -> OSError | None:
+def print_tables(value: Mapping[str, object], tables: Iterable[Table], *, as_json: bool) -> OSError | None:
     """Print figures, as JSON or as the tables of them, as `print_results` does."""
     return _print(value, None if as_json else tables)
 
 
-def _print(value: Mapping[str, Any], tables: Iterable[Table] | None) -> OSError | None:
+def _print(value: Mapping[str, object], tables: Iterable[Table] | None) -> OSError | None:
     """Print tables, or a value as JSON where there are none."""
     try:
-        write_out(json.dumps(value, indent=2) + "\n" if tables is None else _drawn(tables))
+        write_out(json.dumps(value, indent=2, default=asdict) + "\n" if tables is None else _drawn(tables))
     except OSError as error:
         return None if isinstance(error, BrokenPipeError) else error
     return None

@@ -1,9 +1,8 @@
 """`eldgr decide`: rules on what a run has asked already, also rules that came later."""
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -59,13 +58,12 @@ def decide(run: Path, pools: tuple[Path, ...], rules: list[str], as_json: bool) 
     from eldgr_dspy.programs.commands.console import print_tables
     from eldgr_dspy.programs.commands.continuing import is_locked
     from eldgr_dspy.programs.run.deciding import decide_again
-    from eldgr_dspy.tables.run import tables_of
+    from eldgr_dspy.tables.run import pool_tables
 
     read = read_run(run)
     _remark_on(read)
     found = decide_again(read, rules, pools)
     asks = _asks(read, found)
-    figures = {**found.summary, "asks": asks}
     remedy = (
         f"to have it asked{_of_whom(read, found, asks)}: {asks}"
         if asks
@@ -73,7 +71,8 @@ def decide(run: Path, pools: tuple[Path, ...], rules: list[str], as_json: bool) 
         if is_locked(read)
         else _NO_COMMAND
     )
-    unprinted = print_tables(figures, tables_of(_explained(found.summary, remedy)), as_json=as_json)
+    tables = (table for name, pool in found.figures.items() for table in pool_tables(name, pool, remedy=remedy))
+    unprinted = print_tables({"pools": found.figures, "asks": asks}, tables, as_json=as_json)
     if unprinted:
         raise click.ClickException(f"The decisions could not be printed: {refusal(unprinted)}")
 
@@ -97,7 +96,7 @@ def _asks(run: "RunRead", found: "Redecided") -> str | None:
 
 def _lacking(found: "Redecided") -> "list[Role]":
     lacks: set[Role] = {
-        role for pool in found.summary["pools"].values() for lacking in pool["withheld"].values() for role in lacking
+        role for pool in found.figures.values() for lacking in pool["withheld"].values() for role in lacking
     }
     return sorted(lacks)
 
@@ -114,19 +113,3 @@ def _of_whom(run: "RunRead", found: "Redecided", command: str) -> str:
     return (
         f", here of the embedded {' and '.join(embedded)}, since a recording names no model (add {models} to ask one)"
     )
-
-
-def _explained(summary: Mapping[str, Any], remedy: str) -> dict[str, Any]:
-    """The figures with a sentence for each rule that is withheld."""
-    from eldgr_dspy.figures.remarks import never_asked
-
-    pools = {
-        name: {
-            **pool,
-            "withheld": {
-                rule: f"withheld, since {never_asked(why)}; {remedy}" for rule, why in pool["withheld"].items()
-            },
-        }
-        for name, pool in summary["pools"].items()
-    }
-    return {**summary, "pools": pools}

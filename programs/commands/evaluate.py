@@ -1,9 +1,8 @@
 """`eldgr evaluate`: which answer ships under each rule on frozen pools, and what each rule is worth."""
 
 import warnings
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -12,6 +11,9 @@ from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.options import Models, model_options, names_in, rule_options
 from eldgr_dspy.programs.commands.saying import say
 from eldgr_dspy.system import refusal
+
+if TYPE_CHECKING:
+    from eldgr_dspy.figures.results import Summary
 
 _EMBEDDED_WORKERS, _LM_WORKERS = 1, 8
 
@@ -152,7 +154,7 @@ def evaluate(
         _say_where(summary, out_of(plan), lock)
 
 
-def _print(context: click.Context, summary: Mapping[str, Any], out: Path, *, as_json: bool) -> None:
+def _print(context: click.Context, summary: "Summary", out: Path, *, as_json: bool) -> None:
     from eldgr_dspy.programs.commands.console import print_results
 
     unprinted = print_results(summary, as_json=as_json)
@@ -161,7 +163,7 @@ def _print(context: click.Context, summary: Mapping[str, Any], out: Path, *, as_
         context.exit(1)
 
 
-def _say_where(summary: Mapping[str, Any], out: Path, lock: Path | None) -> None:
+def _say_where(summary: "Summary", out: Path, lock: Path | None) -> None:
     """Say where the results are, and of each pool whether its lock has seen it before."""
     say(f"Written to {out}: open report.html for the decisions.")
     for name, seen in (summary["confirmation"] or {"seen_before": {}})["seen_before"].items():

@@ -1,5 +1,6 @@
 """`eldgr plan`: how many questions a gain needs, before anything is spent, and what a finished run could have seen."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -48,19 +49,20 @@ def plan(
     from eldgr_dspy.programs.commands.console import print_tables
     from eldgr_dspy.tables.planning import needed_table, seen_tables
 
+    found: Mapping[str, object]
     if run is not None:
         if discordant is not None:
             raise click.UsageError("--discordant is for a plan without RUN; a run says itself what was discordant.")
         read = read_run(run)
-        found = what_it_saw(read.summary(), power=power, alpha=alpha, gain=gain)
-        tables = seen_tables(found)
+        seen = what_it_saw(read.summary(), power=power, alpha=alpha, gain=gain)
+        found, tables = seen, seen_tables(seen)
         if read.made_by_others:
             say(f"Note: {read.made_by_others}")
     elif gain is None or discordant is None:
         raise click.UsageError("Give --gain and --discordant, or the directory RUN of a finished run.")
     else:
-        found = plan_ahead(gain, discordant, power=power, alpha=alpha)
-        tables = iter([needed_table(found)])
+        needed = plan_ahead(gain, discordant, power=power, alpha=alpha)
+        found, tables = needed, iter([needed_table(needed)])
     unprinted = print_tables(found, tables, as_json=as_json)
     if unprinted:
         raise click.ClickException(f"The plan could not be printed: {refusal(unprinted)}")

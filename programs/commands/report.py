@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 
@@ -11,6 +11,7 @@ from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished import RunRead
+    from eldgr_dspy.figures.results import Summary
 
 Format = Literal["text", "markdown", "latex", "json", "html"]
 
@@ -68,7 +69,7 @@ def report(
         say(f"Logged to MLflow as run {log_to_mlflow(found, summary)}.")
 
 
-def _pages(run: "RunRead", summary: dict[str, Any], path: Path, pools: tuple[Path, ...]) -> None:
+def _pages(run: "RunRead", summary: "Summary", path: Path, pools: tuple[Path, ...]) -> None:
     from eldgr_dspy.programs.run.pages import questions_beside, write_pages
 
     lacking = write_pages(run, summary, path, pools)
@@ -78,7 +79,7 @@ def _pages(run: "RunRead", summary: dict[str, Any], path: Path, pools: tuple[Pat
         say(f"Written to {path}.\nNote: the page of questions is not written: {lacking}")
 
 
-def _print(summary: dict[str, Any], form: Format) -> None:
+def _print(summary: "Summary", form: Format) -> None:
     from eldgr_dspy.programs.commands.console import print_results, write_out
 
     if form in ("text", "json"):
@@ -92,7 +93,7 @@ def _print(summary: dict[str, Any], form: Format) -> None:
         return
 
 
-def _text(summary: dict[str, Any], form: Format) -> str:
+def _text(summary: "Summary", form: Format) -> str:
     from eldgr_dspy.programs.commands.console import undecorated
     from eldgr_dspy.tables.formats import as_latex, as_markdown
     from eldgr_dspy.tables.run import tables_of

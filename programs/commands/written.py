@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -35,7 +36,7 @@ def out_option() -> Callable[[Any], Any]:
     return click.option("--out", type=kind, help="File to write.  [default: standard output]")
 
 
-def write(value: Mapping[str, Any], tables: Iterable["Table"], form: Form, out: Path | None) -> None:
+def write(value: Mapping[str, object], tables: Iterable["Table"], form: Form, out: Path | None) -> None:
     """Print figures, or write them to a file.
 
     Raises:
@@ -61,10 +62,10 @@ def write(value: Mapping[str, Any], tables: Iterable["Table"], form: Form, out: 
         raise click.ClickException(f"The tables could not be written: {refusal(error)}") from error
 
 
-def _text(value: Mapping[str, Any], tables: Iterable["Table"], form: Form) -> str:
+def _text(value: Mapping[str, object], tables: Iterable["Table"], form: Form) -> str:
     from eldgr_dspy.programs.commands.console import undecorated
     from eldgr_dspy.tables.formats import as_latex, as_markdown
 
     if form == "json":
-        return json.dumps(value, indent=2) + "\n"
+        return json.dumps(value, indent=2, default=asdict) + "\n"
     return {"text": undecorated, "markdown": as_markdown, "latex": as_latex}[form](tables)

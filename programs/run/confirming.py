@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.figures.results import Confirmed
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.ledger import Ledger, Look, questions_of, seen_before
 from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen
@@ -61,7 +62,7 @@ class Confirmation:
             head = {"kind": "settings", "name": "lock", "details": details, "run": self._run}
             directory.journal.append_head(head)
 
-    def begin(self) -> dict[str, Any]:
+    def begin(self) -> Confirmed:
         """Enter the run in the ledger; to be called when all else is ready, before anybody is asked.
 
         Returns:
@@ -167,7 +168,7 @@ def _seen(name: str, content: str, looks: Sequence[Look]) -> str:
     return f"the same questions as in {name} were seen {times}, in another order or with other candidates, {when}"
 
 
-def _record(lock: Lock, earlier: Mapping[str, Sequence[Look]]) -> dict[str, Any]:
+def _record(lock: Lock, earlier: Mapping[str, Sequence[Look]]) -> Confirmed:
     return {
         "lock": lock.sha256,
         "seen_before": {name: len(looks) for name, looks in earlier.items()},

@@ -7,12 +7,12 @@ where it is said to be now, and has to have the content that the run was made on
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Reply
 from eldgr_dspy.decision import RULES, drive
 from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.figures.results import PoolFigures
 from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.journal import Consultation, Key
 from eldgr_dspy.pools import Pool
@@ -29,13 +29,13 @@ class Redecided:
     Attributes:
         rules: Which rules. pools: the run's, as they were read.
         limit: How many questions of each pool were taken; None for all.
-        summary: The figures, as in `summary.json` without those of consultations.
+        figures: Those of each pool, as in `summary.json`.
     """
 
     rules: tuple[str, ...]
     pools: tuple[Pool, ...]
     limit: int | None
-    summary: dict[str, Any]
+    figures: dict[str, PoolFigures]
 
 
 class _NeverAskedError(Exception):
@@ -71,12 +71,12 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
     sizes = {pool.name: counted[pool.name]["n"] if counted else pool.n for pool in pools}
     figures = _figures(run, names, pools, sizes)
     cut = [n for pool in pools if (n := sizes[pool.name]) < pool.n]
-    return Redecided(names, tuple(pools), cut[0] if cut else None, {"pools": figures})
+    return Redecided(names, tuple(pools), cut[0] if cut else None, figures)
 
 
 def _figures(
     run: RunRead, rules: Sequence[str], pools: Sequence[Pool], sizes: Mapping[str, int]
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, PoolFigures]:
     known: dict[Key, Consultation] = {one.key: one for one in run.consultations()}
     figures = {}
     for pool in pools:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.results import Summary
 from eldgr_dspy.files import replacing
 from eldgr_dspy.journal import Consultation, read_journal
 from eldgr_dspy.pools import Pool, open_pools
@@ -49,7 +50,7 @@ class Watcher:
     on_interrupt: Callable[[], None] = field(default=lambda: None)
 
 
-def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> dict[str, Any]:
+def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> Summary:
     """Run a plan with a selector's roles and settings, in threads, and return the summary that it wrote.
 
     Args:
@@ -74,7 +75,7 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> 
         return run.results.finish()
 
 
-async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> dict[str, Any]:
+async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> Summary:
     """Run a plan as `evaluate` does, in tasks of the running event loop instead of threads.
 
     Cancelled, it waits for the calls under way; cancelled again, it abandons them.

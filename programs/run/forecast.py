@@ -14,13 +14,15 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Repair, Reply, Verdict
 from eldgr_dspy.decision import Rule, drive
 from eldgr_dspy.errors import NotAskedError
+from eldgr_dspy.figures.planning import Forecast, PoolForecast, RoleForecast
+from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.journal import Consultation, Key, read_journal
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.judges.asking import calls_of
 from eldgr_dspy.programs.run.confirming import confirmation_of
 from eldgr_dspy.programs.run.evaluation import statements
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
-from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
+from eldgr_dspy.programs.run.rolecalls import RoleCall, metered_settings, role_call
 from eldgr_dspy.programs.run.rundir import require_same
 from eldgr_dspy.programs.run.runner import Recordings
 from eldgr_dspy.programs.selector import Selector
@@ -92,14 +94,8 @@ def _possible(case: Case) -> dict[Role, Sequence[Reply]]:
     }
 
 
-def forecast(selector: Selector, plan: Plan) -> dict[str, Any]:
+def forecast(selector: Selector, plan: Plan) -> Forecast:
     """Return what a plan would ask.
-
-    Returns:
-        `pools`: for each its `n`, `task` and `roles`; for each role that may be asked `at_most`, how many questions
-        may be put to it; `journaled` and `recorded`, how many of these are answered; `to_ask`, how many may be put to
-        it now; `calls`, how many LM calls these take at most, repeated ones aside, None where a role does not say.
-        `models`: the model of each role, None for an embedded one.
 
     Raises:
         PoolError, ArgumentError, JournalError, RunChangedError: as the run itself would.
@@ -108,16 +104,16 @@ def forecast(selector: Selector, plan: Plan) -> dict[str, Any]:
     recordings.require_made_for(pools)
     confirmation_of(plan, out_of(plan), pools, selector)
     with metered_settings():
-        roles = {role: role_call(getattr(selector, role)) for role in ROLES}
+        calls: list[tuple[Role, RoleCall, Mapping[str, Any]]] = [
+            (role, *role_call(getattr(selector, role))) for role in ROLES
+        ]
     heads: list[dict[str, Any]] = []
     known = {} if plan.fresh else {one.key: one for one in _journaled(out_of(plan), heads) if one.settled}
     recordings.require_unchanged(known.values(), pools)
-    roles_stated = [("role", role, details) for role, (_, details) in roles.items()]
+    roles_stated = [("role", role, details) for role, _, details in calls]
     require_same(out_of(plan), heads, [*statements(selector, pools), *roles_stated])
-    return {
-        "pools": {pool.name: _pool(selector, plan, pool, known, recordings) for pool in pools},
-        "models": {role: call.model for role, (call, _) in roles.items()},
-    }
+    models: dict[Role, str | None] = {role: call.model for role, call, _ in calls}
+    return {"pools": {pool.name: _pool(selector, plan, pool, known, recordings) for pool in pools}, "models": models}
 
 
 def _journaled(out: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]:
@@ -129,8 +125,10 @@ def _journaled(out: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]
 
 def _pool(
     selector: Selector, plan: Plan, pool: Pool, journaled: Mapping[Key, Consultation], recordings: Recordings
-) -> dict[str, Any]:
-    counts = {role: {"at_most": 0, "journaled": 0, "recorded": 0, "to_ask": 0} for role in ROLES}
+) -> PoolForecast:
+    counts: dict[Role, RoleForecast] = {
+        role: {"at_most": 0, "journaled": 0, "recorded": 0, "to_ask": 0, "calls": 0} for role in ROLES
+    }
     calls: dict[Role, list[int | None]] = {role: [] for role in ROLES}
     n = 0
     for row in rows_of(pool, plan):
@@ -151,18 +149,14 @@ def _pool(
         for role in _any(plan, case, replies) - replies.keys() - withheld:
             counts[role]["to_ask"] += 1
             calls[role].append(_calls(selector, role, case))
-    asked = {role: {**counts[role], "calls": _sum(calls[role])} for role in ROLES if counts[role]["at_most"]}
-    return {"n": n, "task": pool.task, "roles": asked}
+    for role in ROLES:
+        counts[role]["calls"] = total_of(calls[role])
+    return {"n": n, "task": pool.task, "roles": {role: of for role, of in counts.items() if of["at_most"]}}
 
 
 def _calls(selector: Selector, role: Role, case: Case) -> int | None:
     candidates: Any = case.question.role_inputs(role).get("candidates", [])
     return calls_of(getattr(selector, role), candidates)
-
-
-def _sum(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
 
 
 def _any(plan: Plan, case: Case, known: Mapping[Role, Reply]) -> frozenset[Role]:

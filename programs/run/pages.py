@@ -9,11 +9,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
 from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.figures.results import Decided, Summary
 from eldgr_dspy.files import replacing
 from eldgr_dspy.journal import Consultation, Key, read_consultation
 from eldgr_dspy.pools import Pool
@@ -24,7 +25,7 @@ from eldgr_dspy.system import opened
 from eldgr_dspy.words import ROLES, Role
 
 
-def write_pages(run: RunRead, summary: Mapping[str, Any], report: Path, files: Sequence[Path] = ()) -> str | None:
+def write_pages(run: RunRead, summary: Summary, report: Path, files: Sequence[Path] = ()) -> str | None:
     """Write the report, and beside it the page of questions where the run's pools are there.
 
     Args:
@@ -63,7 +64,7 @@ def _write(path: Path, chunks: Iterable[str]) -> None:
             file.write(chunk.encode("utf-8", "replace"))
 
 
-def _questions(run: RunRead, summary: Mapping[str, Any], pools: Sequence[Pool], report: str) -> Iterator[str]:
+def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: str) -> Iterator[str]:
     """The page of questions, piece by piece; decisions stand in the order of the pools and of their rows."""
     page = QuestionsPage(report)
     decided = groupby(run.decisions(summary), key=lambda one: (one["pool"], one["id"]))
@@ -73,7 +74,7 @@ def _questions(run: RunRead, summary: Mapping[str, Any], pools: Sequence[Pool], 
         places = _places(journal)
         for pool in pools:
             for row in pool.rows(summary["pools"][pool.name]["n"]):
-                case, found = Case(row.to_question(), run.settings), list[Mapping[str, Any]]()
+                case, found = Case(row.to_question(), run.settings), list[Decided]()
                 if (name, id) == (pool.name, row.id):
                     found = [*lines]
                     (name, id), lines = next(decided, ((None, None), iter(())))

@@ -10,13 +10,16 @@ from typing import Any
 
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.figures.results import Summary
 from eldgr_dspy.files import safe_name
+
+_LOGGED = ("n", "n_scored", "n_failed", "ties", "rules", "bounds", "audit")
 
 FILES = ("journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html", "questions.html")
 """The files of a run directory that are logged, where they are."""
 
 
-def log_to_mlflow(run: RunRead, summary: Mapping[str, Any]) -> str:
+def log_to_mlflow(run: RunRead, summary: Summary) -> str:
     """Log a finished run as a new run of MLflow's, named like its directory, and return that run's id.
 
     Args:
@@ -52,7 +55,7 @@ def _key(*parts: str) -> str:
     return "/".join(re.sub(r"[^\w.-]", "_", safe_name(part, "_")) for part in parts)
 
 
-def _params(run: RunRead, summary: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _params(run: RunRead, summary: Summary) -> Iterator[tuple[str, Any]]:
     for name, value in run.stated("settings")["rule"]["details"].items():
         yield _key("settings", name), value
     for name in summary["pools"]:
@@ -65,14 +68,13 @@ def _params(run: RunRead, summary: Mapping[str, Any]) -> Iterator[tuple[str, Any
     yield _key("eldgr_dspy"), " and ".join(run.versions) or "unknown"
 
 
-def _metrics(summary: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _metrics(summary: Summary) -> Iterator[tuple[str, float]]:
     """Yield every figure that is defined; what is undefined has no metric."""
-    yield from _numbers(summary["consultations"], "consultations")
+    for role, sums in summary["consultations"].items():
+        yield from _numbers(sums, "consultations", role)
     for name, pool in summary["pools"].items():
-        figures = {
-            key: pool[key] for key in ("n", "n_scored", "n_failed", "ties", "rules", "bounds", "audit") if key in pool
-        }
-        yield from _numbers(figures, name)
+        found: Mapping[str, Any] = {**pool}
+        yield from _numbers({key: found[key] for key in _LOGGED}, name)
         for one in pool["contrasts"]:
             yield from _numbers(one, name, f"{one['rule']}-{one['against']}")
 

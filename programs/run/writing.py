@@ -15,12 +15,12 @@ from eldgr_dspy.certificates import Witness
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.effects import JudgeEffects
 from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
+from eldgr_dspy.figures.results import Confirmed, Decided, Summary, Witnessed
 from eldgr_dspy.figures.summary import Tally
 from eldgr_dspy.files import flush_to_disk
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.runner import Runner, Settled
-from eldgr_dspy.programs.selector import plain
 from eldgr_dspy.report.browsing import QuestionsPage
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.showing import encodable
@@ -41,7 +41,7 @@ class Results:
     """
 
     def __init__(self, runner: Runner, files: Mapping[str, IO[bytes]], look: Callable[[], None]) -> None:
-        self.confirmation: dict[str, Any] | None = None
+        self.confirmation: Confirmed | None = None
         self._runner, self._files, self._look = runner, files, look
         self._paths = {name: runner.journal.path.with_name(name) for name in files}
         self._tallies: dict[str, Tally] = {}
@@ -76,14 +76,18 @@ class Results:
         if judged is not None and judged.content is not None:
             effects.take(settled.case.question, settled.case.vote.classes, judged.content)
 
-    def finish(self) -> dict[str, Any]:
+    def finish(self) -> Summary:
         """Write everything that is made from the consultations, and return the summary."""
         totals = JournalTotals(read_journal(self._runner.journal.path), self._decided)
         pools = {name: tally.summary() for name, tally in self._tallies.items()}
-        confirmed = {"confirmation": self.confirmation}
-        summary = {"pools": pools, "consultations": totals.roles(), "remarks": totals.remarks(), **confirmed}
+        summary: Summary = {
+            "pools": pools,
+            "consultations": totals.roles(),
+            "remarks": totals.remarks(),
+            "confirmation": self.confirmation,
+        }
         effects = {name: one.figures() for name, one in self._effects.items()}
-        record = judges_record(summary, self._runner.journal.heads, totals, effects) | confirmed
+        record = judges_record(summary, self._runner.journal.heads, totals, effects)
         self._write("record.json", _pretty(record))
         self._write("questions.html", self._questions.foot(pools))
         self._files["decisions.jsonl"].flush()
@@ -100,34 +104,52 @@ class Results:
         self._files[name].write(encodable(text).encode("utf-8"))
 
 
-def _line(
-    pool: Pool, row: Row, rule: str, decision: Decision, score: Score | None, majority: Score | None
-) -> dict[str, Any]:
-    fields = plain(decision)
-    if decision.witness is not None:
-        fields["witness"] |= _surroundings(row, decision.witness)
+def _line(pool: Pool, row: Row, rule: str, decision: Decision, score: Score | None, majority: Score | None) -> Decided:
     return {
         "pool": pool.name,
         "id": row.id,
         "question": row.question,
         "gold": row.gold,
         "rule": rule,
-        **fields,
+        "answer": decision.answer,
+        "branch": decision.branch,
+        "reason": decision.reason,
+        "certified": decision.certified,
+        "witness": None if decision.witness is None else _witnessed(row, decision.witness),
+        "consensus": decision.consensus,
+        "tie": decision.tie,
+        "preference": decision.preference,
+        "repair": decision.repair,
+        "consulted": list(decision.consulted),
+        "abstentions": dict(decision.abstentions),
+        "ranking": list(decision.ranking),
+        "notes": list(decision.notes),
         "em": score.em if score else None,
         "f1": score.f1 if score else None,
         "majority_em": majority.em if majority else None,
     }
 
 
-def _surroundings(row: Row, witness: Witness) -> dict[str, str]:
-    """Where a witness stands: its passage's title and what is around it, for one who reads the decision alone."""
+def _witnessed(row: Row, witness: Witness) -> Witnessed:
+    """Where a witness stands: its slice, and its passage's title and what is around it, for who reads that alone."""
     passage = row.evidence[witness.passage]
     source = passage.title if witness.field == "title" else passage.text
-    before, after = source[max(0, witness.start - _AROUND) : witness.start], source[witness.end : witness.end + _AROUND]
-    return {"title": passage.title, "before": before, "after": after}
+    return {
+        "passage": witness.passage,
+        "field": witness.field,
+        "start": witness.start,
+        "end": witness.end,
+        "text": witness.text,
+        "level": witness.level,
+        "flags": list(witness.flags),
+        "sha256": witness.sha256,
+        "title": passage.title,
+        "before": source[max(0, witness.start - _AROUND) : witness.start],
+        "after": source[witness.end : witness.end + _AROUND],
+    }
 
 
-def _read_decisions(path: Path) -> Iterator[dict[str, Any]]:
+def _read_decisions(path: Path) -> Iterator[Decided]:
     with opened(path) as file:
         for line in file:
             yield json.loads(line)

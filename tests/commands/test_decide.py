@@ -42,14 +42,14 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def decided(run: Path, *rules: str, files: tuple[Path, ...] = ()) -> dict[str, Any]:
+def decided(run: Path, *rules: str, files: tuple[Path, ...] = ()) -> Any:
     found = decide_again(read_run(run), rules, files)
-    pool: dict[str, Any] = found.summary["pools"]["capitals"]
+    pool: Any = found.figures["capitals"]
     return pool
 
 
-def summary_of(run: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"]
+def summary_of(run: Path) -> Any:
+    found: Any = json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"]
     return found
 
 
@@ -88,7 +88,7 @@ def test_the_demo_comes_to_the_same_figures_on_both_pools(tmp_path: Path) -> Non
     replay = ROOT / "artifacts" / "demo-replay.jsonl"
     arguments = [*map(str, pools), "--replay", str(replay), "--out", "demo", "--quiet"]
     assert main(["evaluate", *arguments]) == 0
-    found = decide_again(read_run(Path("demo")), ["eldgr"]).summary["pools"]
+    found = decide_again(read_run(Path("demo")), ["eldgr"]).figures
     assert untimed(found) == untimed(summary_of(Path("demo")))
 
 

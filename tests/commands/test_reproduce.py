@@ -204,9 +204,9 @@ def told() -> dict[str, str]:
     }
 
 
-def lead(pool: Mapping[str, Any], rule: str, against: str) -> Mapping[str, Any]:
+def lead(pool: Any, rule: str, against: str) -> Any:
     return next(one for one in pool["contrasts"] if (one["rule"], one["against"]) == (rule, against))
 
 
-def said_of(contrast: Mapping[str, Any]) -> str:
+def said_of(contrast: Any) -> str:
     return f"{record(contrast)}, p = {probability(contrast['p'])}"

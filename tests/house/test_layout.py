@@ -178,6 +178,7 @@ def test_the_core_dependencies_are_light() -> None:
     assert core == {
         "dspy",
         "pydantic",
+        "typing-extensions",
         "numpy",
         "scipy",
         "click",

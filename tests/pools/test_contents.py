@@ -21,7 +21,7 @@ def row(name: str = "q", **changes: Any) -> Row:
     return Row.model_validate(given)
 
 
-def figures(*rows: Row, task: Task = "retrieval") -> dict[str, Any]:
+def figures(*rows: Row, task: Task = "retrieval") -> Any:
     contents = Contents(task)
     for one in rows:
         contents.take(one)

@@ -45,7 +45,7 @@ def judges(case: Case) -> Iterator[Reply]:
     yield from (Verdict(index) for index, key in enumerate(case.vote.classes) if key is not None)
 
 
-def summary_of(folder: Path, name: str, **settings: Any) -> dict[str, Any]:
+def summary_of(folder: Path, name: str, **settings: Any) -> Any:
     pool = rows(folder, name)
     tally = Tally(pool[0].task, tuple(RULES))
     for row in pool:
@@ -54,7 +54,7 @@ def summary_of(folder: Path, name: str, **settings: Any) -> dict[str, Any]:
     return tally.summary()
 
 
-def em(summary: dict[str, Any], rule: str) -> float:
+def em(summary: Any, rule: str) -> float:
     return round(float(summary["rules"][rule]["em"]), 2)
 
 
@@ -114,7 +114,7 @@ def test_at_most_20_questions_for_the_judge_and_23_for_the_repairer_whatever_the
 
 def test_the_embedded_roles_run_the_whole_path_on_real_questions(pools_dir: Path, tmp_path: Path) -> None:
     plan = Plan([pools_dir / "hotpotqa-reflexion12.jsonl.gz"], tmp_path / "run", limit=40)
-    found = evaluate(embedded_selector(), plan)["pools"]["hotpotqa-reflexion12"]
+    found: Any = evaluate(embedded_selector(), plan)["pools"]["hotpotqa-reflexion12"]
     assert found["audit"]["correct_to_incorrect"] == 0
     low, high = found["bounds_any_span"]["eldgr"]
     assert low <= found["rules"]["eldgr"]["em"] <= high

@@ -51,7 +51,7 @@ def tallied(task: Task, asked: list[Asked], rules: tuple[str, ...] = tuple(RULES
     return tally
 
 
-def figures(task: Task, asked: list[Asked], rules: tuple[str, ...] = tuple(RULES)) -> dict[str, Any]:
+def figures(task: Task, asked: list[Asked], rules: tuple[str, ...] = tuple(RULES)) -> Any:
     return tallied(task, asked, rules).summary()
 
 
@@ -246,7 +246,7 @@ def test_what_another_rule_asked_of_a_role_says_what_it_costs() -> None:
 
 def test_tokens_are_unknown_where_a_server_did_not_report_them_and_none_where_no_call_was_made() -> None:
     case, tally = retrieval(OPEN), Tally("retrieval", ("eldgr",))
-    said: list[dict[str, Any]] = [EACH | {"completion_tokens": None}, EACH | {"calls": 0, "prompt_tokens": None}]
+    said: list[Any] = [EACH | {"completion_tokens": None}, EACH | {"calls": 0, "prompt_tokens": None}]
     roles: tuple[Role, ...] = ("judge", "repairer")
     made = [Consultation("p", "q", role, "ok", content={}, **one) for role, one in zip(roles, said, strict=True)]
     tally.add(case, ["Doha"], {"eldgr": replace(outcome(case, "eldgr", {}), consultations=made)}, ())

@@ -147,7 +147,7 @@ def test_settings_of_the_rule_matter() -> None:
         assert found["can_change"]["eldgr"]["repairer"] == percentage
 
 
-def of_pool(path: Path, **settings: Any) -> dict[str, Any]:
+def of_pool(path: Path, **settings: Any) -> Any:
     pool = open_pool(path)
     return pool_authority(pool.rows(), pool.task, Settings(**settings))
 

@@ -16,6 +16,7 @@ from eldgr_dspy.journal import Consultation
 from eldgr_dspy.report.browsing import LARGEST, QuestionsPage, as_data, link_to
 from eldgr_dspy.rows import Row
 from eldgr_dspy.showing import is_printable, printable
+from tests.figures import pool_figures
 from tests.results.test_report import Page, decision
 
 
@@ -25,7 +26,7 @@ def row(text: str = "Doha", **changes: Any) -> Row:
     return Row.model_validate({**made, "evidence": [{"title": text, "text": f"in {text}."}], **changes})
 
 
-def decided(found: Row, **changes: Any) -> dict[str, Any]:
+def decided(found: Row, **changes: Any) -> Any:
     """A decision of `eldgr` about a row, as `decisions.jsonl` has it."""
     case = Case(found.to_question())
     witness = case.certificate(found.candidates[2].answer).witness
@@ -37,10 +38,10 @@ def decided(found: Row, **changes: Any) -> dict[str, Any]:
 def written(*rows: Row, pool: str = "hotpot", asked: Any = None, largest: int = LARGEST) -> str:
     page = QuestionsPage(largest=largest)
     body = (page.question(pool, one, Case(one.to_question()), [decided(one)], asked or {}) for one in rows)
-    return "".join([page.head(), *body, page.foot({pool: {"rules": {"eldgr": {}}, "withheld": {"judge": {}}}})])
+    return "".join([page.head(), *body, page.foot({pool: pool_figures(rules={"eldgr": {}}, withheld={"judge": {}})})])
 
 
-def data(html: str) -> list[dict[str, Any]]:
+def data(html: str) -> list[Any]:
     """What the page holds of its questions: the fields to filter by and the rest together."""
     found = re.findall(r'<script type="application/json" class="question">(.*?)</script>', html, re.DOTALL)
     return [json.loads(head) | json.loads(body) for head, body in (one.split("\n") for one in found)]

@@ -17,7 +17,8 @@ def shown(answers: tuple[str, ...], *texts: str, ships: str | None = None) -> tu
     case = Case(Question("Where?", "retrieval", answers, passages=tuple(Passage("", text) for text in texts)))
     witness = case.certificate(ships).witness
     found = None if witness is None else {name: getattr(witness, name) for name in ("passage", "field", "start", "end")}
-    return passages([PassageRow(title="", text=text) for text in texts], case, [{"rule": "eldgr", "witness": found}])
+    decided: Any = {"rule": "eldgr", "witness": found}
+    return passages([PassageRow(title="", text=text) for text in texts], case, [decided])
 
 
 def joined(pieces: list[Piece]) -> str:

@@ -30,7 +30,8 @@ def way(found: Case, rule: str, replies: dict[Role, Reply] | None = None) -> lis
         return heard[role]
 
     decision = found.record(drive(found.rule(rule)(found), reply), heard)
-    return list(path(found, {"rule": rule, **plain(decision)}))
+    decided: Any = {"rule": rule, **plain(decision)}
+    return list(path(found, decided))
 
 
 DUBAI = "Consensus is “Dubai” with 2 of 3 votes."
@@ -178,7 +179,7 @@ def test_the_ways_of_the_other_rules() -> None:
 
 
 def test_of_a_users_own_rule_it_is_said_whom_it_asked_and_what_decided() -> None:
-    decided = {"rule": "mine:rule", "consulted": ["judge", "repairer"], "abstentions": {"judge": "silent"}}
+    decided: Any = {"rule": "mine:rule", "consulted": ["judge", "repairer"], "abstentions": {"judge": "silent"}}
     decided |= {"branch": "repair", "answer": "Doha"}
     assert list(path(case("Dubai", "Dubai", "Doha"), decided))[1:] == [
         "The judge abstains: silent.",

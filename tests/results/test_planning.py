@@ -7,16 +7,17 @@ import pytest
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.planning import plan_ahead, what_it_saw
 from eldgr_dspy.statistics import mcnemar, mcnemar_power, questions_needed
+from tests.figures import contrast_figures
 
 LEVEL: dict[str, Any] = {"power": 0.8, "alpha": 0.05}
 
 
-def lead(wins: int, losses: int, n: int, **changes: Any) -> dict[str, Any]:
-    found = {"rule": "eldgr", "against": "majority", "wins": wins, "losses": losses, "p": mcnemar(wins, losses)}
-    return {**found, "delta": 100 * (wins - losses) / n, "ci": [0, 0], **changes}
+def lead(wins: int, losses: int, n: int, **changes: Any) -> Any:
+    found = {"wins": wins, "losses": losses, "p": mcnemar(wins, losses), "delta": 100 * (wins - losses) / n}
+    return contrast_figures("eldgr", "majority") | found | changes
 
 
-def summary(n: int, *contrasts: dict[str, Any]) -> dict[str, Any]:
+def summary(n: int, *contrasts: dict[str, Any]) -> Any:
     """What is needed of the summary of a run on one pool."""
     return {"pools": {"hotpot": {"n": n, "n_scored": n, "contrasts": list(contrasts)}}}
 
@@ -57,7 +58,7 @@ def test_a_gain_that_needs_over_ten_million_questions_is_a_dash_of_its_row_and_n
 
 
 def test_a_finished_run_says_what_it_could_have_seen() -> None:
-    found = what_it_saw(summary(500, lead(20, 8, 500), lead(17, 3, 500)), **LEVEL)
+    found: Any = what_it_saw(summary(500, lead(20, 8, 500), lead(17, 3, 500)), **LEVEL)
     assert found["pools"]["hotpot"]["n"] == 500
     majority, first = found["pools"]["hotpot"]["contrasts"]
     assert (majority["discordant"], majority["least_significant"]) == (pytest.approx(5.6), [20, 8])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.report import plots
 from eldgr_dspy.report.plots import WIDTH
 from eldgr_dspy.report.svg import ticks
+from tests.figures import contrast_figures, pool_figures, rule_figures
 from tests.results.test_report import AUDITED, CURVES, audited
 
 POOL = audited()["pools"]["hotpot"]
@@ -34,13 +35,13 @@ def beside(svg: str | None) -> list[str]:
     return [text for text in texts(svg) if not re.fullmatch(r"−?[\d,.]+", text)]
 
 
-def contrasts(*ends: tuple[float, float, float]) -> dict[str, Any]:
+def contrasts(*ends: tuple[float, float, float]) -> Any:
     """A pool with a contrast for each (low, delta, high)."""
     found = [
-        {"rule": "eldgr", "against": f"r{i}", "delta": delta, "ci": [low, high], "p": 0.04, "wins": 2, "losses": 1}
+        contrast_figures("eldgr", f"r{i}", delta=delta, ci=[low, high], p=0.04)
         for i, (low, delta, high) in enumerate(ends)
     ]
-    return {"contrasts": found, "rules": {}}
+    return pool_figures(contrasts=found)
 
 
 def across(svg: str | None) -> list[float]:
@@ -70,14 +71,12 @@ def test_a_plot_takes_colours_and_fonts_from_the_page_and_nothing_from_elsewhere
 
 @pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
 def test_where_there_is_nothing_to_draw_there_is_no_plot(draw: Any) -> None:
-    bare = {"n": 0, "rules": {}, "contrasts": [], "bounds": {}, "bounds_any_span": {}, "decided": None}
-    assert draw(bare) is None
-    assert draw({"n": 0, "rules": {}}) is None
+    assert draw(pool_figures()) is None
 
 
 @pytest.mark.parametrize("name", ["$x^2$", "</text><script>", "漢字", "a\x00b\u202ec", "@7", r"\frac"])
 def test_any_name_of_a_rule_stands_in_a_plot_as_text(name: str) -> None:
-    pool = {"n": 1, "rules": {name: {"asked": {"judge": 1}}}, "bounds": {name: [1.0, 2.0]}}
+    pool = pool_figures(n=1, rules={name: rule_figures(None, judge=1)}, bounds={name: [1.0, 2.0]})
     shown = name.replace("\x00", "[U+0000]").replace("\u202e", "[U+202E]")
     assert beside(plots.bounds(pool)) == [shown, "[1.00, 2.00]"]
     assert beside(plots.calls(pool)) == [shown, "judge 1"]
@@ -112,12 +111,6 @@ def test_a_square_is_filled_where_the_exact_p_is_below_five_hundredths() -> None
     assert filled not in str(plots.forest(pool))
 
 
-def test_a_contrast_without_an_interval_has_its_square_alone() -> None:
-    pool = contrasts((1.0, 2.0, 3.0))
-    pool["contrasts"][0]["ci"] = None
-    assert beside(plots.forest(pool)) == ["eldgr − r0", "+2.00, p .0400"]
-
-
 def test_flips_are_shown_by_what_decided_and_their_axis_counts_both_ways() -> None:
     svg = plots.flips(POOL)
     assert beside(svg) == [
@@ -131,14 +124,14 @@ def test_flips_are_shown_by_what_decided_and_their_axis_counts_both_ways() -> No
 
 
 def test_a_curve_of_one_point_is_a_line_and_all_rules_are_named() -> None:
-    svg = plots.coverage({"n": 4, "rules": {}, "risk_coverage": CURVES | {"first": [[100.0, 0.0]]}})
+    svg = plots.coverage(pool_figures(n=4, risk_coverage=CURVES | {"first": [[100.0, 0.0]]}))
     assert {text for text in beside(svg) if "%" not in text} == {"eldgr", "first", "majority"}
     assert all(0 <= x <= WIDTH for x in across(svg))
 
 
 def test_sixteen_curves_all_look_different() -> None:
     curves = {f"r{i}": [[100.0, 5.0 * i]] for i in range(16)}
-    svg = plots.coverage({"n": 4, "rules": {}, "risk_coverage": curves})
+    svg = plots.coverage(pool_figures(n=4, risk_coverage=curves))
     looks = [
         re.sub("stroke-width: [^;]*", "", one.attrib["style"])
         for one in elements(svg).iter("path")

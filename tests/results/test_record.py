@@ -8,20 +8,21 @@ import pytest
 
 from eldgr_dspy.figures.finished import read_run
 from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
-from eldgr_dspy.figures.results import Record, record_schema
+from eldgr_dspy.figures.results import SCHEMAS, schema_of
 from eldgr_dspy.formatting import UNDEFINED
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import fingerprint
 from eldgr_dspy.tables.record import record_table
 from eldgr_dspy.words import ROLES
+from tests.figures import pool_figures, summary_figures
 from tests.finished_runs import finished_run
 from tests.results.test_audit import ARITHMETIC, RETRIEVAL, figures
 from tests.run.test_evaluation import obliging, row, selector_with, write_pool
 
 PUBLISH = (
     "python -c 'import json, eldgr_dspy.figures.results as r; "
-    "print(json.dumps(r.record_schema(), indent=2))' > artifacts/{}"
+    'print(json.dumps(r.schema_of("{}"), indent=2))\' > artifacts/{}'
 )
 
 
@@ -30,13 +31,13 @@ def head(kind: str, name: str) -> dict[str, Any]:
 
 
 def test_pools_and_roles_are_in_the_order_of_the_run_whatever_the_journal_s() -> None:
-    summary = {"pools": {name: {"audit": None, "n": 0} for name in "ba"}}
+    summary = summary_figures({name: pool_figures() for name in "ba"})
     pools, roles = [head("pool", name) for name in "abc"], [head("role", name) for name in reversed(ROLES)]
     for heads in ([*pools, *roles], [*roles, *pools[::-1]]):
-        record = judges_record(summary, heads, JournalTotals([]))
+        record: Any = judges_record(summary, heads, JournalTotals([]), {})
         assert list(record["pools"].items()) == [("b", {"of": "b"}), ("a", {"of": "a"})]
         assert list(record["roles"]) == list(ROLES)
-    assert judges_record(summary, [], JournalTotals([]))["pools"] == {}
+    assert judges_record(summary, [], JournalTotals([]), {})["pools"] == {}
 
 
 def test_totals_count_every_attempt_and_are_unknown_where_one_is() -> None:
@@ -57,8 +58,12 @@ def test_totals_count_every_attempt_and_are_unknown_where_one_is() -> None:
     }
 
 
-def record_of(summary: Any, said: Any = (), heads: Any = (), effects: Any = None) -> dict[str, Any]:
-    return judges_record({"pools": summary}, heads, JournalTotals(said), effects) | {"confirmation": None}
+def record_of(pools: Any, said: Any = (), heads: Any = (), effects: Any = None) -> Any:
+    return record_from(pools, JournalTotals(said), heads, effects)
+
+
+def record_from(pools: Any, totals: JournalTotals, heads: Any = (), effects: Any = None) -> Any:
+    return judges_record(summary_figures(pools), heads, totals, effects or {})
 
 
 # -- what it states ---------------------------------------------------------------------------------------------------
@@ -112,7 +117,7 @@ def test_what_could_not_be_read_is_of_the_questions_of_the_run_and_what_it_cost_
         Consultation("b", "2", "judge", "abstained", "unparsable: no", calls=1, cost=0.25),
     ]
     totals = JournalTotals(said, {question_key("b", "1")})
-    record = judges_record({"pools": {}}, [], totals)
+    record = record_from({}, totals)
     assert record["parse_failures"]["judge"] == {"count": 0, "of": 1, "rate": 0.0}
     assert [one["kind"] for one in record["silences"]] == ["LMTimeoutError"]
     assert (record["cost"]["calls"], record["consultations"]["judge"]["abstained"]) == (4, 2)
@@ -120,7 +125,7 @@ def test_what_could_not_be_read_is_of_the_questions_of_the_run_and_what_it_cost_
         "The run directory has seen other questions too: 2 of its consultations are on none of these, and are among "
         "those whose outcomes, calls, tokens and dollars are added up."
     ]
-    assert judges_record({"pools": {}}, [], JournalTotals(said[1:3], {question_key("b", "1")}))["remarks"] == []
+    assert record_from({}, JournalTotals(said[1:3], {question_key("b", "1")}))["remarks"] == []
 
 
 def test_a_run_on_one_pool_states_nothing_of_another_that_its_directory_has_seen(tmp_path: Path) -> None:
@@ -186,29 +191,24 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return finished_run(tmp_path_factory.mktemp("record"))[0]
 
 
-def test_the_published_schema_is_that_of_the_code() -> None:
-    published = Path(__file__).resolve().parents[2] / "artifacts" / "record.schema.json"
-    assert json.loads(published.read_text(encoding="utf-8")) == record_schema(), PUBLISH.format(published.name)
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_published_schema_is_that_of_the_code(name: str) -> None:
+    published = Path(__file__).resolve().parents[2] / "artifacts" / f"{name}.schema.json"
+    assert json.loads(published.read_text(encoding="utf-8")) == schema_of(name), PUBLISH.format(name, published.name)
 
 
-def test_the_schema_has_every_field_of_a_record_and_takes_it(run: Path) -> None:
-    record = read_run(run).record()
-    assert set(record) == set(Record.model_fields)
-    assert set(record["override_rates"]["capitals"]) == set(record_schema()["$defs"]["_Rates"]["properties"])
-    pytest.importorskip("jsonschema").Draft202012Validator(record_schema()).validate(record)
+@pytest.mark.parametrize(("name", "file"), [("summary", "summary.json"), ("record", "record.json")])
+def test_a_schema_has_every_field_that_is_written_and_takes_it(run: Path, name: str, file: str) -> None:
+    written = (run / file).read_text(encoding="utf-8")
+    assert json.loads(SCHEMAS[name].dump_json(SCHEMAS[name].validate_json(written, strict=True))) == json.loads(written)
+    pytest.importorskip("jsonschema").Draft202012Validator(schema_of(name)).validate(json.loads(written))
 
 
-def test_a_record_of_an_earlier_version_is_read_without_what_it_lacks(run: Path, tmp_path: Path) -> None:
-    record = read_run(run).record()
-    for name in ("fingerprints", "parse_failures", "cost"):
-        del record[name]
-    for rates in record["override_rates"].values():
-        del rates["by_outcome"], rates["by_certificate"]
-    for one in record["silences"]:
-        del one["kind"]
-    Record.model_validate_json(json.dumps(record))
-    stated = [what for what, _ in record_table(record).rows]
-    assert not [what for what in stated if "fingerprint" in what or "read" in what or what == "cost"]
+def test_every_decision_is_as_its_schema_says(run: Path) -> None:
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(schema_of("decision"))
+    for line in (run / "decisions.jsonl").read_text(encoding="utf-8").splitlines():
+        assert SCHEMAS["decision"].validate_json(line, strict=True) == json.loads(line)
+        validator.validate(json.loads(line))
 
 
 # -- the card ---------------------------------------------------------------------------------------------------------

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.report.changes import SHOWN
 from eldgr_dspy.report.page import render_report
-from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
-from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, headline, paper_table
-from eldgr_dspy.tables.run import contrasts_table
+from eldgr_dspy.tables.pool import headline
+from eldgr_dspy.tables.run import tables_of
+from tests.figures import AUDITED as NOTHING_AUDITED
+from tests.figures import contrast_figures, pool_figures, rule_figures, summary_figures
 
 VOID = {"meta", "br", "link", "img", "input", "hr"}
 
@@ -58,52 +59,37 @@ class Page(HTMLParser):
         return (pair for _, attributes in self.tags for pair in attributes.items())
 
 
-def rule(em: float, f1: float, judge: int = 0, repairer: int = 0) -> dict[str, Any]:
-    calls = {"judge": judge, "deriver": 0, "repairer": repairer}
-    return {"em": em, "f1": f1, "calls": calls, "asked": calls, "seconds": 1.25 * judge}
-
-
-def summary(name: str = "hotpot") -> dict[str, Any]:
+def summary(name: str = "hotpot", **changed: Any) -> Any:
     rules = {
-        "first": rule(32, 42.17),
-        "majority": rule(58, 68.31),
-        "judge": rule(49, 60.02, 72),
-        "eldgr": rule(61, 71.5, 20, 11),
+        "first": rule_figures(32, 42.17, seconds=0.0),
+        "majority": rule_figures(58, 68.31, seconds=0.0),
+        "judge": rule_figures(49, 60.02, seconds=90.0, judge=72),
+        "eldgr": rule_figures(61, 71.5, seconds=25.0, judge=20, repairer=11),
     }
     contrasts = [
-        {"rule": "eldgr", "against": "majority", "delta": 3.0, "ci": [0.0, 7.0], "p": 0.375, "wins": 4, "losses": 1},
-        {
-            "rule": "judge",
-            "against": "majority",
-            "delta": -9.0,
-            "ci": [-17.0, -1.0],
-            "p": 0.049,
-            "wins": 5,
-            "losses": 14,
-        },
+        contrast_figures("eldgr", "majority", delta=3.0, ci=[0.0, 7.0], p=0.375, wins=4, losses=1),
+        contrast_figures("judge", "majority", delta=-9.0, ci=[-17.0, -1.0], p=0.049, wins=5, losses=14),
     ]
     audit = {"preserved": 88, "judge_overrides": 9, "repair_overrides": 3, "correct_to_incorrect": 1}
     audit |= {"incorrect_to_correct": 4, "abstentions": 5, "homogeneous": 6, "certified_consensus": 72}
-    pool = {
+    figures = {
         "n": 100,
-        "task": "retrieval",
         "rules": rules,
         "contrasts": contrasts,
         "bounds": {"judge": [14.0, 78.0], "eldgr": [58.0, 69.0]},
         "bounds_any_span": {"judge": [14.0, 78.0], "eldgr": [58.0, 81.0]},
         "audit": audit,
+        "decided": NOTHING_AUDITED,
     }
-    return {"pools": {name: pool}}
+    return summary_figures({name: pool_figures(**figures | changed)})
 
 
-def undrawn() -> dict[str, Any]:
+def undrawn() -> Any:
     """The same without anything to draw, which takes most of the time of a page."""
-    pool = summary()["pools"]["hotpot"]
-    rules = {name: {**found, "asked": {}} for name, found in pool["rules"].items()}
-    return {"pools": {"hotpot": pool | {"rules": rules, "contrasts": [], "bounds": None, "bounds_any_span": None}}}
+    return summary(rules={"eldgr": rule_figures(61, 71.5)}, contrasts=[], bounds={}, bounds_any_span={})
 
 
-AUDITED = {
+AUDITED: Any = {
     "outcomes": [
         {"branch": "consensus", "level": "exact", "outcome": "right", "questions": 72},
         {"branch": "consensus", "level": "uncertified", "outcome": "wrong", "questions": 16},
@@ -126,30 +112,38 @@ AUDITED = {
 CURVES = {"majority": [[20.0, 10.0], [72.0, 30.0], [100.0, 42.0]], "eldgr": [[30.0, 5.0], [100.0, 39.0]]}
 
 
-def audited() -> dict[str, Any]:
+def audited() -> Any:
     """The summary of a run whose audit is whole."""
-    return {"pools": {"hotpot": summary()["pools"]["hotpot"] | {"decided": AUDITED, "risk_coverage": CURVES}}}
+    return summary(decided=AUDITED, risk_coverage=CURVES)
 
 
-RECORD = {
+RECORD: Any = {
     "default": "consensus",
     "certificate": {"retrieval": "folded", "arithmetic": "bounded"},
     "settings": {"certificate": "folded"},
     "override_rates": {"hotpot": None},
     "judge_effects": {},
     "models": [{"role": "judge", "asked": "openai/x", "served": "y", "same": False, "calls": 3}],
+    "fingerprints": {},
+    "parse_failures": {},
+    "cost": {"calls": 3, "prompt_tokens": None, "completion_tokens": None, "cost": None},
+    "consultations": {},
     "remarks": ["The judge was asked of openai/x, and y answered (3 calls)."],
-    "silences": [{"role": "judge", "outcome": "abstained", "reason": "unparsable", "consultations": 2}],
+    "silences": [
+        {"role": "judge", "outcome": "abstained", "kind": "unreadable", "reason": "unparsable", "consultations": 2}
+    ],
     "pools": {"hotpot": {"sha256": "ab" * 32, "rows": 100, "task": "retrieval"}},
     "roles": {},
+    "confirmation": None,
 }
 
 
-def witness(**changed: Any) -> dict[str, Any]:
-    return {"passage": 3, "start": 120, "end": 124, "text": "Doha", "level": "exact", "flags": []} | changed
+def witness(**changed: Any) -> Any:
+    place = {"passage": 3, "field": "text", "start": 120, "end": 124, "text": "Doha", "level": "exact", "flags": []}
+    return {**place, "sha256": "ab" * 32, "title": "", "before": "", "after": "", **changed}
 
 
-def decision(**changed: Any) -> dict[str, Any]:
+def decision(**changed: Any) -> Any:
     return {
         "pool": "hotpot",
         "id": "q1",
@@ -158,6 +152,7 @@ def decision(**changed: Any) -> dict[str, Any]:
         "rule": "eldgr",
         "answer": "Doha",
         "branch": "judge",
+        "reason": "preference_certified",
         "certified": True,
         "witness": witness(),
         "consensus": "Dubai",
@@ -167,17 +162,18 @@ def decision(**changed: Any) -> dict[str, Any]:
         "consulted": ["judge"],
         "abstentions": {},
         "ranking": [2, 0, 1],
+        "notes": [],
         "em": True,
         "f1": 1.0,
         "majority_em": False,
     } | changed
 
 
-def html(*decisions: dict[str, Any], of: dict[str, Any] | None = None) -> str:
+def html(*decisions: Any, of: Any = None) -> str:
     return "".join(render_report(of or undrawn(), iter(decisions)))
 
 
-def page(*decisions: dict[str, Any], of: dict[str, Any] | None = None) -> Page:
+def page(*decisions: Any, of: Any = None) -> Page:
     return Page(html(*decisions, of=of))
 
 
@@ -187,19 +183,9 @@ def words(read: Page) -> str:
 
 def test_every_figure_of_the_tables_stands_in_the_page() -> None:
     cells = page(of=audited()).cells
-    built = (
-        paper_table,
-        audit_table,
-        bounds_table,
-        cost_table,
-        contrasts_table,
-        outcomes_table,
-        funnel_table,
-        roles_table,
-    )
-    for build in built:
-        (table,) = build(audited())
-        assert table is not None
+    tables = [*tables_of(audited())]
+    assert len(tables) == 8
+    for table in tables:
         for row in (table.headers, *table.rows):
             assert any(tuple(cells[i : i + len(row)]) == row for i in range(len(cells))), row
 
@@ -237,7 +223,7 @@ def test_the_record_stands_on_the_page_with_what_answered_and_by_what_pools_are_
     assert "The record" in shown
     for row in (
         ("default to beat", "consensus"),
-        ("judge", "abstained", "—", "unparsable", "2"),
+        ("judge", "abstained", "unreadable", "unparsable", "2"),
         ("hotpot", "100", "ab" * 32),
     ):
         assert any(tuple(read.cells[i : i + len(row)]) == row for i in range(len(read.cells))), row
@@ -273,7 +259,7 @@ def test_tables_name_their_rows_and_columns() -> None:
 
 def test_several_pools_are_linked_from_the_top_by_targets_that_exist() -> None:
     pool = undrawn()["pools"]["hotpot"]
-    both = {"pools": {"a b": pool, '"<b>': pool}}
+    both = summary_figures({"a b": pool, '"<b>': pool})
     read = page(of=both)
     ids = [value for name, value in read.attributes() if name == "id"]
     assert len(ids) == len(set(ids))
@@ -294,8 +280,9 @@ HOSTILE = [
 def test_hostile_text_is_shown_and_never_read_as_markup(text: str) -> None:  # hazards 78 and 100
     spoiled = witness(text=text, title=text, before=text, after=text, level=text, flags=[text])
     row = decision(id=text, question=text, gold=[text], answer=text, consensus=text, witness=spoiled, repair=text)
-    of = {"pools": {"hotpot": undrawn()["pools"]["hotpot"] | {"withheld": {text: text}}}}
-    read = page(row | {"abstentions": {text: text}}, of=of)
+    named = undrawn()
+    named["pools"]["hotpot"] |= {"withheld": {text: {"judge": 1}}, "remarks": [text]}
+    read = page(row | {"abstentions": {text: text}}, of=named)
     plain = page(decision())
     assert {tag for tag, _ in read.tags} <= {tag for tag, _ in plain.tags}
     assert {name for name, _ in read.attributes()} <= {name for name, _ in plain.attributes()}
@@ -423,7 +410,7 @@ def test_reasons_beyond_the_fiftieth_are_counted_together() -> None:
 
 
 def test_rows_are_read_once_and_not_kept() -> None:
-    def rows() -> Iterator[dict[str, Any]]:
+    def rows() -> Iterator[Any]:
         for i in range(3_000):
             yield decision(id=f"q{i}", question=f"{i}" + "x" * 20_000, abstentions={"judge": f"{i}"})
 
@@ -446,13 +433,11 @@ def test_a_decision_of_a_pool_that_the_summary_does_not_name_is_refused() -> Non
 
 
 def test_a_summary_of_no_pool_is_a_page_that_says_so() -> None:
-    assert "There is no pool in this summary." in words(page(of={"pools": {}}))
+    assert "There is no pool in this summary." in words(page(of=summary_figures({})))
 
 
 def test_a_pool_without_gold_answers_is_a_page_without_drawings() -> None:
-    pool = summary()["pools"]["hotpot"] | {"contrasts": [], "bounds": None, "bounds_any_span": None, "audit": None}
-    pool["rules"] = {"first": rule(0, 0) | {"em": None, "f1": None}}
-    read = page(of={"pools": {"hotpot": pool}})
+    read = page(of=summary_figures({"hotpot": pool_figures(n=9, n_scored=0, rules={"first": rule_figures(None)})}))
     assert "svg" not in {tag for tag, _ in read.tags}
     assert "—: no question has a gold answer, so nothing is scored." in words(read)
     assert words(read).count("eldgr has no result here.") == 4

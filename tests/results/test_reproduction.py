@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -34,8 +33,8 @@ def run(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "run"))
 
 
-def summary_of(run: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+def summary_of(run: Path) -> Any:
+    found: Any = json.loads((run / "summary.json").read_text(encoding="utf-8"))
     return found
 
 
@@ -45,12 +44,12 @@ def change(run: Path, **figures: Any) -> None:
     (run / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
 
 
-def here(run: Path, name: str = "hotpotqa") -> dict[str, Any]:
-    found: dict[str, Any] = reproduce([f"{name}={run}"])["data"][name]["here"]
+def here(run: Path, name: str = "hotpotqa") -> Any:
+    found: Any = reproduce([f"{name}={run}"])["data"][name]["here"]
     return found
 
 
-def tables_by_title(found: Mapping[str, Any]) -> dict[str, Table]:
+def tables_by_title(found: Any) -> dict[str, Table]:
     return {table.title.partition(" (")[0]: table for table in reproduction_tables(found)}
 
 
@@ -96,12 +95,9 @@ def test_a_contrast_that_did_not_agree_would_be_named() -> None:
 def test_what_is_here_is_what_the_run_counted(run: Path) -> None:
     found, pool = here(run), summary_of(run)["pools"]["capitals"]
     assert (found["pool"], found["n"], found["n_scored"]) == ("capitals", 9, 9)
-    for rule, scores in found["rules"].items():
-        assert scores == {key: pool["rules"][rule][key] for key in ("em", "f1")}
-    against = {one["against"]: one for one in pool["contrasts"] if one["rule"] == "eldgr"}
+    assert found["rules"] == pool["rules"]
+    assert found["leads"] == {one["against"]: one for one in pool["contrasts"] if one["rule"] == "eldgr"}
     assert list(found["leads"]) == ["first", "majority", "judge"]
-    for rule, lead in found["leads"].items():
-        assert lead == {key: against[rule][key] for key in ("delta", "ci", "p", "wins", "losses")}
     assert found["audit"]["judge_overrides"] == pool["audit"]["judge_overrides"]
     assert found["homogeneous"] == 0
 
@@ -209,7 +205,7 @@ def test_what_follows_from_the_run_is_said(run: Path) -> None:
     assert "the certificate is 'folded', and verbatim occurrence in the paper (--certificate substring)" in said
 
 
-def sentences(found: Mapping[str, Any], name: str = "hotpotqa") -> str:
+def sentences(found: Any, name: str = "hotpotqa") -> str:
     return "\n".join([*comparable(found, PUBLISHED[name]), *not_comparable(found, PUBLISHED[name])])
 
 
@@ -314,7 +310,8 @@ def test_a_pool_is_named_where_a_run_has_several_of_the_task(tmp_path: Path) -> 
     both = tmp_path / "a:b"  # a colon in a directory's name is part of it
     evaluate(embedded_selector(), Plan([capitals, other, sums], both))
     assert here(both, "gsm8k")["pool"] == "sums"
-    assert reproduce([f"hotpotqa={both}:towns"])["data"]["hotpotqa"]["here"]["n"] == 2
+    towns = reproduce([f"hotpotqa={both}:towns"])["data"]["hotpotqa"]["here"]
+    assert towns and towns["n"] == 2
     with pytest.raises(
         ArgumentError, match=r"a:b has several pools, 'capitals' \(retrieval\), .*; say which .*:capitals\."
     ):

@@ -10,14 +10,15 @@ from eldgr_dspy.formatting import UNDEFINED
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
 from eldgr_dspy.tables.formats import as_latex, as_markdown
-from eldgr_dspy.tables.run import contrasts_table, graded_contrasts_table, tables_of
+from eldgr_dspy.tables.run import contrasts_table, graded_contrasts_table, pool_tables, tables_of
 from eldgr_dspy.tables.table import Table
+from tests.figures import summary_figures
 from tests.results.test_audit import ARITHMETIC, RETRIEVAL, figures
 
 
 @pytest.fixture(scope="module")
-def summary() -> dict[str, Any]:
-    return {"pools": {"open": figures("retrieval", RETRIEVAL), "sums": figures("arithmetic", ARITHMETIC)}}
+def summary() -> Any:
+    return summary_figures({"open": figures("retrieval", RETRIEVAL), "sums": figures("arithmetic", ARITHMETIC)})
 
 
 def table_of(found: Table | None) -> Table:
@@ -25,36 +26,39 @@ def table_of(found: Table | None) -> Table:
     return found
 
 
-def test_contrasts_have_both_intervals_both_probabilities_and_the_order_of_the_summary(summary: dict[str, Any]) -> None:
+def test_contrasts_have_both_intervals_both_probabilities_and_the_order_of_the_summary(summary: Any) -> None:
     pool = summary["pools"]["open"]
     pool["contrasts"][0] |= {"delta": 2.4, "ci": [0.4, 4.4], "bca": [0.5, 4.6], "p": 0.0357, "p_holm": 0.0714}
     pool["contrasts"][0]["f1"] = {"delta": -1.25, "ci": [-3.0, 0.5], "bca": [-3.5, 0.25]}
-    table = table_of(contrasts_table(summary)[0])
+    table = table_of(contrasts_table("open", summary["pools"]["open"]))
     assert table.title == "open: contrasts in EM, percentage points"
     assert table.headers == ("contrast", "Δ", "95% CI", "BCa 95% CI", "exact p", "Holm p", "wins–losses")
     assert table.rows[0] == ("eldgr − first", "+2.40", "[0.40, 4.40]", "[0.50, 4.60]", ".0357", ".0714", "3–2")
     assert [row[0] for row in table.rows] == [f"{one['rule']} − {one['against']}" for one in pool["contrasts"]]
-    graded = table_of(graded_contrasts_table(summary)[0])
+    graded = table_of(graded_contrasts_table("open", summary["pools"]["open"]))
     assert (graded.title, graded.headers) == ("open: contrasts in F1, percentage points", table.headers[:4])
     assert graded.rows[0] == ("eldgr − first", "-1.25", "[-3.00, 0.50]", "[-3.50, 0.25]")
-    assert table_of(contrasts_table(summary)[1]).title == "sums: contrasts in accuracy, percentage points"
-    assert graded_contrasts_table(summary)[1] is None
+    assert (
+        table_of(contrasts_table("sums", summary["pools"]["sums"])).title
+        == "sums: contrasts in accuracy, percentage points"
+    )
+    assert graded_contrasts_table("sums", summary["pools"]["sums"]) is None
 
 
-def test_an_undefined_bca_interval_is_a_dash_with_its_reason(summary: dict[str, Any]) -> None:
+def test_an_undefined_bca_interval_is_a_dash_with_its_reason(summary: Any) -> None:
     pool = deepcopy(summary["pools"]["open"])
     pool["contrasts"][0]["bca"] = None
-    table = table_of(contrasts_table({"pools": {"p": pool}})[0])
+    table = table_of(contrasts_table("p", pool))
     assert table.rows[0][3] == UNDEFINED
     assert table.notes[0] == "—: BCa is undefined where all resamples lie on one side of the difference."
 
 
-def test_what_keeps_a_contrast_from_saying_much_stands_below_it(summary: dict[str, Any]) -> None:
+def test_what_keeps_a_contrast_from_saying_much_stands_below_it(summary: Any) -> None:
     pool = deepcopy(summary["pools"]["open"]) | {"n_scored": 60, "n_distinct": 12}
     for one, notes in zip(pool["contrasts"], (["There is one."], ["There is one.", "Nothing."], [], []), strict=True):
         one["notes"] = notes
     first, second = (f"{one['rule']} − {one['against']}" for one in pool["contrasts"][:2])
-    assert table_of(contrasts_table({"pools": {"p": pool}})[0]).notes[-3:] == (
+    assert table_of(contrasts_table("p", pool)).notes[-3:] == (
         "60 questions have 12 different texts: a text that stands several times counts once in a contrast, with the "
         "mean of its outcomes.",
         f"{first}, {second}: There is one.",
@@ -62,15 +66,15 @@ def test_what_keeps_a_contrast_from_saying_much_stands_below_it(summary: dict[st
     )
 
 
-def test_the_audit_in_full_is_three_tables(summary: dict[str, Any]) -> None:
-    shipped = table_of(outcomes_table(summary)[0])
+def test_the_audit_in_full_is_three_tables(summary: Any) -> None:
+    shipped = table_of(outcomes_table("open", summary["pools"]["open"]))
     assert shipped.headers == ("decision", "lost", "won", "wrong", "right", "questions")
     assert ("judge, exact", "1", "1", "1", "0", "3") in shipped.rows
     assert ("consensus, inapplicable", "0", "0", "1", "0", "1") in shipped.rows
     assert sum(int(row[-1]) for row in shipped.rows) == 13
-    funnel = table_of(funnel_table(summary)[0])
+    funnel = table_of(funnel_table("open", summary["pools"]["open"]))
     assert funnel.rows[1] == ("consensus uncertified", "9", "69.23")
-    roles = table_of(roles_table(summary)[0])
+    roles = table_of(roles_table("open", summary["pools"]["open"]))
     assert roles.headers == ("role", "asked", "abstained", "failed", "always would ask", "spared")
     assert roles.rows == (("judge", "7", "1", "1", "12", "5"), ("repairer", "6", "2", "0", "13", "7"))
     assert roles.notes == (
@@ -83,34 +87,34 @@ def test_the_audit_in_full_is_three_tables(summary: dict[str, Any]) -> None:
 
 def test_what_laziness_saved_is_said_to_be_unknown_where_it_is() -> None:
     pool = figures("retrieval", [RETRIEVAL[0]], ("eldgr",))
-    notes = table_of(roles_table({"pools": {"p": pool}})[0]).notes
+    notes = table_of(roles_table("p", pool)).notes
     assert notes[1] == "What asking always would cost more is not known: a role that it asks was never asked."
 
 
 def test_without_gold_answers_outcomes_are_unscored() -> None:
     pool = figures("retrieval", [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL])
-    table = table_of(outcomes_table({"pools": {"p": pool}})[0])
+    table = table_of(outcomes_table("p", pool))
     assert (table.headers, table.notes) == (("decision", "unscored", "questions"), ())
-    assert contrasts_table({"pools": {"p": pool}}) == [None]
+    assert contrasts_table("p", pool) is None
 
 
 def test_a_run_without_eldgr_has_no_audit_in_full() -> None:
-    pools = {"pools": {"p": figures("retrieval", RETRIEVAL, ("first", "majority"))}}
-    assert outcomes_table(pools) == funnel_table(pools) == roles_table(pools) == [None]
-    assert "p: contrasts in EM, percentage points" not in [table.title for table in tables_of(pools)]
+    pool = figures("retrieval", RETRIEVAL, ("first", "majority"))
+    assert outcomes_table("p", pool) == funnel_table("p", pool) == roles_table("p", pool) is None
+    assert "p: contrasts in EM, percentage points" not in [table.title for table in pool_tables("p", pool)]
 
 
-def test_a_pool_without_questions_has_tables(summary: dict[str, Any]) -> None:
-    for table in tables_of({"pools": {"p": figures("retrieval", [])}}):
+def test_a_pool_without_questions_has_tables(summary: Any) -> None:
+    for table in pool_tables("p", figures("retrieval", [])):
         assert all(len(row) == len(table.headers) for row in table.rows)
 
 
-def test_no_table_is_wider_than_a_hundred_columns_but_for_sentences(summary: dict[str, Any]) -> None:
+def test_no_table_is_wider_than_a_hundred_columns_but_for_sentences(summary: Any) -> None:
     drawn = undecorated(tables_of(summary)).splitlines()
     assert max(len(line) for line in drawn if line[:1] in "┏┃┡│└") <= 100
 
 
-def test_every_format_shows_bca_and_holm(summary: dict[str, Any]) -> None:
+def test_every_format_shows_bca_and_holm(summary: Any) -> None:
     for write in (undecorated, as_markdown, as_latex):
         text = write(tables_of(summary))
         assert "BCa 95" in text

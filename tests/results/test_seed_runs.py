@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return [seed(folder / f"{number}", right) for number, right in enumerate(FIRST_RIGHT)]
 
 
-def over(runs: Sequence[str]) -> dict[str, Any]:
+def over(runs: Sequence[str]) -> Any:
     return over_seeds(runs, rule="first", against="majority")
 
 
@@ -66,10 +67,10 @@ def test_the_spread_is_taken_apart_by_seeds_and_questions(made: list[str]) -> No
     first, majority = scored()
     for name, table in (("rule", first), ("against", majority), ("difference", first - majority)):
         one, expected = over(made)["variance"]["em"][name], seed_variance(table)
-        assert (one["n_seeds"], one["n_questions"]) == (3, 12)
-        for part in ("mean", "seeds", "questions", "rest", "standard_error"):
-            assert one[part] == pytest.approx(getattr(expected, part))
-        assert one["interval"] == pytest.approx(list(expected.interval))
+        assert asdict(one) == {
+            part: pytest.approx(value) if isinstance(value, float) else value
+            for part, value in asdict(expected).items()
+        }
 
 
 def test_a_question_with_all_its_seeds_is_one_unit_of_the_contrast(made: list[str]) -> None:
@@ -141,6 +142,6 @@ def test_the_command_prints_three_tables_or_the_figures(made: list[str], capsys:
     ):
         assert said in out
     assert main(["seeds", *made, *rules, "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out) == over(made)
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(over(made), default=asdict))
     assert main(["seeds", made[0]]) == 1
     assert capsys.readouterr().err == "Error: There is 1 run; give two or more, one a seed.\n"

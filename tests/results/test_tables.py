@@ -8,43 +8,39 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, signed
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.statistics import contrast_from_counts
 from eldgr_dspy.tables.formats import as_latex, as_markdown
-from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, effects_table, headline, paper_table, pools_of
+from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, effects_table, headline, paper_table
+from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.tables.table import Table, difference, per_question, record
+from tests.figures import AUDITED, contrast_figures, pool_figures, rule_figures, summary_figures
 
 UNDERIVED = (
     "Over derivers nothing is bounded, since what may be derived is not in the pool: derivations move eldgr out."
 )
-ROLES = {"judge": 0, "deriver": 0, "repairer": 0}
 
 
-def rule(em: float | None, f1: float | None = None, **calls: int) -> dict[str, Any]:
-    return {"em": em, "f1": f1, "calls": {**ROLES, **calls}, "asked": {**ROLES, **calls}, "seconds": 1.5}
-
-
-def contrast(against: str, wins: int, losses: int, n: int) -> dict[str, Any]:
+def contrast(against: str, wins: int, losses: int, n: int) -> Any:
     found = contrast_from_counts(n, wins, losses, unit=100)
-    values = {"delta": found.delta, "ci": list(found.interval), "p": found.p, "wins": wins, "losses": losses}
-    return {"rule": "eldgr", "against": against, **values}
+    figures = {"delta": found.delta, "ci": list(found.interval), "p": found.p, "wins": wins, "losses": losses}
+    return contrast_figures("eldgr", against, **figures)
 
 
-def arithmetic_pool() -> dict[str, Any]:
+def arithmetic_pool(**changed: Any) -> Any:
     """The paper's GSM8K rows, as a part of summary.json."""
     rules = {
-        "first": rule(55.4),
-        "majority": rule(55.8),
-        "judge": rule(56.8, judge=148),
-        "eldgr": rule(58.2, deriver=155),
+        "first": rule_figures(55.4),
+        "majority": rule_figures(55.8),
+        "judge": rule_figures(56.8, judge=148),
+        "eldgr": rule_figures(58.2, deriver=155),
     }
     audit = {"preserved": 472, "judge_overrides": 0, "repair_overrides": 28, "correct_to_incorrect": 8}
     audit |= {"incorrect_to_correct": 20, "abstentions": 3, "homogeneous": 352, "certified_consensus": 97}
     bounds = {"first": [55.4, 55.4], "majority": [55.8, 55.8], "judge": [50.0, 70.2], "eldgr": [55.8, 55.8]}
     pairs = (("first", 17, 3), ("majority", 20, 8), ("judge", 12, 5))
-    return {
+    figures = {
         "n": 500,
         "task": "arithmetic",
         "rules": rules,
@@ -52,11 +48,13 @@ def arithmetic_pool() -> dict[str, Any]:
         "bounds": bounds,
         "bounds_any_span": dict.fromkeys(bounds),
         "audit": audit,
+        "decided": AUDITED,
     }
+    return pool_figures(**figures | changed)
 
 
-def table_of(build: Any, pool: dict[str, Any]) -> Table:
-    (table,) = build({"pools": {"gsm8k": pool}})
+def table_of(build: Any, pool: Any) -> Table:
+    table = build("gsm8k", pool)
     assert isinstance(table, Table)
     return table
 
@@ -77,21 +75,25 @@ def test_the_paper_table_reads_as_the_paper_prints_it() -> None:
 def test_retrieval_has_a_column_for_f1() -> None:
     pool = arithmetic_pool() | {
         "task": "retrieval",
-        "rules": {"first": rule(15.33333, 22.974), "eldgr": rule(17.3, 25.456)},
+        "rules": {"first": rule_figures(15.33333, 22.974), "eldgr": rule_figures(17.3, 25.456)},
     }
     table = table_of(paper_table, pool)
     assert table.headers[:3] == ("rule", "EM %", "F1 %")
     assert [row[:3] for row in table.rows] == [("first", "15.33", "22.97"), ("eldgr", "17.30", "25.46")]
 
 
-def test_each_pool_has_a_table_in_the_order_of_the_summary() -> None:
-    summary = {"pools": {"b": arithmetic_pool(), "a": arithmetic_pool()}}
-    for build in (paper_table, audit_table, bounds_table, cost_table):
-        assert [table.title.split(":")[0] for table in build(summary)] == ["b", "a"]
+def test_each_pool_has_its_tables_in_the_order_of_the_summary() -> None:
+    summary = summary_figures({"b": arithmetic_pool(), "a": arithmetic_pool()})
+    names = [table.title.split(":")[0] for table in tables_of(summary)]
+    assert names == sorted(names, reverse=True)
+    assert set(names) == {"a", "b"}
 
 
-def unscored(pool: dict[str, Any]) -> dict[str, Any]:
-    pool = deepcopy(pool) | {"contrasts": [], "bounds": None, "bounds_any_span": None, "n_scored": 0}
+def unscored(pool: Any) -> Any:
+    unknown = {"correct_to_incorrect": None, "incorrect_to_correct": None}
+    pool = deepcopy(pool) | {"contrasts": [], "bounds": dict.fromkeys(pool["bounds"]), "n_scored": 0}
+    pool["audit"] |= unknown
+    pool["decided"]["flips"] = dict.fromkeys(pool["decided"]["flips"], unknown)
     for figures in pool["rules"].values():
         figures["em"] = None
     return pool
@@ -131,7 +133,6 @@ def test_without_eldgr_there_is_no_difference_and_the_reason_is_given() -> None:
             "1 question where this rule needs it; the same command without --replay, with --judge MODEL --repairer "
             "MODEL, asks.",
         ),
-        ("Ask the judge on 12 questions with --judge.", "judge: Ask the judge on 12 questions with --judge."),
     ],
 )
 def test_a_withheld_rule_keeps_its_row_and_says_why(why: Any, note: str) -> None:
@@ -173,7 +174,7 @@ def test_the_audit_counts_questions_and_their_share() -> None:
 def test_the_audit_in_full_has_flips_against_each_rule() -> None:
     names = ("correct_to_incorrect", "incorrect_to_correct")
     flips = {"first": dict.fromkeys(names, 0), "judge": dict(zip(names, (1, 10), strict=True))}
-    pool = arithmetic_pool() | {"decided": {"flips": flips}}
+    pool = arithmetic_pool(decided=AUDITED | {"flips": flips})
     table = table_of(audit_table, pool)
     assert table.rows[-4:] == (
         ("correct to incorrect, against first", "0", "0.00"),
@@ -216,7 +217,7 @@ def test_the_authority_bound_is_the_first_thing_that_a_pool_says() -> None:
             "Over all judges, other roles silent, the judge alone scores between 1.00 and 2.00 %.",
         ),
         ({"bounds": {"first": [1.0, 1.0], "eldgr": None, "mine:rule": [2.0, 3.0]}}, ""),
-        ({"bounds": None}, ""),
+        ({"bounds": {}}, ""),
         (
             {"bounds": {"eldgr": None}, "can_change": {"judge": {"judge": 86.0}, "eldgr": {"judge": 30.0}}},
             "Of the questions, a judge can change what ships on 30.00 % under eldgr and on 86.00 % under judge; "
@@ -230,7 +231,7 @@ def test_the_authority_bound_is_the_first_thing_that_a_pool_says() -> None:
     ],
 )
 def test_the_headline_says_what_is_known(changed: dict[str, Any], said: str) -> None:
-    assert headline(arithmetic_pool() | changed) == said
+    assert headline(arithmetic_pool(**changed)) == said
 
 
 def test_a_table_without_a_lead_has_none_in_any_format() -> None:
@@ -275,8 +276,8 @@ def test_remarks_stand_below_the_first_table() -> None:
 
 def test_cost_is_in_total_and_names_the_roles_that_were_asked() -> None:
     table = table_of(cost_table, arithmetic_pool())
-    assert table.headers == ("rule", "judge asked", "deriver asked", "LM calls", "seconds")
-    assert table.rows[-2:] == (("judge", "148", "0", "148", "1.50"), ("eldgr", "0", "155", "155", "1.50"))
+    assert table.headers == ("rule", "judge asked", "deriver asked", "LM calls", "tokens", "seconds")
+    assert table.rows[-2:] == (("judge", "148", "0", "148", "0", "1.50"), ("eldgr", "0", "155", "155", "0", "1.50"))
     assert table.notes == ()
 
 
@@ -288,20 +289,6 @@ def test_tokens_are_in_total_too_and_unknown_where_a_server_did_not_report_them(
     assert table.headers[-3:] == ("LM calls", "tokens", "seconds")
     assert [row[-2] for row in table.rows] == ["34", "34", UNDEFINED, "1,234"]
     assert table.notes == ("—: a server did not report it.",)
-
-
-def test_unknown_calls_are_undefined_and_not_0() -> None:
-    pool = arithmetic_pool()
-    pool["rules"]["eldgr"] |= {"calls": None, "seconds": None}
-    assert table_of(paper_table, pool).rows[-1][-1] == UNDEFINED
-    assert table_of(cost_table, pool).rows[-1] == ("eldgr", "0", "155", UNDEFINED, UNDEFINED)
-
-
-@pytest.mark.parametrize("pools", [None, [], "x"])
-def test_a_summary_without_pools_is_refused(pools: Any) -> None:
-    with pytest.raises(ArgumentError) as caught:
-        pools_of({"pools": pools})
-    assert str(caught.value) == (f"pools={pools!r} must map pool names to figures; give the content of a summary.json.")
 
 
 @pytest.mark.parametrize(
@@ -365,20 +352,20 @@ def test_a_number_that_no_run_measures_is_printed_too(value: float, printed: str
     assert interval([value, value]) == (UNDEFINED if printed == UNDEFINED else f"[{printed}, {printed}]")
 
 
-def test_intervals_records_and_calls_are_undefined_where_a_part_is() -> None:
-    assert interval(None) == interval([None, 1.0]) == interval([float("nan"), 1.0]) == UNDEFINED
-    assert difference({"delta": 1.0, "ci": None}) == "+1.00"
-    assert difference({"delta": None, "ci": None}) == UNDEFINED
-    assert record({"wins": 1_200, "losses": None}) == "1,200–—"
-    assert per_question({"judge": 3}, 0) == per_question(None, 9) == UNDEFINED
+def test_intervals_and_calls_are_undefined_where_a_part_is() -> None:
+    assert interval(None) == interval([float("nan"), 1.0]) == UNDEFINED
+    assert difference({"delta": 1.0, "ci": [float("nan"), 2.0]}) == "+1.00"
+    assert record({"wins": 1_200, "losses": 3}) == "1,200–3"
+    assert per_question({"judge": 3}, 0) == UNDEFINED
     assert per_question({"judge": 3, "repairer": 28}, 100) == "0.31"
 
 
 def test_effects_on_a_judge_are_a_row_each_where_there_is_a_share_to_take() -> None:
     none = {"count": 0, "of": 0, "rate": None}
-    effects: dict[str, Any] = dict.fromkeys(("position_flips", "longer_wins", "rationale_names_another"), none)
+    effects: Any = dict.fromkeys(("position_flips", "longer_wins", "rationale_names_another"), none)
     effects |= {"verdicts": 3, "first_shown_wins": {"count": 2, "of": 3, "rate": 200 / 3, "expected": 25.0}}
     shown = effects_table(effects)
     assert shown is not None
     assert shown.rows == (("first shown preferred", "2", "3", "66.67", "25.00"),)
-    assert effects_table({**effects, "first_shown_wins": {**none, "expected": None}}) is None
+    effects["first_shown_wins"] = {**none, "expected": None}
+    assert effects_table(effects) is None

@@ -99,7 +99,7 @@ def test_rows_in_are_rows_out_in_order_whatever_the_workers(pool: Path, tmp_path
 
 def test_the_summary_says_what_each_rule_was_worth_and_needed(pool: Path, tmp_path: Path) -> None:
     selector, _ = selector_with(obliging)
-    summary = evaluate(selector, Plan([pool], tmp_path / "run"))
+    summary: Any = evaluate(selector, Plan([pool], tmp_path / "run"))
     found = summary["pools"]["capitals"]
     assert [found["rules"][name]["em"] for name in ("first", "majority", "judge", "eldgr")] == [0, 0, 100, 100]
     assert found["rules"]["eldgr"]["calls"] == {"judge": 30, "deriver": 0, "repairer": 0}
@@ -129,7 +129,7 @@ def test_a_row_that_is_slower_than_all_others_stops_none_of_them(tmp_path: Path)
         return obliging(request)
 
     selector, _ = selector_with(reply)
-    summary = evaluate(selector, Plan([pool], tmp_path / "run", workers=4))
+    summary: Any = evaluate(selector, Plan([pool], tmp_path / "run", workers=4))
     assert summary["pools"]["p"]["n"] == 60
     assert all_replied.is_set()
 
@@ -152,7 +152,7 @@ class Flaky:
 def test_failures_within_the_budget_stay_in_n_and_decide_as_a_silent_role(pool: Path, tmp_path: Path) -> None:
     flaky = Flaky(lambda number: number % 3 == 0)
     selector, _ = selector_with(flaky)
-    summary = evaluate(selector, Plan([pool], tmp_path / "run", workers=4, max_failures="100%"))
+    summary: Any = evaluate(selector, Plan([pool], tmp_path / "run", workers=4, max_failures="100%"))
     found = summary["pools"]["capitals"]
     assert (found["n"], found["n_failed"], found["audit"]["abstentions"]) == (30, 10, 0)
     assert found["rules"]["eldgr"]["em"] == pytest.approx(100 * 20 / 30)
@@ -232,7 +232,7 @@ def test_without_a_model_configured_the_run_stops_at_the_first_call(pool: Path, 
 def test_an_abstention_is_never_asked_again(pool: Path, tmp_path: Path) -> None:
     plan = Plan([pool], tmp_path / "run")
     selector, first = selector_with(lambda request: "no JSON at all")
-    summary = evaluate(selector, plan)
+    summary: Any = evaluate(selector, plan)
     assert summary["pools"]["capitals"]["audit"]["abstentions"] == 30
     again, second = selector_with(lambda request: "no JSON at all")
     assert untimed(evaluate(again, plan)) == untimed(summary)

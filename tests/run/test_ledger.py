@@ -207,7 +207,7 @@ def test_the_entry_is_there_before_anybody_is_asked_and_counts_where_nobody_answ
 def test_tasks_enter_the_ledger_as_threads_do(lock: Path, pool: Path) -> None:
     plan = Plan([pool], Path("out"), rules=TWO, lock=lock)
     found = asyncio.run(aevaluate(embedded_selector(), plan))["confirmation"]
-    assert found["seen_before"] == {"capitals": 0}
+    assert found and found["seen_before"] == {"capitals": 0}
     assert len(looks(lock)) == 1
 
 

@@ -47,7 +47,7 @@ WORKERS = st.sampled_from((1, 3))
 QUESTIONS = st.tuples(st.sampled_from(POOLS), st.sampled_from([f"q{number}" for number in range(len(ANSWERS))]))
 
 
-def asking(pool: str, number: int) -> dict[str, Any]:
+def asking(pool: str, number: int) -> Any:
     return row(number, question=f"{pool}/q{number}: what is capital number {number}?", answers=ANSWERS[number])
 
 
@@ -116,7 +116,7 @@ def line_of(one: Consultation) -> Line:
 
 
 def lines_of(journal: Path) -> list[Line]:
-    heads: list[dict[str, Any]] = []
+    heads: list[Any] = []
     found = [line_of(one) for one in read_journal(journal, heads)]
     return [(head["kind"], head["name"]) for head in heads] + found
 
@@ -173,7 +173,7 @@ class RunMachine(RuleBasedStateMachine):
 
     # -- the library --
 
-    def evaluate(self, script: Script, plan: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    def evaluate(self, script: Script, plan: Mapping[str, Any], **more: Any) -> Any:
         with warnings.catch_warnings(record=True) as raised:
             warnings.simplefilter("always")
             try:
@@ -282,7 +282,7 @@ class RunMachine(RuleBasedStateMachine):
         self.refused(plan, Selector(), f"another pool '{pool}'")
         write_pools(self.folder)
 
-    def begun(self, plan: dict[str, Any]) -> dict[str, Any]:
+    def begun(self, plan: dict[str, Any]) -> Any:
         """The plan, on the pools that the run has been begun with: only what has changed is then new."""
         return plan | {"pools": tuple(pool for pool in POOLS if ("pool", pool) in self.heads)}
 

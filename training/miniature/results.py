@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from eldgr_dspy.figures.results import PoolFigures
 from eldgr_dspy.files import replacing
 from eldgr_dspy.formatting import figure, probability
 from eldgr_dspy.pools import open_pool
@@ -103,14 +104,14 @@ def versions() -> dict[str, str]:
 def tables(results: Mapping[str, Any]) -> list[Table]:
     """Return the tables of a miniature: the policies, the rules on each pool, and the reader."""
     own = [table for task, found in results["policies"].items() for table in _policy_tables(task, found)]
-    selectors = [table for summary in results["runs"].values() for table in _selector_tables(summary)]
+    selectors = [table for summary in results["runs"].values() for table in _selector_tables(summary["pools"])]
     return [*own, *selectors, *_reader_tables(results["reader"])]
 
 
-def _selector_tables(summary: Mapping[str, Any]) -> Iterator[Table]:
+def _selector_tables(pools: Mapping[str, PoolFigures]) -> Iterator[Table]:
     """Of each pool the figures of the rules, what any judge could make of them, and the audit."""
-    for found in zip(paper_table(summary), bounds_table(summary), audit_table(summary), strict=True):
-        yield from found
+    for name, pool in pools.items():
+        yield from (paper_table(name, pool), bounds_table(name, pool), audit_table(name, pool))
 
 
 def _policy_tables(task: str, found: Mapping[str, Any]) -> Iterator[Table]:
