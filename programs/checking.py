@@ -4,19 +4,14 @@ It needs Hypothesis, which the package does not install by itself. Import `check
 `eldgr_dspy.programs.testing`; `docs/how-to/test-your-program.md` shows it at work.
 """
 
-import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from contextvars import copy_context
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from string import ascii_lowercase
-from typing import Any, TypeAlias
+from typing import Any
 
 import dspy
-from dspy.lm15 import Request
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import FlakyFailure
@@ -33,19 +28,13 @@ from eldgr_dspy.laws.statements import Finding, is_stratified
 from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, told
 from eldgr_dspy.programs.consulting import ask
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.lms import with_lms
+from eldgr_dspy.programs.invocations import FIELDS, Came, Fresh, awaited, batched, called, scripted
 from eldgr_dspy.programs.scenes import Scene, asked_again, at_stake, scenes, situated
-from eldgr_dspy.programs.scripted import Scripted, scripted_lm, text_of
 from eldgr_dspy.programs.selector import Selector, plain
 from eldgr_dspy.questions import Question
 from eldgr_dspy.replies import reply_to
 from eldgr_dspy.strategies import exemplified, families_of
 from eldgr_dspy.words import Role
-
-Came: TypeAlias = "dict[str, Any] | Exception"
-"""What a call came to: the fields of its prediction, or what it raised."""
-Fresh: TypeAlias = "Callable[[], Any]"
-"""Makes a copy of the selector that has decided nothing."""
 
 _SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
 _SCORES = LAW["scores_never_cross_strata"]
@@ -57,8 +46,7 @@ _CHECKS = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.nested
 _TIMES = 8
 """How often a role is asked the same once more, where a law is broken."""
 _MOST_OWN, _OWN_PER_DRAWN, _MOST_OF_ONE_TEXT = 64, 3, 16
-_FIELDS = tuple(plain(Decision(None, "consensus")))
-_KEYS = {*_FIELDS, "question", "candidates", "evidence", "task", "text", "title"}
+_KEYS = {*FIELDS, "question", "candidates", "evidence", "task", "text", "title"}
 """Names that a selector is written with in any case."""
 
 
@@ -180,7 +168,7 @@ def check_scenes(
     """
     asked = _of_one_text(several) if one_text else list(map(_marked, several, _marks()))
     calls = [scene.inputs(selector.answer_field) for scene in asked]
-    with _scripted(selector, asked) as fresh:
+    with scripted(selector, asked) as fresh:
         try:
             settled = [held(fresh(), scene, laws, roles=fresh()) for scene in asked]
             if _SAME in laws:
@@ -212,7 +200,7 @@ def held(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Se
     Raises:
         LawBroken: With the scene.
     """
-    came = _came(select, scene.inputs(select.answer_field))
+    came = called(select, scene.inputs(select.answer_field))
     trial = _trial(roles or select, scene)
     if isinstance(came, dict):
         return Held(trial, came, _require_laws(trial, came, laws))
@@ -224,68 +212,15 @@ def held(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Se
 # -- the ways to call -------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _scripted(selector: Selector, asked: Sequence[Scene]) -> Iterator[Fresh]:
-    """What makes copies of the selector that reach no LM but the script; in settings in which nothing else listens."""
-
-    def reply(request: Request) -> Scripted:
-        text = text_of(request)
-        marks = ((scene, scene.question.text.partition(" ")[0]) for scene in asked)
-        return next((scene for scene, mark in marks if mark in text), asked[0]).reply(request)
-
-    lm = scripted_lm(reply)
-    with dspy.context(lm=lm, callbacks=[], trace=None, track_usage=False, usage_tracker=None, disable_history=True):
-        yield lambda: with_lms(selector, lambda _: lm)
-
-
 def _require_the_same_in_every_way(select: Any, settled: Sequence[Held], calls: Sequence[Mapping[str, Any]]) -> None:
     """Hold law 18 against what calls came to, each on a copy of its own: one copy is to come to the same."""
     for one, call in zip(settled, calls, strict=True):
-        _require_same("where others were decided before", one, _came(select, call))
-    for one, other in zip(settled, _at_once(select, calls), strict=True):
+        _require_same("where others were decided before", one, called(select, call))
+    for one, other in zip(settled, awaited(select, calls), strict=True):
         _require_same("awaited", one, other)
     kept = [index for index, one in enumerate(settled) if isinstance(one.came, dict)]
-    for index, other in zip(kept, _batch(select, [calls[index] for index in kept]), strict=True):
+    for index, other in zip(kept, batched(select, [calls[index] for index in kept]), strict=True):
         _require_same("in a batch", settled[index], other)
-
-
-def _came(select: Selector, call: Mapping[str, Any]) -> Came:
-    try:
-        said = select(**call)
-    except Exception as error:  # noqa: BLE001 - what is raised is what is looked at
-        return error
-    return _fields(said)
-
-
-def _fields(said: Any) -> dict[str, Any]:
-    """The fields of a prediction, all of which a decision has."""
-    if not isinstance(said, dspy.Prediction):
-        raise ArgumentError(f"The selector returned {said!r:.80}; return the dspy.Prediction of Selector.forward.")
-    fields: dict[str, Any] = said.toDict()
-    if missing := [name for name in _FIELDS if name not in fields]:
-        names, kind = ", ".join(map(repr, missing)), "field" if len(missing) == 1 else "fields"
-        raise ArgumentError(
-            f"The selector's prediction has no {kind} {names}. Return the prediction of Selector.forward with your"
-            " changes and additions, not a new one with fewer fields."
-        )
-    return fields
-
-
-def _at_once(select: Selector, calls: Sequence[Mapping[str, Any]]) -> list[Came]:
-    """Await all calls in one loop, in a thread of its own: the caller may be in a loop already."""
-
-    async def gathered() -> list[Any]:
-        return await asyncio.gather(*(select.acall(**call) for call in calls), return_exceptions=True)
-
-    with ThreadPoolExecutor(1) as thread:
-        found = thread.submit(copy_context().run, asyncio.run, gathered()).result()
-    return [one if isinstance(one, Exception) else _fields(one) for one in found]
-
-
-def _batch(select: Selector, calls: Sequence[Mapping[str, Any]]) -> list[Came]:
-    examples = [dspy.Example(**call).with_inputs(*call) for call in calls]
-    found: Any = select.batch(examples, num_threads=2, disable_progress_bar=True) if examples else []
-    return [RuntimeError("no prediction") if one is None else _fields(one) for one in found]
 
 
 # -- what is held against an outcome ----------------------------------------------------------------------------------

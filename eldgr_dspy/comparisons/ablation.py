@@ -14,7 +14,7 @@ from eldgr_dspy.comparisons.arms import Arm, arm_of, contrast_of, require_the_sa
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
 from eldgr_dspy.comparisons.published import CORRECTED, LEGACY
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.results import Adjusted, Scores
+from eldgr_dspy.figures.results.summary import Adjusted, Scores
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.statistics import holm
 from eldgr_dspy.words import CHANNELS, Task

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from eldgr_dspy.comparisons.named_runs import NamedRun
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.results import Paired
+from eldgr_dspy.figures.results.summary import Paired
 from eldgr_dspy.figures.summary import as_figures
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.splitting import folded_question

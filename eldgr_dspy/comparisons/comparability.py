@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from eldgr_dspy.comparisons.published import CANDIDATES, JUDGE, LABELS, Selection
 from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.figures.remarks import never_asked
-from eldgr_dspy.figures.results import AuditCounts, Candidates, RuleContrast, RuleFigures
+from eldgr_dspy.figures.results.summary import AuditCounts, Candidates, RuleContrast, RuleFigures
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.words import Role, Task
 

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from eldgr_dspy.comparisons.arms import Arm, arm_of, require_the_same_questions
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.results import Paired, WinsLosses
+from eldgr_dspy.figures.results.summary import Paired, WinsLosses
 from eldgr_dspy.figures.summary import as_figures
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.statistics import Contrast, SeedVariance, contrast_by_cluster, seed_variance

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Decision
-from eldgr_dspy.figures.results import AuditCounts, Became, Decisions, RoleSilences, Saved, Stage
+from eldgr_dspy.figures.results.summary import AuditCounts, Became, Decisions, RoleSilences, Saved, Stage
 from eldgr_dspy.figures.silences import error_of, kind_of
 from eldgr_dspy.words import ROLES, Branch, Role, Task
 

@@ -13,7 +13,7 @@ from eldgr_dspy.answers import exact_match, numeric_equal
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.figures.bounds import asked_of_any_judge, asks, extreme_spans, interval, sways
-from eldgr_dspy.figures.results import Bounds
+from eldgr_dspy.figures.results.summary import Bounds
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import Row
 from eldgr_dspy.words import Role, Task

@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from eldgr_dspy.consultations import Verdict
-from eldgr_dspy.figures.results import Effects, Share
+from eldgr_dspy.figures.results.record import Effects, Share
 from eldgr_dspy.questions import Question
 from eldgr_dspy.replies import read_reply
 

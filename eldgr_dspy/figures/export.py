@@ -16,7 +16,7 @@ from typing import IO, Any
 from unicodedata import category, normalize
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.results import Decided, Witnessed
+from eldgr_dspy.figures.results.decision import Decided, Witnessed
 from eldgr_dspy.files import replacing
 
 _WITNESS = tuple(Witnessed.__annotations__)

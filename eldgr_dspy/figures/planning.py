@@ -6,7 +6,7 @@ The figures are those of `eldgr_dspy.statistics.power`: the exact power of the e
 from typing_extensions import TypedDict
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.results import RuleContrast, Summary
+from eldgr_dspy.figures.results.summary import RuleContrast, Summary
 from eldgr_dspy.statistics import detectable_gain, least_significant, mcnemar_power, questions_needed
 from eldgr_dspy.words import Role, Task
 

@@ -18,7 +18,7 @@ from eldgr_dspy.figures.authority import PoolBounds
 from eldgr_dspy.figures.bounds import sways
 from eldgr_dspy.figures.coverage import Confidence, risk_coverage
 from eldgr_dspy.figures.remarks import Remarks
-from eldgr_dspy.figures.results import (
+from eldgr_dspy.figures.results.summary import (
     AuditCounts,
     AuditInFull,
     Difference,

@@ -11,7 +11,9 @@ from functools import partial
 from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.results import Decided, Effects, PoolFigures, Record, Summary
+from eldgr_dspy.figures.results.decision import Decided
+from eldgr_dspy.figures.results.record import Effects, Record
+from eldgr_dspy.figures.results.summary import PoolFigures, Summary
 from eldgr_dspy.formatting import figure, questions
 from eldgr_dspy.report.browsing import link_to
 from eldgr_dspy.report.changes import Kept

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.figures.results import Decided
+from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.report.shown import clip
 from eldgr_dspy.rows import PassageRow
 

@@ -5,7 +5,7 @@ Each takes a pool of `summary.json` and returns an SVG element, or None where th
 
 from collections.abc import Sequence
 
-from eldgr_dspy.figures.results import PoolFigures
+from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.formatting import figure, interval, probability
 from eldgr_dspy.report.svg import Axes, Points, Tone, curve, drawing, key, path, text, ticks
 from eldgr_dspy.tables.table import difference

@@ -6,7 +6,7 @@ A pool without the audit in full has None in their place: `eldgr` has no result 
 from collections import defaultdict
 from collections.abc import Iterator
 
-from eldgr_dspy.figures.results import AuditInFull, PoolFigures
+from eldgr_dspy.figures.results.summary import AuditInFull, PoolFigures
 from eldgr_dspy.formatting import count_of, figure, questions, share_of
 from eldgr_dspy.tables.table import Table, per_question, tokens_of
 

@@ -6,7 +6,8 @@ Input is a pool of `summary.json`. What is undefined is shown as a dash, and a n
 from collections.abc import Iterator, Mapping, Sequence
 
 from eldgr_dspy.figures.remarks import never_asked
-from eldgr_dspy.figures.results import Confirmed, Effects, Flips, PoolFigures, Share, Summary
+from eldgr_dspy.figures.results.record import Effects, Share
+from eldgr_dspy.figures.results.summary import Confirmed, Flips, PoolFigures, Summary
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, share_of
 from eldgr_dspy.tables.table import Table, difference, per_question, record, tokens_of
 from eldgr_dspy.words import ROLES, Role

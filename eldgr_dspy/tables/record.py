@@ -6,7 +6,7 @@ outcome. What is not known is a dash.
 
 from collections.abc import Iterator, Mapping
 
-from eldgr_dspy.figures.results import OverrideRates, Record, Share
+from eldgr_dspy.figures.results.record import OverrideRates, Record, Share
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, questions
 from eldgr_dspy.tables.table import Table
 from eldgr_dspy.words import Branch

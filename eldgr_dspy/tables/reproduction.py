@@ -21,7 +21,7 @@ from eldgr_dspy.comparisons.published import (
     Seconds,
 )
 from eldgr_dspy.comparisons.reproduction import Beside, Recomputed, Reproduction
-from eldgr_dspy.figures.results import Delta, RuleContrast, Scores
+from eldgr_dspy.figures.results.summary import Delta, RuleContrast, Scores
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, questions, signed
 from eldgr_dspy.tables.table import Table, difference, record
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
-from eldgr_dspy.figures.results import Confirmed, Difference, PoolFigures, RuleContrast, Summary
+from eldgr_dspy.figures.results.summary import Confirmed, Difference, PoolFigures, RuleContrast, Summary
 from eldgr_dspy.formatting import UNDEFINED, interval, probability, questions, signed
 from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
 from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, paper_table, usage_table

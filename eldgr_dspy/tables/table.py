@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eldgr_dspy.figures.record import total_of
-from eldgr_dspy.figures.results import Delta, RuleFigures, WinsLosses
+from eldgr_dspy.figures.results.summary import Delta, RuleFigures, WinsLosses
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, signed
 from eldgr_dspy.words import Role
 

@@ -18,7 +18,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from eldgr_dspy.figures.planning import Forecast
-from eldgr_dspy.figures.results import Summary
+from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.programs.commands.saying import say
 from eldgr_dspy.showing import shown

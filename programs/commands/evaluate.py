@@ -13,7 +13,7 @@ from eldgr_dspy.programs.commands.saying import say
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
-    from eldgr_dspy.figures.results import Summary
+    from eldgr_dspy.figures.results.summary import Summary
 
 _EMBEDDED_WORKERS, _LM_WORKERS = 1, 8
 

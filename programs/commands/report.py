@@ -11,7 +11,7 @@ from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished import RunRead
-    from eldgr_dspy.figures.results import Summary
+    from eldgr_dspy.figures.results.summary import Summary
 
 Format = Literal["text", "markdown", "latex", "json", "html"]
 

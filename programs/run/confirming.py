@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
-from eldgr_dspy.figures.results import Confirmed
+from eldgr_dspy.figures.results.summary import Confirmed
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.ledger import Ledger, Look, questions_of, seen_before
 from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen

@@ -12,7 +12,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Reply
 from eldgr_dspy.decision import RULES, drive
 from eldgr_dspy.figures.finished import RunRead
-from eldgr_dspy.figures.results import PoolFigures
+from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.journal import Consultation, Key
 from eldgr_dspy.pools import Pool

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.results import Summary
+from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.files import replacing
 from eldgr_dspy.journal import Consultation, read_journal
 from eldgr_dspy.pools import Pool, open_pools

@@ -10,7 +10,7 @@ from typing import Any
 
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.figures.finished import RunRead
-from eldgr_dspy.figures.results import Summary
+from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.files import safe_name
 
 _LOGGED = ("n", "n_scored", "n_failed", "ties", "rules", "bounds", "audit")

@@ -15,7 +15,8 @@ from eldgr_dspy.certificates import Witness
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.effects import JudgeEffects
 from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
-from eldgr_dspy.figures.results import Confirmed, Decided, Summary, Witnessed
+from eldgr_dspy.figures.results.decision import Decided, Witnessed
+from eldgr_dspy.figures.results.summary import Confirmed, Summary
 from eldgr_dspy.figures.summary import Tally
 from eldgr_dspy.files import flush_to_disk
 from eldgr_dspy.journal import read_journal

@@ -215,3 +215,8 @@ def test_tests_are_skipped_with_a_reason_where_what_they_need_is_not_installed(a
     done = subprocess.run([sys.executable, "-c", run], cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED), done.stdout
     assert f"{absent} is not installed; the extra `test` has it" in done.stdout
+
+
+def test_no_source_file_is_longer_than_350_lines() -> None:
+    lines = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path, _ in modules()}
+    assert {name: n for name, n in lines.items() if n > 350} == {}

@@ -12,7 +12,7 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError, JournalError
 from eldgr_dspy.figures.finished import read_run
-from eldgr_dspy.figures.results import Decided
+from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.questions import Settings
 from tests.finished_runs import finished_run, unsealed

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-from eldgr_dspy.figures.results import PoolFigures
+from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.files import replacing
 from eldgr_dspy.formatting import figure, probability
 from eldgr_dspy.pools import open_pool
