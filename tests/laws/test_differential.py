@@ -5,7 +5,7 @@ they share no code but the records, and the published table of what a word of a 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,13 +17,15 @@ from eldgr_dspy import strategies
 from eldgr_dspy.answers import answer_class, is_polar
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Derivation, Repair, Reply, Step
-from eldgr_dspy.decision import RULES, Decision, drive
+from eldgr_dspy.consultations import Derivation, Repair, Step
+from eldgr_dspy.decision import RULES
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.voting import majority
-from eldgr_dspy.words import CONSULT, ROLES, TASKS, Role, Task
+from eldgr_dspy.words import CONSULT, ROLES, TASKS, Task
+from tests.deciding import decided
+from tests.laws.agreeing import agree
 from tests.naive import answers as naive_answers
-from tests.naive.selectors import SELECTORS, SILENT, Pool, ranking
+from tests.naive.selectors import SELECTORS, Pool
 
 PARTS = (
     "0 5 12 1,000 3.14 - + . , % $ ' \" / a the an Paris x C # < > ½ ² ① Ⅷ − é e\u0301 ( ) : _ e3 US of m \u200b \\ ٣"
@@ -35,33 +37,10 @@ TEXTS = st.sampled_from(strategies.WORDS) | MADE | st.text(max_size=12)
 def respelled(text: str) -> list[str]:
     """Spellings near a text: some are the same answer, some are not."""
     return [
-        *(
-            text,
-            text.upper(),
-            text.lower(),
-            f"{text}.",
-            f"the {text}",
-            f"({text})",
-            f'"{text}"',
-            f" {text} ",
-            f"-{text}",
-        ),
+        *(text, text.upper(), text.lower(), f"{text}.", f"the {text}", f"({text})", f'"{text}"', f" {text} "),
         *(text.replace(mark, "") for mark in ",-.'+# %"),
-        *(f"{text}%", f"${text}", f"+{text}", re.sub(r"\W", "", text)),
+        *(f"{text}%", f"${text}", f"+{text}", f"-{text}", re.sub(r"\W", "", text)),
     ]
-
-
-def decided(question: Question, settings: Settings, rule: str, replies: Mapping[Any, Reply]) -> tuple[Decision, Pool]:
-    """What the package decides, and the naive pool with the replies that were asked for."""
-    case = Case(question, settings)
-    asked: dict[Any, Reply] = {}
-
-    def ask(role: Role) -> Reply:
-        asked[role] = replies.get(role, SILENT)
-        return asked[role]
-
-    decision = case.record(drive(case.rule(rule)(case), ask), asked)
-    return decision, Pool(question, settings, asked)
 
 
 @st.composite
@@ -129,9 +108,7 @@ def test_the_vote_is_the_naive_count_of_each_class(answers: Sequence[str | None]
 def test_every_selector_ships_what_the_naive_one_ships(rule: str, data: st.DataObject) -> None:
     question = data.draw(strategies.questions() | quoting_questions())
     settings, replies = data.draw(strategies.rule_settings), data.draw(replies_to(question))
-    decision, pool = decided(question, settings, rule, replies)
-    assert (decision.answer, decision.branch, decision.reason) == SELECTORS[rule](Pool(question, settings, replies))
-    assert decision.ranking == ranking(pool)
+    agree(question, settings, rule, replies)
 
 
 @pytest.mark.law("certified_consensus_is_final", "differential")
@@ -145,8 +122,7 @@ def test_where_much_is_certified_the_branch_is_the_naive_one(data: st.DataObject
     passages = tuple(Passage("", text) for text in data.draw(st.lists(st.sampled_from(names), max_size=3)))
     question, settings = Question("?", "retrieval", answers, (), passages), data.draw(strategies.rule_settings)
     replies = {"judge": data.draw(strategies.verdicts(question)), "repairer": Repair(data.draw(st.sampled_from(names)))}
-    decision, _ = decided(question, settings, "eldgr", replies)
-    assert (decision.answer, decision.branch, decision.reason) == SELECTORS["eldgr"](Pool(question, settings, replies))
+    agree(question, settings, "eldgr", replies)
 
 
 @pytest.mark.law("unchecked_derivation_changes_nothing", "differential")
@@ -157,10 +133,7 @@ def test_a_derivation_ships_exactly_where_the_naive_check_passes(data: st.DataOb
     check = data.draw(st.sampled_from(("36 / 12 = 3", "12 * 3 = 36", "36 = 36", "12 + 12 + 12 = 36", "")))
     derived = Derivation((step,), data.draw(st.sampled_from(("36", "$36", "35", "3600%"))), check)
     question = Question("Tom has 3 boxes of 12 pens and 24 more. How many pens?", "arithmetic", answers)
-    settings = data.draw(strategies.rule_settings)
-    decision, pool = decided(question, settings, "eldgr", {"deriver": derived})
-    assert (decision.answer, decision.branch, decision.reason) == SELECTORS["eldgr"](pool)
-    assert decision.ranking == ranking(pool)
+    agree(question, data.draw(strategies.rule_settings), "eldgr", {"deriver": derived})
 
 
 @pytest.mark.law("lazy_equals_always", "differential")
@@ -171,5 +144,5 @@ def test_the_naive_selector_knows_no_laziness_and_agrees_with_both(data: st.Data
     settings, replies = data.draw(strategies.rule_settings), data.draw(replies_to(question))
     answer, branch, _ = SELECTORS["eldgr"](Pool(question, settings, replies))
     for consult in CONSULT:
-        decision, _ = decided(question, replace(settings, consult=consult), "eldgr", replies)
+        decision, _ = decided(Case(question, replace(settings, consult=consult)), replies)
         assert (decision.answer, decision.branch) == (answer, branch)

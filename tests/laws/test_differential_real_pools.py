@@ -16,13 +16,13 @@ from eldgr_dspy.consultations import Repair, Reply, Verdict
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.pools import Row, open_pool
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.questions import Settings
 from eldgr_dspy.tracing import stated, traceable
 from eldgr_dspy.words import POLICIES, STRICTNESS, Policy
-from tests.laws.test_differential import decided
+from tests.laws.agreeing import agree
 from tests.naive import derivations, tracing
 from tests.naive.certificates import occurrence, occurs
-from tests.naive.selectors import SELECTORS, SILENT, Pool, ranking
+from tests.naive.selectors import SILENT, Pool
 
 ARITHMETIC = ("gsm8k-openai4", "svamp-codex8")
 RETRIEVAL = "hotpotqa-reflexion12"
@@ -38,13 +38,6 @@ def judges(pool: Pool) -> Iterator[Reply]:
     yield SILENT
     rising = tuple(place / len(pool.keys()) for place in range(len(pool.keys())))
     yield from (Verdict(index, (None, rising)[index % 2]) for index, key in enumerate(pool.keys()) if key is not None)
-
-
-def agree(question: Question, settings: Settings, rule: str, replies: dict[Any, Reply]) -> None:
-    decision, asked = decided(question, settings, rule, replies)
-    naive = SELECTORS[rule](Pool(question, settings, replies))
-    assert (decision.answer, decision.branch, decision.reason) == naive
-    assert decision.ranking == ranking(asked)
 
 
 @pytest.mark.slow

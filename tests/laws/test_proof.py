@@ -30,82 +30,29 @@ def counter_models(law: str) -> str:
     return "\n\n".join(filter(None, map(refute, claims)))
 
 
-@pytest.mark.law("certified_consensus_is_final", "proved")
-def test_a_certified_consensus_is_final_and_asks_nothing() -> None:
-    assert counter_models("certified_consensus_is_final") == ""
+PROVED = [
+    pytest.mark.law("certified_consensus_is_final", "proved"),
+    pytest.mark.law("inapplicable_consensus_is_final", "proved"),
+    pytest.mark.law("no_correct_certified_consensus_is_overridden", "proved"),
+    pytest.mark.law("override_needs_a_certificate", "proved"),
+    pytest.mark.law("certified_preference_outranks_repair", "proved"),
+    pytest.mark.law("repair_only_when_neither_is_certified", "proved"),
+    pytest.mark.law("default_is_consensus", "proved"),
+    pytest.mark.law("answer_is_consensus_preference_or_repair", "proved"),
+    pytest.mark.law("the_cases_partition", "proved"),
+    pytest.mark.law("lazy_equals_always", "proved"),
+    pytest.mark.law("judges_differ_only_where_admissible", "proved"),
+    pytest.mark.law("a_regression_needs_a_certified_wrong_answer", "proved"),
+    pytest.mark.law("failed_judge_equals_silent_judge", "proved"),
+    pytest.mark.law("unchecked_derivation_changes_nothing", "proved"),
+    pytest.mark.law("homogeneous_pools_consult_no_judge", "proved"),
+]
+"""What is correct is an arbitrary predicate of answers; who is asked always is what the shipped case says."""
 
 
-@pytest.mark.law("inapplicable_consensus_is_final", "proved")
-def test_an_inapplicable_consensus_is_final_and_asks_nothing() -> None:
-    assert counter_models("inapplicable_consensus_is_final") == ""
-
-
-@pytest.mark.law("no_correct_certified_consensus_is_overridden", "proved")
-def test_no_correct_certified_consensus_is_overridden() -> None:
-    """Whatever correct means: an arbitrary predicate of answers."""
-    assert counter_models("no_correct_certified_consensus_is_overridden") == ""
-
-
-@pytest.mark.law("override_needs_a_certificate", "proved")
-def test_an_override_needs_a_certificate() -> None:
-    assert counter_models("override_needs_a_certificate") == ""
-
-
-@pytest.mark.law("certified_preference_outranks_repair", "proved")
-def test_a_certified_preference_outranks_repair() -> None:
-    assert counter_models("certified_preference_outranks_repair") == ""
-
-
-@pytest.mark.law("repair_only_when_neither_is_certified", "proved")
-def test_a_repair_ships_only_when_neither_is_certified() -> None:
-    assert counter_models("repair_only_when_neither_is_certified") == ""
-
-
-@pytest.mark.law("default_is_consensus", "proved")
-def test_the_default_is_consensus() -> None:
-    assert counter_models("default_is_consensus") == ""
-
-
-@pytest.mark.law("answer_is_consensus_preference_or_repair", "proved")
-def test_what_ships_is_consensus_preference_or_repair() -> None:
-    assert counter_models("answer_is_consensus_preference_or_repair") == ""
-
-
-@pytest.mark.law("the_cases_partition", "proved")
-def test_the_cases_partition_and_so_do_the_runs_of_the_rule() -> None:
-    assert counter_models("the_cases_partition") == ""
-
-
-@pytest.mark.law("lazy_equals_always", "proved")
-def test_lazily_and_always_every_rule_ships_the_same() -> None:
-    """Who is asked always is what the shipped case says, driven over the same symbols."""
-    assert counter_models("lazy_equals_always") == ""
-
-
-@pytest.mark.law("judges_differ_only_where_admissible", "proved")
-def test_judges_differ_only_where_admissible() -> None:
-    assert counter_models("judges_differ_only_where_admissible") == ""
-
-
-@pytest.mark.law("a_regression_needs_a_certified_wrong_answer", "proved")
-def test_a_regression_needs_a_certified_wrong_answer() -> None:
-    assert counter_models("a_regression_needs_a_certified_wrong_answer") == ""
-
-
-@pytest.mark.law("failed_judge_equals_silent_judge", "proved")
-def test_a_failed_judge_equals_a_silent_judge() -> None:
-    """A reply is opaque to the rule, and both come to no preference."""
-    assert counter_models("failed_judge_equals_silent_judge") == ""
-
-
-@pytest.mark.law("unchecked_derivation_changes_nothing", "proved")
-def test_an_unchecked_derivation_changes_nothing() -> None:
-    assert counter_models("unchecked_derivation_changes_nothing") == ""
-
-
-@pytest.mark.law("homogeneous_pools_consult_no_judge", "proved")
-def test_homogeneous_pools_consult_no_judge() -> None:
-    assert counter_models("homogeneous_pools_consult_no_judge") == ""
+@pytest.mark.parametrize("law", [pytest.param(mark.args[0], marks=mark) for mark in PROVED])
+def test_a_law_is_proved(law: str) -> None:
+    assert counter_models(law) == ""
 
 
 @pytest.mark.parametrize(

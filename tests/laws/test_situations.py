@@ -1,15 +1,17 @@
 """The small situations are enough to catch a rule that errs in one place, so that no seed decides whether it is caught.
 
-Each mutant is one exact replacement in a lawful rule: that of the tutorial, or the shipped one as `test_plants` has it.
+Each mutant is one exact replacement in a lawful rule: that of the tutorial, or the shipped one as `plants` has it.
 """
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import pytest
 
 from eldgr_dspy import decision
+from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Repair, Verdict
 from eldgr_dspy.decision import Choice, Rule, evidence_locked
@@ -18,10 +20,7 @@ from eldgr_dspy.laws.situations import few_situations, situations
 from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.testing import check_laws
 from eldgr_dspy.words import TASKS, Task
-
-pytest.importorskip("z3", reason="z3 is not installed; the extra `test` has it")
-
-from tests.laws.test_plants import ASK_THE_JUDGE, ASKING, SHIPPING, Plant, planted
+from tests.laws.plants import ASK_THE_JUDGE, ASKING, SHIPPING, Plant, planted
 
 TUTORIAL = """
 def rule(case):
@@ -87,10 +86,15 @@ CAUGHT_BY_SOME_LAW = CAUGHT_BY_THE_WANTED | {
 }
 
 
+SITUATIONS = cache(lambda task: list(situations(task)))
+CASES = cache(Case)
+"""The situations and their cases, which no rule changes: each class and certificate is found once for all mutants."""
+
+
 def by_the_situations_alone(rule: Rule, laws: Sequence[str], task: Task | None = "retrieval") -> None:
     """Raises for the first law that is broken in one of them."""
-    for trial in situations(task):
-        outcome = Subject(rule).settle(trial)
+    for trial in SITUATIONS(task):
+        outcome = Subject(rule, CASES).settle(trial)
         for law in laws:
             LAW[law].check(outcome)
 
@@ -244,19 +248,17 @@ def joined(*texts: str) -> str:
 
 ACROSS_PASSAGES: dict[str, Callable[[str, tuple[Passage, ...]], bool]] = {
     "tokens": lambda answer, found: answer in joined(*(one.text for one in found)),
-    "titles too": lambda answer, found: answer in joined(*(f"{one.title} {one.text}" for one in found)),
     "a title before its text": lambda answer, found: answer in joined(*(f"{one.title}: {one.text}" for one in found)),
     "case folded": lambda answer, found: joined(answer.lower()) in joined(*(one.text.lower() for one in found)),
-    "no space between": lambda answer, found: answer in "".join(one.text for one in found),
-    "a line each": lambda answer, found: answer in "\n".join(one.text for one in found).replace("\n", " "),
     "each once, sorted": lambda answer, found: answer in joined(*sorted({one.text for one in found})),
 }
+LAW_12 = [law.name for law in LAWS if law.number == 12]
 
 
 @pytest.mark.parametrize("certificate", ACROSS_PASSAGES.values(), ids=ACROSS_PASSAGES)
 def test_a_certificate_that_joins_passages_breaks_law_12_whatever_is_drawn(certificate: Any) -> None:
     with pytest.raises(LawBroken, match=r"^Law 12, "):
-        check_laws(certificate=certificate, max_examples=1)
+        check_laws(certificate=certificate, max_examples=1, laws=LAW_12)
 
 
 def test_a_certificate_that_joins_passages_is_shown_with_an_answer_in_two_of_them() -> None:

@@ -28,10 +28,10 @@ T = TypeVar("T")
 # -- what is found -----------------------------------------------------------------------------------------------------
 
 
-def test_the_rule_of_this_package_breaks_no_law() -> None:
+def test_the_rule_of_this_package_breaks_no_law_and_each_has_something_to_say() -> None:
     tried = check_laws()
     assert list(tried) == [law.name for law in LAWS if law.statement is not None]
-    assert tried["the_cases_partition"] >= tried["certified_consensus_is_final"] > 0
+    assert tried["the_cases_partition"] >= min(tried.values()) > 0, tried
 
 
 @pytest.mark.slow

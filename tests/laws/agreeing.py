@@ -1,0 +1,18 @@
+"""A rule of the package decides as the naive one does."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Reply
+from eldgr_dspy.questions import Question, Settings
+from tests.deciding import SILENT, decided
+from tests.naive.selectors import SELECTORS, Pool, ranking
+
+
+def agree(question: Question, settings: Settings, rule: str, replies: Mapping[Any, Reply]) -> None:
+    """Raise unless both ship the same for the same reason, and rank the same; the naive one is told all replies."""
+    decision, asked = decided(Case(question, settings), {**SILENT, **replies}, rule)
+    naive = SELECTORS[rule](Pool(question, settings, replies))
+    assert (decision.answer, decision.branch, decision.reason) == naive
+    assert decision.ranking == ranking(Pool(question, settings, asked))
