@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Reply, Verdict
-from eldgr_dspy.decision import RULES, Decision, drive
+from eldgr_dspy.consultations import Reply, Verdict
+from eldgr_dspy.decision import RULES
 from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.words import Role
+from tests.deciding import SILENT, decided
 
 POOLS = ("gsm8k-openai4", "hotpotqa-reflexion12", "svamp-codex8")
-SILENT = Abstention("silent")
 
 
 @cache
@@ -29,19 +29,9 @@ def rows(folder: Path, name: str) -> Sequence[Row]:
     return tuple(open_pool(folder / f"{name}.jsonl.gz").rows())
 
 
-def decided(case: Case, rule: str, replies: dict[Any, Reply]) -> tuple[Decision, list[Role]]:
-    asked: dict[Role, Reply] = {}
-
-    def ask(role: Role) -> Reply:
-        asked[role] = replies.get(role, SILENT)
-        return asked[role]
-
-    return case.record(drive(case.rule(rule)(case), ask), asked), list(asked)
-
-
 def judges(case: Case) -> Iterator[Reply]:
     """Every judge that there can be: silent, or for any candidate that has an answer."""
-    yield SILENT
+    yield SILENT["judge"]
     yield from (Verdict(index) for index, key in enumerate(case.vote.classes) if key is not None)
 
 
@@ -50,7 +40,7 @@ def summary_of(folder: Path, name: str, **settings: Any) -> Any:
     tally = Tally(pool[0].task, tuple(RULES))
     for row in pool:
         case = Case(row.to_question(), Settings(**settings))
-        tally.add(case, row.gold, {rule: Outcome(decided(case, rule, {})[0]) for rule in RULES}, ())
+        tally.add(case, row.gold, {rule: Outcome(decided(case, SILENT, rule)[0]) for rule in RULES}, ())
     return tally.summary()
 
 
@@ -86,8 +76,8 @@ def test_no_judge_moves_a_certified_or_inapplicable_consensus(pools_dir: Path, n
         case = Case(row.to_question(), Settings(certificate))
         final = case.task == "retrieval" and case.certified(case.consensus) is not False
         for judge in judges(case):
-            found, asked = decided(case, "eldgr", {"judge": judge})
-            assert not final or (found.answer, found.branch, asked) == (case.consensus, "consensus", [])
+            found, asked = decided(case, {**SILENT, "judge": judge})
+            assert not final or (found.answer, found.branch, asked) == (case.consensus, "consensus", {})
             assert found.branch == "consensus" or found.certified is True
             overrides += found.branch != "consensus"
     assert (overrides > 0) == (name == "hotpotqa-reflexion12")
@@ -98,7 +88,7 @@ def test_lazy_and_always_agree_on_every_question_whatever_the_judge_answers(pool
     for row in rows(pools_dir, name):
         lazy, always = (Case(row.to_question(), Settings(consult=consult)) for consult in ("lazy", "always"))
         for judge in judges(lazy):
-            one, other = (decided(case, "eldgr", {"judge": judge})[0] for case in (lazy, always))
+            one, other = (decided(case, {**SILENT, "judge": judge})[0] for case in (lazy, always))
             assert (one.answer, one.branch) == (other.answer, other.branch)
 
 
@@ -107,7 +97,7 @@ def test_at_most_20_questions_for_the_judge_and_23_for_the_repairer_whatever_the
     for row in rows(pools_dir, "hotpotqa-reflexion12"):
         case = Case(row.to_question())
         for judge in judges(case):
-            for role in decided(case, "eldgr", {"judge": judge})[1]:
+            for role in decided(case, {**SILENT, "judge": judge})[1]:
                 asked[role].add(row.id)
     assert (len(asked["judge"]), len(asked["repairer"])) == (20, 23)
 

@@ -21,7 +21,6 @@ from eldgr_dspy.answers import (
 from eldgr_dspy.cases import Case
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.rows import Row
-from eldgr_dspy.words import Task
 
 any_text = st.text(st.characters())
 
@@ -116,11 +115,6 @@ def test_an_unknown_task_is_named(call: Callable[[Any], object]) -> None:
     with pytest.raises(ArgumentError) as raised:
         call("maths")
     assert str(raised.value) == "task='maths' is not a task; expected one of 'retrieval', 'arithmetic'."
-
-
-def key(text: str | None, task: Task = "retrieval") -> str | None:
-    found = answer_class(text, task)
-    return None if found is None else found.key
 
 
 @pytest.mark.parametrize(("name", "first", "most"), [("gsm8k-openai4", 458, 607), ("hotpotqa-reflexion12", 32, 58)])

@@ -8,11 +8,7 @@ from eldgr_dspy.answers import (
     is_polar,
 )
 from eldgr_dspy.words import TASKS, Task
-
-
-def key(text: str | None, task: Task = "retrieval") -> str | None:
-    found = answer_class(text, task)
-    return None if found is None else found.key
+from tests.rule.keys import key
 
 
 @pytest.mark.parametrize("task", TASKS)

@@ -13,6 +13,7 @@ from eldgr_dspy.answers import (
 from eldgr_dspy.folding import BIDI_CONTROLS
 from eldgr_dspy.numbers import is_ambiguous, parse_number
 from eldgr_dspy.words import TASKS, Task
+from tests.rule.keys import key
 
 any_text = st.text(st.characters())
 tasks = st.sampled_from(TASKS)
@@ -35,11 +36,6 @@ positive = st.one_of(
     st.fractions(Fraction(1, 99), 99, max_denominator=99).map(str),
     st.sampled_from((".5", "½", "1½", "$5", "$ 5", "5%", "5 %", "1e3", "1e-3", "٤٢", "4 1/2", "US$5")),
 )
-
-
-def key(text: str | None, task: Task = "retrieval") -> str | None:
-    found = answer_class(text, task)
-    return None if found is None else found.key
 
 
 @given(any_text | tangled, tasks)

@@ -1,36 +1,30 @@
 """A case turns a question into classes, certificates and a whole decision."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
-from eldgr_dspy.decision import Choice, Decision, drive
+from eldgr_dspy.consultations import Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.decision import Choice, Decision
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws.trials import CertifiedBy
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.words import Role
+from tests.deciding import SILENT
+from tests.deciding import decided as decided_case
 
 
-def decided(case: Case, given: dict[Any, Reply], rule: str = "eldgr") -> Decision:
-    asked: dict[Role, Reply] = {}
-
-    def ask(role: Role) -> Reply:
-        asked[role] = given[role]
-        return asked[role]
-
-    return case.record(drive(case.rule(rule)(case), ask), asked)
+def decided(case: Case, given: Mapping[Any, Reply], rule: str = "eldgr") -> Decision:
+    return decided_case(case, given, rule)[0]
 
 
 def retrieval(answers: list[str | None], *texts: str, **settings: Any) -> Case:
     return Case(
         Question("Which?", "retrieval", tuple(answers), (), tuple(Passage("", t) for t in texts)), Settings(**settings)
     )
-
-
-SILENT: dict[Any, Reply] = {role: Abstention("silent") for role in ("judge", "repairer", "deriver")}
 
 
 def test_the_certified_spelling_of_a_class_ships() -> None:

@@ -13,14 +13,17 @@ from hypothesis import strategies as st
 from eldgr_dspy.answers import answer_class, exact_match, is_polar, numeric_equal, official_score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage, certify
-from eldgr_dspy.consultations import Abstention, Reply, Verdict
-from eldgr_dspy.decision import Decision, drive, evidence_locked
+from eldgr_dspy.consultations import Verdict
+from eldgr_dspy.decision import Decision
 from eldgr_dspy.laws.decorations import DECORATIONS, decorated
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rows import Row
 from eldgr_dspy.stripping import strip_answer
-from eldgr_dspy.words import Policy, Role
+from eldgr_dspy.words import Policy
 from tests.certifying import value
+from tests.deciding import SILENT
+from tests.deciding import decided as decided_case
+from tests.rule.keys import key
 
 DOHA = (
     *("Doha", "Doha.", "Doha!", "Doha…", "Doha。", "**Doha**", '"Doha"', "“Doha”", "(Doha)", "the Doha", "`Doha`"),
@@ -28,17 +31,9 @@ DOHA = (
 )
 
 
-def key(answer: str) -> str | None:
-    found = answer_class(answer, "retrieval")
-    return found.key if found else None
-
-
 def decided(question: Question, preferred: int | None, policy: Policy = "folded") -> Decision:
-    case = Case(question, Settings(certificate=policy))
-    reply: Reply = Abstention("silent") if preferred is None else Verdict(preferred)
-    replies: dict[Role, Reply] = {"judge": reply, "repairer": Abstention("silent"), "deriver": Abstention("silent")}
-    choice = drive(evidence_locked(case), replies.__getitem__)
-    return case.record(choice, {"judge": reply})
+    replies = SILENT if preferred is None else {**SILENT, "judge": Verdict(preferred)}
+    return decided_case(Case(question, Settings(certificate=policy)), replies)[0]
 
 
 @pytest.mark.parametrize("policy", ["token", "folded"])
