@@ -153,6 +153,26 @@ def right(example: Any, pred: Any, trace: Any = None) -> bool:
     return bool(pred.answer == example.gold)
 
 
+class Program(dspy.Module):
+    """A program that holds a selector, as a user has one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.select = Selector(consult="always")
+
+    def forward(self, **inputs: Any) -> Any:
+        return self.select(**inputs)
+
+
+def compiled_program() -> Program:
+    """A program whose selector was taught two questions."""
+    trainset = [example_of({**CONTESTED, "question": f"{number}. Which city?"}, gold="Doha") for number in range(3)]
+    optimizer = dspy.BootstrapFewShot(metric=right, max_bootstrapped_demos=2, max_labeled_demos=2)
+    with dspy.context(lm=saying(verdict(2), repair("Doha"))):
+        program: Program = optimizer.compile(Program(), trainset=trainset)
+    return program
+
+
 def shipped_lawfully(pred: Any, question: Question, chosen: Settings) -> None:
     """What holds of every decision, checked apart from the code that made it."""
     fields = pred.toDict()

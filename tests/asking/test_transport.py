@@ -10,8 +10,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,30 @@ import dspy
 import pytest
 
 from eldgr_dspy.errors import RunStoppedError
-from eldgr_dspy.journal import Consultation, read_journal
 from eldgr_dspy.pools import open_pools
 from eldgr_dspy.programs.consulting import FAILURES
-from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.run.evaluation import evaluate
 from eldgr_dspy.programs.selector import Selector
-from tests.lm_server import Answer, Asked, LMServer, serving
-from tests.run.test_evaluation import row, write_pool
+from tests.asking.transport import (
+    FAULTS,
+    FINAL,
+    GOOD,
+    WAYS,
+    Fault,
+    Silent,
+    arun,
+    each_way,
+    made,
+    number_of,
+    plan_of,
+    said,
+    selector_at,
+    verdict,
+)
+from tests.lm_server import Answer, Asked, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = 3
-RULES = ("majority", "judge")
 
 
 @pytest.fixture(autouse=True)
@@ -37,175 +51,49 @@ def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
 
 
-def verdict(preferred: Any, **changes: Any) -> str:
-    return json.dumps({"judge_rationale": "seen", "assessments": [], "preferred": preferred, **changes})
-
-
-GOOD = Answer(verdict(2))
-DRAFT, FINAL = verdict(0), verdict(2)
-
-
-def choices(*texts: str | None) -> Mapping[str, Any]:
-    messages = [{"role": "assistant", "content": text} for text in texts]
-    return {"choices": [{"index": i, "finish_reason": "stop", "message": one} for i, one in enumerate(messages)]}
-
-
-@dataclass(frozen=True)
-class Fault:
-    """What a server does to each request until it is healed, and what that has to come to.
-
-    Attributes:
-        answer: What it does. outcome: `ok`, `abstained`, `failed`, or `fatal`, which stops the run at once.
-        sent: How many requests a question takes; an error that passes is repeated twice where the pause is nothing.
-        reason: How the reason in the journal begins.
-    """
-
-    answer: Answer
-    outcome: str
-    sent: int = 1
-    reason: str = ""
-
-    @property
-    def retries(self) -> int:
-        """How many retries the LM has; without a `Retry-After` they would only take time."""
-        return 2 if self.answer.status >= 400 else 0
-
-
-FAULTS: dict[str, Fault] = {
-    # errors that pass: asked again at once, failed in the end, asked again on resume
-    "429 with Retry-After": Fault(Answer(status=429), "failed", 3, "LMRateLimitError: "),  # hazard 79
-    "408": Fault(Answer(status=408), "failed", 3, "LMTimeoutError: "),
-    "500": Fault(Answer(status=500), "failed", 3, "LMServerError: "),  # hazard 79
-    "502": Fault(Answer(status=502), "failed", 3, "LMServerError: "),  # hazard 79
-    "503": Fault(Answer(status=503), "failed", 3, "LMServerError: "),  # hazard 79
-    "504": Fault(Answer(status=504), "failed", 3, "LMTimeoutError: "),
-    "reset before the answer": Fault(Answer(status=0), "failed", 1, "LMTransportError: "),  # hazard 79
-    "reset within the body": Fault(Answer(FINAL, cut=90), "failed", 1, "LMTransportError: "),  # hazard 79
-    "a truncated body": Fault(Answer(body=b'{"id": "x", "choices": [{"ind'), "failed", 1, "LMProviderError: "),
-    "a page in place of JSON": Fault(Answer(body=b"<html>Bad gateway"), "failed", 1, "LMProviderError: "),
-    "no body": Fault(Answer(body=b""), "failed", 1, "LMProviderError: "),
-    # refusals of this one request: not asked again before the run goes on
-    "400": Fault(Answer(status=400), "failed", 1, "LMInvalidRequestError: "),
-    "413": Fault(Answer(status=413), "failed", 1, "LMInvalidRequestError: "),
-    "422": Fault(Answer(status=422), "failed", 1, "LMInvalidRequestError: "),
-    "a body of another kind": Fault(Answer(body=b"[]"), "failed", 1, "LMUnexpectedError: "),
-    # errors that stay: they stop the run
-    "401": Fault(Answer(status=401), "fatal", 1, "LMAuthError: "),  # hazard 80
-    "402": Fault(Answer(status=402), "fatal", 1, "LMBillingError: "),  # hazard 80
-    "403": Fault(Answer(status=403), "fatal", 1, "LMAuthError: "),  # hazard 80
-    "404": Fault(Answer(status=404), "fatal", 1, "LMInvalidRequestError: "),  # hazard 80
-    "404 for the model": Fault(Answer(status=404, code="model_not_found"), "fatal", 1, "LMUnsupportedModelError: "),
-    "429 for want of money": Fault(Answer(status=429, code="insufficient_quota"), "fatal", 1, "LMBillingError: "),
-    # answers that say nothing
-    "400 for the length": Fault(  # hazard 82
-        Answer(status=400, code="context_length_exceeded"), "abstained", 1, "prompt too long: "
-    ),
-    "a reply cut by its limit": Fault(Answer(FINAL[:40], finish="length"), "abstained", 1, "cut off: "),
-    "a whole reply at its limit": Fault(Answer(FINAL, finish="length"), "abstained", 1, "cut off: "),
-    "a reply withheld": Fault(Answer("", finish="content_filter"), "abstained", 1, "withheld: "),
-    "no choice": Fault(Answer(changes={"choices": []}), "abstained", 1, "unparsable: "),  # hazard 79
-    "choices left out": Fault(Answer(changes={"choices": None}), "abstained", 1, "unparsable: "),
-    "a null for an answer": Fault(Answer(changes=choices(None)), "abstained", 1, "unparsable: "),
-    "two choices": Fault(Answer(changes=choices(DRAFT, FINAL)), "abstained", 1, "several answers: "),
-    "two verdicts": Fault(Answer(DRAFT + FINAL), "abstained", 1, "unparsable: "),
-    "a verdict twice": Fault(Answer(FINAL + FINAL), "abstained", 1, "unparsable: "),
-    "a draft never closed": Fault(Answer(f"<think>{DRAFT} {FINAL}"), "abstained", 1, "unparsable: "),
-    "a draft never opened": Fault(Answer(f"{DRAFT}</think>{FINAL}"), "abstained", 1, "unparsable: "),
-    "duplicate keys": Fault(Answer(FINAL[:-1] + ', "preferred": 0}'), "abstained", 1, "unparsable: "),
-    "truncated JSON": Fault(Answer(FINAL[:-1]), "abstained", 1, "unparsable: "),
-    "NaN": Fault(Answer(verdict(float("nan"))), "abstained", 1, "unparsable: "),
-    "True": Fault(Answer(verdict(True)), "abstained", 1, "unparsable: "),
-    "index -1": Fault(Answer(verdict(-1)), "abstained", 1, ""),
-    "index G": Fault(Answer(verdict(3)), "abstained", 1, "preferred=3 is not a whole number from 0 to 2"),
-    # verdicts
-    "a closed draft before the verdict": Fault(Answer(f"<think>{DRAFT}</think>{FINAL}"), "ok"),
-    "another model": Fault(Answer(FINAL, changes={"model": "llama-3"}), "ok"),  # hazard 83
-    "no usage": Fault(Answer(FINAL, changes={"usage": None}), "ok"),  # hazard 84
-    "a slow drip": Fault(Answer(FINAL, drip=0.002), "ok"),
-}
-
-
-def selector_at(server: LMServer, **options: Any) -> Selector:
-    """A selector whose roles ask a server by an unmodified `dspy.LM`."""
-    selector = Selector()
-    options = {"api_base": server.address, "api_key": "key", "cache": False, "num_retries": 0, **options}
-    selector.set_lm(dspy.LM("openai/gpt-4o-mini", **options))
-    return selector
-
-
-Run = Callable[[Selector, Plan], Any]
-
-
-def arun(selector: Selector, plan: Plan) -> Any:
-    return asyncio.run(aevaluate(selector, plan))
-
-
-class Silent(dspy.Module):
-    """A role that says nothing."""
-
-    def forward(self, **inputs: Any) -> Any:
-        return dspy.Prediction(abstained="silent")
-
-
-class Blocking(dspy.Module):
-    """A judge that knows no async, so that an async run has to ask it in a thread."""
-
-    def __init__(self, judge: dspy.Module) -> None:
-        super().__init__()
-        self.judge = judge
-
-    def forward(self, **inputs: Any) -> Any:
-        return self.judge(**inputs)
-
-
-def blocking(selector: Selector, plan: Plan) -> Any:
-    selector.judge = Blocking(selector.judge)
-    return arun(selector, plan)
-
-
-WAYS: dict[str, tuple[Run, int]] = {
-    "sync": (evaluate, 1),
-    "threads": (evaluate, 4),
-    "async": (arun, 4),
-    "async, in threads": (blocking, 4),
-}
-each_way = pytest.mark.parametrize("way", WAYS)
-
-
-def plan_of(folder: Path, workers: int = 4, questions: int = QUESTIONS, **options: Any) -> Plan:
-    pool = write_pool(folder / "p.jsonl", map(row, range(questions)))
-    options = {"max_failures": "100%", **options}
-    return Plan([pool], folder / "run", RULES, workers=workers, **options)
-
-
-def made(folder: Path) -> list[Consultation]:
-    """The consultations of a run."""
-    return list(read_journal(folder / "run" / "journal.jsonl"))
+PASSING = {name: fault for name, fault in FAULTS.items() if fault.outcome != "fatal"}
+AGAIN = {name: fault for name, fault in PASSING.items() if fault.retries}
+ONCE = {name: fault for name, fault in PASSING.items() if not fault.retries}
 
 
 @pytest.mark.parametrize("way", ["sync", "threads", "async"])
-@pytest.mark.parametrize("name", FAULTS)
-def test_what_a_fault_comes_to(tmp_path: Path, name: str, way: str) -> None:
+@pytest.mark.parametrize("faults", [AGAIN, ONCE], ids=["asked again", "asked once"])
+def test_what_each_fault_comes_to(  # hazards 79, 82, 83 and 84
+    tmp_path: Path, faults: Mapping[str, Fault], way: str
+) -> None:
+    """A question each, in one run, and once more when the server is well."""
+    (run, workers), healed, each = WAYS[way], list[bool](), [*faults.values()]
+    outcomes = Counter(fault.outcome for fault in each)
+    plan = plan_of(tmp_path, workers, len(each))
+    with serving(lambda asked: GOOD if healed else each[number_of(asked)].answer) as server:
+        found = run(selector_at(server, num_retries=each[0].retries), plan)["pools"]["p"]
+        assert found["rules"]["judge"]["em"] == pytest.approx(100 * outcomes["ok"] / len(each))
+        assert found["n_failed"] == outcomes["failed"]
+        journaled, sent = {one.id: one for one in made(tmp_path)}, Counter(map(number_of, server.log))
+        for number, (name, fault) in enumerate(faults.items()):
+            one = journaled[f"q{number}"]
+            came = (one.outcome, one.calls, sent[number], (one.reason or "")[: len(fault.reason)])
+            assert came == (fault.outcome, fault.sent, fault.sent, fault.reason), name
+        healed.append(True)
+        healthy = run(selector_at(server), plan)["pools"]["p"]
+        assert len(server.log) - sent.total() == outcomes["failed"]
+        assert healthy["rules"]["judge"]["em"] == pytest.approx(100 * (1 - outcomes["abstained"] / len(each)))
+
+
+@pytest.mark.parametrize("way", ["sync", "threads", "async"])
+@pytest.mark.parametrize("name", [name for name in FAULTS if name not in PASSING])
+def test_what_can_only_fail_again_stops_the_run(tmp_path: Path, name: str, way: str) -> None:  # hazard 80
     fault, (run, workers), healed = FAULTS[name], WAYS[way], list[bool]()
     plan = plan_of(tmp_path, workers)
     with serving(lambda asked: GOOD if healed else fault.answer) as server:
-        if fault.outcome == "fatal":
-            with pytest.raises(RunStoppedError, match="The call can only fail again"):
-                run(selector_at(server, num_retries=fault.retries), plan)
-            assert len(server.log) <= workers
-        else:
-            found = run(selector_at(server, num_retries=fault.retries), plan)["pools"]["p"]
-            assert len(server.log) == QUESTIONS * fault.sent
-            assert found["rules"]["judge"]["em"] == (100 if fault.outcome == "ok" else 0)
-            assert found["n_failed"] == (QUESTIONS if fault.outcome == "failed" else 0)
+        with pytest.raises(RunStoppedError, match="The call can only fail again"):
+            run(selector_at(server, num_retries=fault.retries), plan)
         sent, journaled = len(server.log), made(tmp_path)
-        assert sum(one.calls for one in journaled) == sent
-        assert {one.outcome for one in journaled} == {"failed" if fault.outcome == "fatal" else fault.outcome}
-        assert all((one.reason or "").startswith(fault.reason) for one in journaled)
+        assert sent == sum(one.calls for one in journaled) <= workers
+        assert all(one.outcome == "failed" and (one.reason or "").startswith(fault.reason) for one in journaled)
         healed.append(True)
-        healthy = run(selector_at(server), plan)["pools"]["p"]
-        assert len(server.log) - sent == (QUESTIONS if fault.outcome in ("failed", "fatal") else 0)
-        assert healthy["rules"]["judge"]["em"] == (0 if fault.outcome == "abstained" else 100)
+        assert run(selector_at(server), plan)["pools"]["p"]["rules"]["judge"]["em"] == 100
+        assert len(server.log) - sent == QUESTIONS
 
 
 def directly(select: Selector, folder: Path, *, awaited: bool) -> Any:
@@ -253,8 +141,7 @@ def test_a_call_that_broke_off_is_repeated(tmp_path: Path) -> None:  # hazard 79
     broken = [fault.answer for fault in FAULTS.values() if fault.outcome == "failed" and fault.answer.status < 300]
 
     def behave(asked: Asked) -> Answer:
-        number = int(asked.question.split("number ")[1].split("?")[0])
-        return broken[number] if asked.times == 1 else GOOD
+        return broken[number_of(asked)] if asked.times == 1 else GOOD
 
     assert len(broken) == 6
     with serving(behave) as server:
@@ -307,10 +194,6 @@ def test_of_several_at_once_none_gets_the_answer_to_another(tmp_path: Path, way:
     with serving(lambda asked: Answer(verdict(2, judge_rationale=asked.question), copies=2, gap=gap)) as server:
         run(selector_at(server, num_retries=0), plan_of(tmp_path, workers, 24))
     assert said(tmp_path) == {f"q{number}": f"What is capital number {number}?" for number in range(24)}
-
-
-def said(folder: Path) -> dict[str, str]:
-    return {one.id: (one.content or {})["judge_rationale"] for one in made(folder) if one.settled}
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
@@ -418,7 +301,8 @@ def test_what_was_given_up_sends_nothing_more(tmp_path: Path) -> None:
 
 HANGING = """
 import sys, asyncio
-from tests.asking.test_transport import *
+from tests.asking.transport import *
+from tests.lm_server import serving
 plan = plan_of(Path(sys.argv[1]), 2, 2, timeout=0.3)
 with serving(lambda asked: Answer(FINAL, delay=120)) as server:
     WAYS[sys.argv[2]][0](selector_at(server), plan)

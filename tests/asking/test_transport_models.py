@@ -11,7 +11,7 @@ import pytest
 
 from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.programs.commands import main
-from tests.asking.test_transport import verdict
+from tests.asking.transport import verdict
 from tests.house.test_docs import ROOT, blocks
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.run.test_evaluation import row, write_pool

@@ -11,7 +11,7 @@ from eldgr_dspy.channels.claims import MOST, Claimed, Claims, RuleClaims, checke
 from eldgr_dspy.channels.overlap import units
 from eldgr_dspy.channels.steps import StepInContext
 from eldgr_dspy.channels.undefined import Undefined
-from tests.channels.test_steps import HOSTILE, PIECES
+from tests.channels.texts import HOSTILE, PIECES
 
 CLAUSES = (
     "Paris is old. ", "Is it? ", "; ", ", and she has 3 ", ", but it is ", " while he was ", "Let's see. ", "so ",

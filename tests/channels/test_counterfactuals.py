@@ -19,7 +19,7 @@ from eldgr_dspy.channels.counterfactuals import (
 from eldgr_dspy.channels.steps import StepInContext
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.folding import fold
-from tests.channels.test_steps import HOSTILE, PIECES
+from tests.channels.texts import HOSTILE, PIECES
 
 PASSAGES = ("Doha is the capital of Qatar, said John Lennon of the BBC.",)
 WORDS = (

@@ -11,12 +11,8 @@ from eldgr_dspy.channels.steps import LONGEST, MOST, Step, Steps, split_steps, u
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.sentence_ends import sentence_starts, sentences
+from tests.channels.texts import HOSTILE, PIECES
 
-PIECES = (
-    "Step 1: ", "**Step 2:** ", "1. ", "2) ", "(3) ", "\n", "\n\n", "\r\n", "\r", " ", "#### 18", "A: 18", "It is 5.",
-    "```", "~~~", "```python\nx = 1\n```", "\\[", "\\]", "$$", "\\begin{a}", "\\end{a}", "\\(", "\\)", "Dr. Who", "3.5",
-    "Paris is old.", "Is it? Yes!", "北京。", "\u200b", "\x00", "\ud800", "Finish[x]", "\\boxed{3}",
-)  # fmt: skip
 composed = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=25).map("".join)
 
 
@@ -191,11 +187,6 @@ def test_a_step_that_is_too_long_is_split_further_where_it_can_be() -> None:
     assert split.by == "markers" and len(split.steps) == MOST and rebuilt(split) == split.text
     (whole,) = split_steps("ab " * 34_000).steps
     assert isinstance(unmeasurable(whole.content), Undefined)
-
-
-HOSTILE = ("\n", " ", ". ", ".", "e.g. ", "1. ", "\n1. a", "Step 1: a\n", "\\[ ", "\\(a\\) ", "$$ ", "```\n", "~~~~",
-           "A: 1\n", "\\begin{a}", "\\end{a}", "\\boxed{", "#", "*", "a\n\n", "\r\n", "; ", ", and a ",
-           "。", "\u200b")  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

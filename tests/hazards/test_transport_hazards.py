@@ -7,16 +7,12 @@ from pathlib import Path
 import pytest
 
 from eldgr_dspy.errors import RunStoppedError
-from tests.asking.test_transport import FAULTS, WAYS, made, plan_of, selector_at, verdict
+from tests.asking.transport import FAULTS, WAYS, made, number_of, plan_of, selector_at, verdict
 from tests.lm_server import Answer, Asked, serving
 from tests.run.test_evaluation import row, write_pool
 
 NAMES = sorted(name for name, fault in FAULTS.items() if fault.outcome != "fatal")
 ROWS = 2 * len(NAMES)
-
-
-def number_of(asked: Asked) -> int:
-    return int(asked.question.split("number ")[1].split("?")[0])
 
 
 def right(number: int) -> Answer:

@@ -198,7 +198,7 @@ def _runs(request: pytest.FixtureRequest, tmp_path: Path) -> None:
         (tmp_path / "runs" / "grpo").symlink_to(saved_policy())
     if "train-a-policy" in request.node.name:
         from eldgr_dspy.training.curves import CurveRecorder
-        from tests.training.test_curves import matched, told
+        from tests.training.recorded import matched, told
 
         for name in ("orm", "ra_msd"):
             told(CurveRecorder(), tmp_path / "runs" / name, matched(0.0, None, 1.0))

@@ -26,6 +26,7 @@ from tests.scorers import Rewards
 from tests.selecting import (
     DERIVATION,
     any_reply,
+    compiled_program,
     inputs_of,
     nearly,
     repair,
@@ -37,7 +38,6 @@ from tests.selecting import (
     shipped_lawfully,
     verdict,
 )
-from tests.selector.test_selector_in_dspy import compiled
 
 QATAR = Question("Where?", "retrieval", ("Dubai", "Doha"), (), (Passage("", "Doha is the capital."),))
 OF_A_DECISION = [law for law in LAWS if law.number <= 8]
@@ -145,7 +145,7 @@ def test_the_scores_of_a_scorer_never_cross_strata(
         assert ranks == sorted(ranks)
 
 
-taught = functools.cache(compiled)
+taught = functools.cache(compiled_program)
 
 
 @pytest.mark.law("no_optimizer_breaks_a_law", "property")

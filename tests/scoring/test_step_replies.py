@@ -31,6 +31,7 @@ from tests.scoring.asking import (
     scored,
     scores_of,
 )
+from tests.selecting import Returns
 
 # --- what a reply may have wrong --------------------------------------------------------------------------------------
 
@@ -125,23 +126,9 @@ def test_another_adapter_lets_nothing_more_through(adapter: Any, name: str) -> N
     assert set(reasons_of(found)) == set(CHANNELS)
 
 
-class Says(dspy.Module):
-    """A role of one's own, which says whatever it says."""
-
-    def __init__(self, **fields: Any) -> None:
-        super().__init__()
-        self.fields = fields
-
-    def forward(self, **inputs: Any) -> dspy.Prediction:
-        return dspy.Prediction(**self.fields)
-
-    async def aforward(self, **inputs: Any) -> dspy.Prediction:
-        return self.forward(**inputs)
-
-
 def saying(**fields: Any) -> ChannelScorer:
     scorer = ChannelScorer()
-    scorer.all_at_once = Says(**fields)
+    scorer.all_at_once = Returns(dspy.Prediction(**fields))
     return scorer
 
 
@@ -200,7 +187,7 @@ def test_whatever_a_role_of_one_s_own_returns_so_it_is(said: dict[str, Any], tog
     scorer = ChannelScorer(together=together)
     for role in ROLES:
         own = {("abstained" if name == "abstained" else scores_of(role)): value for name, value in said.items()}
-        setattr(scorer, role, Says(**own))
+        setattr(scorer, role, Returns(dspy.Prediction(**own)))
     reasonings = [Reasoning(TEXT, QUESTION, DOCUMENTS)]
     [table] = scorer.score(reasonings)
     assert asyncio.run(scorer.ascore(reasonings)) == [table]

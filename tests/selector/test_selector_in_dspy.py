@@ -23,10 +23,9 @@ from tests.selecting import (
     SETTLED,
     SILENT,
     asked,
+    compiled_program,
     each_way,
-    example_of,
     repair,
-    right,
     saying,
     select_acall,
     select_asyncify,
@@ -243,27 +242,8 @@ def test_a_bug_or_a_failed_call_is_never_an_abstention(call: Any, error: Excepti
 # -- compiled (law 20) ------------------------------------------------------------------------------------------------
 
 
-class Program(dspy.Module):
-    """A program that holds a selector, as a user has one."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.select = Selector(consult="always")
-
-    def forward(self, **inputs: Any) -> Any:
-        return self.select(**inputs)
-
-
-def compiled() -> Program:
-    trainset = [example_of({**CONTESTED, "question": f"{number}. Which city?"}, gold="Doha") for number in range(3)]
-    optimizer = dspy.BootstrapFewShot(metric=right, max_bootstrapped_demos=2, max_labeled_demos=2)
-    with dspy.context(lm=saying(verdict(2), repair("Doha"))):
-        program: Program = optimizer.compile(Program(), trainset=trainset)
-    return program
-
-
 def test_compiling_teaches_the_roles_that_were_asked() -> None:
-    select: Any = compiled().select
+    select: Any = compiled_program().select
     taught = {
         "preferred": select.judge.predict.demos,
         "repaired_answer": select.repairer.predict.demos,
@@ -274,7 +254,7 @@ def test_compiling_teaches_the_roles_that_were_asked() -> None:
 
 @pytest.mark.parametrize("call", [select_sync, select_acall])
 def test_no_optimizer_breaks_a_law(call: Any, tmp_path: Path) -> None:
-    program = compiled()
+    program = compiled_program()
     program.select.save(tmp_path / "compiled.json")
     loaded = Selector(consult="always")
     loaded.load(tmp_path / "compiled.json")

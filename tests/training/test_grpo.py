@@ -14,7 +14,7 @@ from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import GroupReward, StepReward, format, orm, process_reward, weights_of
 from tests.scoring.readers import Reader
 from tests.training.calling import by_heart
-from tests.training.test_randomness import Drawing
+from tests.training.drawing import Drawing
 from tests.training.training_on import GOLD, completions, trainer, trains
 
 pytestmark = [trains, pytest.mark.slow]

@@ -1,39 +1,16 @@
 """A reward leaves every random stream as it found it, so that a run does not change with what its rewards draw."""
 
 import random
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from eldgr_dspy.channels.protocols import Reasoning
-from eldgr_dspy.channels.table import StepTable
 from eldgr_dspy.errors import ScoringError
 from eldgr_dspy.training import StepReward, kept_random_state
-from tests.training.calling import Fixed, rows
-
-
-def draw() -> list[float]:
-    """A number from each stream that a sampler may use."""
-    numbers = [random.random(), float(np.random.rand()), float(torch.rand(()))]
-    return numbers + [float(torch.rand((), device=f"cuda:{at}")) for at in range(torch.cuda.device_count())]
-
-
-class Drawing(Fixed):
-    """A scorer that draws from every stream, and may fail after it."""
-
-    def __init__(self, fails: bool = False) -> None:
-        super().__init__()
-        self.fails = fails
-
-    def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-        draw()
-        torch.manual_seed(7)
-        if self.fails:
-            raise RuntimeError("after drawing")
-        return super().score(reasonings)
+from tests.training.calling import rows
+from tests.training.drawing import Drawing, draw
 
 
 def seeded() -> None:
