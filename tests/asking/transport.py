@@ -16,7 +16,7 @@ import pytest
 from eldgr_dspy.journal import Consultation, read_journal
 from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
 from eldgr_dspy.programs.selector import Selector
-from tests.lm_server import Answer, Asked, LMServer
+from tests.lm_server import Answer, Asked, LMServer, Logged
 from tests.run.test_evaluation import row, write_pool
 
 
@@ -166,7 +166,7 @@ def made(folder: Path) -> list[Consultation]:
     return list(read_journal(folder / "run" / "journal.jsonl"))
 
 
-def number_of(asked: Asked) -> int:
+def number_of(asked: Asked | Logged) -> int:
     """The number of the question that a request is about."""
     return int(asked.question.split("number ")[1].split("?")[0])
 

@@ -139,6 +139,19 @@ def test_a_box_with_more_than_one_number_or_none_stays_whole(payload: str) -> No
         ("The answer is St. Louis.", "St. Louis", "phrase"),
         ("The answer is U.S.", "U.S.", "phrase"),
         ("The answer is J. K. Rowling", "J. K. Rowling", "phrase"),
+        ("The answer is J. K. Rowling.", "J. K. Rowling", "phrase"),
+        ("The answer is World War II.", "World War II", "phrase"),
+        ("The answer is Tom.", "Tom", "phrase"),
+        ("The answer is red.", "red", "phrase"),
+        ("Answer: USA.", "USA", "a_line"),
+        ("#### Doha.", "Doha", "hashes"),
+        ("The answer is Apple Inc.", "Apple Inc.", "phrase"),
+        ("The answer is the U.S.", "the U.S.", "phrase"),
+        ("The answer is red. So it is.", "red", "phrase"),
+        ("The answer is Tom. He won.", "Tom", "phrase"),
+        ("The answer is Vitamin A. It helps.", "Vitamin A", "phrase"),
+        ("The answer is Teen Titans Go!", "Teen Titans Go!", "phrase"),
+        ("Finish[Teen Titans Go!]", "Teen Titans Go!", "finish"),
         ("reasons\nFinal answer: Stone Brewing Co.", "Stone Brewing Co.", "phrase"),
         ("Final answer:\n\n  Paris\nBecause.", "Paris", "phrase"),
         ("Thought: x\nAction: Finish[Paris]\n\nReflections:", "Paris", "finish"),
@@ -271,26 +284,6 @@ def test_a_megabyte_of_anything_is_read(piece: str, task: Task) -> None:
 def test_boxes_a_hundred_thousand_deep_are_closed_from_within() -> None:
     text = "\\boxed{" * 100_000 + "5" + "}" * 100_000
     assert extract_answer(text, "arithmetic") == Extraction("5", "boxed")
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        *(
-            ("The answer is World War II.", "World War II"),
-            ("The answer is Tom.", "Tom"),
-            ("The answer is red.", "red"),
-        ),
-        *(("Answer: USA.", "USA"), ("The answer is St. Louis.", "St. Louis"), ("#### Doha.", "Doha")),
-        *(("The answer is J. K. Rowling.", "J. K. Rowling"), ("The answer is Apple Inc.", "Apple Inc.")),
-        *(("The answer is the U.S.", "the U.S."), ("The answer is red. So it is.", "red")),
-        *(("The answer is Tom. He won.", "Tom"), ("The answer is Vitamin A. It helps.", "Vitamin A")),
-        *(("The answer is Teen Titans Go!", "Teen Titans Go!"), ("Finish[Teen Titans Go!]", "Teen Titans Go!")),
-    ],
-)
-def test_a_sentence_s_full_stop_goes_and_a_word_s_own_stays(text: str, answer: str) -> None:
-    found = extract_answer(text, "retrieval")
-    assert found is not None and found.answer == answer
 
 
 @pytest.mark.parametrize(

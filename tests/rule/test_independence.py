@@ -24,53 +24,22 @@ GOOD = [
     "9 + 9 = 18",
     "20 - 18 = 2",
 ]
-SUSPECT = [
-    ("18 = 18", "would hold for 187 as well as for the answer"),
-    ("18 * 1 = 18", "would hold for 187 as well as for the answer"),
-    ("18 - 18 = 0", "would hold for 187 as well as for the answer"),
-    ("18 / 18 = 1", "would hold for 187 as well as for the answer"),
-    ("18 * 0 = 0", "would hold for 187 as well as for the answer"),
-    ("18 + 3 - 3 = 18", "would hold for 187 as well as for the answer"),
-    ("4 - 18 = -18 + 4", "would hold for 187 as well as for the answer"),
-    ("18 // 16 = 1", "would hold for 19 as well as for the answer"),
-    ("18 % 16 = 2", "takes % of the answer, which is alike for many answers"),
-    ("16 // 18 = 0", "would hold for 187 as well as for the answer"),
-    (
-        "9 * 2 = 18",
-        "restates the steps; it must work back from the answer, or get there by another operator",
+SUSPECT = {
+    "would hold for 187 as well as for the answer": (
+        "18 = 18", "18 * 1 = 18", "18 - 18 = 0", "18 / 18 = 1", "18 * 0 = 0", "18 + 3 - 3 = 18",
+        "4 - 18 = -18 + 4", "16 // 18 = 0",
     ),
-    (
-        "18 = 2 * 9",
-        "restates the steps; it must work back from the answer, or get there by another operator",
+    "would hold for 19 as well as for the answer": ("18 // 16 = 1",),
+    "takes % of the answer, which is alike for many answers": ("18 % 16 = 2",),
+    "restates the steps; it must work back from the answer, or get there by another operator": (
+        "9 * 2 = 18", "18 = 2 * 9", "9 * 2 * 1 = 18 + 0", "(16 - 3 - 4) * 2 = 18", "9 * 2 - 18 = 0",
+        "18 + 3 = 9 * 2 + 3", "9 * 2 + 3 - 3 = 18",
     ),
-    (
-        "9 * 2 * 1 = 18 + 0",
-        "restates the steps; it must work back from the answer, or get there by another operator",
-    ),
-    (
-        "(16 - 3 - 4) * 2 = 18",
-        "restates the steps; it must work back from the answer, or get there by another operator",
-    ),
-    (
-        "9 * 2 - 18 = 0",
-        "restates the steps; it must work back from the answer, or get there by another operator",
-    ),
-    (
-        "18 + 3 = 9 * 2 + 3",
-        "restates the steps; it must work back from the answer, or get there by another operator",
-    ),
-    (
-        "9 * 2 + 3 - 3 = 18",
-        "restates the steps; it must work back from the answer, or get there by another operator",
-    ),
-    ("16 + 2 = 20 - 2", "does not contain the answer 18"),
-    ("18 * 2 = 36", "uses 36, which neither the question nor a step apart from the answer supplies"),
-    ("18 / 2 = 8", "is false: its sides are 9 and 8"),
-    ("18 / 2 = 9 = 9", "is not one equation of two sides"),
-    ("18 / 2", "is not one equation of two sides"),
-]
-
-
+    "does not contain the answer 18": ("16 + 2 = 20 - 2",),
+    "uses 36, which neither the question nor a step apart from the answer supplies": ("18 * 2 = 36",),
+    "is false: its sides are 9 and 8": ("18 / 2 = 8",),
+    "is not one equation of two sides": ("18 / 2 = 9 = 9", "18 / 2",),
+}  # fmt: skip
 RESTATED = [  # of 18 + 6 = 24
     "24 = 6 + 18",
     "18 - (-6) = 24",
@@ -96,7 +65,7 @@ def test_a_check_works_back_or_uses_another_operator(check: str) -> None:
     assert fault(check) is None
 
 
-@pytest.mark.parametrize(("check", "what"), SUSPECT)
+@pytest.mark.parametrize(("check", "what"), [(one, what) for what, several in SUSPECT.items() for one in several])
 def test_an_equation_that_checks_nothing_is_named(check: str, what: str) -> None:
     assert fault(check) == f"The check {check!r} {what}."
 

@@ -120,24 +120,27 @@ def test_the_vote_keeps_apart_what_a_reader_does(one: str, other: str) -> None:
 
 
 REFUSED = [
-    *(("C", "written in C++ now"), ("C", "written in C# now"), ("A", "he got an A- there"), ("5", "<5 minutes")),
-    *(("5", "some 5 1⁄2 m"), ("$5", "lost $5 million"), ("5 km", "at 5 km/h"), ("5 km", "5 km per hour")),
-    *(
-        ("1.5", "1.5 × 10^9 m"),
-        ("5 million", "lost −USD 5 million"),
-        ("000", "some 5\u00a0000 men"),
-        ("can", "I can't"),
-    ),
-    *(("O", "by O'Brien"), ("five", "thirty-five men"), ("five", "five million"), ("16", "an F-16"), ("5", "it is $5")),
-    *(
-        ("New York Times", "in New York. Times change"),
-        ("Mercury Venus", "Mercury; Venus"),
-        ("New York", "New\n\nYork"),
-    ),
-    *(("Smith born", "Smith (born 1950)"), ("U", "the U.S. is"), ("R", "J. R. R. Tolkien"), ("Node", "in Node.js")),
-    *(("AT", "the AT&T firm"), ("1980", "the 1980's"), ("5", "≥ 5 of them"), ("5", "10.5"), (".5", "10.5")),
-]
-"""Wrong answers that another class's occurrence would certify."""
+    ("C", "written in C++ now"), ("C", "written in C# now"), ("A", "he got an A- there"), ("5", "<5 minutes"),
+    ("5", "some 5 1⁄2 m"), ("$5", "lost $5 million"), ("5 km", "at 5 km/h"), ("5 km", "5 km per hour"),
+    ("1.5", "1.5 × 10^9 m"), ("5 million", "lost −USD 5 million"), ("000", "some 5\u00a0000 men"), ("can", "I can't"),
+    ("O", "by O'Brien"), ("five", "thirty-five men"), ("five", "five million"), ("16", "an F-16"), ("5", "it is $5"),
+    ("New York Times", "in New York. Times change"), ("Mercury Venus", "Mercury; Venus"), ("New York", "New\n\nYork"),
+    ("Smith born", "Smith (born 1950)"), ("U", "the U.S. is"), ("R", "J. R. R. Tolkien"), ("Node", "in Node.js"),
+    ("AT", "the AT&T firm"), ("1980", "the 1980's"), ("5", "≥ 5 of them"), ("5", "10.5"), (".5", "10.5"),
+    ("hell", "I hope he'll come"), ("A & W", "by George W Bush"), ("I", "the I Ching"), ("Who", "GUESS THE WHO"),
+    ("10", "10<sup>6</sup> m"), ("10", "10^{6} m"), ("北京上海", "北京！上海"),
+    ("New York Times", "**New York.** Times"),
+    ("New York Times", "New York\u2029Times"), ("New York Times", "<p>New York</p><p>Times</p>"), ("5", "± 5 of"),
+    ("twenty", "twenty-first century"), ("two", "two-thirds"), ("5", "*5* million"), ("5", "5 US$"), ("$5", "$5 M"),
+    ("2 3", "2 / 3 of"), ("5", "5-1/2 inches"), ("10", "10**5"), ("5", "&minus; 5"), ("Z", "by Jay-Z"),
+    ("3", "in 3-D"), ("New York Times", "New York ;Times"), ("5", "5‰ of"), ("F", "at 5°F"), ("am", "yes, ma'am"),
+    ("5 million km", "5 million km/h"),
+    # function words that are no names
+    ("US", "Please give us time"), ("us", "Please give us time"), ("IT", "It is late"), ("It", "It is late"),
+    ("A", "A man came"), ("The Who", "Who is it?"), ("Who", "the doctor who is"), ("US", "JOIN US TODAY OR ELSE"),
+    ("I", "When I came"), ("a", "upon a time"), ("IT", "so it is"),
+]  # fmt: skip
+"""Wrong answers that the occurrence of another class, or one across an end, would certify."""
 
 
 @pytest.mark.parametrize("policy", ["token", "folded"])
@@ -146,42 +149,20 @@ def test_an_occurrence_of_one_class_is_not_one_of_another(answer: str, text: str
     assert value(answer, text, policy=policy) is False
 
 
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        *(("US", "Please give us time"), ("us", "Please give us time"), ("IT", "It is late"), ("It", "It is late")),
-        *(
-            ("A", "A man came"),
-            ("The Who", "Who is it?"),
-            ("Who", "the doctor who is"),
-            ("US", "JOIN US TODAY OR ELSE"),
-        ),
-        *(("I", "When I came"), ("a", "upon a time"), ("IT", "so it is")),
-    ],
-)
-def test_a_function_word_is_no_name(answer: str, text: str) -> None:
-    assert value(answer, text) is False
+OCCURS = [
+    # function words that are written as names
+    ("US", "the US is"), ("US", "in the U.S. today"), ("U.S.", "the US is"), ("us", "the US is"),
+    ("IT", "an IT firm"), ("The Who", "by The Who in"), ("Who", "and the Who in"), ("A", "rich in Vitamin A here"),
+    ("WHO", "WHO said so"),
+    # possessives, compounds, dots that end nothing
+    ("Doha", "Doha's heat"), ("New York", "a New York-based band"), ("New York", "in New\nYork"),
+    ("1945", "1939-1945"), ("Apple Inc", "Apple Inc. is"), ("Tolkien", "J. R. R. Tolkien."), ("Brien", "O'Brien"),
+    ("66", 'the "Route 66" song'),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        *(
-            ("US", "the US is"),
-            ("US", "in the U.S. today"),
-            ("U.S.", "the US is"),
-            ("us", "the US is"),
-            ("IT", "an IT firm"),
-        ),
-        *(
-            ("The Who", "by The Who in"),
-            ("Who", "and the Who in"),
-            ("A", "rich in Vitamin A here"),
-            ("WHO", "WHO said so"),
-        ),
-    ],
-)
-def test_a_function_word_that_is_written_as_a_name_occurs(answer: str, text: str) -> None:
+@pytest.mark.parametrize(("answer", "text"), OCCURS)
+def test_a_name_and_a_part_that_stands_for_itself_occur(answer: str, text: str) -> None:
     assert value(answer, text) is True
 
 
@@ -202,61 +183,6 @@ def test_what_a_reader_calls_one_answer_votes_and_is_certified_as_one(one: str, 
 def test_what_is_held_apart_is_held_apart_by_both(answer: str, text: str) -> None:
     word = max(text.split(" "), key=len) if " 0" not in text else "1 000"
     assert key(answer) != key(word) and value(answer, text) is False
-
-
-@pytest.mark.parametrize(
-    ("answer", "text"),
-    [
-        *(
-            ("Doha", "Doha's heat"),
-            ("New York", "a New York-based band"),
-            ("New York", "in New\nYork"),
-            ("1945", "1939-1945"),
-        ),
-        *(
-            ("Apple Inc", "Apple Inc. is"),
-            ("Tolkien", "J. R. R. Tolkien."),
-            ("Brien", "O'Brien"),
-            ("66", 'the "Route 66" song'),
-        ),
-    ],
-)
-def test_possessives_compounds_and_dots_that_end_nothing_are_occurrences(answer: str, text: str) -> None:
-    assert value(answer, text) is True
-
-
-HELD_APART = [
-    *(("hell", "I hope he'll come"), ("A & W", "by George W Bush"), ("I", "the I Ching"), ("Who", "GUESS THE WHO")),
-    *(
-        ("10", "10<sup>6</sup> m"),
-        ("10", "10^{6} m"),
-        ("北京上海", "北京！上海"),
-        ("New York Times", "**New York.** Times"),
-    ),
-    *(("New York Times", "New York\u2029Times"), ("New York Times", "<p>New York</p><p>Times</p>"), ("5", "± 5 of")),
-    *(("twenty", "twenty-first century"), ("two", "two-thirds"), ("5", "*5* million"), ("5", "5 US$"), ("$5", "$5 M")),
-    *(
-        ("2 3", "2 / 3 of"),
-        ("5", "5-1/2 inches"),
-        ("10", "10**5"),
-        ("5", "&minus; 5"),
-        ("Z", "by Jay-Z"),
-        ("3", "in 3-D"),
-    ),
-    *(
-        ("New York Times", "New York ;Times"),
-        ("5", "5‰ of"),
-        ("F", "at 5°F"),
-        ("am", "yes, ma'am"),
-        ("5 million km", "5 million km/h"),
-    ),
-]
-"""What was certified once by another answer's occurrence, or across an end."""
-
-
-@pytest.mark.parametrize(("answer", "text"), HELD_APART)
-def test_what_a_hostile_reader_found_certified_is_refused(answer: str, text: str) -> None:
-    assert value(answer, text) is False
 
 
 @pytest.mark.parametrize(("answer", "text"), [("Café", "the Caf&eacute; is"), ("5½", "some 5&frac12; m")])

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,24 +20,21 @@ def test_an_empty_pool_has_an_empty_rank() -> None:
     assert rank([], []) == ()
 
 
-def test_a_supported_candidate_comes_before_any_other() -> None:
-    assert ranked([(False, False, 1.0), (True, False, 0.0)]) == (1, 0)
+FIRST = {
+    "a supported candidate comes before any other": [(False, False, 1.0), (True, False, 0.0)],
+    "among the supported consensus comes before a better score": [(True, False, 1.0), (True, True, 0.0)],
+    "the higher score comes first and zero is a score": [(True, False, 0.0), (True, False, 0.5)],
+    "an undefined score comes after every defined one": [(True, False, None), (True, False, 0.0)],
+}
 
 
-def test_among_the_supported_consensus_comes_before_a_better_score() -> None:
-    assert ranked([(True, False, 1.0), (True, True, 0.0)]) == (1, 0)
+@pytest.mark.parametrize("pool", FIRST.values(), ids=FIRST)
+def test_the_second_comes_first_for(pool: list[Candidate]) -> None:
+    assert ranked(pool) == (1, 0)
 
 
 def test_among_the_unsupported_consensus_counts_for_nothing() -> None:
     assert ranked([(False, False, 0.5), (False, True, 0.4)]) == (0, 1)
-
-
-def test_the_higher_score_comes_first_and_zero_is_a_score() -> None:
-    assert ranked([(True, False, 0.0), (True, False, 0.5)]) == (1, 0)
-
-
-def test_an_undefined_score_comes_after_every_defined_one() -> None:
-    assert ranked([(True, False, None), (True, False, 0.0)]) == (1, 0)
 
 
 def test_without_scores_the_position_decides_last() -> None:
