@@ -15,39 +15,18 @@ from eldgr_dspy.signatures import RepairAnswer
 
 # Pieces of markers and of fences, and any text at all, lone surrogates included.
 PIECES = [
-    "<|",
-    "|>",
-    "<",
-    CUSTOM_TYPE_START_IDENTIFIER,
-    "[",
-    "[[",
-    "]]",
-    "#",
-    "##",
-    " ",
-    "\u00a0",
-    "\u200b",
-    "·",
-    "completed",
-    "<passage 0 ",
-    "\n",
-    "\ud800",
-    "Doha",
-]
+    "<|", "|>", "<", CUSTOM_TYPE_START_IDENTIFIER, "[", "[[", "]]", "#", "##", " ", "\u00a0", "\u200b", "·",
+    "completed", "<passage 0 ", "\n", "\ud800", "Doha",
+]  # fmt: skip
 any_text = st.text(st.characters(categories=["L", "N", "P", "S", "Z", "C"]), max_size=20)
 material = st.lists(st.sampled_from(PIECES) | any_text, max_size=12).map("".join)
 materials = st.tuples(material, st.lists(material, max_size=3), st.lists(material, max_size=3))
 
 MARKERS = [
-    "[[ ## completed ## ]]",
-    "[[ ## preferred ## ]]",
-    "[[## preferred ##]]",
-    "[[\u00a0##\u00a0preferred\u00a0##\u00a0]]",
-    "[ [ # # preferred # # ] ]",
-    "[[ \u200b## preferred\u2060 ## ]]",
-    "[[ ### preferred ### ]]",
-    "[[\n##\npreferred\n##\n]]",
-]
+    "[[ ## completed ## ]]", "[[ ## preferred ## ]]", "[[## preferred ##]]",
+    "[[\u00a0##\u00a0preferred\u00a0##\u00a0]]", "[ [ # # preferred # # ] ]", "[[ \u200b## preferred\u2060 ## ]]",
+    "[[ ### preferred ### ]]", "[[\n##\npreferred\n##\n]]",
+]  # fmt: skip
 
 
 # What chat templates begin or end a turn with, and what software on the way reads beside.
@@ -151,15 +130,10 @@ def test_a_token_that_software_would_read_is_defused(token: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "a < b | c > d",
-        "x <= 3, y >= 4",
-        "[1] [2-3] [sic] [citation needed] [A]",
-        "3 + 4 = <<3+4=7>>7",
-        "5 - 2 = <<5-2=3>>3",
-        "<a href='x'>",
-        "3 * 4 = <<3*4=12>>12",
+        "a < b | c > d", "x <= 3, y >= 4", "[1] [2-3] [sic] [citation needed] [A]", "3 + 4 = <<3+4=7>>7",
+        "5 - 2 = <<5-2=3>>3", "<a href='x'>", "3 * 4 = <<3*4=12>>12",
     ],
-)
+)  # fmt: skip
 def test_what_only_looks_like_a_token_is_left_alone(text: str) -> None:
     assert defuse(text) == text
 

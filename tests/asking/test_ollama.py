@@ -105,18 +105,13 @@ def test_a_verdict_comes_without_what_was_thought(reply: Reply, ask: Callable[..
 @pytest.mark.parametrize(
     "reply",
     [
-        Reply('<think>perhaps {"preferred": 0}'),
-        Reply('<think>{"preferred": 0}', reason="length"),
-        Reply("", thinking=VERDICT),
-        Reply('{"preferred": 0}{"preferred": 1}'),
-        Reply('{"preferred": 0, "preferred": 1}'),
-        Reply('{"preferred": true}'),
-        Reply('{"preferred": NaN}'),
-        Reply('{"preferred": ', reason="length"),
-        Reply(""),
+        Reply('<think>perhaps {"preferred": 0}'), Reply('<think>{"preferred": 0}', reason="length"),
+        Reply("", thinking=VERDICT), Reply('{"preferred": 0}{"preferred": 1}'),
+        Reply('{"preferred": 0, "preferred": 1}'), Reply('{"preferred": true}'), Reply('{"preferred": NaN}'),
+        Reply('{"preferred": ', reason="length"), Reply(""),
     ],
     ids=["unclosed", "cut", "all thought", "two", "twice", "true", "NaN", "truncated", "empty"],
-)
+)  # fmt: skip
 def test_no_draft_and_no_half_reply_wins(reply: Reply) -> None:  # hazards 57, 58, 59, 60, 61, 62
     with ollama_server(lambda _: reply) as server, pytest.raises(dspy.AdapterParseError):
         verdict_of(lm_at(server))
@@ -266,19 +261,14 @@ def test_a_response_without_end_that_never_pauses_ends_at_its_deadline(ask: Call
 @pytest.mark.parametrize(
     ("status", "kind", "fatal", "passes"),
     [
-        (400, dspy.LMInvalidRequestError, False, False),
-        (401, dspy.LMAuthError, True, False),
-        (402, dspy.LMBillingError, True, False),
-        (403, dspy.LMAuthError, True, False),
-        (408, dspy.LMTimeoutError, False, True),
-        (418, dspy.LMInvalidRequestError, False, False),
-        (429, dspy.LMRateLimitError, False, True),
-        (500, dspy.LMServerError, False, True),
-        (502, dspy.LMServerError, False, True),
-        (503, dspy.LMServerError, False, True),
+        (400, dspy.LMInvalidRequestError, False, False), (401, dspy.LMAuthError, True, False),
+        (402, dspy.LMBillingError, True, False), (403, dspy.LMAuthError, True, False),
+        (408, dspy.LMTimeoutError, False, True), (418, dspy.LMInvalidRequestError, False, False),
+        (429, dspy.LMRateLimitError, False, True), (500, dspy.LMServerError, False, True),
+        (502, dspy.LMServerError, False, True), (503, dspy.LMServerError, False, True),
         (504, dspy.LMTimeoutError, False, True),
     ],
-)
+)  # fmt: skip
 def test_an_http_error_is_the_error_of_dspy_for_it(
     status: int, kind: type[Exception], fatal: bool, passes: bool
 ) -> None:  # hazards 79, 80

@@ -36,14 +36,9 @@ def numbered() -> Behaviour:
 
 
 OTHERS: list[dict[str, Any]] = [
-    {"num_ctx": 4096},
-    {"think": True},
-    {"keep_alive": "1m"},
-    {"repeat_penalty": 1.5},
-    {"temperature": 0.7},
-    {"max_tokens": 7},
-    {"seed": 5},
-]
+    {"num_ctx": 4096}, {"think": True}, {"keep_alive": "1m"}, {"repeat_penalty": 1.5}, {"temperature": 0.7},
+    {"max_tokens": 7}, {"seed": 5},
+]  # fmt: skip
 
 
 @each_way
@@ -190,17 +185,11 @@ def test_the_address_is_that_of_the_environment_where_none_is_given(monkeypatch:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"num_ctx": 0},
-        {"num_ctx": True},
-        {"num_ctx": 1.5},
-        {"think": "much"},
-        {"timeout": 0},
-        {"timeout": float("nan")},
-        {"timeout": float("inf")},
-        {"model": " "},
+        {"num_ctx": 0}, {"num_ctx": True}, {"num_ctx": 1.5}, {"think": "much"}, {"timeout": 0},
+        {"timeout": float("nan")}, {"timeout": float("inf")}, {"model": " "},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_an_argument_that_makes_no_sense_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=f"{next(iter(arguments))}="):
         ollama(**{"model": "m", **arguments})

@@ -23,19 +23,9 @@ from tests.channels.texts import HOSTILE, PIECES
 
 PASSAGES = ("Doha is the capital of Qatar, said John Lennon of the BBC.",)
 WORDS = (
-    "Dubai ",
-    "Barack Obama ",
-    "is ",
-    "isn't ",
-    "cannot ",
-    "first ",
-    "born ",
-    "1,000.50 ",
-    "٣ ",
-    "two ",
-    "1st ",
+    "Dubai ", "Barack Obama ", "is ", "isn't ", "cannot ", "first ", "born ", "1,000.50 ", "٣ ", "two ", "1st ",
     "NASA ",
-)
+)  # fmt: skip
 texts = st.lists(st.sampled_from(PIECES + WORDS) | st.text(max_size=5), max_size=20).map("".join)
 
 

@@ -124,21 +124,12 @@ MISSING: Any = Undefined("no corpus")
 @pytest.mark.parametrize(
     "use",
     [
-        float,
-        bool,
-        int,
-        lambda u: u + 1,
-        lambda u: 1 - u,
-        lambda u: u < 1,
-        lambda u: u or 0.0,
-        lambda u: math.fsum([u]),
-        lambda u: np.array([u], dtype=float),
-        lambda u: np.mean([0.5, u]),
-        lambda u: max([0.5, u]),
-        lambda u: f"{u:.2f}",
+        float, bool, int, lambda u: u + 1, lambda u: 1 - u, lambda u: u < 1, lambda u: u or 0.0,
+        lambda u: math.fsum([u]), lambda u: np.array([u], dtype=float), lambda u: np.mean([0.5, u]),
+        lambda u: max([0.5, u]), lambda u: f"{u:.2f}",
     ],
     ids=itertools.count(),
-)
+)  # fmt: skip
 def test_nothing_makes_a_number_of_undefined(use: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError):
         use(MISSING)

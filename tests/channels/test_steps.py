@@ -166,18 +166,13 @@ def test_sentence_starts_are_offsets_of_the_whole_text() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "the step is empty"),
-        (" \u200b\ufeff", "the step is empty"),
-        ("18", "the step has one word"),
-        ("Du\u200bbai.", "the step has one word"),
-        ("?!", "the step has no word"),
+        ("", "the step is empty"), (" \u200b\ufeff", "the step is empty"), ("18", "the step has one word"),
+        ("Du\u200bbai.", "the step has one word"), ("?!", "the step has no word"),
         ("```\na = 1\n```", "the step is nothing but code or LaTeX"),
         ("\\[ 3 + 4 = 7 \\]", "the step is nothing but code or LaTeX"),
-        ("ab " * 34_000, f"the step is longer than {LONGEST:,} characters"),
-        ("So it is.", None),
-        ("北京是", None),
+        ("ab " * 34_000, f"the step is longer than {LONGEST:,} characters"), ("So it is.", None), ("北京是", None),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_scored_says_why(text: str, reason: str | None) -> None:
     assert unmeasurable(text) == (Undefined(reason) if reason else None)
 

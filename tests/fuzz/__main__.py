@@ -20,15 +20,9 @@ with atheris.instrument_imports(include=["eldgr_dspy"]):
 
 OUT = Path("runs") / "fuzz"
 WORDS = (
-    "<think>",
-    "</think>",
-    "```json\n",
-    "[[ ## preferred ## ]]",
-    "[[ ## completed ## ]]",
-    "#### ",
-    "\\boxed{",
+    "<think>", "</think>", "```json\n", "[[ ## preferred ## ]]", "[[ ## completed ## ]]", "#### ", "\\boxed{",
     "the answer is",
-)
+)  # fmt: skip
 
 
 class Fuzzing:

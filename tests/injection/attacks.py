@@ -191,18 +191,11 @@ JUDGED_WELL = {  # hazard 72: what judges have been seen to favour without any o
 }
 
 ATTACKS = (
-    *_of("orders", ORDERS),
-    *_of("endings", ENDINGS),
-    *_of("DSPy's markers", MARKERS),
-    *_of("fake replies", VERDICTS),
-    *_of("turns of a chat", ROLES),
-    *_of("templates", TEMPLATES),
-    *_of("fake certificates", CERTIFICATES),
-    *_of("padding", PADDED),
-    *_of("invisible letters", UNSEEN),
-    *_of("look-alikes", LOOK_ALIKE),
+    *_of("orders", ORDERS), *_of("endings", ENDINGS), *_of("DSPy's markers", MARKERS), *_of("fake replies", VERDICTS),
+    *_of("turns of a chat", ROLES), *_of("templates", TEMPLATES), *_of("fake certificates", CERTIFICATES),
+    *_of("padding", PADDED), *_of("invisible letters", UNSEEN), *_of("look-alikes", LOOK_ALIKE),
     *_of("encodings", ENCODED),
     *(Attack("guesses of the fence", name, CLOSING, guess) for name, guess in GUESSES.items()),
     *_of("no order at all", JUDGED_WELL, ("candidate",)),
-)
+)  # fmt: skip
 """The battery."""

@@ -9,13 +9,8 @@ from tests.injection.trying import Outcome
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "reference" / "injection.md"
 BEGIN, END = "<!-- What follows is written by `python -m tests.injection`. -->\n", "<!-- Up to here. -->\n"
 _HEADS = (
-    "attacks",
-    "trials",
-    "obedient, full authority",
-    "obedient, uncertified",
-    "obedient, certified",
-    "by the fence",
-)
+    "attacks", "trials", "obedient, full authority", "obedient, uncertified", "obedient, certified", "by the fence",
+)  # fmt: skip
 
 
 def page(text: str, outcomes: Sequence[Outcome]) -> str:

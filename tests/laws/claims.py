@@ -170,20 +170,12 @@ def lazy_equals_always(lazy: Outcome, always: Outcome) -> Term:
 
 
 LAWS: Sequence[Callable[[Outcome], Term]] = (
-    certified_consensus_is_final,
-    inapplicable_consensus_is_final,
-    no_correct_certified_consensus_is_overridden,
-    override_needs_a_certificate,
-    certified_preference_outranks_repair,
-    repair_only_when_neither_is_certified,
-    default_is_consensus,
-    answer_is_consensus_preference_or_repair,
-    the_cases_partition,
-    judges_differ_only_where_admissible,
-    a_regression_needs_a_certified_wrong_answer,
-    failed_judge_equals_silent_judge,
-    unchecked_derivation_changes_nothing,
-)
+    certified_consensus_is_final, inapplicable_consensus_is_final, no_correct_certified_consensus_is_overridden,
+    override_needs_a_certificate, certified_preference_outranks_repair, repair_only_when_neither_is_certified,
+    default_is_consensus, answer_is_consensus_preference_or_repair, the_cases_partition,
+    judges_differ_only_where_admissible, a_regression_needs_a_certified_wrong_answer,
+    failed_judge_equals_silent_judge, unchecked_derivation_changes_nothing,
+)  # fmt: skip
 """The laws of the rule `eldgr`. The two above hold of every rule."""
 
 
@@ -252,16 +244,10 @@ def another(answer: Term) -> Term:
 
 
 CLAIMS: Sequence[tuple[Callable[[Outcome], Term], str]] = (
-    *((law, "eldgr") for law in (*LAWS, is_eq3)),
-    *((law, "decide") for law in (*LAWS, is_eq3)),
+    *((law, "eldgr") for law in (*LAWS, is_eq3)), *((law, "decide") for law in (*LAWS, is_eq3)),
     *((homogeneous_pools_consult_no_judge, rule) for rule in (*RULES, "always(eldgr)")),
-    (is_the_scalar_judge, "judge"),
-    (is_majority, "majority"),
-    (is_first, "first"),
-    (asks_who_can_matter, "eldgr"),
-    (who_is_not_asked_cannot_matter, "eldgr"),
-    (who_is_not_asked_cannot_matter, "judge"),
-    (who_is_asked_can_matter, "eldgr"),
-    (who_is_asked_can_matter, "judge"),
-)
+    (is_the_scalar_judge, "judge"), (is_majority, "majority"), (is_first, "first"), (asks_who_can_matter, "eldgr"),
+    (who_is_not_asked_cannot_matter, "eldgr"), (who_is_not_asked_cannot_matter, "judge"),
+    (who_is_asked_can_matter, "eldgr"), (who_is_asked_can_matter, "judge"),
+)  # fmt: skip
 """What is claimed of which rule; `lazy_equals_always` is claimed of each."""

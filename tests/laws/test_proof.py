@@ -58,15 +58,10 @@ def test_a_law_is_proved(law: str) -> None:
 @pytest.mark.parametrize(
     "claimed",
     [
-        "is_eq3",
-        "is_the_scalar_judge",
-        "is_majority",
-        "is_first",
-        "asks_who_can_matter",
-        "who_is_not_asked_cannot_matter",
-        "who_is_asked_can_matter",
+        "is_eq3", "is_the_scalar_judge", "is_majority", "is_first", "asks_who_can_matter",
+        "who_is_not_asked_cannot_matter", "who_is_asked_can_matter",
     ],
-)
+)  # fmt: skip
 def test_each_rule_is_what_the_paper_says_and_asks_only_what_can_matter(claimed: str) -> None:
     assert counter_models(claimed) == ""
 

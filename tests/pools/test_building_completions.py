@@ -51,16 +51,11 @@ def test_one_prediction_is_one_candidate() -> None:
 @pytest.mark.parametrize(
     ("fields", "gold"),
     [
-        ({}, []),
-        ({"answer": "Doha"}, ["Doha"]),
-        ({"gold": ["Doha", "Ad Dawhah"]}, ["Doha", "Ad Dawhah"]),
-        ({"gold": "Doha", "answer": "Dubai"}, ["Doha"]),
-        ({"gold": []}, []),
-        ({"answer": "2 + 3 = 5\n#### 5"}, ["5"]),
-        ({"gold": [" ", "Doha"]}, ["Doha"]),
-        ({"answer": ""}, []),
+        ({}, []), ({"answer": "Doha"}, ["Doha"]), ({"gold": ["Doha", "Ad Dawhah"]}, ["Doha", "Ad Dawhah"]),
+        ({"gold": "Doha", "answer": "Dubai"}, ["Doha"]), ({"gold": []}, []), ({"answer": "2 + 3 = 5\n#### 5"}, ["5"]),
+        ({"gold": [" ", "Doha"]}, ["Doha"]), ({"answer": ""}, []),
     ],
-)
+)  # fmt: skip
 def test_gold_answers_are_those_of_the_example(fields: dict[str, Any], gold: list[str]) -> None:
     assert only(asked(**fields), completions("Doha")).gold == gold
 

@@ -185,19 +185,12 @@ def test_each_repetition_is_a_sample(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "gold"),
     [
-        ("18", ("18",)),
-        ("['Ana', \"D'Oro\"]", ("Ana", "D'Oro")),
-        ("[1, 2]", ("[1, 2]",)),
-        ("[citation needed]", ("[citation needed]",)),
-        ("['\\d']", ("\\d",)),
-        ("[]", ("[]",)),
-        ("[" * 3000 + "]" * 3000, ("[" * 3000 + "]" * 3000,)),
-        (None, ()),
-        ("", ()),
-        ("no #### ", ()),
+        ("18", ("18",)), ("['Ana', \"D'Oro\"]", ("Ana", "D'Oro")), ("[1, 2]", ("[1, 2]",)),
+        ("[citation needed]", ("[citation needed]",)), ("['\\d']", ("\\d",)), ("[]", ("[]",)),
+        ("[" * 3000 + "]" * 3000, ("[" * 3000 + "]" * 3000,)), (None, ()), ("", ()), ("no #### ", ()),
     ],
     ids=["text", "list", "numbers", "brackets", "escape", "empty list", "deep", "null", "empty", "empty solution"],
-)
+)  # fmt: skip
 def test_a_target_is_a_text_or_a_list_that_was_written_as_one(tmp_path: Path, target: Any, gold: tuple[str]) -> None:
     assert only(write(tmp_path / "samples.jsonl", harness(target=target))).gold == gold
 

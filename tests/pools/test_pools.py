@@ -242,17 +242,11 @@ def test_the_hash_is_of_the_content_and_not_of_the_spelling(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "change",
     [
-        {"id": "other"},
-        {"question": "Who? "},
-        {"task": "arithmetic"},
-        {"candidates": [{"answer": ""}]},
-        {"candidates": [{"answer": "Ada", "text": "Ada"}]},
-        {"candidates": [{"answer": "Ada", "source": "m"}]},
-        {"candidates": [{"answer": "Ada"}, {}]},
-        {"evidence": [{"text": ""}]},
-        {"gold": ["."]},
+        {"id": "other"}, {"question": "Who? "}, {"task": "arithmetic"}, {"candidates": [{"answer": ""}]},
+        {"candidates": [{"answer": "Ada", "text": "Ada"}]}, {"candidates": [{"answer": "Ada", "source": "m"}]},
+        {"candidates": [{"answer": "Ada"}, {}]}, {"evidence": [{"text": ""}]}, {"gold": ["."]},
     ],
-)
+)  # fmt: skip
 def test_any_change_of_the_content_changes_the_hash(tmp_path: Path, change: dict[str, Any]) -> None:
     one, other = (write_lines(tmp_path / f"{n}.jsonl", [found]) for n, found in enumerate((record(), record(**change))))
     assert open_pool(one).sha256 != open_pool(other).sha256
@@ -418,24 +412,12 @@ def test_the_published_schema_is_that_of_the_code() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {},
-        FULL,
-        {"id": ""},
-        {"id": 7},
-        {"task": "math"},
-        {"candidates": []},
-        {"candidates": [{"answer": 18}]},
-        {"candidates": [{"answer": None}]},
-        {"candidates": [{"score": 1}]},
-        {"candidates": [{}] * 1_001},
-        {"evidence": [{"title": "t"}]},
-        {"evidence": None},
-        {"gold": "Ada"},
-        {"gold": ["x" * 500_001]},
-        {"meta": []},
+        {}, FULL, {"id": ""}, {"id": 7}, {"task": "math"}, {"candidates": []}, {"candidates": [{"answer": 18}]},
+        {"candidates": [{"answer": None}]}, {"candidates": [{"score": 1}]}, {"candidates": [{}] * 1_001},
+        {"evidence": [{"title": "t"}]}, {"evidence": None}, {"gold": "Ada"}, {"gold": ["x" * 500_001]}, {"meta": []},
         {"extra": 1},
     ],
-)
+)  # fmt: skip
 def test_the_published_schema_takes_what_the_code_takes(tmp_path: Path, change: dict[str, Any]) -> None:
     """A schema can't say that meta is plain JSON to a bounded depth, that ids are unique, or gold answers visible."""
     validator = pytest.importorskip("jsonschema").Draft202012Validator(schema())

@@ -18,91 +18,46 @@ from eldgr_dspy.words import TASKS, Task
 pieces = st.sampled_from(
     (
         *(
-            "####",
-            "A:",
-            "Answer:",
-            "\nA: ",
-            "\\boxed{",
-            "the answer is",
-            "Final answer:",
-            "Finish[",
-            "**Final Answer**",
-            "<answer>",
-            "</answer>",
+            "####", "A:", "Answer:", "\nA: ", "\\boxed{", "the answer is", "Final answer:", "Finish[",
+            "**Final Answer**", "<answer>", "</answer>",
         ),
         *(
-            "{",
-            "}",
-            "]",
-            "\\",
-            "\\text{",
-            "$",
-            "=",
-            "(",
-            ")",
-            "\n",
-            " ",
-            "*",
-            ".",
-            "not",
-            "minus",
-            "Paris",
-            "18",
+            "{", "}", "]", "\\", "\\text{", "$", "=", "(", ")", "\n", " ", "*", ".", "not", "minus", "Paris", "18",
             "1,5",
         ),
         *("-5", "- 5", "\N{MINUS SIGN}5", "3/4", "2 1/2", "½", "5%", "1e3", "10:30", "٤٢", "\ud800", "7th", "+", "^2"),
     )
-)
+)  # fmt: skip
 texts = st.lists(pieces, max_size=12).map("".join) | st.text(st.characters())
 
 
 @pytest.mark.parametrize(
     ("text", "answer", "form"),
     [
-        ("16 - 3 = 13\n#### 13", "13", "hashes"),
-        ("#### -1,000", "-1,000", "hashes"),
-        ("####\n18", "18", "hashes"),
-        ("so 9 * 2 = $<<9*2=18>>18\nA: 18", "18", "a_line"),
-        ("A: $18 a day\n", "$18", "a_line"),
-        ("**Answer:** 18", "18", "a_line"),
-        ("A: -1.8 billion", "-1.8 billion", "a_line"),
-        ("A: 18 dollars", "18", "a_line"),
-        ("#### 18 apples", "18", "hashes"),
-        ("#### 18 m", "18", "hashes"),
-        ("The answer is 5 miles per hour.", "5", "phrase"),
-        ("The answer is 18 to be exact", "18", "phrase"),
-        ("The answer is 18 apples and 6 pears", "18", "phrase"),
-        ("A: 5-year-old", "5", "a_line"),
-        ("A: 16-3=<<16-3=13>>13", "13", "a_line"),
-        ("A: 18 (x = 3)", "18", "a_line"),
-        ("\\boxed{18}", "18", "boxed"),
-        ("\\[ \\boxed{18\\text{ dollars}} \\]", "18", "boxed"),
-        ("\\boxed{\\boxed{5}}", "5", "boxed"),
-        ("\\boxed{x=5}", "5", "boxed"),
-        ("\\boxed{5\\%}", "5\\%", "boxed"),
-        ("\\boxed{\\text{18}}", "18", "boxed"),
-        ("The answer is 18.", "18", "phrase"),
-        ("So the correct answer is: $18 per day for 3 days.", "$18", "phrase"),
-        ("the answer is 5 + 3 = 8 apples", "8", "phrase"),
-        ("the answer is 3 / 4", "3 / 4", "phrase"),
-        ("Final answer: **18**", "18", "phrase"),
-        ("**Final Answer**\n\n18", "18", "phrase"),
+        ("16 - 3 = 13\n#### 13", "13", "hashes"), ("#### -1,000", "-1,000", "hashes"), ("####\n18", "18", "hashes"),
+        ("so 9 * 2 = $<<9*2=18>>18\nA: 18", "18", "a_line"), ("A: $18 a day\n", "$18", "a_line"),
+        ("**Answer:** 18", "18", "a_line"), ("A: -1.8 billion", "-1.8 billion", "a_line"),
+        ("A: 18 dollars", "18", "a_line"), ("#### 18 apples", "18", "hashes"), ("#### 18 m", "18", "hashes"),
+        ("The answer is 5 miles per hour.", "5", "phrase"), ("The answer is 18 to be exact", "18", "phrase"),
+        ("The answer is 18 apples and 6 pears", "18", "phrase"), ("A: 5-year-old", "5", "a_line"),
+        ("A: 16-3=<<16-3=13>>13", "13", "a_line"), ("A: 18 (x = 3)", "18", "a_line"), ("\\boxed{18}", "18", "boxed"),
+        ("\\[ \\boxed{18\\text{ dollars}} \\]", "18", "boxed"), ("\\boxed{\\boxed{5}}", "5", "boxed"),
+        ("\\boxed{x=5}", "5", "boxed"), ("\\boxed{5\\%}", "5\\%", "boxed"), ("\\boxed{\\text{18}}", "18", "boxed"),
+        ("The answer is 18.", "18", "phrase"), ("So the correct answer is: $18 per day for 3 days.", "$18", "phrase"),
+        ("the answer is 5 + 3 = 8 apples", "8", "phrase"), ("the answer is 3 / 4", "3 / 4", "phrase"),
+        ("Final answer: **18**", "18", "phrase"), ("**Final Answer**\n\n18", "18", "phrase"),
         ("Final Answer: The final answer is $18$. I hope it is correct.", "$18", "phrase"),
-        ("The answer is \\(18\\).", "18", "phrase"),
-        ("Action 3: Finish[18]", "18", "finish"),
-        ("The answer is \N{MINUS SIGN}٤٢.", "\N{MINUS SIGN}٤٢", "phrase"),  # hazard 20, hazard 21
-        ("答案是18。", "18", "last_number"),
-        ("he has 5 left after the 3rd day", "5", "last_number"),
-        ("he had 5 at 10:30 on 1/2/2024 with v1.2.3 and 1_000", "5", "last_number"),  # hazard 24
-        ("12 - 5", "5", "last_number"),
-        ("x = - 5", "- 5", "last_number"),  # hazard 12
-        ("it costs -$5", "-$5", "last_number"),  # hazard 12
-        ("F-16 and 2 1/2 cups", "2 1/2", "last_number"),
+        ("The answer is \\(18\\).", "18", "phrase"), ("Action 3: Finish[18]", "18", "finish"),
+        ("答案是18。", "18", "last_number"), ("he has 5 left after the 3rd day", "5", "last_number"),
+        ("12 - 5", "5", "last_number"), ("F-16 and 2 1/2 cups", "2 1/2", "last_number"),
         ("3 apples.19 pears, about 20 %", "20 %", "last_number"),
+        ("The answer is \N{MINUS SIGN}٤٢.", "\N{MINUS SIGN}٤٢", "phrase"),  # hazard 20, hazard 21
+        ("he had 5 at 10:30 on 1/2/2024 with v1.2.3 and 1_000", "5", "last_number"),  # hazard 24
+        ("x = - 5", "- 5", "last_number"), ("it costs -$5", "-$5", "last_number"),  # hazard 12
         ("either 1.5 or 1,5", "1,5", "last_number"),  # hazard 16
         ("1" * 5_000 + " 7 " + "1" * 5_000, "7", "last_number"),  # hazard 25
     ],
-)
+)  # fmt: skip
 def test_arithmetic_takes_the_number_that_is_stated_last(text: str, answer: str, form: Form) -> None:
     assert extract_answer(text, "arithmetic") == Extraction(answer, form)
 
@@ -167,17 +122,12 @@ def test_retrieval_takes_what_is_stated_last_or_the_whole(text: str, answer: str
 @pytest.mark.parametrize(
     ("text", "answer"),
     [
-        ("#### 1\nA: 2", "2"),
-        ("A: 2\n#### 1", "1"),
-        ("\\boxed{3}. The answer is 4.", "4"),
-        ("The answer is 4, that is \\boxed{3}", "3"),
-        ("The answer is \\boxed{3}", "3"),
-        ("A: 1\nno, wait\nA: 2\nA:", "2"),
-        ("A: 7\nthe answer is found by adding", "7"),
-        ("A: 7\n\\boxed{8", "7"),
+        ("#### 1\nA: 2", "2"), ("A: 2\n#### 1", "1"), ("\\boxed{3}. The answer is 4.", "4"),
+        ("The answer is 4, that is \\boxed{3}", "3"), ("The answer is \\boxed{3}", "3"),
+        ("A: 1\nno, wait\nA: 2\nA:", "2"), ("A: 7\nthe answer is found by adding", "7"), ("A: 7\n\\boxed{8", "7"),
         ("#### Step 2: add\nA: 5\n#### Done", "5"),
     ],
-)
+)  # fmt: skip
 def test_the_last_mark_that_states_something_wins(text: str, answer: str) -> None:
     found = extract_answer(text, "arithmetic")
     assert found is not None and found.answer == answer and found.form != "last_number"
@@ -240,40 +190,15 @@ def test_an_integer_comes_back_as_it_was_written(number: int, frame: str) -> Non
     "piece",
     [
         *(
-            "1",
-            "1,111",
-            "1 ",
-            "1.2.3 ",
-            "-",
-            "- ",
-            "\\boxed{",
-            "\\boxed{}",
-            "{",
-            "}",
-            "\\",
-            "A:\n",
-            "A: x\n",
-            "#",
+            "1", "1,111", "1 ", "1.2.3 ", "-", "- ", "\\boxed{", "\\boxed{}", "{", "}", "\\", "A:\n", "A: x\n", "#",
             "#### ",
         ),
         *(
-            "the answer is ",
-            "the ",
-            "the  ",
-            "final answer\n",
-            "Finish[",
-            " ",
-            "\n",
-            "$",
-            "abcd.",
-            "1=",
-            "½",
-            "٣",
-            "*",
-            "5 % ",
+            "the answer is ", "the ", "the  ", "final answer\n", "Finish[", " ", "\n", "$", "abcd.", "1=", "½", "٣",
+            "*", "5 % ",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_megabyte_of_anything_is_read(piece: str, task: Task) -> None:
     """A search that went back over what it has read would take hours here."""
     text = piece * (1_000_000 // len(piece))

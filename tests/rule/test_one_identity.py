@@ -72,18 +72,13 @@ def test_the_official_score_of_the_raw_text_is_told_apart() -> None:
     [
         *(("-5", "-5"), (".5", ".5"), ("$5.", "$5"), ("5%.", "5%"), ("5'", "5'"), ("'5''", "5'"), ("**C++**.", "C++")),
         *(
-            ("A-.", "A-"),
-            ("U.S.", "U.S."),
-            ("Inc.", "Inc."),
-            ("50+", "50+"),
-            ("<5", "<5"),
-            ("(-5)", "-5"),
+            ("A-.", "A-"), ("U.S.", "U.S."), ("Inc.", "Inc."), ("50+", "50+"), ("<5", "<5"), ("(-5)", "-5"),
             ("$5$", "5"),
         ),
         *(("Mercury (planet)", "Mercury (planet)"), ("?!", "?!"), ("", ""), (" \u200b", ""), ("AT&amp;T", "AT&T")),
         *(("O’Neill.", "O’Neill"), ("10<sup>2</sup>", "10^2"), ("5‰", "5‰"), ("«Doha»", "Doha")),
     ],
-)
+)  # fmt: skip
 def test_what_tells_answers_apart_stays(text: str, answer: str) -> None:
     assert strip_answer(text) == answer
 

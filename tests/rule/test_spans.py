@@ -92,18 +92,12 @@ def test_ties_go_to_the_earliest_passage() -> None:
 @pytest.mark.parametrize(
     ("question", "kind"),
     [
-        ("Was it opened in May?", "choice"),
-        ("In what year did it open?", "year"),
-        ("On which date did it open?", "date"),
-        ("When did it open?", "date"),
-        ("How many lanes has it?", "number"),
-        ("Which American film actor opened it?", "person"),
-        ("Who opened it?", "person"),
-        ("In which European city is it?", "place"),
-        ("Where is it?", "place"),
-        ("What film shows it when it opens?", "name"),
-        ("Name it.", "name"),
+        ("Was it opened in May?", "choice"), ("In what year did it open?", "year"),
+        ("On which date did it open?", "date"), ("When did it open?", "date"), ("How many lanes has it?", "number"),
+        ("Which American film actor opened it?", "person"), ("Who opened it?", "person"),
+        ("In which European city is it?", "place"), ("Where is it?", "place"),
+        ("What film shows it when it opens?", "name"), ("Name it.", "name"),
     ],
-)
+)  # fmt: skip
 def test_the_question_word_and_the_noun_after_it_tell_the_kind(question: str, kind: Kind) -> None:
     assert kind_asked(question) == kind

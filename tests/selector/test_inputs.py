@@ -130,18 +130,9 @@ def test_a_candidate_of_another_type_is_refused(value: Any) -> None:  # hazard 7
 
 
 NUMBERS = [
-    (36, "36"),
-    (-3, "-3"),
-    (4.0, "4"),
-    (-0.0, "0"),
-    (0.1, "0.1"),
-    (1e-7, "0.0000001"),
-    (1e22, "1" + "0" * 22),
-    (Decimal("4.50"), "4.5"),
-    (np.int64(3), "3"),
-    (np.float64(2.5), "2.5"),
-    (Decimal("1E+3"), "1000"),
-]
+    (36, "36"), (-3, "-3"), (4.0, "4"), (-0.0, "0"), (0.1, "0.1"), (1e-7, "0.0000001"), (1e22, "1" + "0" * 22),
+    (Decimal("4.50"), "4.5"), (np.int64(3), "3"), (np.float64(2.5), "2.5"), (Decimal("1E+3"), "1000"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("number", "text"), NUMBERS, ids=[text for _, text in NUMBERS])

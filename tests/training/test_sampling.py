@@ -418,18 +418,11 @@ def test_a_sampling_is_the_papers_where_nothing_else_is_said() -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"seed": 1.5},
-        {"seed": True},
-        {"samples": 0},
-        {"temperature": 0},
-        {"temperature": float("nan")},
-        {"temperature": "0.7"},
-        {"top_p": 0},
-        {"top_p": 1.1},
-        {"max_new_tokens": 0},
+        {"seed": 1.5}, {"seed": True}, {"samples": 0}, {"temperature": 0}, {"temperature": float("nan")},
+        {"temperature": "0.7"}, {"top_p": 0}, {"top_p": 1.1}, {"max_new_tokens": 0},
     ],
     ids=str,
-)
+)  # fmt: skip
 def test_a_sampling_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
     (name,) = values
     with pytest.raises(ArgumentError, match=f"{name}=.* cannot be sampled with; give"):
