@@ -23,6 +23,7 @@ from eldgr_dspy.programs.testing import check_selector
 from eldgr_dspy.testing import check_laws
 from eldgr_dspy.words import STRICTNESS
 from tests.laws import lawful, slips, slips_of_selectors
+from tests.refusing import refused
 
 LAW_OF = {"joins": "evidence_order_and_duplicates_do_not_matter", "vetoed": "more_evidence_never_uncertifies"}
 LAW_OF |= {"drops": "spelling_does_not_decide"}
@@ -180,9 +181,7 @@ ADVICE = "Return the prediction of Selector.forward with your changes and additi
 
 
 def test_a_selector_whose_prediction_lacks_fields_is_told_which() -> None:
-    with pytest.raises(ArgumentError) as caught:
-        check_selector(Unbranched())
-    assert str(caught.value) == f"The selector's prediction has no field 'branch'. {ADVICE}"
+    assert refused(lambda: check_selector(Unbranched())) == f"The selector's prediction has no field 'branch'. {ADVICE}"
     with pytest.raises(ArgumentError, match=r"^The selector's prediction has no fields 'reason', 'ranking'\. Return"):
         check_selector(Bare())
     with pytest.raises(ArgumentError, match=r"^The selector returned None; return the dspy\.Prediction of Selector\."):

@@ -19,6 +19,7 @@ from eldgr_dspy.arithmetic import (
     parse_sides,
 )
 from eldgr_dspy.errors import UnexecutableError
+from tests.refusing import refused
 
 VALUES = [
     ("(1000-3)*2/7", "1994/7"), ("2+3*4", "14"), ("2-3-4", "-5"), ("100/10/5", "2"), ("-2**2", "-4"),
@@ -127,9 +128,7 @@ def test_full_width_parentheses_points_commas_and_currencies_are_the_plain_ones(
 
 @pytest.mark.parametrize(("expression", "reason"), [(one, why) for why, several in ATTACKS.items() for one in several])
 def test_an_attack_is_refused_for_one_reason(expression: str, reason: str) -> None:
-    with pytest.raises(UnexecutableError) as refusal:
-        evaluate(expression)
-    assert f" cannot be executed: {reason}; write numbers, " in str(refusal.value)
+    assert f" cannot be executed: {reason}; write numbers, " in refused(lambda: evaluate(expression), UnexecutableError)
 
 
 @pytest.mark.parametrize(("expression", "value"), HAZARDS_OF_NUMBERS)
@@ -142,9 +141,7 @@ def test_a_hazardous_number_is_read_exactly_or_not_at_all(expression: str, value
 
 
 def test_a_refusal_is_a_sentence_with_the_expression_the_fault_and_the_remedy() -> None:
-    with pytest.raises(UnexecutableError) as refusal:
-        evaluate("2 dozen")
-    assert str(refusal.value) == (
+    assert refused(lambda: evaluate("2 dozen"), UnexecutableError) == (
         "The expression '2 dozen' cannot be executed: 'd' is neither a number nor an operator; "
         "write numbers, + - * / // % ** and parentheses alone."
     )

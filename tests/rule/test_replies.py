@@ -13,6 +13,7 @@ from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step
 from eldgr_dspy.errors import ReplyError
 from eldgr_dspy.replies import read_reply, require_reply
 from eldgr_dspy.words import ROLES, Role
+from tests.refusing import refused
 from tests.strategies import FIELDS, json_values, raw_contents
 
 ANSWERS = ("Dubai", "Doha", None, " ")
@@ -181,9 +182,7 @@ def test_a_reason_is_short_whatever_was_returned(value: Any) -> None:  # hazards
 
 def test_what_cannot_be_relied_on_can_be_raised_as_a_sentence() -> None:
     expected = "The judge returned what it may not: preferred=7 is not a whole number from 0 to 3."
-    with pytest.raises(ReplyError) as caught:
-        require_reply("judge", {"preferred": 7}, ANSWERS, 2)
-    assert str(caught.value) == expected
+    assert refused(lambda: require_reply("judge", {"preferred": 7}, ANSWERS, 2), ReplyError) == expected
 
 
 def lawful(found: Reply, answers: tuple[str | None, ...], n_passages: int) -> bool:

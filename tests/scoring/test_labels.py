@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.labels import LABELS, columns, stated_columns
+from tests.refusing import refused
 
 
 @pytest.mark.parametrize(
@@ -68,9 +69,7 @@ def test_a_configuration_without_labels_is_refused_with_what_to_write_there(
 ) -> None:
     """A library would fill in labels of its own, two of them, and find that the weights do not fit."""
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    with pytest.raises(ArgumentError) as caught:
-        stated_columns(tmp_path, "some/model")
-    assert str(caught.value) == (
+    assert refused(lambda: stated_columns(tmp_path, "some/model")) == (
         f"model='some/model' does not say which column of its output is which label: its config.json {has}, but "
         "exactly contradiction, neutral and entailment were expected; if it is a three-way NLI model, name its columns "
         'there in the order of its training, as "id2label": {"0": "contradiction", "1": "entailment", "2": "neutral"}.'

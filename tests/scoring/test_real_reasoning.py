@@ -33,16 +33,6 @@ QATAR = Reasoning(
 )
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> NLI:
-    """A cross-encoder that has learnt a corpus of ours."""
-    pytest.importorskip("sentence_transformers", reason="the extra `nli` is not installed")
-    from eldgr_dspy.programs.scoring.cross_encoder import CrossEncoderNLI
-    from tests.tiny_nli import tiny_nli
-
-    return CrossEncoderNLI(tiny_nli(tmp_path_factory.mktemp("nli")))
-
-
 def rows(folder: Path, name: str, n: int) -> list[Row]:
     return list(islice(open_pool(folder / f"{name}.jsonl.gz").rows(), n))
 
@@ -102,8 +92,8 @@ def test_without_a_corpus_only_logic_and_info_are_measured(pools_dir: Path, pool
 
 
 @pytest.mark.slow
-def test_a_trained_model_supports_what_it_reads_and_contradicts_the_rest(trained: NLI) -> None:
-    (table,) = NLIScorer(trained).score([QATAR])
+def test_a_trained_model_supports_what_it_reads_and_contradicts_the_rest(nli: NLI) -> None:
+    (table,) = NLIScorer(nli).score([QATAR])
     doha, lima = table.scores
     assert (doha.channels["fact"], doha.document, doha.contradicting) == (1, 1, None)
     assert (lima.channels["fact"], lima.document, lima.contradicting, lima.least) == (0, 1, 1, -1)
@@ -111,9 +101,9 @@ def test_a_trained_model_supports_what_it_reads_and_contradicts_the_rest(trained
 
 
 @pytest.mark.slow
-def test_a_trained_model_makes_whole_tables_of_real_reasoning(trained: NLI, pools_dir: Path) -> None:
+def test_a_trained_model_makes_whole_tables_of_real_reasoning(nli: NLI, pools_dir: Path) -> None:
     (row,) = rows(pools_dir, "hotpotqa-reflexion12", 1)
-    group, scorer = [*reasonings(row)[:4], QATAR], NLIScorer(trained, reading="expected")
+    group, scorer = [*reasonings(row)[:4], QATAR], NLIScorer(nli, reading="expected")
     tables = scorer.score(group)
     assert any(not isinstance(step.channels["fact"], Undefined) for step in whole(tables, group))
     alone = [table for one in group for table in scorer.score([one])]

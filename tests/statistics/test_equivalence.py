@@ -12,6 +12,7 @@ from scipy.stats import norm, ttest_1samp
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.statistics import Equivalence, contrast_from_counts, equivalence, equivalence_from_counts
+from tests.refusing import refused
 
 counts = st.tuples(st.integers(0, 40), st.integers(0, 40), st.integers(0, 200)).filter(sum)
 
@@ -132,9 +133,7 @@ def test_differences_without_spread_are_refused_with_what_to_do(rule: list[float
     ],
 )
 def test_options_out_of_range_are_refused(margin: float, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ArgumentError) as caught:
-        equivalence_from_counts(10, 1, 1, margin, **options)
-    assert str(caught.value).startswith(message)
+    assert refused(lambda: equivalence_from_counts(10, 1, 1, margin, **options)).startswith(message)
 
 
 def test_a_claim_names_its_figures() -> None:

@@ -16,6 +16,7 @@ from eldgr_dspy.training.questions import prompt_of, training_rows
 from eldgr_dspy.training.ready import LOGIC_ALONE, NamedNLI
 from eldgr_dspy.training.recipe import NAMES, RECIPES, RewardArguments, recipe_path, rewards_of
 from eldgr_dspy.words import CHANNELS
+from tests.refusing import refused
 from tests.training.by_name import ra_msd as fake
 from tests.training.training_on import trains
 
@@ -198,9 +199,7 @@ def test_a_reward_of_ones_own_is_named_with_dots() -> None:
     ids=["name", "dotted", "drop", "gate", "tau", "sum", "json", "documents", "reading", "corpus", "on_error"],
 )
 def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(ArgumentError) as caught:
-        rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changed}))
-    assert said in str(caught.value)
+    assert said in refused(lambda: rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changed})))
 
 
 @pytest.mark.parametrize("passages", ['{"title": "Cup"}', '"The host"\n3'], ids=["no-text", "no-passage"])

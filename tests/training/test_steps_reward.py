@@ -20,6 +20,7 @@ from eldgr_dspy.channels.undefined import Floats, Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training import StepReward, TokenConfidence, process_reward, weights_of
+from tests.refusing import refused
 from tests.scoring.readers import Reader, by_chance
 from tests.training.calling import UNMEASURED, Broken, Fixed, Log, by_heart, rows, said
 
@@ -121,9 +122,7 @@ def test_without_token_probabilities_epist_is_left_out_with_a_warning() -> None:
 
 @pytest.mark.parametrize("passed", [[1], [None], [1, 2], [], 1, "x"], ids=str)
 def test_what_is_no_confidence_for_each_completion_is_refused(passed: Any) -> None:
-    with pytest.raises(ArgumentError) as caught:
-        StepReward(Fixed())(["?"], ["The host was Qatar."], **rows(1), token_confidence=passed)
-    assert str(caught.value) == (
+    assert refused(lambda: StepReward(Fixed())(["?"], ["The host was Qatar."], **rows(1), token_confidence=passed)) == (
         f"The column 'token_confidence' came to the reward 'ra_msd' as {passed!r} for 1 completions; give one "
         "TokenConfidence for each, or leave the column out."
     )
