@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.derivations import annotated, derivation_of
+from benchmarks.derivations import annotated, derivation_of, kept
 from eldgr_dspy.certificates import certify
 from eldgr_dspy.consultations import Repair, Reply, Verdict
 from eldgr_dspy.decision import RULES
@@ -94,10 +94,14 @@ def test_each_question_gives_the_naive_numbers(pools_dir: Path, name: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.law("unchecked_derivation_changes_nothing", "differential")
-def test_each_annotated_chain_passes_the_levels_that_the_naive_check_passes(pools_dir: Path) -> None:
-    for row in rows(pools_dir, "gsm8k-openai4"):
-        for candidate in row.candidates:
-            derived = derivation_of(annotated(candidate.text), candidate.answer or "", row.question)
-            naive = derivations.levels(derived, row.question)
-            for level in STRICTNESS[max(0, len(naive) - 1) : len(naive) + 1]:  # the highest that passes, and the next
-                assert check_derivation(derived, row.question, level).passed is (level in naive)
+def test_each_annotated_chain_passes_the_levels_that_the_naive_check_passes_and_as_many_as_are_documented(
+    pools_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Executed is not correct: fewer than half of the true and traced chains on gsm8k-openai4 are right."""
+    _, chains = kept(pools_dir, "gsm8k-openai4")
+    for chain in chains:
+        assert chain.passed == len(derivations.levels(chain.derivation, chain.question))
+    printed = capsys.readouterr().out
+    assert "traced   4,116 pass, 1,819 of them right (44.2 %)" in printed
+    assert "bounded  3,594 pass, 1,728 of them right (48.1 %)" in printed
+    assert all(figure in (check_derivation.__doc__ or "") for figure in ("3,594", "1,728", "48.1 %"))
