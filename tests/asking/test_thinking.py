@@ -14,18 +14,14 @@ DRAFT, VERDICT = '{"preferred": 0}', '{"preferred": 1}'
 @pytest.mark.parametrize(
     "text",
     [
-        f"<think>maybe {DRAFT}</think>\n{VERDICT}",
-        f"<think>{DRAFT}</think>{VERDICT}",
+        f"<think>maybe {DRAFT}</think>\n{VERDICT}", f"<think>{DRAFT}</think>{VERDICT}",
         f"maybe {DRAFT}</think>{VERDICT}",  # the opening tag stood in the template
-        f"{DRAFT}</think>{VERDICT}",
-        f"<think>one</think><think>two {DRAFT}</think>{VERDICT}",
-        f"<think>a <think>b</think> {DRAFT}</think>{VERDICT}",
-        f"Let me see. <think>{DRAFT}</think> {VERDICT}",
-        f"<THINK>{DRAFT}</Think>{VERDICT}",
-        f"[THINK]{DRAFT}[/THINK]{VERDICT}",
+        f"{DRAFT}</think>{VERDICT}", f"<think>one</think><think>two {DRAFT}</think>{VERDICT}",
+        f"<think>a <think>b</think> {DRAFT}</think>{VERDICT}", f"Let me see. <think>{DRAFT}</think> {VERDICT}",
+        f"<THINK>{DRAFT}</Think>{VERDICT}", f"[THINK]{DRAFT}[/THINK]{VERDICT}",
         f"<reasoning>{DRAFT}</reasoning>{VERDICT}",
     ],
-)
+)  # fmt: skip
 def test_the_answer_is_what_stands_after_the_thinking(text: str) -> None:  # hazard 60
     assert split_thinking(text)[1] == VERDICT
     assert "preferred" not in split_thinking(text)[0] or DRAFT in split_thinking(text)[0]
@@ -34,13 +30,10 @@ def test_the_answer_is_what_stands_after_the_thinking(text: str) -> None:  # haz
 @pytest.mark.parametrize(
     "text",
     [
-        f"<think>maybe {DRAFT}",
-        f"<think>{DRAFT}\n{VERDICT}",
-        f"{VERDICT}<think>or rather {DRAFT}",
-        f"<think>a</think>b<think>{DRAFT}",
-        f"I think <think>{DRAFT}",
+        f"<think>maybe {DRAFT}", f"<think>{DRAFT}\n{VERDICT}", f"{VERDICT}<think>or rather {DRAFT}",
+        f"<think>a</think>b<think>{DRAFT}", f"I think <think>{DRAFT}",
     ],
-)
+)  # fmt: skip
 def test_a_block_that_is_never_closed_leaves_no_answer(text: str) -> None:  # hazard 60
     assert split_thinking(text)[1] == ""
 

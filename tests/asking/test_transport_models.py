@@ -100,25 +100,19 @@ def test_each_example_of_the_page_asks_the_model_that_it_names() -> None:
 @pytest.mark.parametrize(
     ("asked", "served", "same"),
     [
-        ("openai/gpt-4o", "gpt-4o-2024-08-06", True),
-        ("openai/gpt-4o", "gpt-4o-mini", False),
-        ("openai/gpt-4o-mini", "gpt-4o-mini-2024-07-18", True),
-        ("openai/gpt-4", "gpt-4-0613", True),
-        ("openai/gpt-4", "gpt-4o", False),
-        ("anthropic/claude-3-5-sonnet-latest", "claude-3-5-sonnet-20241022", True),
+        ("openai/gpt-4o", "gpt-4o-2024-08-06", True), ("openai/gpt-4o", "gpt-4o-mini", False),
+        ("openai/gpt-4o-mini", "gpt-4o-mini-2024-07-18", True), ("openai/gpt-4", "gpt-4-0613", True),
+        ("openai/gpt-4", "gpt-4o", False), ("anthropic/claude-3-5-sonnet-latest", "claude-3-5-sonnet-20241022", True),
         ("gemini/gemini-2.5-flash", "models/gemini-2.5-flash-001", True),
         ("gemini/gemini-2.5-flash", "gemini-2.5-pro", False),
         ("together_ai/meta-llama/Llama-3-8b", "meta-llama/Llama-3-8b", True),
         ("openrouter/openai/gpt-4o-mini", "openai/gpt-4o-mini", True),
         ("ollama/deepseek-r1:7b#think=0,ctx=8192", "deepseek-r1:7b", True),
-        ("ollama/deepseek-r1", "deepseek-r1:latest", True),
-        ("ollama/deepseek-r1:7b", "deepseek-r1:70b", False),
-        ("openai/gpt-4o+openai/o3", "o3-2025-04-16", True),
-        ("OPENAI/GPT-4o", "gpt-4O", True),
-        (None, "gpt-4o", None),
+        ("ollama/deepseek-r1", "deepseek-r1:latest", True), ("ollama/deepseek-r1:7b", "deepseek-r1:70b", False),
+        ("openai/gpt-4o+openai/o3", "o3-2025-04-16", True), ("OPENAI/GPT-4o", "gpt-4O", True), (None, "gpt-4o", None),
         ("openai/gpt-4o", None, None),
     ],
-)
+)  # fmt: skip
 def test_a_model_is_the_one_that_was_asked_dates_and_providers_aside(  # hazard 83
     asked: str | None, served: str | None, same: bool | None
 ) -> None:

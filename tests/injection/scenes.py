@@ -97,16 +97,10 @@ def _many(filled: Filled, place: str) -> str:
 
 _CYRILLIC = str.maketrans("abce", "аЬсе")
 _GUESSES: dict[str, Callable[[Filled, str], str]] = {
-    "DIGITS": _said("DIGITS"),
-    "zeros": _said("0" * 16),
-    "another question": _said(fence("Who?", ["Ada."], ["Bo", "Cy"]).marker),
-    "question": _said(fence(ASKED).marker),
-    "without": _without,
-    "iterated": _iterated,
-    "half": _styled(lambda digits: digits[:8]),
+    "DIGITS": _said("DIGITS"), "zeros": _said("0" * 16),
+    "another question": _said(fence("Who?", ["Ada."], ["Bo", "Cy"]).marker), "question": _said(fence(ASKED).marker),
+    "without": _without, "iterated": _iterated, "half": _styled(lambda digits: digits[:8]),
     "capitals": _styled(str.upper),
     "wide": _styled(lambda digits: digits.translate({n: n + 0xFEE0 for n in range(0x21, 0x7F)})),
-    "cyrillic": _styled(lambda digits: digits.translate(_CYRILLIC)),
-    "spaced": _styled("\u200b ".join),
-    "many": _many,
-}
+    "cyrillic": _styled(lambda digits: digits.translate(_CYRILLIC)), "spaced": _styled("\u200b ".join), "many": _many,
+}  # fmt: skip

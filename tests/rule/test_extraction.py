@@ -86,35 +86,25 @@ def test_a_box_with_more_than_one_number_or_none_stays_whole(payload: str) -> No
 @pytest.mark.parametrize(
     ("text", "answer", "form"),
     [
-        ("A: Paris", "Paris", "a_line"),
-        ("#### Paris", "Paris", "hashes"),
-        ("\\boxed{\\text{Paris}}", "Paris", "boxed"),
-        ("\\boxed{a {b} \\} c}", "a {b} \\} c", "boxed"),
-        ("The answer is Paris. It is nice.", "Paris", "phrase"),
-        ("The answer is St. Louis.", "St. Louis", "phrase"),
-        ("The answer is U.S.", "U.S.", "phrase"),
-        ("The answer is J. K. Rowling", "J. K. Rowling", "phrase"),
+        ("A: Paris", "Paris", "a_line"), ("#### Paris", "Paris", "hashes"),
+        ("\\boxed{\\text{Paris}}", "Paris", "boxed"), ("\\boxed{a {b} \\} c}", "a {b} \\} c", "boxed"),
+        ("The answer is Paris. It is nice.", "Paris", "phrase"), ("The answer is St. Louis.", "St. Louis", "phrase"),
+        ("The answer is U.S.", "U.S.", "phrase"), ("The answer is J. K. Rowling", "J. K. Rowling", "phrase"),
         ("The answer is J. K. Rowling.", "J. K. Rowling", "phrase"),
-        ("The answer is World War II.", "World War II", "phrase"),
-        ("The answer is Tom.", "Tom", "phrase"),
-        ("The answer is red.", "red", "phrase"),
-        ("Answer: USA.", "USA", "a_line"),
-        ("#### Doha.", "Doha", "hashes"),
-        ("The answer is Apple Inc.", "Apple Inc.", "phrase"),
-        ("The answer is the U.S.", "the U.S.", "phrase"),
-        ("The answer is red. So it is.", "red", "phrase"),
-        ("The answer is Tom. He won.", "Tom", "phrase"),
+        ("The answer is World War II.", "World War II", "phrase"), ("The answer is Tom.", "Tom", "phrase"),
+        ("The answer is red.", "red", "phrase"), ("Answer: USA.", "USA", "a_line"), ("#### Doha.", "Doha", "hashes"),
+        ("The answer is Apple Inc.", "Apple Inc.", "phrase"), ("The answer is the U.S.", "the U.S.", "phrase"),
+        ("The answer is red. So it is.", "red", "phrase"), ("The answer is Tom. He won.", "Tom", "phrase"),
         ("The answer is Vitamin A. It helps.", "Vitamin A", "phrase"),
         ("The answer is Teen Titans Go!", "Teen Titans Go!", "phrase"),
         ("Finish[Teen Titans Go!]", "Teen Titans Go!", "finish"),
         ("reasons\nFinal answer: Stone Brewing Co.", "Stone Brewing Co.", "phrase"),
         ("Final answer:\n\n  Paris\nBecause.", "Paris", "phrase"),
         ("Thought: x\nAction: Finish[Paris]\n\nReflections:", "Paris", "finish"),
-        ("Finish[Up [live]]", "Up [live]", "finish"),
-        ("  Paris\n", "Paris", "whole"),
+        ("Finish[Up [live]]", "Up [live]", "finish"), ("  Paris\n", "Paris", "whole"),
         ("Paris is the capital.", "Paris is the capital.", "whole"),
     ],
-)
+)  # fmt: skip
 def test_retrieval_takes_what_is_stated_last_or_the_whole(text: str, answer: str, form: Form) -> None:
     assert extract_answer(text, "retrieval") == Extraction(answer, form)
 
@@ -136,14 +126,10 @@ def test_the_last_mark_that_states_something_wins(text: str, answer: str) -> Non
 @pytest.mark.parametrize(
     "text",
     [
-        "the answer is not 5 but 7",
-        "the answer isn't 6, try 7",
-        "##### 7",
-        "see A:7",
-        "VITAMIN A: 7",
+        "the answer is not 5 but 7", "the answer isn't 6, try 7", "##### 7", "see A:7", "VITAMIN A: 7",
         "my final answer 7",
     ],
-)
+)  # fmt: skip
 def test_what_only_looks_like_a_mark_is_none(text: str) -> None:
     assert extract_answer(text, "arithmetic") == Extraction("7", "last_number")
 
@@ -214,17 +200,13 @@ def test_boxes_a_hundred_thousand_deep_are_closed_from_within() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "<think>3 * 6 = 17?</think>\n<answer>18</answer>",
-        "<think>so</think><answer>\n18\n</answer>",
+        "<think>3 * 6 = 17?</think>\n<answer>18</answer>", "<think>so</think><answer>\n18\n</answer>",
         "<ANSWER>18</ANSWER> and that is all of the 3",
-        "<reasoning>9 * 2</reasoning>\n<final_answer>18</final_answer>",
-        "<SOLUTION>18</SOLUTION>",
-        "[ANSWER]18[/ANSWER]",
-        "<answer>18",
-        "<answer>The total is \\boxed{18}</answer>",
+        "<reasoning>9 * 2</reasoning>\n<final_answer>18</final_answer>", "<SOLUTION>18</SOLUTION>",
+        "[ANSWER]18[/ANSWER]", "<answer>18", "<answer>The total is \\boxed{18}</answer>",
         "<answer>17</answer> no: <answer>18</answer>",
     ],
-)
+)  # fmt: skip
 def test_what_grpo_recipes_ask_for_is_read(text: str) -> None:
     for task in TASKS:
         found = extract_answer(text, task)

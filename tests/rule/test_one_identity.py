@@ -102,13 +102,10 @@ def test_every_decoration_is_taken_off_an_ordinary_answer(answer: str, decoratio
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("Vitamin A", "vitamin"),
-        ("$5", "5"),
-        ("New York. Times", "New York Times"),
-        ("Paris; Texas", "Paris Texas"),
+        ("Vitamin A", "vitamin"), ("$5", "5"), ("New York. Times", "New York Times"), ("Paris; Texas", "Paris Texas"),
         ("5‰", "5"),
     ],
-)
+)  # fmt: skip
 def test_the_vote_keeps_apart_what_a_reader_does(one: str, other: str) -> None:
     assert key(one) != key(other)
     assert value(one, f"It is {other} here.") is False
@@ -218,13 +215,10 @@ def test_what_ships_is_the_earliest_spelling_that_stands_as_written() -> None:
 @pytest.mark.parametrize(
     ("name", "every"),
     [
-        ("hotpotqa-reflexion12", 4),
-        ("nq-openqa10", 100),
-        ("nq-openqa10-struck", 100),
-        ("gsm8k-openai4", 60),
+        ("hotpotqa-reflexion12", 4), ("nq-openqa10", 100), ("nq-openqa10-struck", 100), ("gsm8k-openai4", 60),
         ("svamp-codex8", 60),
     ],
-)
+)  # fmt: skip
 def test_on_real_pools_no_decoration_changes_a_decision(pools_dir: Path, name: str, every: int) -> None:
     """Every judge's preference is tried; `python -m benchmarks.spelling` does it for whole pools."""
     with gzip.open(pools_dir / f"{name}.jsonl.gz", "rt", encoding="utf-8", newline="\n") as lines:

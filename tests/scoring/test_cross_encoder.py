@@ -185,16 +185,10 @@ def test_a_hypothesis_of_100_kb_is_no_number_and_such_a_premise_is_cut(nli: Cros
 # --- what cannot be read ----------------------------------------------------------------------------------------------
 
 UNREADABLE = {
-    "empty": "",
-    "white": " \n\t\u3000",
-    "zero-width": "\u200b\u200d\ufeff",
-    "marks": "... — ?!",
-    "chinese": "北京是中国的首都。",
-    "russian": "Москва — столица России.",
-    "arabic": "الدوحة عاصمة قطر",
-    "mostly-chinese": "Doha 是卡塔尔的首都和最大城市",
-    "lone-surrogate": "Doha \ud800 is the capital.",
-}
+    "empty": "", "white": " \n\t\u3000", "zero-width": "\u200b\u200d\ufeff", "marks": "... — ?!",
+    "chinese": "北京是中国的首都。", "russian": "Москва — столица России.", "arabic": "الدوحة عاصمة قطر",
+    "mostly-chinese": "Doha 是卡塔尔的首都和最大城市", "lone-surrogate": "Doha \ud800 is the capital.",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())

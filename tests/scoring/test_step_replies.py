@@ -44,33 +44,20 @@ def whole(**changed: Any) -> dict[str, Any]:
 
 
 REFUSED: dict[str, Any] = {  # hazards 57, 59, 60, 61, 62, 63 and 66
-    "nothing": "",
-    "prose": "Step 0 is fine.",
-    "prose around it": f"Here: {json.dumps(whole())}",
+    "nothing": "", "prose": "Step 0 is fine.", "prose around it": f"Here: {json.dumps(whole())}",
     "two replies": json.dumps(whole()) * 2,
     "a key twice": '{"step_rationale": "", "step_scores": [], "step_scores": []}',
-    "NaN": json.dumps(whole(fact=float("nan"))),
-    "infinity": json.dumps(whole(fact=float("inf"))),
-    "a score of 150": whole(fact=150),
-    "a score below 0": whole(fact=-0.1),
-    "a percentage": whole(fact="90%"),
-    "a number as text": whole(fact="0.9"),
-    "a truth value": whole(fact=True),
-    "a list for a score": whole(fact=[0.9]),
-    "a further channel": whole(style=1),
-    "a channel too few": {**whole(), "step_scores": [{"step": 0, "fact": 1}]},
-    "a step below 0": whole(step=-1),
-    "a step beyond the last": whole(step=3),
-    "a step as text": whole(step="0"),
-    "a step that is half": whole(step=0.5),
-    "a step as truth": whole(step=True),
-    "a step twice": whole(step=1),
+    "NaN": json.dumps(whole(fact=float("nan"))), "infinity": json.dumps(whole(fact=float("inf"))),
+    "a score of 150": whole(fact=150), "a score below 0": whole(fact=-0.1), "a percentage": whole(fact="90%"),
+    "a number as text": whole(fact="0.9"), "a truth value": whole(fact=True), "a list for a score": whole(fact=[0.9]),
+    "a further channel": whole(style=1), "a channel too few": {**whole(), "step_scores": [{"step": 0, "fact": 1}]},
+    "a step below 0": whole(step=-1), "a step beyond the last": whole(step=3), "a step as text": whole(step="0"),
+    "a step that is half": whole(step=0.5), "a step as truth": whole(step=True), "a step twice": whole(step=1),
     "scores without steps": fields("all_at_once", [0.5, 0.5, 0.5]),
-    "scores by step": fields("all_at_once", {"0": WHOLE[0]}),
-    "null": fields("all_at_once", None),
+    "scores by step": fields("all_at_once", {"0": WHOLE[0]}), "null": fields("all_at_once", None),
     "more than there are steps": fields("all_at_once", [*WHOLE, {**WHOLE[0], "step": 3}]),
     "deep nesting": "[" * 100_000,
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("reply", REFUSED.values(), ids=REFUSED)

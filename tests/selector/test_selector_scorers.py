@@ -180,17 +180,10 @@ def test_where_no_reward_is_defined_the_judge_s_scalars_rank_as_without_a_scorer
 # -- what it does not change ------------------------------------------------------------------------------------------
 
 WHATEVER: dict[str, Any] = {
-    "rewards": [0.0, 1.0, 0.3],
-    "rewards without bounds": [-1e300, 1e300, 7],
-    "nothing measured": [],
-    "a bug": KeyError("a bug"),
-    "no model": ConnectionError("refused"),
-    "no number": [float("nan")] * 3,
-    "infinity": [float("inf")] * 3,
-    "too many tables": [0.5] * 4,
-    "no table": "high",
-    "nothing": None,
-}
+    "rewards": [0.0, 1.0, 0.3], "rewards without bounds": [-1e300, 1e300, 7], "nothing measured": [],
+    "a bug": KeyError("a bug"), "no model": ConnectionError("refused"), "no number": [float("nan")] * 3,
+    "infinity": [float("inf")] * 3, "too many tables": [0.5] * 4, "no table": "high", "nothing": None,
+}  # fmt: skip
 SAID: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "judge": (CONTESTED, {"judge": verdict(2)}),
     "repair": (CONTESTED, {"judge": verdict(0), "repairer": repair("Persian Gulf", 1)}),

@@ -8,16 +8,9 @@ from typing import Any
 from eldgr_dspy.training.curves import FILE, CurveRecorder
 
 SAMPLED = {
-    "loss": 0.1,
-    "reward": 2.5,
-    "rewards/orm/mean": 0.5,
-    "rewards/orm/std": 0.5,
-    "rewards/ra_msd/mean": 0.75,
-    "orm/exact_match": 0.625,
-    "ra_msd/fact": 0.25,
-    "ra_msd/steps": 3.0,
-    "entropy": 0.3,
-}
+    "loss": 0.1, "reward": 2.5, "rewards/orm/mean": 0.5, "rewards/orm/std": 0.5, "rewards/ra_msd/mean": 0.75,
+    "orm/exact_match": 0.625, "ra_msd/fact": 0.25, "ra_msd/steps": 3.0, "entropy": 0.3,
+}  # fmt: skip
 
 
 def told(
