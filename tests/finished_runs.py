@@ -8,7 +8,7 @@ from typing import Any
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
-from tests.run.test_evaluation import row, write_pool
+from tests.capitals import row, write_pool
 
 
 def numbered(n: int) -> Iterable[Mapping[str, Any]]:

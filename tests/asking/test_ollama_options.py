@@ -17,8 +17,8 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import OllamaLM, address_of, ollama
 from tests.asking_ollama import each_way, lm_at, request, text_of, verdict_of
 from tests.caching import cached_by_dspy
+from tests.capitals import row, write_pool
 from tests.ollama_server import Behaviour, Body, ollama_server
-from tests.run.test_evaluation import row, write_pool
 
 # --- options, copies, cache -------------------------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ import pytest
 from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.programs.commands import main
 from tests.asking.transport import verdict
+from tests.capitals import row, write_pool
 from tests.house.test_docs import ROOT, blocks
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
-from tests.run.test_evaluation import row, write_pool
 
 PAGE = ROOT / "docs" / "how-to" / "choose-models.md"
 EXAMPLES = [block for block in blocks(PAGE) if block.language == "py"]

@@ -16,8 +16,8 @@ import pytest
 from eldgr_dspy.journal import Consultation, read_journal
 from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
 from eldgr_dspy.programs.selector import Selector
+from tests.capitals import row, write_pool
 from tests.lm_server import Answer, Asked, LMServer, Logged
-from tests.run.test_evaluation import row, write_pool
 
 
 def verdict(preferred: Any, **changes: Any) -> str:

@@ -10,8 +10,8 @@ from eldgr_dspy.pools import open_pool
 from eldgr_dspy.report.browsing import link_to
 from tests.browser.chromium import Tab
 from tests.browser.conftest import ARTIFACTS, decisions
+from tests.capitals import row
 from tests.finished_runs import finished_run
-from tests.run.test_evaluation import row
 
 LISTED = "Array.from(document.querySelectorAll('#list .id'), (one) => one.textContent)"
 COUNT = "document.getElementById('count').textContent"

@@ -10,8 +10,8 @@ import pytest
 from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
+from tests.capitals import row, write_pool
 from tests.results.test_authority import ARTIFACTS
-from tests.run.test_evaluation import row, write_pool
 
 RETRIEVAL, ARITHMETIC = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
 

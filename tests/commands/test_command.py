@@ -14,7 +14,7 @@ import pytest
 from eldgr_dspy.journal import Consultation
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import progress_bar
-from tests.run.test_evaluation import row, write_pool
+from tests.capitals import row, write_pool
 
 COMMAND = [sys.executable, "-c", "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main())"]
 NOBODY = ["--judge", "openai/none", "--api-base", "http://127.0.0.1:9/v1", "--limit", "1", "--rules", "eldgr"]

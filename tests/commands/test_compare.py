@@ -19,8 +19,8 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
 from eldgr_dspy.statistics import contrast_from_counts, equivalence_from_counts, holm
 from eldgr_dspy.tables.table import difference
+from tests.capitals import NO_SPAN, row, write_pool
 from tests.finished_runs import finished_run, numbered, unsealed
-from tests.run.test_evaluation import NO_SPAN, row, write_pool
 
 
 def judging(preferred: int) -> Selector:

@@ -20,8 +20,8 @@ from eldgr_dspy.programs.run.deciding import decide_again
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
 from eldgr_dspy.words import ROLES, Role
+from tests.capitals import Flaky, obliging, row, selector_with, untimed, write_pool
 from tests.finished_runs import finished_run, numbered, unsealed
-from tests.run.test_evaluation import Flaky, obliging, row, selector_with, untimed, write_pool
 
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = ("first", "majority", "judge", "eldgr")

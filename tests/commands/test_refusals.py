@@ -12,7 +12,7 @@ import pytest
 
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.system import refusal
-from tests.run.test_evaluation import row, write_pool
+from tests.capitals import row, write_pool
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMITED = """

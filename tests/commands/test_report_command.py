@@ -17,9 +17,9 @@ from eldgr_dspy.programs.commands.report import Format
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.tracking import log_to_mlflow
 from eldgr_dspy.programs.testing import text_of
+from tests.capitals import obliging, row, selector_with, write_pool
 from tests.commands.test_command import COMMAND
 from tests.finished_runs import finished_run
-from tests.run.test_evaluation import obliging, row, selector_with, write_pool
 
 
 @pytest.fixture

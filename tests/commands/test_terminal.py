@@ -22,9 +22,9 @@ from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.saying import logs_shown
 from eldgr_dspy.showing import is_printable, printable
+from tests.capitals import row, write_pool
 from tests.lm_server import Answer, Asked, obliging, serving
 from tests.ollama_server import Models, Reply, obedient, ollama_server
-from tests.run.test_evaluation import row, write_pool
 
 pty = pytest.importorskip("pty")
 ROOT = Path(__file__).resolve().parents[2]

@@ -28,9 +28,9 @@ from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, text_of
+from tests.capitals import NO_SPAN, row, selector_with, untimed, write_pool
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import Reply, ollama_server
-from tests.run.test_evaluation import NO_SPAN, row, selector_with, untimed, write_pool
 
 pytestmark = [
     pytest.mark.usefixtures("collected"),

@@ -25,9 +25,9 @@ from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.redaction import LEAST, LEAST_DIGITS, MASK, redacted, redacted_message, redacted_value, remember
+from tests.capitals import row, write_pool
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import OllamaServer, Reply, ollama_server
-from tests.run.test_evaluation import row, write_pool
 
 pytestmark = [
     pytest.mark.usefixtures("collected"),

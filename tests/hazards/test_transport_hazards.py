@@ -8,8 +8,8 @@ import pytest
 
 from eldgr_dspy.errors import RunStoppedError
 from tests.asking.transport import FAULTS, WAYS, made, number_of, plan_of, selector_at, verdict
+from tests.capitals import row, write_pool
 from tests.lm_server import Answer, Asked, serving
-from tests.run.test_evaluation import row, write_pool
 
 NAMES = sorted(name for name, fault in FAULTS.items() if fault.outcome != "fatal")
 ROWS = 2 * len(NAMES)

@@ -13,8 +13,8 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.statistics import contrast_from_counts, holm
 from eldgr_dspy.tables.ablation import ablation_tables
+from tests.capitals import row
 from tests.finished_runs import finished_run
-from tests.run.test_evaluation import row
 
 RIGHT: Mapping[str, Sequence[int]] = {"full": range(8), "grpo": range(2, 9), "logic": range(4)}
 """Which of twelve questions each policy answers rightly."""

@@ -15,9 +15,9 @@ from eldgr_dspy.figures.export import COLUMNS, disarmed, export, flat
 from eldgr_dspy.figures.finished import read_run
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.programs.commands import main
+from tests.capitals import row
 from tests.finished_runs import finished_run
 from tests.house.test_docs import listed
-from tests.run.test_evaluation import row
 
 HOSTILE = '=HYPERLINK("http://x","a"),\n@b'
 

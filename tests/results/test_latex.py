@@ -9,8 +9,8 @@ import pytest
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.tables.formats import as_latex
 from eldgr_dspy.tables.table import Table
+from tests.capitals import row
 from tests.finished_runs import finished_run
-from tests.run.test_evaluation import row
 
 ROOT = Path(__file__).resolve().parents[2]
 PREAMBLE = r"\usepackage{booktabs}"

@@ -17,7 +17,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.questions import Question
 from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.words import Role, Task
-from tests.run.test_evaluation import row, selector_with, write_pool
+from tests.capitals import row, selector_with, write_pool
 
 PASSAGES = (Passage("", "Nice lies by the sea."),)
 

@@ -18,8 +18,8 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
 from eldgr_dspy.tables.reproduction import reproduction_tables
 from eldgr_dspy.tables.table import Table
+from tests.capitals import NO_SPAN, VERDICT, row, write_pool
 from tests.finished_runs import finished_run, numbered
-from tests.run.test_evaluation import NO_SPAN, VERDICT, row, write_pool
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,8 @@ from eldgr_dspy.comparisons.seed_runs import over_seeds
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.statistics import contrast_by_cluster, seed_variance
+from tests.capitals import row
 from tests.finished_runs import finished_run
-from tests.run.test_evaluation import row
 
 FIRST_RIGHT: Sequence[Sequence[int]] = (range(8), range(6), range(4, 9))
 """On which of twelve questions the first candidate of each seed is right; the other two are right on the even ones."""

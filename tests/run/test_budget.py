@@ -35,10 +35,10 @@ from eldgr_dspy.rows import validate
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.words import Role
 from tests.caching import cached_by_dspy
+from tests.capitals import VERDICT, obliging, recording, row, selector_with, write_pool
 from tests.finished_runs import unsealed
 from tests.lm_server import Answer, LMServer, serving
 from tests.ollama_server import filled
-from tests.run.test_evaluation import VERDICT, obliging, recording, row, selector_with, write_pool
 
 SAID = json.dumps(VERDICT)
 

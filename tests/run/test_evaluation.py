@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
 from threading import Barrier, Event, Lock
@@ -26,27 +26,8 @@ from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.plan import out_of
 from eldgr_dspy.programs.run.rundir import RunDirectory
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
-
-EVIDENCE = [{"title": "Lyon", "text": "Lyon lies on the Rhone."}, {"title": "Paris", "text": "Paris is the capital."}]
-
-
-def row(number: int, **changes: Any) -> dict[str, Any]:
-    answers = changes.pop("answers", ("Nice", "Nice", "Paris"))
-    return {
-        "id": f"q{number}",
-        "question": f"What is capital number {number}?",
-        "task": "retrieval",
-        "candidates": [{"text": f"I think {answer}", "answer": answer} for answer in answers],
-        "evidence": EVIDENCE,
-        "gold": ["Paris"],
-        **changes,
-    }
-
-
-def write_pool(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
-    return path
+from eldgr_dspy.programs.testing import scripted_lm, text_of
+from tests.capitals import VERDICT, Flaky, obliging, recording, row, selector_with, untimed, write_pool
 
 
 @pytest.fixture
@@ -59,28 +40,6 @@ Run = Callable[[Selector, Plan, Watcher], Any]
 
 def in_tasks(selector: Selector, plan: Plan, watcher: Watcher) -> Any:
     return asyncio.run(aevaluate(selector, plan, watcher))
-
-
-VERDICT = {"assessments": [], "preferred": 2, "judge_rationale": "seen"}
-NO_SPAN = {"repaired_answer": "", "repair_passage": -1}
-
-
-def obliging(request: Any) -> Any:
-    return VERDICT if role_of(request) == "judge" else NO_SPAN
-
-
-def selector_with(reply: Callable[[Any], Any], **settings: Any) -> tuple[Selector, ScriptedLM]:
-    lm = scripted_lm(reply)
-    selector = Selector(**settings)
-    selector.set_lm(lm)
-    return selector, lm
-
-
-def untimed(summary: Mapping[str, Any]) -> str:
-    timed = ("seconds", "seconds_saved")
-    return json.dumps(
-        json.loads(json.dumps(summary), object_hook=lambda found: {k: v for k, v in found.items() if k not in timed})
-    )
 
 
 def test_rows_in_are_rows_out_in_order_whatever_the_workers(pool: Path, tmp_path: Path) -> None:  # hazard 86
@@ -132,21 +91,6 @@ def test_a_row_that_is_slower_than_all_others_stops_none_of_them(tmp_path: Path)
     summary: Any = evaluate(selector, Plan([pool], tmp_path / "run", workers=4))
     assert summary["pools"]["p"]["n"] == 60
     assert all_replied.is_set()
-
-
-class Flaky:
-    """Fails a call whose question number `fails`; counts every call."""
-
-    def __init__(self, fails: Callable[[int], bool], error: Exception | None = None) -> None:
-        self.fails, self.calls = fails, 0
-        self.error = error or dspy.LMServerError("the server is away")
-        self.lock = Lock()
-
-    def __call__(self, request: Any) -> Any:
-        with self.lock:
-            self.calls += 1
-        number = int(text_of(request).split("capital number ")[1].split("?")[0])
-        return self.error if self.fails(number) else obliging(request)
 
 
 def test_failures_within_the_budget_stay_in_n_and_decide_as_a_silent_role(pool: Path, tmp_path: Path) -> None:
@@ -327,13 +271,6 @@ def test_a_second_run_on_the_directory_is_refused(pool: Path, tmp_path: Path) ->
 
 
 # -- recordings --
-
-
-def recording(path: Path, ids: Iterable[str], **more: Any) -> Path:
-    lines = [
-        {"kind": "consultation", "id": one, "role": "judge", "outcome": "ok", "content": VERDICT, **more} for one in ids
-    ]
-    return write_pool(path, lines)
 
 
 def test_recorded_consultations_stand_in_for_calls_and_are_marked(pool: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.locks import freeze, ledger_of, read_lock
 from eldgr_dspy.programs.selector import Selector
-from tests.run.test_evaluation import obliging, row, selector_with, write_pool
+from tests.capitals import obliging, row, selector_with, write_pool
 
 TWO = ("majority", "eldgr")
 

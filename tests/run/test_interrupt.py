@@ -24,10 +24,10 @@ from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, evaluat
 from eldgr_dspy.programs.run.scheduling.threads import THREADS
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm
+from tests.capitals import obliging as obliging_script
+from tests.capitals import row, write_pool
 from tests.crash_runs import PAGES, RESULTS, calls_of, lines_of, untimed
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
-from tests.run.test_evaluation import obliging as obliging_script
-from tests.run.test_evaluation import row, write_pool
 
 pytestmark = [
     pytest.mark.slow,

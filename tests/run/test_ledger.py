@@ -25,7 +25,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
 from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.ledger import Ledger, Look, seen_before
 from eldgr_dspy.programs.run.locks import Lock, freeze, ledger_of, read_lock
-from tests.run.test_evaluation import obliging, row, selector_with, write_pool
+from tests.capitals import obliging, row, selector_with, write_pool
 from tests.run.test_freeze import TWO, run
 
 

@@ -22,10 +22,10 @@ from eldgr_dspy.journal import Consultation, Journal, read_journal
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.reserving import Reserved
 from eldgr_dspy.programs.run.spending import Spending
+from tests.capitals import obliging as scripted
+from tests.capitals import row, selector_with, write_pool
 from tests.lm_server import Answer, Asked, LMServer, serving
 from tests.run.test_budget import SAID, loopback_alone, selector_at
-from tests.run.test_evaluation import obliging as scripted
-from tests.run.test_evaluation import row, selector_with, write_pool
 from tests.run.test_interrupt import Run, until
 
 __all__ = ["loopback_alone"]

@@ -22,7 +22,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.rundir import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
-from tests.run.test_evaluation import VERDICT, row, untimed, write_pool
+from tests.capitals import VERDICT, row, untimed, write_pool
 
 Key = tuple[str, str, str]
 """Pool, question id, role."""

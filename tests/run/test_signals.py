@@ -14,7 +14,7 @@ import pytest
 
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.evaluation import Plan, Watcher, evaluate
-from tests.run.test_evaluation import row, write_pool
+from tests.capitals import row, write_pool
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the signals of POSIX")
 
