@@ -46,6 +46,26 @@ def repair(span: str, passage: int = 0) -> dict[str, Any]:
     return {"repair_passage": passage, "repaired_answer": span}
 
 
+def in_style(request: Any, index: int, scalar: float, n: int = 0, span: str = "") -> dict[str, Any]:
+    """A reply in whatever way a role is asked: this candidate, this score or this span; n candidates have scores."""
+    properties = request.config.response_format["schema"]["properties"]
+    if "better" in properties:
+        return {"comparison_rationale": "", "better": index % 2}
+    if "assessment" in properties:
+        return {"candidate_rationale": "", "assessment": {**SCORES, "scalar": scalar}}
+    return verdict(index, n) if "preferred" in properties else repair(span, -1)
+
+
+# What is consulted of whom, on which inputs: a branch each.
+SAID: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "judge": (CONTESTED, {"judge": verdict(2)}),
+    "repair": (CONTESTED, {"judge": verdict(0), "repairer": repair("Persian Gulf", 1)}),
+    "consensus": (CONTESTED, {"judge": "no verdict", "repairer": repair("Manama")}),
+    "nobody": (SETTLED, {}),
+    "derivation": (PENS, {}),
+}
+
+
 def saying(judge: Any = "?", repairer: Any = SILENT, deriver: Any = DERIVATION, **options: Any) -> ScriptedLM:
     """An LM that gives each role its reply; a reply that is no mapping is sent as it stands."""
     replies: dict[Any, Any] = {"judge": judge, "repairer": repairer, "deriver": deriver}

@@ -21,7 +21,7 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm, text_of
 from eldgr_dspy.questions import Question
-from tests.selecting import CONTESTED, PENS, SCORES, SETTLED, awaiting, inputs_of, shipped_lawfully, verdict
+from tests.selecting import CONTESTED, PENS, SETTLED, awaiting, in_style, inputs_of, shipped_lawfully
 from tests.strategies import questions
 
 DEMO = Path(__file__).resolve().parents[2] / "artifacts" / "demo-retrieval.jsonl"
@@ -47,17 +47,10 @@ def obliging(text: str) -> Any:
 
     def reply(request: Any) -> dict[str, Any]:
         asked = request.messages[-1].text or ""
-        properties = request.config.response_format["schema"]["properties"]
         places = [asked.find(f"<candidate {number} ") for number in range(4) if f"<candidate {number} " in asked]
         shown = [asked[start : asked.find("</candidate", start)] for start in places]
         index = next((number for number, one in enumerate(shown) if text in one), 0)
-        if "better" in properties:
-            return {"comparison_rationale": "", "better": index}
-        if "assessment" in properties:
-            return {"candidate_rationale": "", "assessment": {**SCORES, "scalar": 0.9 if text in shown[0] else 0.1}}
-        return (
-            verdict(index, len(shown)) if "preferred" in properties else {"repair_passage": -1, "repaired_answer": ""}
-        )
+        return in_style(request, index, 0.9 if shown and text in shown[0] else 0.1, len(shown))
 
     return scripted_lm(reply)
 
@@ -119,12 +112,7 @@ def capricious(seed: int, span: str) -> ScriptedLM:
         index, scalar = whim % max(shown, 1), whim % 11 / 10
         if whim % 13 == 0:
             return '{"preferred": true'
-        properties = request.config.response_format["schema"]["properties"]
-        if "better" in properties:
-            return {"comparison_rationale": "", "better": index}
-        if "assessment" in properties:
-            return {"candidate_rationale": "", "assessment": {**SCORES, "scalar": scalar}}
-        return verdict(index, shown) if "preferred" in properties else {"repair_passage": -1, "repaired_answer": span}
+        return in_style(request, index, scalar, shown, span)
 
     return scripted_lm(reply)
 

@@ -9,8 +9,8 @@ import random
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -26,6 +26,7 @@ from eldgr_dspy.files import (
     require_file,
     safe_name,
 )
+from tests.refusing import refused as refused_by
 
 
 def write_atomically(path: Path, chunks: Iterable[str]) -> None:
@@ -45,10 +46,7 @@ def lines_or_error(path: Path) -> list[bytes] | str:
         return str(error)
 
 
-def refused(action: Callable[[], Any]) -> str:
-    with pytest.raises(PoolError) as raised:
-        action()
-    return str(raised.value)
+refused = partial(refused_by, kind=PoolError)
 
 
 # -- writing --

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import Pool, Row, open_pool, open_pools, pool_name, schema, write_pool
 from eldgr_dspy.rows import MAX_DEPTH, CandidateRow, PassageRow
+from tests.refusing import refused as refused_by
 
 ROOT = Path(__file__).resolve().parents[2]
 FORMATS = (".jsonl", ".jsonl.gz", ".gz", ".parquet")
@@ -40,10 +42,7 @@ def rows(n: int, **changes: Any) -> Iterator[Row]:
     return (Row.model_validate(record(number, **changes)) for number in range(n))
 
 
-def refused(action: Callable[[], Any]) -> str:
-    with pytest.raises(PoolError) as raised:
-        action()
-    return str(raised.value)
+refused = partial(refused_by, kind=PoolError)
 
 
 FULL = record(

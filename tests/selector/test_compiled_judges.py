@@ -16,7 +16,7 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, scripted_lm, text_of
 from eldgr_dspy.questions import Question, Settings
-from tests.selecting import CONTESTED, SCORES, SILENT, example_of, inputs_of, shipped_lawfully
+from tests.selecting import CONTESTED, example_of, in_style, inputs_of, shipped_lawfully
 from tests.strategies import questions
 
 KNACK = "Follow the passages."
@@ -42,16 +42,9 @@ def examples(n: int) -> list[dspy.Example]:
 def teachable(request: Any) -> Any:
     """Prefers Doha, in whatever way it is asked, once its instructions have the knack; before that, Dubai."""
     wanted = "Doha" if KNACK in text_of(request) else "Dubai"
-    properties = request.config.response_format["schema"]["properties"]
-    if "repaired_answer" in properties:
-        return SILENT
     shown = (request.messages[-1].text or "").split("<candidate ")[1:]
     index = next((index for index, one in enumerate(shown) if wanted in one), 0)
-    if "better" in properties:
-        return {"comparison_rationale": "", "better": index}
-    if "assessment" in properties:
-        return {"candidate_rationale": "", "assessment": {**SCORES, "scalar": float(wanted in shown[0])}}
-    return {"judge_rationale": "", "assessments": [], "preferred": index}
+    return in_style(request, index, float(bool(shown) and wanted in shown[0]))
 
 
 def rewritten(select: Selector, reply: Callable[[Any], Any] = teachable, **options: Any) -> tuple[Selector, ScriptedLM]:
@@ -122,16 +115,6 @@ COMPILED = {kind: rewritten(selector_with(kind))[0] for kind in JUDGES}
 @settings(max_examples=20, deadline=None)
 @given(question=questions("retrieval"), whim=st.integers(0, 3), span=st.sampled_from(("", "Paris", "1976")))
 def test_no_optimizer_breaks_a_law(kind: str, question: Question, whim: int, span: str) -> None:
-    def reply(request: Any) -> Any:
-        properties = request.config.response_format["schema"]["properties"]
-        if "better" in properties:
-            return {"comparison_rationale": "", "better": whim % 2}
-        if "assessment" in properties:
-            return {"candidate_rationale": "", "assessment": {**SCORES, "scalar": whim / 3}}
-        if "preferred" in properties:
-            return {"judge_rationale": "", "assessments": [], "preferred": whim}
-        return {"repair_passage": -1, "repaired_answer": span}
-
-    with dspy.context(lm=scripted_lm(reply)):
+    with dspy.context(lm=scripted_lm(lambda request: in_style(request, whim, whim / 3, span=span))):
         pred = COMPILED[kind](**inputs_of(question))
     shipped_lawfully(pred, question, Settings(consult="always"))

@@ -17,6 +17,7 @@ from tests.selecting import (
     CONTESTED,
     DERIVATION,
     PENS,
+    SAID,
     SETTLED,
     SILENT,
     asked,
@@ -205,15 +206,6 @@ def test_what_is_no_question_is_refused_before_any_call(changes: dict[str, Any],
 
 
 # -- ways to call (law 18) --------------------------------------------------------------------------------------------
-
-
-SAID: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "judge": (CONTESTED, {"judge": verdict(2)}),
-    "repair": (CONTESTED, {"judge": verdict(0), "repairer": repair("Persian Gulf", 1)}),
-    "consensus": (CONTESTED, {"judge": "no verdict", "repairer": repair("Manama")}),
-    "nobody": (SETTLED, {}),
-    "derivation": (PENS, {}),
-}
 
 
 @each_way

@@ -23,6 +23,7 @@ from tests.scorers import Awaited, Rewards, ScoringModule, table_of
 from tests.selecting import (
     CONTESTED,
     PENS,
+    SAID,
     SCORES,
     SETTLED,
     each_way,
@@ -184,13 +185,6 @@ WHATEVER: dict[str, Any] = {
     "a bug": KeyError("a bug"), "no model": ConnectionError("refused"), "no number": [float("nan")] * 3,
     "infinity": [float("inf")] * 3, "too many tables": [0.5] * 4, "no table": "high", "nothing": None,
 }  # fmt: skip
-SAID: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "judge": (CONTESTED, {"judge": verdict(2)}),
-    "repair": (CONTESTED, {"judge": verdict(0), "repairer": repair("Persian Gulf", 1)}),
-    "consensus": (CONTESTED, {"judge": "no verdict", "repairer": repair("Manama")}),
-    "nobody": (SETTLED, {}),
-    "derivation": (PENS, {}),
-}
 
 
 @pytest.mark.parametrize("call", [select_sync, select_acall])
