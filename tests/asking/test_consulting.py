@@ -125,22 +125,12 @@ def test_several_attempts_of_which_none_can_be_read_are_an_abstention(consult: C
 
 JUDGED = {**INPUTS, "candidates": ["Doha"]}
 MISNAMED: list[tuple[Mapping[str, Any], dict[str, Any], str]] = [
-    (
-        JUDGED,
-        {"choice": 0},
-        "The judge returned no 'preferred'; it has 'choice'. Return preferred, or abstained=REASON",
-    ),
-    (
-        INPUTS,
-        {"answer": "Doha", "passage": 0},
-        "The repairer returned no 'repaired_answer'; it has 'answer', 'passage'.",
-    ),
-    (
-        {"question": "q"},
-        {"steps": []},
-        "The deriver returned no 'derivation_steps'; it has 'steps'.",
-    ),
-]
+    (JUDGED, {"choice": 0},
+     "The judge returned no 'preferred'; it has 'choice'. Return preferred, or abstained=REASON"),
+    (INPUTS, {"answer": "Doha", "passage": 0},
+     "The repairer returned no 'repaired_answer'; it has 'answer', 'passage'."),
+    ({"question": "q"}, {"steps": []}, "The deriver returned no 'derivation_steps'; it has 'steps'."),
+]  # fmt: skip
 
 
 @each_way

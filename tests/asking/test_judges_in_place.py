@@ -149,17 +149,12 @@ def test_a_style_is_a_judge(style: Any, orders: int, kinds: list[str]) -> None:
 @pytest.mark.parametrize(
     ("judge", "style", "orders", "said"),
     [
-        (
-            Judge,
-            "listwise?",
-            1,
-            "judge_style='listwise\\?' is not known; use one of 'listwise'",
-        ),
+        (Judge, "listwise?", 1, "judge_style='listwise\\?' is not known; use one of 'listwise'"),
         (Judge, "pointwise", 2, "orders=2 with judge_style='pointwise': one candidate a call has no order"),
         (LexicalJudge, "pointwise", 1, "judge_style='pointwise' needs an LM, and the judge has none: give it a model"),
         (Judge, "pairwise", 0, "orders=0 is not a number of orders; give 2 or more"),
     ],
-)
+)  # fmt: skip
 def test_a_style_that_does_not_suit_is_refused(judge: Any, style: Any, orders: int, said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         judge_in_style(judge(), style, orders)

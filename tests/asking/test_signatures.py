@@ -57,21 +57,12 @@ STEPS = ["The Zvekna Tower was designed by Ada Søholm.", "She was born in Norwa
 SUM = "A box holds 12 eggs. How many eggs do 3 boxes hold?"
 
 CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
-    "judge": (
-        Judge,
-        {"question": QUESTION, "evidence": EVIDENCE, "candidates": CANDIDATES},
-        {"judge_rationale": "Passage 1 says so.", "assessments": [SCORES, SCORES], "preferred": 1},
-    ),
-    "comparer": (
-        Comparer,
-        {"question": QUESTION, "evidence": EVIDENCE, "candidates": CANDIDATES},
-        {"comparison_rationale": "Passage 1 says so.", "better": 1},
-    ),
-    "assessor": (
-        Assessor,
-        {"question": QUESTION, "evidence": EVIDENCE, "candidate": CANDIDATES[0]},
-        {"candidate_rationale": "Passage 1 says otherwise.", "assessment": SCORES},
-    ),
+    "judge": (Judge, {"question": QUESTION, "evidence": EVIDENCE, "candidates": CANDIDATES},
+        {"judge_rationale": "Passage 1 says so.", "assessments": [SCORES, SCORES], "preferred": 1}),
+    "comparer": (Comparer, {"question": QUESTION, "evidence": EVIDENCE, "candidates": CANDIDATES},
+        {"comparison_rationale": "Passage 1 says so.", "better": 1}),
+    "assessor": (Assessor, {"question": QUESTION, "evidence": EVIDENCE, "candidate": CANDIDATES[0]},
+        {"candidate_rationale": "Passage 1 says otherwise.", "assessment": SCORES}),
     "deriver": (
         Deriver,
         {"question": SUM},
@@ -81,11 +72,8 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
             "consistency_check": "36 / 12 = 3",
         },
     ),
-    "repairer": (
-        Repairer,
-        {"question": QUESTION, "evidence": EVIDENCE},
-        {"repair_passage": 1, "repaired_answer": "Norway"},
-    ),
+    "repairer": (Repairer, {"question": QUESTION, "evidence": EVIDENCE},
+        {"repair_passage": 1, "repaired_answer": "Norway"}),
     **{
         f"scorer_{name}": (
             functools.partial(StepRole, signature),
@@ -94,22 +82,14 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         )
         for name, signature in OF_CHANNELS.items()
     },
-    "scorer_all": (
-        functools.partial(StepRole, ScoreSteps),
+    "scorer_all": (functools.partial(StepRole, ScoreSteps),
         {"question": QUESTION, "evidence": EVIDENCE, "steps": STEPS},
-        {"step_rationale": "Passage 1 says so.", "step_scores": [{"step": 0, **dict.fromkeys(CHANNELS, 1)}]},
-    ),
-    "claims": (
-        AskedClaims,
-        {"question": QUESTION, "earlier": STEPS[:1], "step": STEPS[1]},
-        {"claims": ["Ada Søholm was born in Norway."]},
-    ),
-    "changer": (
-        AskedCounterfactuals,
-        {"question": QUESTION, "step": STEPS[1]},
-        {"changed_step": "She was born in Sweden.", "change_kind": "entity"},
-    ),
-}
+        {"step_rationale": "Passage 1 says so.", "step_scores": [{"step": 0, **dict.fromkeys(CHANNELS, 1)}]}),
+    "claims": (AskedClaims, {"question": QUESTION, "earlier": STEPS[:1], "step": STEPS[1]},
+        {"claims": ["Ada Søholm was born in Norway."]}),
+    "changer": (AskedCounterfactuals, {"question": QUESTION, "step": STEPS[1]},
+        {"changed_step": "She was born in Sweden.", "change_kind": "entity"}),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("role", CASES)

@@ -203,43 +203,31 @@ def returns_a_score(answer: str, passages: tuple[Passage, ...]) -> Any:
     [
         ({"rule": 7}, r"^rule=7 is not a rule; expected a generator function that takes a case\.$"),
         ({"rule": "best"}, r"^rule='best' is not known; use one of 'first', 'majority', 'judge', 'eldgr'\.$"),
-        (
-            {"rule": calls_instead_of_yielding},
-            r"^rule\(case\) returned Choice\(.*; a rule is a generator function: .*\.$",
-        ),
+        ({"rule": calls_instead_of_yielding},
+         r"^rule\(case\) returned Choice\(.*; a rule is a generator function: .*\.$"),
         ({"rule": returns_text}, r"^The rule 'returns_text' returned .*; return a Choice\(branch, answer\)\.$"),
-        (
-            {"rule": ships_by_its_own_branch},
-            r"^The rule 'ships_by_its_own_branch' returned the branch 'mine'; use one of first, consensus, judge, rep",
-        ),
+        ({"rule": ships_by_its_own_branch},
+         r"^The rule 'ships_by_its_own_branch' returned the branch 'mine'; use one of first, consensus, judge, rep"),
         ({"rule": ships_a_number}, r"^The rule 'ships_a_number' returned 36 as the answer; it is text, or None\.$"),
         ({"laws": []}, r"^laws=\[\] names no law, so nothing would be tried; leave it out to try all\.$"),
         ({"max_examples": 0}, r"^max_examples=0 tries nothing; expected a whole number from 1\.$"),
-        (
-            {"rule": asks_a_stranger},
-            r"^The rule 'asks_a_stranger' asks 'oracle'; it may ask one of judge, deriver, rep",
-        ),
+        ({"rule": asks_a_stranger},
+         r"^The rule 'asks_a_stranger' asks 'oracle'; it may ask one of judge, deriver, rep"),
         ({"rule": never_stops}, r"^The rule 'never_stops' asked 100 times about one question and did not end; ask a r"),
-        (
-            {"certificate": returns_a_score},
-            r"^certificate\('.*', \.\.\.\) returned 0\.7; a certificate is True, False, or None where it",
-        ),
+        ({"certificate": returns_a_score},
+         r"^certificate\('.*', \.\.\.\) returned 0\.7; a certificate is True, False, or None where it"),
         ({"certificate": returns_a_score, "case": object}, r"^certificate and case were both given; .*\.$"),
         ({"laws": "default_is_consensus"}, r"^laws='default_is_consensus' is one name; .*: put it in a list\.$"),
-        (
-            {"laws": ["fairness"]},
-            r"^laws: 'fairness' is not the name of a law; expected some of certified_consensus_is",
-        ),
+        ({"laws": ["fairness"]},
+         r"^laws: 'fairness' is not the name of a law; expected some of certified_consensus_is"),
         ({"laws": ["no_lm_text_breaks_a_law"]}, r"^laws: 'no_lm_text_breaks_a_law' is a law that is not tried here; e"),
         ({"without": "default_is_consensus"}, r"^without='default_is_consensus' is one name; .*: put it in a list\.$"),
         ({"without": ["fairness"]}, r"^without: 'fairness' is not the name of a law; expected some of certified_cons"),
-        (
-            {"laws": ["default_is_consensus"], "without": ["default_is_consensus"]},
-            r"^without=\['default_is_consensus'\] leaves no law to be tried; name fewer\.$",
-        ),
+        ({"laws": ["default_is_consensus"], "without": ["default_is_consensus"]},
+         r"^without=\['default_is_consensus'\] leaves no law to be tried; name fewer\.$"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
-)
+)  # fmt: skip
 def test_what_cannot_be_held_to_the_laws_is_told_in_a_sentence(given_to_it: dict[str, Any], message: str) -> None:
     with pytest.raises(ArgumentError) as caught:
         check_laws(**given_to_it)

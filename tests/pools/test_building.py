@@ -235,19 +235,13 @@ def test_a_prompt_that_contains_the_question_is_no_other_question(tmp_path: Path
     ("row", "recipe", "message"),
     [
         ({"id": "q0", "prediction": "x"}, {}, "line 1: question is missing; add it, or give a file of questions."),
-        (
-            {"prediction": "x"},
-            {},
-            "question is missing, by which the files are joined (not every row has an id); add it.",
-        ),
+        ({"prediction": "x"}, {},
+         "question is missing, by which the files are joined (not every row has an id); add it."),
         ({"question": "?", "prediction": "x"}, {"by": "id"}, "id is missing, by which the files are joined; add it."),
-        (
-            {"id": "q0", "prediction": "x"},
-            {"by": "question"},
-            "question is missing, by which the files are joined; add",
-        ),
+        ({"id": "q0", "prediction": "x"}, {"by": "question"},
+         "question is missing, by which the files are joined; add"),
     ],
-)
+)  # fmt: skip
 def test_a_row_that_cannot_be_joined_is_named(tmp_path: Path, row: Any, recipe: Any, message: str) -> None:
     assert message in refused(tmp_path, write(tmp_path / "a.jsonl", row), **recipe)
 

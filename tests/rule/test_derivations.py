@@ -93,20 +93,16 @@ FAULTS = [
     (derivation(("10/3", "3.33")), "Step 1 is false: '10/3' is 10/3 and not '3.33'."),
     (derivation(("3*6=17", "18")), "Step 1 is false: '3*6' is 18, but '17' is 17."),
     (derivation(STEPS[0]), "Step 1, the last, gives 9, but the stated answer is 18."),
-    (
-        derivation(("18", "18")),
-        "The steps compute nothing: they carry 18 through, and another number in its place would come out as well.",
-    ),
-    (
-        derivation(STEPS[0], ("9 * 2", "18"), ("18 + 7 - 7", "18")),
-        "Step 3 uses 7, which neither the question nor an earlier step supplies.",
-    ),
+    (derivation(("18", "18")),
+     "The steps compute nothing: they carry 18 through, and another number in its place would come out as well."),
+    (derivation(STEPS[0], ("9 * 2", "18"), ("18 + 7 - 7", "18")),
+     "Step 3 uses 7, which neither the question nor an earlier step supplies."),
     (
         derivation(*STEPS, check="two = 2"),
         "The check does not execute: the expression 'two' cannot be executed: 't' is neither a number nor an operator; "
         "write numbers, + - * / // % ** and parentheses alone.",
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("derived", "sentence"), FAULTS)

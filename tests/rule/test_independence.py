@@ -193,21 +193,15 @@ def test_what_is_true_of_every_number_checks_zero_and_one_only_by_undoing_a_step
 # --- derivations as they are commonly right: a question; its steps; checks of them ------------------------------------
 
 TYPICAL = [
-    (
-        "Three friends split $10. How much does each get?",
-        "10/3 := 10/3",
-        "10/3*3=10; (10/3)*3=10; 3*10/3=10; 10/(10/3)=3",
-    ),
+    ("Three friends split $10. How much does each get?", "10/3 := 10/3",
+     "10/3*3=10; (10/3)*3=10; 3*10/3=10; 10/(10/3)=3"),
     ("Six friends split $20 and 9 do so.", "20/6 := 10/3; 10/3*9 := 30", "30/9 = 20/6; 30/9*6 = 20"),
     ("Six friends split $20 and 9 do so.", "20/6 := 10/3; 9*10/3 := 30", "30/9*6 = 20"),
     ("Mix 1/4 cup for each of 3 cakes.", "1/4*3 := 3/4", "3/4/3 = 1/4; (3/4)/(1/4) = 3"),
     ("Mix 1/4 cup for each of 3 cakes.", "1/4*3 := 0.75", "3/4/3 = 1/4"),
     ("There are 4 bags of 6", "4*6 := 24", "6+6+6+6=24; 24/4=6"),
-    (
-        "Tests of 80, 90 and 100. What is the mean of the three?",
-        "80+90+100 := 270; 270/3 := 90",
-        "90*3=270; 90*3=80+90+100",
-    ),
+    ("Tests of 80, 90 and 100. What is the mean of the three?", "80+90+100 := 270; 270/3 := 90",
+     "90*3=270; 90*3=80+90+100"),
     ("12 apples, 5 go bad, 2 are eaten.", "12-5 := 7; 7-2 := 5", "5+2=7; 5+2+5=12"),
     ("A book costs $12. What do 5 cost?", "5*12 := 60", "60/5 = 12; 12+12+12+12+12 = 60"),
     ("Tom has 15 marbles and loses 6.", "15-6 := 9", "9+6 = 15"),
@@ -231,11 +225,8 @@ TYPICAL = [
     ("A car goes 180 miles in 3 hours. How far in 5 hours?", "180/3 := 60; 60*5 := 300", "300/5 = 60; 300/5*3 = 180"),
     ("She saves $5 a week. How much in a year?", "5*52 := 260", "260/52 = 5"),
     ("She walks 2 miles a day. How far in 3 weeks?", "3*7 := 21; 21*2 := 42", "42/2 = 21"),
-    (
-        "He buys 3 pens at $1.50 and pays with $10.",
-        "3*1.50 := 4.50; 10-4.50 := 5.50",
-        "5.50 + 4.50 = 10; (10 - 5.50)/3 = 1.50",
-    ),
+    ("He buys 3 pens at $1.50 and pays with $10.", "3*1.50 := 4.50; 10-4.50 := 5.50",
+     "5.50 + 4.50 = 10; (10 - 5.50)/3 = 1.50"),
     ("Five stamps cost 50 cents each. How many dollars?", "5*0.50 := 2.50", "2.50/5 = 0.50"),
     ("Five stamps cost 50 cents each. How many dollars?", "5*50 := 250; 250/100 := 2.5", "2.5*100/5 = 50"),
     ("A rope of 3 feet is cut into 4 pieces. How many inches is one?", "3*12 := 36; 36/4 := 9", "9*4 = 36"),
@@ -253,14 +244,12 @@ TYPICAL = [
     ("Workers: 100 in all, 30 sick, 20 away.", "100-30-20 := 50", "50+30+20 = 100"),
     ("What percentage of 50 is 10?", "10/50*100 := 20", "20/100*50 = 10"),
     ("What percentage of 50 is 10?", "10/50 := 20%", "20%*50 = 10"),
-    (
-        "A house of $80,000 takes $50,000 of repairs and gains 150%.",
-        "80000+50000 := 130000; 80000*1.5 := 120000; 80000+120000 := 200000; 200000-130000 := 70000",
-        "70000+130000 = 200000",
-    ),
+    ("A house of $80,000 takes $50,000 of repairs and gains 150%.",
+     "80000+50000 := 130000; 80000*1.5 := 120000; 80000+120000 := 200000; 200000-130000 := 70000",
+     "70000+130000 = 200000"),
     ("John spends 3 hours a day for 5 days, then 2.", "3*5 := 15; 15+2 := 17", "(17 - 2)/5 = 3"),
     ("A recipe for 4 takes 2 1/2 cups. How many for 12?", "12/4 := 3; 3*2.5 := 7.5", "7.5/3 = 5/2"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("question", "steps", "checks"), TYPICAL)

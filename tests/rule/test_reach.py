@@ -30,22 +30,16 @@ HONEST = [
     ("A coat of $80 is 25% off. What does it cost?", "80*25% = 20; 80-20 = 60", "60+20 = 80"),
     ("A coat of $80 is 25% off. What does it cost?", "80*0.75 = 60", "60/0.75 = 80"),
     ("A third of 27 cars are red. How many are not?", "27/3 = 9; 27-9 = 18", "18+9 = 27"),
-    (
-        "A duck lays 16 eggs a day. She eats three, bakes with four and sells the rest at $2 each. What does she earn?",
-        "16-3-4 = 9; 9*2 = 18",
-        "18/2 = 9",
-    ),
+    ("A duck lays 16 eggs a day. She eats three, bakes with four and sells the rest at $2 each. What does she earn?",
+     "16-3-4 = 9; 9*2 = 18", "18/2 = 9"),
     ("Ben has 7 cars. Sue has twice as many. How many have they?", "7*2 = 14; 14+7 = 21", "21-7 = 14"),
     ("He buys 3 pens at $2 and 4 books at $5. What does he pay?", "3*2 = 6; 4*5 = 20; 6+20 = 26", "26-20 = 6"),
     ("She has $50 and buys 4 books at $5. What is left?", "4*5 = 20; 50-20 = 30", "30+20 = 50"),
     ("Jo is 30. Sam is 3 years older than half her age. How old is Sam?", "30/2 = 15; 15+3 = 18", "18-3 = 15"),
-    (
-        "He has 6 boxes of 10 pens and gives 2 pens to each of 5 friends.",
-        "6*10 = 60; 2*5 = 10; 60-10 = 50",
-        "50+10 = 60",
-    ),
+    ("He has 6 boxes of 10 pens and gives 2 pens to each of 5 friends.", "6*10 = 60; 2*5 = 10; 60-10 = 50",
+     "50+10 = 60"),
     ("What is the mean of 4, 6 and 11 for 3 days?", "4+6+11 = 21; 21/3 = 7", "7*3 = 21"),
-]
+]  # fmt: skip
 
 
 def chain(steps: str, check: str) -> Derivation:

@@ -361,21 +361,15 @@ class CountsForAll(dspy.Module):
 
 STATEFUL: dict[str, tuple[Callable[[], Selector], str]] = {
     "by text": (ByText, "demanded    the same where others were decided before; answer, "),
-    "by text, in arithmetic": (
-        lambda: ByText(task="arithmetic"),
-        "demanded    the same where others were decided before; answer, ",
-    ),
+    "by text, in arithmetic": (lambda: ByText(task="arithmetic"),
+        "demanded    the same where others were decided before; answer, "),
     "one late": (OneLate, "demanded    the same where others were decided before; answer differ"),
     "the first ever after": (Remembering, "demanded    the same where others were decided before; "),
-    "a judge that counts": (
-        lambda: with_judge(Counts()),
-        "demanded    one reply of the judge to one request; asked once more, it prefers candidate ",
-    ),
-    "judges that count together": (
-        lambda: with_judge(CountsForAll()),
-        "demanded    one reply of the judge to one request; asked once more, it prefers candidate ",
-    ),
-}
+    "a judge that counts": (lambda: with_judge(Counts()),
+        "demanded    one reply of the judge to one request; asked once more, it prefers candidate "),
+    "judges that count together": (lambda: with_judge(CountsForAll()),
+        "demanded    one reply of the judge to one request; asked once more, it prefers candidate "),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("make", "demanded"), STATEFUL.values(), ids=STATEFUL)

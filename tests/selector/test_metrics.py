@@ -37,26 +37,18 @@ def selected(judge: Any = UNPARSED, repairer: Any = SILENT, **inputs: Any) -> An
         (verdict(2), SILENT, "judge.predict", "The judge preferred candidate 2, which is right."),
         (verdict(0), SILENT, "judge.predict", "candidate 0, which is wrong; candidate 2 is right."),
         (verdict(0), SILENT, "judge.predict", "It did not override: it is consensus's own."),
-        (
-            UNPARSED,
-            SILENT,
-            "judge.predict",
-            "The judge's reply counted for nothing: unparsable: The reply is not exactly",
-        ),
+        (UNPARSED, SILENT, "judge.predict",
+         "The judge's reply counted for nothing: unparsable: The reply is not exactly"),
         (verdict(7), SILENT, "judge.predict", "counted for nothing: preferred=7 is not a whole number from 0 to 2"),
         (verdict(0), repair("Doha"), "repairer.predict", "The repairer gave 'Doha', which is right."),
         (verdict(0), repair("Persian Gulf", 1), "repairer.predict", "gave 'Persian Gulf', which is wrong."),
-        (
-            verdict(2),
-            repair("Doha"),
-            "repairer.predict",
-            "It did not override: a certified preference comes before it.",
-        ),
+        (verdict(2), repair("Doha"), "repairer.predict",
+         "It did not override: a certified preference comes before it."),
         (verdict(0), repair("Lusail"), "repairer.predict", "It did not override: it carries no certificate."),
         (verdict(2), SILENT, "repairer.predict", "The repairer's reply counted for nothing: no span."),
         (verdict(2), SILENT, "deriver.predict", "The deriver was not asked"),
     ],
-)
+)  # fmt: skip
 def test_feedback_is_about_the_role_that_it_is_for(judge: Any, repairer: Any, predictor: str, said: str) -> None:
     text = feedback(selected(judge, repairer), predictor)
     assert said in text

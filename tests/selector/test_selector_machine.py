@@ -49,26 +49,13 @@ QUESTIONS = (
 )
 
 KINDS: dict[Role, tuple[Callable[[], Any], ...]] = {
-    "judge": (
-        Judge,
-        lambda: dspy.ChainOfThought(JudgeCandidates),
-        LexicalJudge,
-        lambda: Returns({"preferred": 2}),
-        lambda: Returns({"preferred": True, "assessments": "none"}),
-    ),
-    "repairer": (
-        Repairer,
-        lambda: dspy.ChainOfThought(RepairAnswer),
-        ExtractiveRepairer,
-        lambda: Returns({"repaired_answer": "Persian Gulf"}),
-    ),
-    "deriver": (
-        Deriver,
-        SilentDeriver,
-        lambda: Returns(DERIVATION),
-        lambda: Returns({"derivation_steps": [], "derived_answer": "36"}),
-    ),
-}
+    "judge": (Judge, lambda: dspy.ChainOfThought(JudgeCandidates), LexicalJudge, lambda: Returns({"preferred": 2}),
+        lambda: Returns({"preferred": True, "assessments": "none"})),
+    "repairer": (Repairer, lambda: dspy.ChainOfThought(RepairAnswer), ExtractiveRepairer,
+        lambda: Returns({"repaired_answer": "Persian Gulf"})),
+    "deriver": (Deriver, SilentDeriver, lambda: Returns(DERIVATION),
+        lambda: Returns({"derivation_steps": [], "derived_answer": "36"})),
+}  # fmt: skip
 """What a role may be played by: as the selector has it, with a further field, without an LM, right or wrong."""
 
 

@@ -112,30 +112,21 @@ def test_too_few_discordant_questions_show_no_gain_at_all() -> None:  # hazard 1
     ("call", "message"),
     [
         (lambda: questions_needed(0.0, 0.06), "gain=0.0 is no gain, which no number of questions can show; give one"),
-        (
-            lambda: questions_needed(0.08, 0.06),
-            "gain=0.08 must lie from 0 to discordant=0.06: wins minus losses are no",
-        ),
+        (lambda: questions_needed(0.08, 0.06),
+         "gain=0.08 must lie from 0 to discordant=0.06: wins minus losses are no"),
         (lambda: questions_needed(-0.1, 0.06), "gain=-0.1 must lie from 0 to discordant=0.06"),
         (lambda: questions_needed(float("nan"), 0.06), "gain=nan must lie from 0 to discordant=0.06"),
-        (
-            lambda: questions_needed(1e-5, 0.06),
-            "A gain of 0.001 % with 6 % discordant needs more than 10,000,000",
-        ),
+        (lambda: questions_needed(1e-5, 0.06), "A gain of 0.001 % with 6 % discordant needs more than 10,000,000"),
         (lambda: questions_needed(0.02, 0.06, power=1.0), "power=1.0 must lie strictly between 0 and 1; give 0.8 for"),
         (lambda: mcnemar_power(0, 0.02, 0.06), "n=0 must be 1 or more; give a whole number, 1 or more."),
-        (
-            lambda: mcnemar_power(9, 0.0, 0.0),
-            "discordant=0.0 must be above 0 and at most 1; give the share of questions",
-        ),
-        (
-            lambda: mcnemar_power(10**8, 0.0, 0.1),
-            "n=100000000 is more than 10,000,000 questions; give at most so many.",
-        ),
+        (lambda: mcnemar_power(9, 0.0, 0.0),
+         "discordant=0.0 must be above 0 and at most 1; give the share of questions"),
+        (lambda: mcnemar_power(10**8, 0.0, 0.1),
+         "n=100000000 is more than 10,000,000 questions; give at most so many."),
         (lambda: mcnemar_power(9, 0.0, 0.1, alpha=0), "alpha=0 must lie strictly between 0 and 1; give 0.05 for a 5%"),
         (lambda: detectable_gain(9, 2.0), "discordant=2.0 must be above 0 and at most 1"),
         (lambda: least_significant(-1), "discordant=-1 must be 0 or more; give a whole number, 0 or more."),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_planned_is_refused(call: Any, message: str) -> None:
     assert refused(lambda: call()).startswith(message)

@@ -179,17 +179,13 @@ NO_DATA = ["--use_cpu", "true", "--bf16", "false", "--output_dir", "out"]
         (["--config", "miniature/orm", "--dataset_name", "/nowhere"], "dataset_name='/nowhere' cannot be loaded"),
         ([*NO_DATA, "--model_name_or_path", "tiny"], "The recipe names no data; give dataset_name"),
         (NO_DATA, "The recipe names no model; give model_name_or_path, a folder or a name on the Hub"),
-        (
-            ["--config", "miniature/grpo", "--rewards", "orm"],
-            r"reward_weights has 2 weights for 1 rewards \(orm\); give as many, or leave the field out",
-        ),
-        (
-            ["--config", "miniature/prm", "--on_error", "ignore"],
-            "on_error='ignore' is not known; use one of 'raise', 'undefined'",
-        ),
+        (["--config", "miniature/grpo", "--rewards", "orm"],
+         r"reward_weights has 2 weights for 1 rewards \(orm\); give as many, or leave the field out"),
+        (["--config", "miniature/prm", "--on_error", "ignore"],
+         "on_error='ignore' is not known; use one of 'raise', 'undefined'"),
     ],
     ids=["recipe", "data", "no-data", "no-model", "weights", "on-error"],
-)
+)  # fmt: skip
 def test_what_is_missing_is_one_sentence(arguments: list[str], said: str) -> None:
     with pytest.raises(SystemExit, match=said):
         main(arguments)
@@ -200,30 +196,18 @@ def test_what_is_missing_is_one_sentence(arguments: list[str], said: str) -> Non
     ("text", "more", "said"),
     [
         ("{", [], "cannot be loaded"),
-        (
-            '{"prompt": "Who?"}',
-            ["--dataset_train_split", "training"],
-            "The data have no split 'training', but train; give",
-        ),
+        ('{"prompt": "Who?"}', ["--dataset_train_split", "training"],
+         "The data have no split 'training', but train; give"),
         ('{"prompt": "Who?"}', [], "The reward 'orm' needs the column 'gold'"),
-        (
-            json.dumps({**ROWS[0], "evidence": None}),
-            [],
-            "The reward 'ra_msd' reads passages, and no row of the dataset has any in the column 'evidence'",
-        ),
-        (
-            json.dumps(ROWS[0]),
-            ["--model_name_or_path", "/nowhere/model"],
-            r"model_name_or_path='/nowhere/model' cannot be loaded \(.*; give a folder with a model and its tokenizer",
-        ),
-        (
-            json.dumps(ROWS[0]),
-            ["--rewards", "orm", "format", "prm", "--nli", str(ROOT / "docs")],
-            "has no config.json",
-        ),
+        (json.dumps({**ROWS[0], "evidence": None}), [],
+         "The reward 'ra_msd' reads passages, and no row of the dataset has any in the column 'evidence'"),
+        (json.dumps(ROWS[0]), ["--model_name_or_path", "/nowhere/model"],
+         r"model_name_or_path='/nowhere/model' cannot be loaded \(.*; give a folder with a model and its tokenizer"),
+        (json.dumps(ROWS[0]), ["--rewards", "orm", "format", "prm", "--nli", str(ROOT / "docs")],
+         "has no config.json"),
     ],
     ids=["broken", "split", "column", "passages", "model", "nli"],
-)
+)  # fmt: skip
 def test_data_and_models_that_cannot_be_trained_with_are_one_sentence(
     text: str, more: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,20 +222,14 @@ def test_a_model_without_a_chat_template_is_asked_in_text(tmp_path: Path) -> Non
         (None, {"chat_template": None}, "'tried' has no chat template to render the prompt of the question 'q1'"),
         ("Who?", {}, "has a chat template, and the prompt of the question 'q1' is text, which would go past it"),
         ([], {}, r"The prompt of the question 'q1' is \[\]; expected messages with a role and a text"),
-        (
-            [{"role": "assistant", "content": "I"}],
-            {},
-            "expected messages with a role and a text, the last one the user's",
-        ),
+        ([{"role": "assistant", "content": "I"}], {},
+         "expected messages with a role and a text, the last one the user's"),
         ([{"role": "user", "content": None}], {}, "expected messages with a role and a text"),
-        (
-            [{"role": "user", "content": "Who? " * 200}],
-            {},
-            r"has \d+ tokens, and with 20 to come that is more than the 256",
-        ),
+        ([{"role": "user", "content": "Who? " * 200}], {},
+         r"has \d+ tokens, and with 20 to come that is more than the 256"),
     ],
     ids=["no-template", "text", "empty", "assistant", "no-content", "long"],
-)
+)  # fmt: skip
 def test_a_prompt_that_the_model_would_not_be_asked_in_is_refused(
     prompt: Any, files: dict[str, Any], said: str, tmp_path: Path
 ) -> None:
