@@ -109,5 +109,5 @@ def test_the_shipped_rule_keeps_every_law(trial: Trial) -> None:
 
 
 def test_every_law_about_a_rule_is_named() -> None:
-    named = test_the_shipped_rule_keeps_every_law.pytestmark
+    named = vars(test_the_shipped_rule_keeps_every_law)["pytestmark"]
     assert {mark.args[0] for mark in named} == {law.name for law in LAWS_OF_A_RULE}
