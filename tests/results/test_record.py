@@ -15,10 +15,10 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import fingerprint
 from eldgr_dspy.tables.record import record_table
 from eldgr_dspy.words import ROLES
+from tests.capitals import obliging, row, selector_with, write_pool
 from tests.figures import pool_figures, summary_figures
 from tests.finished_runs import finished_run
 from tests.results.test_audit import ARITHMETIC, RETRIEVAL, figures
-from tests.capitals import obliging, row, selector_with, write_pool
 
 PUBLISH = (
     "python -c 'import json, eldgr_dspy.figures.results as r; "
