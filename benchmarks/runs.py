@@ -20,7 +20,8 @@ from typing import Any
 import dspy
 
 from benchmarks._timing import line, pools_dir
-from eldgr_dspy.journal import Consultation, Journal
+from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.journal import Journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.reserving import Reserved

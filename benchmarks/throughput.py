@@ -32,7 +32,7 @@ from dspy.lm15 import Message, Response, TextPart, Usage
 
 from benchmarks._timing import line, peak_mib
 from benchmarks.runs import rows
-from eldgr_dspy.journal import Consultation
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.roles import Judge

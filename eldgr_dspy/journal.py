@@ -6,107 +6,34 @@ consultations it holds the settings of the run, the pools (by content hash) and 
 run can only be continued as what it was.
 """
 
-import json
 import os
 import threading
 import warnings
-from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 from zlib import crc32
 
+from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import JournalError, PoolError
 from eldgr_dspy.files import GZIP, append_whole, require_text, sync_folder, whole_lines
-from eldgr_dspy.redaction import redacted, redacted_value
+from eldgr_dspy.journal_lines import (
+    CHECKSUM,
+    ENCODER,
+    FIELDS,
+    consultation_of,
+    head_of,
+    parsed,
+    read_consultation,
+    read_line,
+    require_types,
+    without_credentials,
+)
+from eldgr_dspy.redaction import redacted
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import naming, opened
-from eldgr_dspy.words import ROLES, Role
-
-Outcome = Literal["ok", "abstained", "failed"]
-
-Key = tuple[str, str, Role]
-"""Which consultation: pool, question id, role."""
-
-
-@dataclass(frozen=True, slots=True)
-class Consultation:
-    """One consultation as it is journaled.
-
-    Attributes:
-        pool, id, role: Which question of which pool was put to which role.
-        outcome: `ok`: it answered. `abstained`: it said nothing usable, see `reason`. `failed`: the call did not come
-            through (never a verdict; asked again on resume).
-        content: The fields that it returned, for `ok`.
-        fingerprint: Of everything that shaped the call; the journal's `role` line with it has the details.
-        asked, served: The model asked for, and the model that the server said had answered; None where unknown.
-        attempt: 1, or one more than the failed attempts before it.
-        calls: How many LM requests it took; 0 for an embedded role or a recording.
-        cached: How many replies DSPy's cache gave, which took no request.
-        prompt_characters: How long the prompts were that were answered, None where none was.
-        prompt_tokens, completion_tokens: As reported, None where unknown. cost: in dollars, None where unknown.
-        implausible: What was reported and cannot be true, as text; it counts as unknown. None where all is plausible.
-        dearest: What the dearest of several requests cost, None where unknown or where it took one.
-        seconds: By a monotonic clock.
-        recorded: Whether it was supplied by `--replay` instead of asked.
-    """
-
-    pool: str
-    id: str
-    role: Role
-    outcome: Outcome
-    reason: str | None = None
-    content: Mapping[str, Any] | None = None
-    fingerprint: str | None = None
-    asked: str | None = None
-    served: str | None = None
-    attempt: int = 1
-    calls: int = 0
-    cached: int = 0
-    prompt_characters: int | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cost: float | None = None
-    dearest: float | None = None
-    seconds: float | None = None
-    implausible: str | None = None
-    recorded: bool = False
-
-    @property
-    def key(self) -> Key:
-        """Which consultation this is."""
-        return (self.pool, self.id, self.role)
-
-    @property
-    def settled(self) -> bool:
-        """Whether it need not be asked again."""
-        return self.outcome != "failed"
-
-    @property
-    def answered(self) -> bool:
-        """Whether any of its requests was answered, as far as it was journaled."""
-        return self.cost is not None or self.prompt_characters is not None
-
-
-_FIELDS = tuple(field.name for field in fields(Consultation))
-_HEADS = ("settings", "pool", "role", "reserved")
-_ABSENT = type(None)
-_NUMBERS = (int, float)
-_MOST = 10**15
-_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("pool", "id", "role", "outcome"), (str,)),
-    **dict.fromkeys(("reason", "fingerprint", "asked", "served", "implausible"), (str, _ABSENT)),
-    **dict.fromkeys(("attempt", "calls", "cached"), (int,)),
-    **dict.fromkeys(("prompt_characters", "prompt_tokens", "completion_tokens"), (int, _ABSENT)),
-    **dict.fromkeys(("cost", "dearest", "seconds"), (int, float, _ABSENT)),
-    "content": (dict, _ABSENT),
-    "recorded": (bool,),
-}
-"""What a journaled field may be: exactly one of these, so that `true` is no number."""
-_FREE = ("content", "reason", "asked", "served", "implausible", "details", "path")
-"""The fields that may hold what comes from outside; the others are words of the journal, or name a question."""
-_WORDS = {str: "text", int: "a count", float: "a number", bool: "true or false", dict: "an object", _ABSENT: "null"}
+from eldgr_dspy.words import Role
 
 
 class TornLineWarning(UserWarning):
@@ -188,7 +115,7 @@ class Journal:
 
     def append_head(self, head: Mapping[str, Any]) -> None:
         """Append a line that is not a consultation, and remember it, both without credentials."""
-        clean = _without_credentials(head)
+        clean = without_credentials(head)
         self.flush(self._append(clean))
         self._index.heads.append(clean)
 
@@ -202,18 +129,18 @@ class Journal:
 
     def write(self, consultation: Consultation, *, flush: bool = False) -> int:
         """Append a consultation as `append` does, and return up to which byte `flush` is still to be called."""
-        record = {name: value for name in _FIELDS if (value := getattr(consultation, name)) is not None}
-        _require_types(record, self.path, "a line about to be written")
+        record = {name: value for name in FIELDS if (value := getattr(consultation, name)) is not None}
+        require_types(record, self.path, "a line about to be written")
         end = self._append({"kind": "consultation", **record})
         return end if flush or consultation.calls > 0 or not consultation.settled else 0
 
     def _append(self, record: Mapping[str, Any]) -> int:
         """Append a line; return where it ends."""
-        text = _ENCODER.encode(record)
+        text = ENCODER.encode(record)
         if redacted(text) != text:  # whoever made the record has missed one; the key by which it is found stays
-            text = _ENCODER.encode(_without_credentials(record))
+            text = ENCODER.encode(without_credentials(record))
         body = text.removesuffix("}").encode("ascii")
-        line = b'%b%b"%08x"}\n' % (body, _CHECKSUM, crc32(body))
+        line = b'%b%b"%08x"}\n' % (body, CHECKSUM, crc32(body))
         with self._write_lock:
             with naming(self.path):
                 append_whole(self._file, line)
@@ -263,11 +190,11 @@ class Journal:
         warnings.warn(shown(f"{torn}; what it recorded will be asked again."), TornLineWarning, stacklevel=4)
 
     def _take(self, index: _Index, line: bytes, where: str, offset: int) -> None:
-        record = _parse(line, self.path, where)
+        record = parsed(line, self.path, where)
         if record.get("kind") != "consultation":
-            index.heads.append(_head(record, self.path, where))
+            index.heads.append(head_of(record, self.path, where))
             return
-        found = _consultation(record, self.path, where)
+        found = consultation_of(record, self.path, where)
         if not found.recorded:
             index.asked.setdefault((found.role, found.fingerprint), where)
         if found.settled:
@@ -294,7 +221,7 @@ def read_journal(
         if not line.strip():
             continue
         try:
-            found = _read(line, path, f"line {number}")
+            found = read_line(line, path, f"line {number}")
         except JournalError as error:
             if on_torn is None or line.endswith(b"\n"):
                 raise
@@ -319,90 +246,3 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         yield from whole_lines(path, expected)
     except PoolError as error:
         raise JournalError(str(error)) from error
-
-
-def _read(line: bytes, path: Path, where: str) -> Consultation | dict[str, Any]:
-    """Read a line: a consultation, or the head that it is."""
-    record = _parse(line, path, where)
-    return _consultation(record, path, where) if record.get("kind") == "consultation" else _head(record, path, where)
-
-
-def read_consultation(line: bytes, path: Path, where: str) -> Consultation:
-    """Read one journaled consultation; `path` and `where` are for the error message."""
-    return _consultation(_parse(line, path, where), path, where)
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _without_credentials(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: redacted_value(value) if name in _FREE else value for name, value in record.items()}
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_number)
-_ENCODER = json.JSONEncoder(allow_nan=False)
-_CHECKSUM = b', "crc32": '
-"""What stands before the checksum of a line, its last field; the checksum is of all before this."""
-
-
-def _parse(line: bytes, path: Path, where: str) -> dict[str, Any]:
-    try:
-        record = _DECODER.decode(line.decode("utf-8-sig"))  # an editor may have put a mark before a recording
-    except (ValueError, RecursionError) as error:
-        raise JournalError(f"{path}, {where}: not a JSON object ({error}); restore the journal from a copy.") from error
-    if not isinstance(record, dict):
-        raise JournalError(f"{path}, {where}: {record!r:.80} is not a JSON object; restore the journal from a copy.")
-    stated = record.pop("crc32", None)
-    body, _, end = line.removeprefix(BOM_UTF8).rpartition(_CHECKSUM)
-    if stated is not None and end.strip() != b'"%08x"}' % crc32(body):
-        raise JournalError(
-            f"{path}, {where}: the line does not match its checksum {stated!r:.20}, so that it was damaged or edited; "
-            "restore the journal from a copy, or remove crc32 from the line if the change is meant."
-        )
-    return record
-
-
-def _head(record: dict[str, Any], path: Path, where: str) -> dict[str, Any]:
-    kind = record.get("kind")
-    if kind not in _HEADS:
-        known = ", ".join(("consultation", *_HEADS))
-        raise JournalError(f"{path}, {where}: kind={kind!r:.80} is not one of {known}; a journal is expected.")
-    _check(isinstance(record.get("name"), str), path, where, f"a {kind} without a name")
-    _check(isinstance(record.get("details"), dict), path, where, f"a {kind} without details")
-    return record
-
-
-def _consultation(record: dict[str, Any], path: Path, where: str) -> Consultation:
-    del record["kind"]
-    try:
-        found = Consultation(**{"pool": "", **record})
-    except TypeError as error:
-        raise JournalError(f"{path}, {where}: not a consultation ({error}).") from error
-    _require_types(record, path, where)
-    _check(found.role in ROLES, path, where, f"role={found.role!r} is not one of {', '.join(ROLES)}")
-    _check(found.outcome in get_args(Outcome), path, where, f"outcome={found.outcome!r} is not known")
-    _check(found.outcome != "ok" or found.content is not None, path, where, "outcome 'ok' without content")
-    return found
-
-
-def _require_types(record: Mapping[str, Any], path: Path, where: str) -> None:
-    """Refuse a field that is not what it may be, of a line that was read or is about to be written."""
-    for name, value in record.items():
-        if type(value) not in _TYPES[name] or (type(value) in _NUMBERS and not is_plausible(value)):
-            raise JournalError(f"{path}, {where}: {name}={value!r:.80} is not {_expected(name)}.")
-
-
-def is_plausible(value: object) -> bool:
-    """Return whether a number may be journaled as a count, an amount in dollars or seconds: from 0 to 10**15."""
-    return isinstance(value, _NUMBERS) and not isinstance(value, bool) and 0 <= value <= _MOST
-
-
-def _expected(name: str) -> str:
-    kinds = [kind for kind in _TYPES[name] if kind is not int or float not in _TYPES[name]]
-    return " or ".join(_WORDS[kind] for kind in kinds)
-
-
-def _check(holds: bool, path: Path, where: str, problem: str) -> None:
-    if not holds:
-        raise JournalError(f"{path}, {where}: {problem}.")

@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eldgr_dspy.answers import answer_class
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.errors import ReplyError
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.questions import Question
 from eldgr_dspy.words import Role
 

@@ -14,9 +14,9 @@ from typing_extensions import TypedDict
 from eldgr_dspy.comparisons.comparability import Here, PoolConfirmed, SecondsAQuestion, comparable, not_comparable
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
 from eldgr_dspy.comparisons.published import CORRECTED, LABELS, LEGACY, PUBLISHED, Lead, PublishedScore, Selection
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.results.summary import Scores, WinsLosses
 from eldgr_dspy.formatting import figure
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.statistics import contrast_from_counts
 from eldgr_dspy.words import ROLES, Role, Task
 

@@ -13,13 +13,14 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, JournalError
 from eldgr_dspy.figures.record import JournalTotals
 from eldgr_dspy.figures.results import DECIDED, RECORD, SUMMARY
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import Summary
-from eldgr_dspy.journal import Consultation, read_journal
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.system import opened, refusal
 

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.silences import KINDS, kind_of
 from eldgr_dspy.formatting import questions
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.words import ROLES, Role, Task
 
 _INSTEAD: Mapping[Role, str] = {

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from eldgr_dspy.answers import Score, official_score, score
 from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.audit import Audit, Consulting, became
 from eldgr_dspy.figures.authority import PoolBounds
@@ -29,7 +30,6 @@ from eldgr_dspy.figures.results.summary import (
     RuleFigures,
     Scores,
 )
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster, holm
 from eldgr_dspy.words import ROLES, Role, Task

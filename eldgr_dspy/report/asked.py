@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eldgr_dspy.journal import Consultation
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.report.shown import clip
 
 _LONGEST = 4_000  # characters of a field

@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import quote
 
 from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import PoolFigures
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.report.asked import consultation
 from eldgr_dspy.report.changes import OUTCOMES, certificate, outcome_of
 from eldgr_dspy.report.passages import passages

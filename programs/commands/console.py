@@ -17,9 +17,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.planning import Forecast
 from eldgr_dspy.figures.results.summary import Summary
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.programs.commands.saying import say
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import naming

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Reply
+from eldgr_dspy.consultations import Abstention, Consultation, Key, Reply
 from eldgr_dspy.errors import RunStoppedError
-from eldgr_dspy.journal import Consultation, Journal, Key
+from eldgr_dspy.journal import Journal
 from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, knows_async
 from eldgr_dspy.programs.run.failures import FailureBudget, describe_failure
 from eldgr_dspy.programs.run.metering import Meter, metering

@@ -13,10 +13,11 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.files import replacing
-from eldgr_dspy.journal import Consultation, read_journal
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.run.confirming import confirmation_of, state_lock
 from eldgr_dspy.programs.run.failures import FailureBudget

@@ -2,8 +2,8 @@
 
 import threading
 
+from eldgr_dspy.consultations import Key
 from eldgr_dspy.errors import RunStoppedError, brief
-from eldgr_dspy.journal import Key
 from eldgr_dspy.programs.consulting import is_fatal
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Repair, Reply, Verdict
+from eldgr_dspy.consultations import Abstention, Consultation, Key, Repair, Reply, Verdict
 from eldgr_dspy.decision import Rule, drive
 from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.planning import Forecast, PoolForecast, RoleForecast
 from eldgr_dspy.figures.record import total_of
-from eldgr_dspy.journal import Consultation, Key, read_journal
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.judges.asking import calls_of
 from eldgr_dspy.programs.run.confirming import confirmation_of

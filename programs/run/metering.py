@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import dspy
 
-from eldgr_dspy.journal import is_plausible
+from eldgr_dspy.journal_lines import is_plausible
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.showing import encodable

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import IO
 
 from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
 from eldgr_dspy.figures.finished import RunRead
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.files import replacing
-from eldgr_dspy.journal import Consultation, Key, read_consultation
+from eldgr_dspy.journal_lines import read_consultation
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.reopening import reopened
 from eldgr_dspy.report.browsing import QuestionsPage

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Reply
+from eldgr_dspy.consultations import Consultation, Key, Reply
 from eldgr_dspy.decision import Choice
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief
 from eldgr_dspy.figures.summary import Outcome
-from eldgr_dspy.journal import Consultation, Journal, Key, TornLineWarning, read_journal
+from eldgr_dspy.journal import Journal, TornLineWarning, read_journal
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.asking import Asking, Books, Flushes
 from eldgr_dspy.programs.run.failures import FailureBudget

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Iterable
 from contextlib import suppress
 
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import RunStoppedError
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.programs.run.reserving import Reserved
 
 _RETRIES = 100

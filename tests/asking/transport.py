@@ -13,7 +13,8 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.journal import Consultation, read_journal
+from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import row, write_pool

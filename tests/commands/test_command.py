@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.journal import Consultation
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import progress_bar
 from tests.capitals import row, write_pool

@@ -22,7 +22,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from eldgr_dspy.journal import Consultation, read_journal
+from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.ollama import ollama
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate

@@ -27,9 +27,9 @@ from typing import Any, get_args
 import dspy
 import pytest
 
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import RULES, Case, Decision
 from eldgr_dspy.figures.silences import KINDS
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.pools import schema
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.words import POLICIES, STRICTNESS, Branch

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.journal import Consultation
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.report.asked import consultation
 
 

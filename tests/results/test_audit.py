@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.decision import RULES, drive
 from eldgr_dspy.figures.audit import Consulting, became
 from eldgr_dspy.figures.summary import Outcome, Tally
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.questions import Question, Settings

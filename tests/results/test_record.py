@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.finished import read_run
 from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
 from eldgr_dspy.figures.results import SCHEMAS, schema_of
 from eldgr_dspy.formatting import UNDEFINED
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import fingerprint
 from eldgr_dspy.tables.record import record_table

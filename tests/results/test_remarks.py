@@ -9,8 +9,8 @@ import pytest
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.remarks import Remarks
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.decision import RULES, Choice, drive
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunStoppedError
-from eldgr_dspy.journal import Consultation, read_journal
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import print_forecast
 from eldgr_dspy.programs.embedded import LexicalJudge

@@ -16,9 +16,10 @@ from typing import Any
 import dspy
 import pytest
 
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import majority_vote
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
-from eldgr_dspy.journal import Consultation, TornLineWarning, read_journal
+from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, allowed_failures, evaluate
 from eldgr_dspy.programs.run.failures import FailureBudget

@@ -18,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import JournalError
 from eldgr_dspy.files import MAX_LINE
-from eldgr_dspy.journal import Consultation, Journal, TornLineWarning, read_journal
+from eldgr_dspy.journal import Journal, TornLineWarning, read_journal
 
 
 def one(question: str = "q1", outcome: Any = "ok", **more: Any) -> Consultation:

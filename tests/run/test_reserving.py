@@ -17,8 +17,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import RunStoppedError
-from eldgr_dspy.journal import Consultation, Journal, read_journal
+from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.reserving import Reserved
 from eldgr_dspy.programs.run.spending import Spending

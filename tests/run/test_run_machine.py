@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, note, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import RunChangedError, RunLockedError, RunStoppedError
-from eldgr_dspy.journal import Consultation, TornLineWarning, read_journal
+from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.rundir import RunDirectory
 from eldgr_dspy.programs.selector import Selector

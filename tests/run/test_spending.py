@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import RunStoppedError
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.programs.run.metering import Entry, Meter
 from eldgr_dspy.programs.run.spending import Spending
 

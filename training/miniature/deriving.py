@@ -12,9 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.files import replacing
-from eldgr_dspy.journal import Consultation
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.training.calls import is_marked
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from eldgr_dspy.consultations import Outcome
 from eldgr_dspy.figures.results.summary import Became, Confirmed, Count, RoleSums
-from eldgr_dspy.journal import Outcome
 from eldgr_dspy.words import Branch, Role, Task
 
 
