@@ -99,7 +99,7 @@ def test_signatures_load_nothing_above_them() -> None:
 
 
 def test_programs_load_no_trainer_and_no_torch() -> None:
-    for_tests = {"eldgr_dspy.programs.checking", "eldgr_dspy.programs.scenes"}  # they draw with Hypothesis
+    for_tests = {f"eldgr_dspy.programs.{name}" for name in ("checking", "invocations", "scenes")}  # by Hypothesis
     loaded = loaded_by(*(module for module in room("programs") if module not in for_tests))
     assert packages(loaded) & {*LEARNING, *LATER} == set()
     assert "eldgr_dspy.training" not in loaded
