@@ -24,7 +24,7 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.reserving import Reserved
+from eldgr_dspy.programs.run.reservations import Reserved
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm

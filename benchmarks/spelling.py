@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks._timing import pools_dir
 from eldgr_dspy.laws.decorations import DECORATIONS, decorated
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 
 POOLS = ("gsm8k-openai4", "svamp-codex8", "hotpotqa-reflexion12", "nq-openqa10", "nq-openqa10-struck")
@@ -31,7 +31,7 @@ def figures(rows: list[dict[str, Any]], decoration: str, folder: Path) -> dict[s
         for row in rows:
             spelled = [{**one, "answer": decorated(one["answer"], decoration)} for one in row["candidates"]]
             lines.write(json.dumps({**row, "candidates": spelled}) + "\n")
-    evaluate(embedded_selector(), Plan([pool], out, rules=("majority", "eldgr"), fresh=True))
+    evaluate(heuristic_selector(), Plan([pool], out, rules=("majority", "eldgr"), fresh=True))
     found = json.loads((out / "summary.json").read_text("utf-8"))["pools"]["pool"]
     branches = [json.loads(line)["branch"] for line in (out / "decisions.jsonl").open(encoding="utf-8")]
     return {

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from tests.capitals import row, write_pool
@@ -23,7 +23,7 @@ def finished_run(
     """Make a run on a pool named `capitals` in a folder; return the run directory and the pool's file."""
     pool = write_pool(folder / "capitals.jsonl", numbered(n) if rows is None else rows)
     out = plan.pop("out", folder / "run")
-    evaluate(selector or embedded_selector(), Plan([pool], out, **plan))
+    evaluate(selector or heuristic_selector(), Plan([pool], out, **plan))
     return out, pool
 
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from eldgr_dspy.training.curves import LearningCurve, Point, draw_curves, read_curve, rolling_mean
     from eldgr_dspy.training.generation import Sampling
     from eldgr_dspy.training.groups import GroupReward, eldgr_rank
+    from eldgr_dspy.training.named_rewards import NamedNLI, prm, process_reward, ra_msd
     from eldgr_dspy.training.outcome import FormatReward, OutcomeReward, format, orm
     from eldgr_dspy.training.policy import policy_confidence, token_logps
     from eldgr_dspy.training.questions import prompt_of, training_rows
     from eldgr_dspy.training.randomness import kept_random_state
-    from eldgr_dspy.training.ready import NamedNLI, prm, process_reward, ra_msd
     from eldgr_dspy.training.recipe import RewardArguments, recipe_path, rewards_of
     from eldgr_dspy.training.requirements import require_inputs
     from eldgr_dspy.training.rewards import Reward, weights_of

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.files import replacing
-from eldgr_dspy.report.shown import source
 from eldgr_dspy.report.svg import Axes, curve, drawing, key, path, text, ticks, tone_of
+from eldgr_dspy.report.templates import source
 from eldgr_dspy.system import appending
 from eldgr_dspy.words import CHANNELS
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from eldgr_dspy.errors import ArgumentError, EldgrError, brief
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import refusal
-from eldgr_dspy.training.begun import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.curves import learning_curve
 from eldgr_dspy.training.plain_yaml import require_plain
 from eldgr_dspy.training.recipe import RewardArguments, recipe_path, rewards_of
 from eldgr_dspy.training.rewards import Reward, weights_of
+from eldgr_dspy.training.same_recipe import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.trainer import confidence_trainer
 
 

@@ -22,7 +22,7 @@ from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.programs.scoring.retrieval import retriever
 from eldgr_dspy.training import eldgr_rank, format, orm
-from eldgr_dspy.training.ready import NLI_VARIABLE, NamedNLI, process_reward
+from eldgr_dspy.training.named_rewards import NLI_VARIABLE, NamedNLI, process_reward
 from eldgr_dspy.training.steps_reward import StepReward
 
 RECIPES: Final = Path(__file__).parent / "recipes"

@@ -16,7 +16,7 @@ from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import JournalError, RunChangedError, brief
 from eldgr_dspy.files import append_whole, flush_to_disk, sync_folder
 from eldgr_dspy.journal import TornLineWarning
-from eldgr_dspy.programs.locked import locked
+from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import appending, opened
 

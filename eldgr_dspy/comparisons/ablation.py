@@ -10,9 +10,9 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from eldgr_dspy.comparisons.arms import Arm, arm_of, contrast_of, require_the_same_questions
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
 from eldgr_dspy.comparisons.published import CORRECTED, LEGACY
+from eldgr_dspy.comparisons.rule_scores import Arm, arm_of, contrast_of, require_the_same_questions
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.summary import Adjusted, Scores
 from eldgr_dspy.formatting import questions

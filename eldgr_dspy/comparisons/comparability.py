@@ -79,7 +79,7 @@ _STATISTICS = (
     "Comparable: the statistics are the paper's: paired percentile bootstrap with 20,000 resamples of questions, "
     "two-sided exact McNemar test, "
 )
-_EMBEDDED = "eldgr_dspy.programs.embedded"
+_EMBEDDED = "eldgr_dspy.programs.heuristics"
 _UNKNOWN = ", and a recording does not say what made it"
 _SCORES: Mapping[Task, str] = {
     "arithmetic": "numeric accuracy.",

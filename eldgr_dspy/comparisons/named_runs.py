@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.finished import RunRead, read_run
+from eldgr_dspy.figures.finished_run import RunRead, read_run
 from eldgr_dspy.figures.results.summary import PoolFigures, Summary
 from eldgr_dspy.words import Task
 

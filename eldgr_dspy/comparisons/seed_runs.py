@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
-from eldgr_dspy.comparisons.arms import Arm, arm_of, require_the_same_questions
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
+from eldgr_dspy.comparisons.rule_scores import Arm, arm_of, require_the_same_questions
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.summary import Paired, WinsLosses
 from eldgr_dspy.figures.summary import as_figures

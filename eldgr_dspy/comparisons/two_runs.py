@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.figures.results.summary import Adjusted, RoleSums, RuleFigures, Summary
 from eldgr_dspy.figures.summary import as_figures

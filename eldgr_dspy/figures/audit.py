@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Decision
+from eldgr_dspy.figures.abstention_kinds import error_of, kind_of
 from eldgr_dspy.figures.results.summary import AuditCounts, Became, Decisions, RoleSilences, Saved, Stage
-from eldgr_dspy.figures.silences import error_of, kind_of
 from eldgr_dspy.words import ROLES, Branch, Role, Task
 
 
@@ -135,7 +135,7 @@ class Audit:
     def silences(self) -> dict[Role, RoleSilences]:
         """Return for each role that was asked on how many questions it abstained or its call failed, and by what kinds.
 
-        The kinds are those of `eldgr_dspy.figures.silences`, and the errors of failed calls.
+        The kinds are those of `eldgr_dspy.figures.abstention_kinds`, and the errors of failed calls.
         """
         abstained, failed = Counter[tuple[Role, str]](), Counter[tuple[Role, str]]()
         for marks, n in self.marks.items():

@@ -14,9 +14,9 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from eldgr_dspy.consultations import Consultation, Outcome
+from eldgr_dspy.figures.abstention_kinds import error_of, kind_of
 from eldgr_dspy.figures.results.record import Cost, Effects, Fingerprints, OverrideRates, Record, Share
 from eldgr_dspy.figures.results.summary import Decisions, PoolFigures, RoleSums, Summary
-from eldgr_dspy.figures.silences import error_of, kind_of
 from eldgr_dspy.words import ROLES, Branch, Role
 
 _Amount = TypeVar("_Amount", int, float)

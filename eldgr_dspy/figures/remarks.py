@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.figures.silences import KINDS, kind_of
+from eldgr_dspy.figures.abstention_kinds import KINDS, kind_of
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.words import ROLES, Role, Task
 

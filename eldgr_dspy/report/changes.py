@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from eldgr_dspy.figures.abstention_kinds import FAILED
 from eldgr_dspy.figures.audit import became
 from eldgr_dspy.figures.results.decision import Decided, Witnessed
 from eldgr_dspy.figures.results.summary import Became
-from eldgr_dspy.figures.silences import FAILED
-from eldgr_dspy.report.shown import clip
+from eldgr_dspy.report.templates import clip
 from eldgr_dspy.tables.table import Table
 
 SHOWN = 50

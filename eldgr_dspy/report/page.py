@@ -15,10 +15,10 @@ from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Effects, Record
 from eldgr_dspy.figures.results.summary import PoolFigures, Summary
 from eldgr_dspy.formatting import figure, questions
-from eldgr_dspy.report.browsing import link_to
 from eldgr_dspy.report.changes import Kept
 from eldgr_dspy.report.plots import bounds, calls, coverage, flips, forest, funnel
-from eldgr_dspy.report.shown import template
+from eldgr_dspy.report.questions_page import link_to
+from eldgr_dspy.report.templates import template
 from eldgr_dspy.showing import printable
 from eldgr_dspy.tables.pool import effects_table, headline, paper_table, usage_table
 from eldgr_dspy.tables.record import record_table

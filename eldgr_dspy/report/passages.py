@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.figures.results.decision import Decided
-from eldgr_dspy.report.shown import clip
+from eldgr_dspy.report.templates import clip
 from eldgr_dspy.rows import PassageRow
 
 _PLAIN = 400  # characters that are shown of a passage in which nothing is marked

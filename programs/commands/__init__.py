@@ -80,7 +80,7 @@ def main(argv: list[str] | None = None) -> int:
     if argv is None and threading.current_thread() is threading.main_thread():
         session.mind_signals()
     from eldgr_dspy.programs.commands.command import run
-    from eldgr_dspy.programs.commands.saying import say_bugs
+    from eldgr_dspy.programs.commands.messages import say_bugs
 
     if argv is None:
         say_bugs()

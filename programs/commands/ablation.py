@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from eldgr_dspy.programs.commands.written import Form, form_option, out_option
+from eldgr_dspy.programs.commands.output import Form, form_option, out_option
 
 
 @click.command(context_settings={"show_default": True})
@@ -28,7 +28,7 @@ def ablation(runs: tuple[str, ...], rule: str, against: tuple[str, ...], form: F
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.comparisons.ablation import ablate
-    from eldgr_dspy.programs.commands.written import write
+    from eldgr_dspy.programs.commands.output import write
     from eldgr_dspy.tables.ablation import ablation_tables
 
     found = ablate(runs, rule=rule, against=against)

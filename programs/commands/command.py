@@ -18,11 +18,11 @@ from eldgr_dspy.programs.commands.evaluate import evaluate
 from eldgr_dspy.programs.commands.export import export
 from eldgr_dspy.programs.commands.freeze import freeze
 from eldgr_dspy.programs.commands.inspect import inspect
+from eldgr_dspy.programs.commands.messages import logs_shown, say
 from eldgr_dspy.programs.commands.plan import plan
 from eldgr_dspy.programs.commands.pool import pool
 from eldgr_dspy.programs.commands.report import report
 from eldgr_dspy.programs.commands.reproduce import reproduce
-from eldgr_dspy.programs.commands.saying import logs_shown, say
 from eldgr_dspy.programs.commands.seeds import seeds
 from eldgr_dspy.redaction import remember_environment
 from eldgr_dspy.system import refusal

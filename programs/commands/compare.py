@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.system import refusal
 
 
@@ -35,7 +35,7 @@ def compare(run_a: Path, run_b: Path, rule: str, margin: float | None, as_json: 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.comparisons.two_runs import compare_runs
-    from eldgr_dspy.figures.finished import read_run
+    from eldgr_dspy.figures.finished_run import read_run
     from eldgr_dspy.programs.commands.console import print_tables
     from eldgr_dspy.tables.two_runs import two_run_tables
 

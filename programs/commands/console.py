@@ -20,7 +20,7 @@ from rich.text import Text
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.planning import Forecast
 from eldgr_dspy.figures.results.summary import Summary
-from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import naming
 from eldgr_dspy.tables.forecast import forecast_table

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import names_in
-from eldgr_dspy.programs.commands.saying import say
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
-    from eldgr_dspy.figures.finished import RunRead
-    from eldgr_dspy.programs.run.deciding import Redecided
+    from eldgr_dspy.figures.finished_run import RunRead
+    from eldgr_dspy.programs.run.redecisions import Redecided
     from eldgr_dspy.words import Role
 
 _NO_COMMAND = "no command asks: a program or another version began the run."
@@ -54,10 +54,10 @@ def decide(run: Path, pools: tuple[Path, ...], rules: list[str], as_json: bool) 
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.figures.finished import read_run
+    from eldgr_dspy.figures.finished_run import read_run
     from eldgr_dspy.programs.commands.console import print_tables
-    from eldgr_dspy.programs.commands.continuing import is_locked
-    from eldgr_dspy.programs.run.deciding import decide_again
+    from eldgr_dspy.programs.commands.resume_command import is_locked
+    from eldgr_dspy.programs.run.redecisions import decide_again
     from eldgr_dspy.tables.run import pool_tables
 
     read = read_run(run)
@@ -88,7 +88,7 @@ def _remark_on(run: "RunRead") -> None:
 
 def _asks(run: "RunRead", found: "Redecided") -> str | None:
     """The command that asks what rules lack; None where they lack nothing, or no command can."""
-    from eldgr_dspy.programs.commands.continuing import command_that_asks
+    from eldgr_dspy.programs.commands.resume_command import command_that_asks
 
     roles = _lacking(found)
     return command_that_asks(run, found, roles) if roles else None

@@ -8,8 +8,8 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
+from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import Models, model_options, names_in, rule_options
-from eldgr_dspy.programs.commands.saying import say
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.system import refusal
 
 
@@ -21,7 +21,7 @@ def export(run: Path, to: Path) -> None:
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.figures.export import export as write
-    from eldgr_dspy.figures.finished import read_run
+    from eldgr_dspy.figures.finished_run import read_run
 
     found = read_run(run)
     try:

@@ -151,7 +151,7 @@ def _lines(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence
 
 
 def _drawn(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence[StepTable]]") -> Iterator[str]:
-    from eldgr_dspy.programs.commands.step_tables import drawn_table, one_line
+    from eldgr_dspy.programs.commands.step_drawings import drawn_table, one_line
 
     for at, one in enumerate(texts):
         if not one.candidate:

@@ -155,11 +155,11 @@ def require_address(api_base: str | None, names: Sequence[str]) -> None:
 
 def selector_of(lms: dict[Role, Any], settings: Mapping[str, Any], style: tuple[Style, int]) -> Any:
     """A selector whose roles are embedded, except those that have an LM, with its judge in a style."""
-    from eldgr_dspy.programs.embedded import embedded_selector
+    from eldgr_dspy.programs.heuristics import heuristic_selector
     from eldgr_dspy.programs.judges.styles import judge_in_style
     from eldgr_dspy.programs.selector import Selector
 
-    selector, backed = embedded_selector(**settings), Selector(**settings)
+    selector, backed = heuristic_selector(**settings), Selector(**settings)
     judged = backed if "judge" in lms else selector
     judged.judge = judge_in_style(judged.judge, *style)
     for role, lm in lms.items():

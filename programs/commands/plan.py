@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.system import refusal
 
 _PERCENT = click.FloatRange(0, 100, min_open=True)
@@ -44,7 +44,7 @@ def plan(
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.figures.finished import read_run
+    from eldgr_dspy.figures.finished_run import read_run
     from eldgr_dspy.figures.planning import plan_ahead, what_it_saw
     from eldgr_dspy.programs.commands.console import print_tables
     from eldgr_dspy.tables.planning import needed_table, seen_tables

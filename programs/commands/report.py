@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 
-from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
-    from eldgr_dspy.figures.finished import RunRead
+    from eldgr_dspy.figures.finished_run import RunRead
     from eldgr_dspy.figures.results.summary import Summary
 
 Format = Literal["text", "markdown", "latex", "json", "html"]
@@ -46,7 +46,7 @@ def report(
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.figures.finished import read_run
+    from eldgr_dspy.figures.finished_run import read_run
 
     if pools and form != "html":
         raise click.UsageError(f"POOLS are read for --format html alone, and not for {form}.", context)
@@ -64,7 +64,7 @@ def report(
     except OSError as error:
         raise click.ClickException(f"The report could not be written: {refusal(error)}") from error
     if mlflow:
-        from eldgr_dspy.programs.run.tracking import log_to_mlflow
+        from eldgr_dspy.programs.run.mlflow_tracking import log_to_mlflow
 
         say(f"Logged to MLflow as run {log_to_mlflow(found, summary)}.")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from eldgr_dspy.programs.commands.written import Form, form_option, out_option
+from eldgr_dspy.programs.commands.output import Form, form_option, out_option
 
 
 @click.command(context_settings={"show_default": True})
@@ -21,7 +21,7 @@ def reproduce(runs: tuple[str, ...], form: Form, out: Path | None) -> None:
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.comparisons.reproduction import reproduce as rebuild
-    from eldgr_dspy.programs.commands.written import write
+    from eldgr_dspy.programs.commands.output import write
     from eldgr_dspy.tables.reproduction import reproduction_tables
 
     found = rebuild(runs)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from eldgr_dspy.programs.commands.written import Form, form_option, out_option
+from eldgr_dspy.programs.commands.output import Form, form_option, out_option
 
 
 @click.command(context_settings={"show_default": True})
@@ -22,7 +22,7 @@ def seeds(runs: tuple[str, ...], rule: str, against: str, form: Form, out: Path 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.comparisons.seed_runs import over_seeds
-    from eldgr_dspy.programs.commands.written import write
+    from eldgr_dspy.programs.commands.output import write
     from eldgr_dspy.tables.seeds import seed_tables
 
     found = over_seeds(runs, rule=rule, against=against)

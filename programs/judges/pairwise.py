@@ -18,7 +18,7 @@ from eldgr_dspy.figures.effects import Showing, showings
 from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.fencing import fence
-from eldgr_dspy.programs.judges.asking import aask_all, answers_of, ask_all, calls_of, classes_of
+from eldgr_dspy.programs.judges.repeated_calls import aask_all, answers_of, ask_all, calls_of, classes_of
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import CompareCandidates
 

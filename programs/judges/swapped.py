@@ -14,7 +14,15 @@ import dspy
 from eldgr_dspy.consultations import Reply, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import Said
-from eldgr_dspy.programs.judges.asking import aask_all, answers_of, ask_all, calls_of, classes_of, listed, require_read
+from eldgr_dspy.programs.judges.repeated_calls import (
+    aask_all,
+    answers_of,
+    ask_all,
+    calls_of,
+    classes_of,
+    listed,
+    require_read,
+)
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.replies import read_reply
 

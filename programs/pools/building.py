@@ -11,9 +11,9 @@ from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.pools import Pool, pool_name, write_pool
 from eldgr_dspy.programs.pools.entries import Entry, Sample, id_of_question
+from eldgr_dspy.programs.pools.entry_store import QUESTIONS, By, Shelf, Unaligned
 from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
 from eldgr_dspy.programs.pools.questions import Evidence, read_questions
-from eldgr_dspy.programs.pools.shelf import QUESTIONS, By, Shelf, Unaligned
 from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.words import Task

@@ -19,17 +19,17 @@ from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.files import replacing
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, open_pools
-from eldgr_dspy.programs.run.confirming import confirmation_of, state_lock
+from eldgr_dspy.programs.run.confirmation import confirmation_of, state_lock
 from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
-from eldgr_dspy.programs.run.reserving import Reserved
-from eldgr_dspy.programs.run.rolecalls import RoleCall, metered_settings, role_call
-from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, Statement, require_same
+from eldgr_dspy.programs.run.reservations import Reserved
+from eldgr_dspy.programs.run.results import FILES, Results
+from eldgr_dspy.programs.run.role_calls import RoleCall, metered_settings, role_call
+from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, Statement, require_same
 from eldgr_dspy.programs.run.runner import Recordings, Runner, Settled
 from eldgr_dspy.programs.run.scheduling import amap_ordered, map_ordered, rarer_collections, reused_threads
 from eldgr_dspy.programs.run.signals import Signals, signals_held
 from eldgr_dspy.programs.run.spending import Spending
-from eldgr_dspy.programs.run.writing import FILES, Results
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.words import ROLES, Role
 

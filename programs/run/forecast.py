@@ -18,12 +18,12 @@ from eldgr_dspy.figures.planning import Forecast, PoolForecast, RoleForecast
 from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, open_pools
-from eldgr_dspy.programs.judges.asking import calls_of
-from eldgr_dspy.programs.run.confirming import confirmation_of
+from eldgr_dspy.programs.judges.repeated_calls import calls_of
+from eldgr_dspy.programs.run.confirmation import confirmation_of
 from eldgr_dspy.programs.run.evaluation import statements
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
-from eldgr_dspy.programs.run.rolecalls import RoleCall, metered_settings, role_call
-from eldgr_dspy.programs.run.rundir import require_same
+from eldgr_dspy.programs.run.role_calls import RoleCall, metered_settings, role_call
+from eldgr_dspy.programs.run.run_directory import require_same
 from eldgr_dspy.programs.run.runner import Recordings
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.replies import journaled_reply

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, PositiveInt, ValidationError
 from eldgr_dspy.errors import JournalError
 from eldgr_dspy.files import append_whole, sync_folder
 from eldgr_dspy.pools import Pool
-from eldgr_dspy.programs.locked import locked
+from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.system import refusal
 

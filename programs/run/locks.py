@@ -29,7 +29,7 @@ from eldgr_dspy.files import replacing
 from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.programs.run.fingerprints import describe
-from eldgr_dspy.programs.run.rolecalls import metered_settings
+from eldgr_dspy.programs.run.role_calls import metered_settings
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rules import rule_named

@@ -1,7 +1,7 @@
 """What a consultation cost: requests, tokens, money and the model that answered, read from DSPy's own call records.
 
-The meter of a consultation is handed on by a setting of DSPy's; see `eldgr_dspy.programs.run.sending` for the LMs that
-report to it.
+A setting of DSPy's hands on the meter of a consultation; the LMs of `eldgr_dspy.programs.run.metered_lms` report to
+it.
 """
 
 import math

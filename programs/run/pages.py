@@ -14,15 +14,15 @@ from typing import IO
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
-from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.files import replacing
 from eldgr_dspy.journal_lines import read_consultation
 from eldgr_dspy.pools import Pool
-from eldgr_dspy.programs.run.reopening import reopened
-from eldgr_dspy.report.browsing import QuestionsPage
+from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.report.page import render_report
+from eldgr_dspy.report.questions_page import QuestionsPage
 from eldgr_dspy.system import opened
 from eldgr_dspy.words import ROLES, Role
 

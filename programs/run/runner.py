@@ -17,9 +17,9 @@ from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunCha
 from eldgr_dspy.figures.summary import Outcome
 from eldgr_dspy.journal import Journal, TornLineWarning, read_journal
 from eldgr_dspy.pools import Pool, Row
-from eldgr_dspy.programs.run.asking import Asking, Books, Flushes
 from eldgr_dspy.programs.run.failures import FailureBudget
-from eldgr_dspy.programs.run.rolecalls import RoleCall
+from eldgr_dspy.programs.run.role_calls import RoleCall
+from eldgr_dspy.programs.run.role_queries import Asking, Books, Flushes
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.redaction import redacted_value

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import RunStoppedError
-from eldgr_dspy.programs.run.reserving import Reserved
+from eldgr_dspy.programs.run.reservations import Reserved
 
 _RETRIES = 100
 """How many requests a run may repeat beyond one for each reply that it got."""

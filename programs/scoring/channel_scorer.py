@@ -24,7 +24,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import Said, ask, awaitable
 from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.inputs import to_passages
-from eldgr_dspy.programs.judges.asking import aask_all
+from eldgr_dspy.programs.judges.repeated_calls import aask_all
 from eldgr_dspy.programs.scoring.step_fence import fence_steps
 from eldgr_dspy.programs.scoring.step_replies import read_numbered
 from eldgr_dspy.signatures import (

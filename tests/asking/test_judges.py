@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.embedded import LexicalJudge
+from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
-from eldgr_dspy.programs.judges.asking import answers_of, classes_of
+from eldgr_dspy.programs.judges.repeated_calls import answers_of, classes_of
 from eldgr_dspy.programs.judges.swapped import orders_of
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.testing import scripted_lm, text_of

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.embedded import LexicalJudge
+from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
 from eldgr_dspy.programs.judges.styles import judge_in_style
 from eldgr_dspy.programs.roles import Judge

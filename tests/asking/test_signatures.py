@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 from eldgr_dspy.programs.judges import Assessor, Comparer
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
-from eldgr_dspy.programs.scoring.asked_steps import AskedClaims, AskedCounterfactuals
 from eldgr_dspy.programs.scoring.channel_scorer import StepRole
+from eldgr_dspy.programs.scoring.lm_claims import AskedClaims, AskedCounterfactuals
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import (
     AssessCandidate,

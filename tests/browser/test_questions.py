@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.report.browsing import link_to
+from eldgr_dspy.report.questions_page import link_to
 from tests.browser.chromium import Tab
 from tests.browser.conftest import ARTIFACTS, decisions
 from tests.capitals import row

@@ -10,10 +10,10 @@ import pytest
 
 from eldgr_dspy.comparisons.two_runs import compare_runs
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.finished import read_run
+from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.formatting import interval
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
@@ -131,10 +131,10 @@ def test_the_rule_may_be_any_that_both_have(runs: tuple[Path, Path]) -> None:
 
 def test_different_settings_and_models_are_shown_as_what_they_are(tmp_path: Path) -> None:
     one, _ = finished_run(tmp_path, out=tmp_path / "a", selector=judging(2))
-    other, _ = finished_run(tmp_path, out=tmp_path / "b", selector=embedded_selector(preference="stratum"))
+    other, _ = finished_run(tmp_path, out=tmp_path / "b", selector=heuristic_selector(preference="stratum"))
     found = compared(one, other)
     assert 'rule: preference: "global" -> "stratum"' in found["differences"]
-    roles = '"eldgr_dspy.programs.roles.Judge" -> "eldgr_dspy.programs.embedded.LexicalJudge"'
+    roles = '"eldgr_dspy.programs.roles.Judge" -> "eldgr_dspy.programs.heuristics.LexicalJudge"'
     assert f"judge: module: {roles}" in found["differences"]
     assert found["models"] == {"judge": ["scripted/lm", "none"], "deriver": [None, None], "repairer": [None, None]}
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.programs.commands.command import cli
-from eldgr_dspy.programs.commands.continuing import command_that_asks
 from eldgr_dspy.programs.commands.options import lms_of, names_in, selector_of
+from eldgr_dspy.programs.commands.resume_command import command_that_asks
 from eldgr_dspy.programs.models import is_of_ollama
-from eldgr_dspy.programs.run.deciding import Redecided
-from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
+from eldgr_dspy.programs.run.redecisions import Redecided
+from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, ROLES, STRICTNESS, Role
 

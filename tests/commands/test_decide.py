@@ -12,13 +12,13 @@ import dspy
 import pytest
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError, RunStoppedError
-from eldgr_dspy.figures.finished import read_run
+from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.continuing import command_that_asks
 from eldgr_dspy.programs.commands.options import lms_of, selector_of
-from eldgr_dspy.programs.run.deciding import decide_again
+from eldgr_dspy.programs.commands.resume_command import command_that_asks
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
+from eldgr_dspy.programs.run.redecisions import decide_again
+from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.words import ROLES, Role
 from tests.capitals import Flaky, obliging, row, selector_with, untimed, write_pool
 from tests.finished_runs import finished_run, numbered, unsealed

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.figures.finished import read_run
+from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.figures.planning import plan_ahead, what_it_saw
 from eldgr_dspy.programs.commands import main
 from tests.capitals import row, write_pool

@@ -11,11 +11,11 @@ from typing import Any, get_args
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.finished import read_run
+from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.report import Format
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.tracking import log_to_mlflow
+from eldgr_dspy.programs.run.mlflow_tracking import log_to_mlflow
 from eldgr_dspy.programs.testing import text_of
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.commands.test_command import COMMAND

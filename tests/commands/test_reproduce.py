@@ -15,7 +15,7 @@ from eldgr_dspy.comparisons.ablation import ablate
 from eldgr_dspy.comparisons.reproduction import reproduce
 from eldgr_dspy.formatting import probability
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.written import Form
+from eldgr_dspy.programs.commands.output import Form
 from eldgr_dspy.tables.formats import as_markdown
 from eldgr_dspy.tables.reproduction import reproduction_tables
 from eldgr_dspy.tables.table import record

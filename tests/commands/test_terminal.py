@@ -20,7 +20,7 @@ from eldgr_dspy.errors import PoolError
 from eldgr_dspy.journal import Journal, TornLineWarning
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.saying import logs_shown
+from eldgr_dspy.programs.commands.messages import logs_shown
 from eldgr_dspy.showing import is_printable, printable
 from tests.capitals import row, write_pool
 from tests.lm_server import Answer, Asked, obliging, serving

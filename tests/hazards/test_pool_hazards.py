@@ -15,10 +15,10 @@ import pytest
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.pools import Pool, Row, open_pool, pool_name, write_pool
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
-from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory
+from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from tests.hazards.bad_pools import BAD_CONTENTS, BAD_NAMES, BAD_ROWS, EVIDENCE, bad_file, record, write_lines
 from tests.house.test_layout import sources
@@ -26,7 +26,7 @@ from tests.house.test_layout import sources
 
 def decided(tmp_path: Path, *records: dict[str, Any], rule: str = "eldgr") -> dict[str, dict[str, Any]]:
     """Each question's decision line under `rule` in a run with the embedded roles."""
-    evaluate(embedded_selector(), Plan([write_lines(tmp_path / "p.jsonl", records)], tmp_path / "run"))
+    evaluate(heuristic_selector(), Plan([write_lines(tmp_path / "p.jsonl", records)], tmp_path / "run"))
     lines = map(json.loads, (tmp_path / "run" / "decisions.jsonl").read_text(encoding="utf-8").split("\n")[:-1])
     return {line["id"]: line for line in lines if line["rule"] == rule}
 
@@ -82,7 +82,7 @@ def test_all_that_is_wrong_with_a_row_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_pool_of_none_through_the_selector_is_a_null_answer_and_asks_nothing() -> None:  # hazard 1
-    found = embedded_selector()(question="Who?", candidates=[], evidence=["Ada wrote."])
+    found = heuristic_selector()(question="Who?", candidates=[], evidence=["Ada wrote."])
     assert (found.answer, found.reason, found.consulted) == (None, "empty_pool", [])
 
 
@@ -185,12 +185,12 @@ def test_tasks_may_not_be_mixed(tmp_path: Path) -> None:
 def test_a_torn_journal_is_taken_up_where_it_was_torn(tmp_path: Path) -> None:  # hazard 88
     pool = write_lines(tmp_path / "p.jsonl", (record(n, **answered("Nice", "Lyon")) for n in range(4)))
     plan = Plan([pool], tmp_path / "run")
-    evaluate(embedded_selector(), plan)
+    evaluate(heuristic_selector(), plan)
     journal = tmp_path / "run" / "journal.jsonl"
     before = list(read_journal(journal))
     journal.write_bytes(journal.read_bytes()[:-20])
     with pytest.warns(TornLineWarning, match=r"torn after \d+ bytes and dropped"):
-        evaluate(embedded_selector(), plan)
+        evaluate(heuristic_selector(), plan)
     after = list(read_journal(journal))
     assert [one.key for one in after] == [one.key for one in before]
     assert after[:-1] == before[:-1]
@@ -278,7 +278,7 @@ def test_a_pool_may_stand_behind_a_link_and_is_named_after_it(tmp_path: Path) ->
 
 def test_a_name_that_is_not_unicode_can_be_written_into_every_result(tmp_path: Path) -> None:  # hazards 92, 98
     path = write_lines(tmp_path / "caf\udce9.jsonl", [record(0)])
-    evaluate(embedded_selector(), Plan([path], tmp_path / "run"))
+    evaluate(heuristic_selector(), Plan([path], tmp_path / "run"))
     summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
     assert list(summary["pools"]) == [pool_name(path)] == ["caf\ufffd"]
 
@@ -340,7 +340,7 @@ def test_no_key_and_no_password_reaches_the_journal(tmp_path: Path) -> None:  # 
 def test_nothing_asks_what_time_of_day_it_is() -> None:  # hazard 102
     """Seconds are of a clock that cannot go back, and no result holds a date; a ledger alone says when."""
     found = {name for path, name in sources() for _ in clocks(ast.parse(path.read_text(encoding="utf-8")))}
-    assert found == {"eldgr_dspy.programs.run.confirming"}
+    assert found == {"eldgr_dspy.programs.run.confirmation"}
 
 
 def clocks(tree: ast.AST) -> Iterator[str]:

@@ -29,7 +29,7 @@ import pytest
 
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import RULES, Case, Decision
-from eldgr_dspy.figures.silences import KINDS
+from eldgr_dspy.figures.abstention_kinds import KINDS
 from eldgr_dspy.pools import schema
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.words import POLICIES, STRICTNESS, Branch
@@ -160,7 +160,7 @@ def desk(folder: Path) -> Iterator[Reader]:
             dspy.configure(lm=None)
 
 
-@pytest.mark.filterwarnings("always::eldgr_dspy.programs.run.confirming.SeenBeforeWarning")
+@pytest.mark.filterwarnings("always::eldgr_dspy.programs.run.confirmation.SeenBeforeWarning")
 @pytest.mark.parametrize("page", [page for page in PAGES if any(map(runs, blocks(page)))], ids=named)
 def test_every_example_of_a_page_does_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     with desk(tmp_path) as reader:

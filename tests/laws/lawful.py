@@ -14,7 +14,7 @@ import dspy
 
 from eldgr_dspy.certificates import certify
 from eldgr_dspy.decision import Choice, Steps, evidence_locked
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.stripping import strip_answer
@@ -195,7 +195,7 @@ SELECTORS: dict[str, Callable[[], Selector]] = {
     "strict about replies": lambda: Selector(on_error="raise", preference="stratum"),
     "by token": lambda: Selector(certificate="token", answer_field="reply"),
     "asking always": lambda: Selector(consult="always"),
-    "without an LM": embedded_selector,
+    "without an LM": heuristic_selector,
     "with a chain of thought": with_a_chain_of_thought,
     "that remembers all": RemembersAll,
     "that annotates": Annotates,

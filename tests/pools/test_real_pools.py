@@ -15,7 +15,7 @@ from eldgr_dspy.consultations import Reply, Verdict
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.pools import Row, open_pool
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.words import Role
@@ -104,7 +104,7 @@ def test_at_most_20_questions_for_the_judge_and_23_for_the_repairer_whatever_the
 
 def test_the_embedded_roles_run_the_whole_path_on_real_questions(pools_dir: Path, tmp_path: Path) -> None:
     plan = Plan([pools_dir / "hotpotqa-reflexion12.jsonl.gz"], tmp_path / "run", limit=40)
-    found: Any = evaluate(embedded_selector(), plan)["pools"]["hotpotqa-reflexion12"]
+    found: Any = evaluate(heuristic_selector(), plan)["pools"]["hotpotqa-reflexion12"]
     assert found["audit"]["correct_to_incorrect"] == 0
     low, high = found["bounds_any_span"]["eldgr"]
     assert low <= found["rules"]["eldgr"]["em"] <= high

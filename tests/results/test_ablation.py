@@ -10,7 +10,7 @@ import pytest
 
 from eldgr_dspy.comparisons.ablation import ablate
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.statistics import contrast_from_counts, holm
 from eldgr_dspy.tables.ablation import ablation_tables
 from tests.capitals import row
@@ -148,7 +148,7 @@ def test_a_rule_that_goes_by_roles_says_where_the_runs_differ_in_them(tmp_path: 
     runs = []
     for name, certificate in (("full", "folded"), ("grpo", "token")):
         (tmp_path / name).mkdir()
-        run, _ = finished_run(tmp_path / name, selector=embedded_selector(certificate=certificate))
+        run, _ = finished_run(tmp_path / name, selector=heuristic_selector(certificate=certificate))
         runs.append(f"{name}={run}")
     found = ablate(runs, rule="eldgr")
     assert found["remarks"][1] == (

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.report.asked import consultation
+from eldgr_dspy.report.consultation import consultation
 
 
 def asked(**changes: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.report.browsing import LARGEST, QuestionsPage, as_data, link_to
+from eldgr_dspy.report.questions_page import LARGEST, QuestionsPage, as_data, link_to
 from eldgr_dspy.rows import Row
 from eldgr_dspy.showing import is_printable, printable
 from tests.figures import pool_figures

@@ -19,7 +19,7 @@ from eldgr_dspy.figures.effects import (
     showings,
 )
 from eldgr_dspy.pools import write_pool
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.questions import Question
@@ -170,7 +170,7 @@ def rows(n: int) -> list[Row]:
 def run(tmp_path: Path, judge: dspy.Module) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The effects of a run with this judge, and the consultations of it that the journal holds."""
     write_pool(tmp_path / "pool.jsonl", rows(4))
-    selector = embedded_selector()
+    selector = heuristic_selector()
     selector.judge = judge
     evaluate(selector, Plan([tmp_path / "pool.jsonl"], tmp_path / "run"))
     lines = map(json.loads, (tmp_path / "run" / "journal.jsonl").read_text("utf-8").splitlines())

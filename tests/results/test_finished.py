@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.errors import ArgumentError, JournalError
-from eldgr_dspy.figures.finished import read_run
+from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.questions import Settings

@@ -10,7 +10,7 @@ from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step
 from eldgr_dspy.decision import drive
 from eldgr_dspy.programs.selector import plain
 from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.report.paths import path
+from eldgr_dspy.report.explanations import path
 from eldgr_dspy.words import Role
 
 EVIDENCE = (Passage("Doha", "Qatar Airways is based in Doha, Qatar."),)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.figures.finished import read_run
+from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
 from eldgr_dspy.figures.results import SCHEMAS, schema_of
 from eldgr_dspy.formatting import UNDEFINED

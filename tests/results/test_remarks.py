@@ -12,7 +12,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.remarks import Remarks
 from eldgr_dspy.programs.commands.console import undecorated
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.questions import Question
 from eldgr_dspy.tables.run import tables_of
@@ -127,7 +127,7 @@ def test_a_judge_that_is_a_module_without_a_model_is_named_too(tmp_path: Path) -
             return dspy.Prediction(preferred="the third")
 
     pool = write_pool(tmp_path / "capitals.jsonl", map(row, range(4)))
-    selector = embedded_selector()
+    selector = heuristic_selector()
     selector.judge = Shy()
     (found,) = evaluate(selector, Plan([pool], tmp_path / "run"))["pools"]["capitals"]["remarks"]
     assert found.endswith("on 4 of 4 questions that it was asked (4 invalid): rules went on without it there.")
@@ -135,6 +135,6 @@ def test_a_judge_that_is_a_module_without_a_model_is_named_too(tmp_path: Path) -
 
 def test_candidates_of_texts_alone_are_named(tmp_path: Path) -> None:
     rows = [row(number, candidates=[{"text": "Nice"}, {"text": "Paris"}]) for number in range(4)]
-    selector = embedded_selector()
+    selector = heuristic_selector()
     found = evaluate(selector, Plan([write_pool(tmp_path / "texts.jsonl", rows)], tmp_path / "run"))
     assert found["pools"]["texts"]["remarks"][0].startswith("No candidate has an answer on 4 of 4 questions, so that")

@@ -12,7 +12,7 @@ from eldgr_dspy.comparisons.comparability import comparable, not_comparable
 from eldgr_dspy.comparisons.published import PUBLISHED
 from eldgr_dspy.comparisons.reproduction import reproduce
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
@@ -308,7 +308,7 @@ def test_a_pool_is_named_where_a_run_has_several_of_the_task(tmp_path: Path) -> 
     capitals = write_pool(tmp_path / "capitals.jsonl", numbered(3))
     sums = write_pool(tmp_path / "sums.jsonl", [row(1, task="arithmetic", answers=("1", "2"), gold=["2"], evidence=[])])
     both = tmp_path / "a:b"  # a colon in a directory's name is part of it
-    evaluate(embedded_selector(), Plan([capitals, other, sums], both))
+    evaluate(heuristic_selector(), Plan([capitals, other, sums], both))
     assert here(both, "gsm8k")["pool"] == "sums"
     towns = reproduce([f"hotpotqa={both}:towns"])["data"]["hotpotqa"]["here"]
     assert towns and towns["n"] == 2

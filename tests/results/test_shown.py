@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.report.shown import clip
+from eldgr_dspy.report.templates import clip
 from eldgr_dspy.showing import is_printable, printable
 
 

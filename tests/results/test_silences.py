@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.consultations import Abstention
-from eldgr_dspy.figures.silences import FAILED, KINDS, error_of, kind_of
+from eldgr_dspy.figures.abstention_kinds import FAILED, KINDS, error_of, kind_of
 from eldgr_dspy.programs import consulting
 from eldgr_dspy.programs.run.failures import describe_failure
 from eldgr_dspy.replies import read_reply

@@ -21,7 +21,7 @@ from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunS
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import print_forecast
-from eldgr_dspy.programs.embedded import LexicalJudge
+from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate

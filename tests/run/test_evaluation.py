@@ -20,12 +20,12 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import majority_vote
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.journal import TornLineWarning, read_journal
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, allowed_failures, evaluate
 from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.plan import out_of
-from eldgr_dspy.programs.run.rundir import RunDirectory
+from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from tests.capitals import VERDICT, Flaky, obliging, recording, row, selector_with, untimed, write_pool
@@ -189,7 +189,7 @@ def test_a_bug_in_a_role_is_raised_and_what_was_asked_is_kept(pool: Path, tmp_pa
         def forward(self, **_: Any) -> dspy.Prediction:
             raise ZeroDivisionError("a bug")
 
-    selector = embedded_selector()
+    selector = heuristic_selector()
     selector.repairer = Broken()
     with pytest.raises(ZeroDivisionError, match="a bug"):
         evaluate(
@@ -308,10 +308,10 @@ def test_a_question_that_was_never_recorded_withholds_the_rules_that_need_it(poo
 
 def test_a_recording_that_holds_no_consultation_is_refused(pool: Path, tmp_path: Path) -> None:
     with pytest.raises(JournalError, match=r"capitals\.jsonl, line 1: kind=None is not one of consultation, .*journal"):
-        evaluate(embedded_selector(), Plan([pool], str(tmp_path / "run"), replay=pool))
+        evaluate(heuristic_selector(), Plan([pool], str(tmp_path / "run"), replay=pool))
     empty = write_pool(tmp_path / "empty.jsonl", [])
     with pytest.raises(JournalError, match=r"empty\.jsonl: holds no consultation; a recording is a journal"):
-        evaluate(embedded_selector(), Plan([pool], str(tmp_path / "run"), replay=empty))
+        evaluate(heuristic_selector(), Plan([pool], str(tmp_path / "run"), replay=empty))
     assert not (tmp_path / "run").exists()
 
 

@@ -19,7 +19,7 @@ from eldgr_dspy import lexical
 from eldgr_dspy.decision import RULES, Choice, Steps
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.locks import freeze, ledger_of, read_lock
 from eldgr_dspy.programs.selector import Selector
@@ -37,14 +37,14 @@ def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def lock(pool: Path) -> Path:
     """A lock of the embedded roles under two rules."""
-    return freeze(embedded_selector(), TWO, Path("rule.lock.json")).path
+    return freeze(heuristic_selector(), TWO, Path("rule.lock.json")).path
 
 
 def run(pool: Path | Sequence[Path], lock: Path, out: str, selector: Selector | None = None, **more: Any) -> Any:
     """What a run under a lock says of its confirmation."""
     pools = [pool] if isinstance(pool, Path) else pool
     plan = Plan(pools, Path(out), rules=TWO, lock=lock, **more)
-    return evaluate(selector or embedded_selector(), plan)["confirmation"]
+    return evaluate(selector or heuristic_selector(), plan)["confirmation"]
 
 
 def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
@@ -63,7 +63,7 @@ def hashed(content: Mapping[str, Any]) -> str:
 
 
 def test_the_same_rule_makes_the_same_file(tmp_path: Path) -> None:
-    one, other = (freeze(embedded_selector(), TWO, tmp_path / name) for name in ("a.json", "b.json"))
+    one, other = (freeze(heuristic_selector(), TWO, tmp_path / name) for name in ("a.json", "b.json"))
     assert one.path.read_bytes() == other.path.read_bytes()
     assert read_lock(one.path) == one
     stated = json.loads(one.path.read_text())
@@ -90,7 +90,7 @@ def test_a_lock_holds_prompts_demonstrations_models_settings_and_versions(tmp_pa
 
 
 def test_no_password_is_in_a_lock(tmp_path: Path) -> None:
-    selector = embedded_selector()
+    selector = heuristic_selector()
     selector.judge = Selector().judge
     selector.judge.set_lm(dspy.LM("openai/m", api_key="s3cret", api_base="https://me:s3cret@host/v1"))
     assert "s3cret" not in freeze(selector, TWO, tmp_path / "rule.lock.json").path.read_text()
@@ -98,26 +98,26 @@ def test_no_password_is_in_a_lock(tmp_path: Path) -> None:
 
 def test_a_lock_is_never_overwritten(lock: Path) -> None:
     before = lock.read_bytes()
-    freeze(embedded_selector(), TWO, lock)
+    freeze(heuristic_selector(), TWO, lock)
     with pytest.raises(ArgumentError, match=r"out='rule\.lock\.json' holds another lock, which is never overwritten"):
-        freeze(embedded_selector(), ("eldgr",), lock)
+        freeze(heuristic_selector(), ("eldgr",), lock)
     assert lock.read_bytes() == before
     lock.unlink()
     ledger_of(lock).touch()
     with pytest.raises(
         ArgumentError, match=r"^rule\.lock\.ledger\.jsonl is the ledger of a lock that is gone; restore"
     ):
-        freeze(embedded_selector(), TWO, lock)
+        freeze(heuristic_selector(), TWO, lock)
 
 
 def test_what_cannot_be_frozen_is_refused(tmp_path: Path) -> None:
     for rules, message in (((), r"^rules=\(\) holds no rule"), (("best",), r"^rules='best' is not known; use one of")):
         with pytest.raises(ArgumentError, match=message):
-            freeze(embedded_selector(), rules, tmp_path / "rule.lock.json")
+            freeze(heuristic_selector(), rules, tmp_path / "rule.lock.json")
     with pytest.raises(
         ArgumentError, match=r": No such file or directory\. Check the name, and that its folder is there\.$"
     ):
-        freeze(embedded_selector(), TWO, tmp_path / "nowhere" / "rule.lock.json")
+        freeze(heuristic_selector(), TWO, tmp_path / "nowhere" / "rule.lock.json")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,9 +148,9 @@ def test_a_rule_that_does_not_decide_the_same_twice_is_refused(tmp_path: Path, m
     for name in ("draws", "counts"):
         rule = f"rules_of_chance:{name}"
         with pytest.raises(ArgumentError, match=rf"^rules='{rule}' must decide the same each time; it "):
-            freeze(embedded_selector(), ("eldgr", rule), Path("rule.lock.json"))
+            freeze(heuristic_selector(), ("eldgr", rule), Path("rule.lock.json"))
     assert not Path("rule.lock.json").exists()
-    freeze(embedded_selector(), ("rules_of_chance:keeps_still",), Path("rule.lock.json"))
+    freeze(heuristic_selector(), ("rules_of_chance:keeps_still",), Path("rule.lock.json"))
 
 
 # --- a rule of one's own ----------------------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ def needs_four(case: Any) -> Steps:
 
 def test_a_rule_of_ones_own_is_frozen_with_its_source_and_may_fail_on_small_pools(tmp_path: Path) -> None:
     name = f"{__name__}:needs_four"
-    found = freeze(embedded_selector(), (name,), tmp_path / "rule.lock.json").content
+    found = freeze(heuristic_selector(), (name,), tmp_path / "rule.lock.json").content
     assert found["sources"].keys() == {"eldgr_dspy", __name__}
     hashes = [*found["sources"].values(), found["rules"][name]["decisions"]]
     assert all(re.fullmatch("[0-9a-f]{16}", one) for one in hashes)
@@ -195,7 +195,7 @@ def test_a_rule_of_ones_own_that_changed_is_refused(pool: Path, file: str, chang
 
 
 ROLE = """
-from eldgr_dspy.programs.embedded import LexicalJudge
+from eldgr_dspy.programs.heuristics import LexicalJudge
 
 def cut(text):
     return text
@@ -224,7 +224,7 @@ def test_a_role_of_ones_own_that_changed_is_refused(
         Path("my_roles.py").write_text(text)
         monkeypatch.delitem(sys.modules, "my_roles", raising=False)
         importlib.invalidate_caches()
-        made = embedded_selector()
+        made = heuristic_selector()
         made.judge = importlib.import_module("my_roles").Cutting()
         return made
 
@@ -303,7 +303,7 @@ def test_a_pipe_is_no_lock_and_is_not_waited_for(tmp_path: Path) -> None:
         (["--certificate", "token"], 'settings.certificate: "folded" -> "token"'),
         (["--homogeneous", "skip"], 'settings.homogeneous: (absent) -> "skip"'),
         (["--rules", "eldgr"], "rules.majority: {"),
-        (["--orders", "2"], 'roles.judge.module: "eldgr_dspy.programs.embedded.LexicalJudge" -> '),
+        (["--orders", "2"], 'roles.judge.module: "eldgr_dspy.programs.heuristics.LexicalJudge" -> '),
         (["--repairer", "openai/m"], 'roles.repairer.lm: (absent) -> {"model": "openai/m"'),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else "",
@@ -467,11 +467,11 @@ def test_a_lock_that_is_not_there_is_refused(pool: Path) -> None:
 
 
 def test_what_does_not_go_with_a_lock_is_refused(lock: Path, pool: Path) -> None:
-    evaluate(embedded_selector(), Plan([pool], Path("first")))
+    evaluate(heuristic_selector(), Plan([pool], Path("first")))
     with pytest.raises(
         ArgumentError, match=r"^replay='first/journal\.jsonl' would answer in place of the roles that ar"
     ):
         run(pool, lock, "out", replay=Path("first/journal.jsonl"))
     with pytest.raises(ArgumentError, match=r"^once=True goes by the ledger of a lock; give --lock too\."):
-        evaluate(embedded_selector(), Plan([pool], Path("out"), once=True))
+        evaluate(heuristic_selector(), Plan([pool], Path("out"), once=True))
     assert not Path("out").exists()

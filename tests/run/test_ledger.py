@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run import ledger as ledger_module
-from eldgr_dspy.programs.run.confirming import Confirmation, SeenBeforeWarning
+from eldgr_dspy.programs.run.confirmation import Confirmation, SeenBeforeWarning
 from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
 from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.ledger import Ledger, Look, seen_before
@@ -38,7 +38,7 @@ def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def lock(pool: Path) -> Path:
     """A lock of the embedded roles under two rules."""
-    return freeze(embedded_selector(), TWO, Path("rule.lock.json")).path
+    return freeze(heuristic_selector(), TWO, Path("rule.lock.json")).path
 
 
 def again(*arguments: Any, **more: Any) -> Any:
@@ -89,7 +89,7 @@ def test_the_first_evaluation_is_entered_and_the_second_says_that_it_is_one(lock
     assert [one["out"] for one in looks(lock)] == ["first", "second", "third"]
 
 
-@pytest.mark.filterwarnings("always::eldgr_dspy.programs.run.confirming.SeenBeforeWarning")
+@pytest.mark.filterwarnings("always::eldgr_dspy.programs.run.confirmation.SeenBeforeWarning")
 def test_the_command_says_it_beside_the_results(lock: Path, pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = []
     for out in ("first", "second", "second"):
@@ -106,7 +106,7 @@ def test_the_command_says_it_beside_the_results(lock: Path, pool: Path, capsys: 
 
 
 def test_without_a_lock_there_is_no_confirmation(pool: Path) -> None:
-    assert evaluate(embedded_selector(), Plan([pool], Path("out")))["confirmation"] is None
+    assert evaluate(heuristic_selector(), Plan([pool], Path("out")))["confirmation"] is None
     assert json.loads(Path("out/record.json").read_text())["confirmation"] is None
 
 
@@ -206,14 +206,14 @@ def test_the_entry_is_there_before_anybody_is_asked_and_counts_where_nobody_answ
 
 def test_tasks_enter_the_ledger_as_threads_do(lock: Path, pool: Path) -> None:
     plan = Plan([pool], Path("out"), rules=TWO, lock=lock)
-    found = asyncio.run(aevaluate(embedded_selector(), plan))["confirmation"]
+    found = asyncio.run(aevaluate(heuristic_selector(), plan))["confirmation"]
     assert found and found["seen_before"] == {"capitals": 0}
     assert len(looks(lock)) == 1
 
 
 def test_a_forecast_is_held_to_the_lock_and_is_no_look(lock: Path, pool: Path) -> None:
     plan = Plan([pool], Path("out"), rules=TWO, lock=lock, once=True)
-    assert forecast(embedded_selector(), plan)["pools"]["capitals"]["n"] == 6
+    assert forecast(heuristic_selector(), plan)["pools"]["capitals"]["n"] == 6
     assert not ledger_of(lock).exists()
 
 
@@ -259,15 +259,15 @@ def test_of_several_runs_at_the_same_time_one_is_the_first(lock: Path, pool: Pat
 
 
 def test_a_run_stays_under_the_lock_that_it_began_under(lock: Path, pool: Path) -> None:
-    other = freeze(embedded_selector(preference="stratum"), TWO, Path("other.lock.json")).path
+    other = freeze(heuristic_selector(preference="stratum"), TWO, Path("other.lock.json")).path
     run(pool, lock, "locked")
-    evaluate(embedded_selector(), Plan([pool], Path("free"), rules=TWO))
+    evaluate(heuristic_selector(), Plan([pool], Path("free"), rules=TWO))
     with pytest.raises(RunChangedError, match=r"^free: this run was begun without a lock; give another --out\."):
         run(pool, lock, "free")
     with pytest.raises(RunChangedError, match=r"^locked: this run was begun under a lock; give it with --lock\."):
-        evaluate(embedded_selector(), Plan([pool], Path("locked"), rules=TWO))
+        evaluate(heuristic_selector(), Plan([pool], Path("locked"), rules=TWO))
     with pytest.raises(RunChangedError, match=r"begun with another settings 'lock':\n  sha256: \"[0-9a-f]{64}\" -> "):
-        run(pool, other, "locked", embedded_selector(preference="stratum"))
+        run(pool, other, "locked", heuristic_selector(preference="stratum"))
     assert len(looks(lock)) == 1
     assert not ledger_of(other).exists()
 

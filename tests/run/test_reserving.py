@@ -21,7 +21,7 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.reserving import Reserved
+from eldgr_dspy.programs.run.reservations import Reserved
 from eldgr_dspy.programs.run.spending import Spending
 from tests.capitals import obliging as scripted
 from tests.capitals import row, selector_with, write_pool

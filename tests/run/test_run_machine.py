@@ -20,7 +20,7 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.run.rundir import RunDirectory
+from eldgr_dspy.programs.run.run_directory import RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
 from tests.capitals import VERDICT, row, untimed, write_pool

@@ -10,7 +10,7 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError
 from eldgr_dspy.files import replacing
 from eldgr_dspy.programs.run.fingerprints import fingerprint
-from eldgr_dspy.programs.run.rundir import RoleStatements, RunDirectory, require_same
+from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, require_same
 from eldgr_dspy.words import Role
 
 

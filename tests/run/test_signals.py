@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, Watcher, evaluate
 from tests.capitals import row, write_pool
 
@@ -148,7 +148,7 @@ def test_also_a_program_that_evaluates_is_interrupted_where_the_handler_would_ra
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
-            evaluate(embedded_selector(), plan, Watcher(on_row=send, on_interrupt=lambda: told.append("interrupted")))
+            evaluate(heuristic_selector(), plan, Watcher(on_row=send, on_interrupt=lambda: told.append("interrupted")))
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:
         signal.signal(signal.SIGINT, before)

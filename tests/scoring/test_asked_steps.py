@@ -17,7 +17,7 @@ from eldgr_dspy.channels.claims import MOST, Claims
 from eldgr_dspy.channels.counterfactuals import Counterfactual, Counterfactuals, Kind
 from eldgr_dspy.channels.steps import LONGEST, StepInContext
 from eldgr_dspy.channels.undefined import Undefined
-from eldgr_dspy.programs.scoring.asked_steps import AskedClaims, AskedCounterfactuals
+from eldgr_dspy.programs.scoring.lm_claims import AskedClaims, AskedCounterfactuals
 from eldgr_dspy.programs.testing import Line, scripted_lm
 from eldgr_dspy.signatures import ChangeStep, FindClaims
 from eldgr_dspy.strategies import json_values, lm_replies, raw_text

@@ -15,7 +15,7 @@ from eldgr_dspy.decision import Choice, Rule, Steps, evidence_locked
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, LawBroken
 from eldgr_dspy.programs.checking import check_scenes
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.scenes import Scene
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector, scripted_lm
@@ -86,7 +86,7 @@ LAWFUL: dict[str, Callable[[], Selector]] = {
     "with a chain of thought": lambda: with_judge(dspy.ChainOfThought(JudgeCandidates)),
     "with a judge of its own": lambda: with_judge(ByBest()),
     "with a judge that is none": lambda: with_judge(Returns({"preferred": True, "assessments": float("nan")})),
-    "without an LM": embedded_selector,
+    "without an LM": heuristic_selector,
 }
 
 

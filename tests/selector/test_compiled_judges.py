@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy.programs.embedded import SilentDeriver
+from eldgr_dspy.programs.heuristics import SilentDeriver
 from eldgr_dspy.programs.judges import PairwiseJudge, PointwiseJudge, SwapConsistent
 from eldgr_dspy.programs.metrics import selection_feedback, selection_score
 from eldgr_dspy.programs.roles import Judge

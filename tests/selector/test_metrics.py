@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.metrics import examples_of, role_of_predictor, selection_feedback, selection_score
 from eldgr_dspy.rows import CandidateRow, Row
@@ -166,7 +166,7 @@ def test_examples_are_the_questions_of_the_pool(pool: str) -> None:
 def test_an_example_is_what_a_selector_takes() -> None:
     (first, *_) = examples_of(open_pool(POOLS / "demo-retrieval.jsonl").rows(1))
     assert set(first.inputs()) == {"question", "candidates", "evidence", "task"}
-    assert embedded_selector()(**first.inputs()).answer
+    assert heuristic_selector()(**first.inputs()).answer
 
 
 def test_a_row_without_a_gold_answer_is_no_example() -> None:

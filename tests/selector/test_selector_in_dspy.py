@@ -11,8 +11,8 @@ import dspy
 import pytest
 from dspy.utils import BaseCallback
 
-from eldgr_dspy.programs.embedded import embedded_selector
 from eldgr_dspy.programs.engines.strict import StrictJSONAdapter, StrictStreamListener
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import text_of
 from eldgr_dspy.questions import Settings
@@ -226,7 +226,7 @@ def test_a_chain_of_thought_may_judge_and_is_read_strictly(call: Callable[..., A
 
 @each_way
 def test_roles_without_an_lm_fit_in_the_same_places(call: Callable[..., Any]) -> None:
-    select = embedded_selector()
+    select = heuristic_selector()
     assert call(select, CONTESTED).toDict() == select(**CONTESTED).toDict()
     assert call(select, PENS).abstentions == {"deriver": "the embedded deriver has nothing to say"}
 

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ReplyError
 from eldgr_dspy.programs.checking import held
-from eldgr_dspy.programs.embedded import ExtractiveRepairer, LexicalJudge, SilentDeriver
+from eldgr_dspy.programs.heuristics import ExtractiveRepairer, LexicalJudge, SilentDeriver
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.scenes import Scene, at_stake
 from eldgr_dspy.programs.selector import Selector

@@ -12,10 +12,10 @@ import pytest
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.training.begun import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.generation import Sampling
 from eldgr_dspy.training.grpo import main
+from eldgr_dspy.training.same_recipe import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.sampling import sample_pool
 from tests.training.saved import saved_policy
 from tests.training.training_on import ROWS, completions, trains

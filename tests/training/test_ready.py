@@ -13,7 +13,7 @@ from eldgr_dspy.channels import CHANNELS
 from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT
 from eldgr_dspy.training import NamedNLI, Reward, format, orm, prm, ra_msd, weights_of
-from eldgr_dspy.training.ready import NLI_VARIABLE
+from eldgr_dspy.training.named_rewards import NLI_VARIABLE
 from tests.training.calling import rows
 
 NAMES = ("orm", "format", "prm", "ra_msd", "eldgr_rank", *(f"ra_msd_without_{name}" for name in CHANNELS))

@@ -9,7 +9,7 @@ from typing import Final
 
 from eldgr_dspy.answers import score
 from eldgr_dspy.pools import Pool, open_pool
-from eldgr_dspy.programs.embedded import embedded_selector
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import evaluate
 from eldgr_dspy.programs.run.plan import Plan
 from eldgr_dspy.training.generation import Sampling
@@ -68,7 +68,7 @@ def decide(out: Path) -> None:
     for part in RUNS:
         pools = [pool_path(out, part, task) for task in TASKS]
         plan = Plan(pools, out / "runs" / part, replay=out / "pools" / "derivations.jsonl")
-        evaluate(embedded_selector(), plan)
+        evaluate(heuristic_selector(), plan)
 
 
 def exact_matches(pool: Pool) -> dict[str, list[bool]]:

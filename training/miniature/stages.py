@@ -11,7 +11,7 @@ from typing import Any
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.files import replacing
-from eldgr_dspy.programs.locked import locked
+from eldgr_dspy.programs.file_locks import locked
 
 FILE = "miniature.json"
 """What the record of how a run was begun is called in its folder."""

@@ -80,7 +80,9 @@ class Silence(TypedDict):
 
     role: Role
     outcome: Outcome
-    kind: Annotated[str, Field(description="One of eldgr_dspy.figures.silences.KINDS, or the error of a failed call.")]
+    kind: Annotated[
+        str, Field(description="One of eldgr_dspy.figures.abstention_kinds.KINDS, or the error of a failed call.")
+    ]
     reason: str
     consultations: Count
 

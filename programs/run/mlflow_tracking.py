@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eldgr_dspy.errors import ArgumentError, brief
-from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.files import safe_name
 

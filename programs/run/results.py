@@ -22,8 +22,8 @@ from eldgr_dspy.files import flush_to_disk
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.runner import Runner, Settled
-from eldgr_dspy.report.browsing import QuestionsPage
 from eldgr_dspy.report.page import render_report
+from eldgr_dspy.report.questions_page import QuestionsPage
 from eldgr_dspy.showing import encodable
 from eldgr_dspy.system import opened
 
@@ -38,7 +38,7 @@ class Results:
     """What a run comes to.
 
     Attributes:
-        confirmation: What the run's lock says of it, see `eldgr_dspy.programs.run.confirming`; None without one.
+        confirmation: What the run's lock says of it, see `eldgr_dspy.programs.run.confirmation`; None without one.
     """
 
     def __init__(self, runner: Runner, files: Mapping[str, IO[bytes]], look: Callable[[], None]) -> None:

@@ -6,9 +6,9 @@ It is read off the question and the decision as `decisions.jsonl` has it; nothin
 from collections.abc import Iterator
 
 from eldgr_dspy.cases import Case
+from eldgr_dspy.figures.abstention_kinds import FAILED
 from eldgr_dspy.figures.results.decision import Decided
-from eldgr_dspy.figures.silences import FAILED
-from eldgr_dspy.report.shown import clip
+from eldgr_dspy.report.templates import clip
 from eldgr_dspy.words import Role
 
 _LONGEST = 200  # characters of an answer or a reason in a sentence

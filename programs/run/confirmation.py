@@ -16,7 +16,7 @@ from eldgr_dspy.figures.results.summary import Confirmed
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.ledger import Ledger, Look, questions_of, seen_before
 from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen
-from eldgr_dspy.programs.run.rundir import RunDirectory, require_same
+from eldgr_dspy.programs.run.run_directory import RunDirectory, require_same
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.showing import shown
 

@@ -1,6 +1,6 @@
 """What the embedded roles do on the real pools, and what they cost.
 
-    python -m benchmarks.embedded [POOLS_DIR]
+    python -m benchmarks.heuristics [POOLS_DIR]
 
 Reads POOLS_DIR, else ELDGR_POOLS, else ../shared/data. The judge is scored as a selector with full authority; the
 repairer by the exact match of its span over all questions. Neither is the rule's result: that needs certificates.
@@ -18,7 +18,7 @@ from typing import Any
 from eldgr_dspy.answers import score
 from eldgr_dspy.consultations import show_candidate, show_passage
 from eldgr_dspy.pools import Pool, Row, open_pool
-from eldgr_dspy.programs.embedded import ExtractiveRepairer, LexicalJudge
+from eldgr_dspy.programs.heuristics import ExtractiveRepairer, LexicalJudge
 
 POOLS = ("gsm8k-openai4", "svamp-codex8", "hotpotqa-reflexion12")
 

@@ -17,7 +17,7 @@ from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.fencing import restore
-from eldgr_dspy.programs.judges.asking import aask_all, ask_all
+from eldgr_dspy.programs.judges.repeated_calls import aask_all, ask_all
 from eldgr_dspy.programs.scoring.step_fence import FencedSteps, fence_steps
 from eldgr_dspy.programs.scoring.step_replies import abstained, reason_to_abstain
 from eldgr_dspy.signatures import ChangeStep, FindClaims

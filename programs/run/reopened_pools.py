@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
-from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.pools import Pool, open_pools, pool_name
 
 

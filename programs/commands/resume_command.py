@@ -11,9 +11,9 @@ from eldgr_dspy.questions import Settings
 from eldgr_dspy.words import ROLES, Role
 
 if TYPE_CHECKING:
-    from eldgr_dspy.figures.finished import RunRead
+    from eldgr_dspy.figures.finished_run import RunRead
     from eldgr_dspy.programs.judges.styles import JudgeStyle
-    from eldgr_dspy.programs.run.deciding import Redecided
+    from eldgr_dspy.programs.run.redecisions import Redecided
 
 _STYLES: "Mapping[str, JudgeStyle]" = {"PairwiseJudge": "pairwise", "PointwiseJudge": "pointwise"}
 """The styles by the class of judge that has them; any other is listwise."""
@@ -88,8 +88,8 @@ class _Options:
 def _require_same_roles(run: "RunRead", settings: Settings, options: _Options) -> None:
     """Raise where the options do not make the roles that the run states."""
     from eldgr_dspy.programs.commands.options import lms_of, selector_of
-    from eldgr_dspy.programs.run.rolecalls import metered_settings, role_call
-    from eldgr_dspy.programs.run.rundir import require_same
+    from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
+    from eldgr_dspy.programs.run.run_directory import require_same
 
     models: dict[Role, str | None] = {role: options.models.get(role) for role in ROLES}
     lms = lms_of(models, options.api_base, options.num_ctx)

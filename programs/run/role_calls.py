@@ -8,7 +8,7 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.programs.run.fingerprints import describe, fingerprint, predictors
-from eldgr_dspy.programs.run.sending import metered, metered_lm
+from eldgr_dspy.programs.run.metered_lms import metered, metered_lm
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class RoleCall:
     @property
     def embedded(self) -> bool:
         """Whether it is one of ours that computes its answer: it costs nothing, and cannot hang."""
-        return type(self.module).__module__ == "eldgr_dspy.programs.embedded"
+        return type(self.module).__module__ == "eldgr_dspy.programs.heuristics"
 
 
 @contextmanager

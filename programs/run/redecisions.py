@@ -11,11 +11,11 @@ from pathlib import Path
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation, Key, Reply
 from eldgr_dspy.decision import RULES, drive
-from eldgr_dspy.figures.finished import RunRead
+from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.pools import Pool
-from eldgr_dspy.programs.run.reopening import reopened
+from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.rules import rule_named
 from eldgr_dspy.words import ROLES, Role

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.report.shown import clip
+from eldgr_dspy.report.templates import clip
 
 _LONGEST = 4_000  # characters of a field
 _CELL = 300  # characters of a cell of a table

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
-from eldgr_dspy.programs.commands.saying import say
+from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:

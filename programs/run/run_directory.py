@@ -11,7 +11,7 @@ from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError
 from eldgr_dspy.files import remove_unfinished
 from eldgr_dspy.journal import Journal
-from eldgr_dspy.programs.locked import locked
+from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.run.fingerprints import fingerprint
 from eldgr_dspy.words import Role
 

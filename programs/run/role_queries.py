@@ -13,7 +13,7 @@ from eldgr_dspy.journal import Journal
 from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, knows_async
 from eldgr_dspy.programs.run.failures import FailureBudget, describe_failure
 from eldgr_dspy.programs.run.metering import Meter, metering
-from eldgr_dspy.programs.run.rolecalls import RoleCall
+from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.scheduling import in_thread
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_value

@@ -17,11 +17,11 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import PoolFigures
-from eldgr_dspy.report.asked import consultation
 from eldgr_dspy.report.changes import OUTCOMES, certificate, outcome_of
+from eldgr_dspy.report.consultation import consultation
+from eldgr_dspy.report.explanations import path
 from eldgr_dspy.report.passages import passages
-from eldgr_dspy.report.paths import path
-from eldgr_dspy.report.shown import clip, source, template
+from eldgr_dspy.report.templates import clip, source, template
 from eldgr_dspy.rows import Row
 from eldgr_dspy.showing import is_printable, printable
 from eldgr_dspy.words import ROLES, Role
