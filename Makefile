@@ -17,7 +17,7 @@ demo: $(VENV)/.core
 		--replay artifacts/demo-replay.jsonl --out runs/demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --durations=30
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

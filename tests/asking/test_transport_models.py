@@ -13,7 +13,7 @@ from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.programs.commands import main
 from tests.asking.transport import verdict
 from tests.capitals import row, write_pool
-from tests.house.test_docs import ROOT, blocks
+from tests.house.doc_blocks import ROOT, blocks
 from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 
 PAGE = ROOT / "docs" / "how-to" / "choose-models.md"

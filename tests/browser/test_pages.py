@@ -8,7 +8,7 @@ import pytest
 from eldgr_dspy.report.page import render_report
 from tests.browser.chromium import Tab
 from tests.browser.conftest import ATTACKS
-from tests.results.test_report import audited
+from tests.results.pages import audited
 
 PAGES = ("report.html", "questions.html#question=demo-retrieval%2Fr15")
 LOOKS = [("light", False, 1280), ("dark", True, 1280), ("narrow", False, 380)]

@@ -15,8 +15,8 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import progress_bar
 from tests.capitals import row, write_pool
+from tests.commands.installed import COMMAND
 
-COMMAND = [sys.executable, "-c", "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main())"]
 NOBODY = ["--judge", "openai/none", "--api-base", "http://127.0.0.1:9/v1", "--limit", "1", "--rules", "eldgr"]
 """A judge at port 9 of this machine, which answers nobody."""
 

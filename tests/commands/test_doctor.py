@@ -13,8 +13,9 @@ import pytest
 
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.selector import Selector
+from tests.commands.parisian import VERDICT, parisian
 from tests.loopback import listening
-from tests.ollama_server import Body, Models, Reply, filled, obedient, ollama_server
+from tests.ollama_server import Body, Models, Reply, filled, ollama_server
 
 GOOD = ["server", "model", "context", "structured output", "verdict", "thinking", "model served", "speed"]
 
@@ -34,15 +35,6 @@ def examined(address: str, *more: str, judge: str = "ollama/deepseek-r1:7b") -> 
 
 def wrong(found: dict[str, Any]) -> dict[str, str]:
     return {name: one["text"] for name, one in found.items() if not one["ok"]}
-
-
-VERDICT = json.dumps({"judge_rationale": "Passage 1 says so.", "assessments": [], "preferred": 1})
-
-
-def parisian(body: Body) -> str:
-    """What an LM writes that is held to a schema and knows the capital of France."""
-    asked = "judge_rationale" in json.dumps(body["format"]) and "France" in json.dumps(body["messages"])
-    return VERDICT if asked else obedient(body)
 
 
 def test_all_is_well_with_a_judge_that_can_be_asked() -> None:

@@ -19,7 +19,7 @@ from eldgr_dspy.programs.commands.inspect import print_scores
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.programs.scoring.texts import text_of_file, texts_of_pool
 from tests.ollama_server import Reply, ollama_server
-from tests.run.test_interrupt import COMMAND as HEARING
+from tests.run.processes import COMMAND as HEARING
 from tests.scorers import Rewards, trained_nli
 from tests.scoring.readers import Reader, Says
 

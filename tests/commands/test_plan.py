@@ -14,7 +14,7 @@ from eldgr_dspy.figures.planning import plan_ahead, what_it_saw
 from eldgr_dspy.programs.commands import main
 from tests.capitals import row, write_pool
 from tests.finished_runs import finished_run
-from tests.results.test_planning import LEVEL, lead
+from tests.results.planned import LEVEL, lead
 
 PLAN = "from eldgr_dspy.programs.commands import main; code = main(['plan', '--gain', '2', '--discordant', '6'])"
 

@@ -11,9 +11,9 @@ import pytest
 
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
-from tests.pools.test_building import predictions, questions, texts_of
-from tests.pools.test_building_layouts import write
-from tests.results.test_authority import ARTIFACTS
+from tests.pools.joined import predictions, questions, texts_of
+from tests.pools.layouts import write
+from tests.results.pools import ARTIFACTS
 
 RETRIEVAL, ARITHMETIC = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
 

@@ -18,7 +18,7 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.mlflow_tracking import log_to_mlflow
 from eldgr_dspy.programs.testing import text_of
 from tests.capitals import obliging, row, selector_with, write_pool
-from tests.commands.test_command import COMMAND
+from tests.commands.installed import COMMAND
 from tests.finished_runs import finished_run
 
 

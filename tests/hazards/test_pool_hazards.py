@@ -21,7 +21,7 @@ from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory
 from eldgr_dspy.programs.selector import Selector
 from tests.hazards.bad_pools import BAD_CONTENTS, BAD_NAMES, BAD_ROWS, EVIDENCE, bad_file, record, write_lines
-from tests.house.test_layout import sources
+from tests.house.package_files import sources
 
 
 def decided(tmp_path: Path, *records: dict[str, Any], rule: str = "eldgr") -> dict[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 
 import eldgr_dspy
-from tests.house.test_layout import ROOMS, sources
+from tests.house.package_files import ROOMS, sources
 
 MODULES = [name for _, name in sources()]
 FOR_TESTS = {"eldgr_dspy.strategies", "eldgr_dspy.testing"}  # they draw with Hypothesis

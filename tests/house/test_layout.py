@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("signatures", "programs", "training")
+from tests.house.package_files import ROOMS, ROOT, sources
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 EXTRAS = {
@@ -52,18 +52,6 @@ EXTRAS = {
         "pre-commit",
     },
 }
-
-
-def sources() -> list[tuple[Path, str]]:
-    """Every Python file of the package, by its real path, and the name that it is installed as."""
-    folders = [ROOT / folder for folder in ("eldgr_dspy", *ROOMS)]  # rglob does not follow the links
-    return [(path, installed(path)) for folder in folders for path in sorted(folder.rglob("*.py"))]
-
-
-def installed(path: Path) -> str:
-    """The name under which a file is imported."""
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts if parts[0] == "eldgr_dspy" else ("eldgr_dspy", *parts)).removesuffix(".__init__")
 
 
 def bare(requirement: str) -> str:
@@ -220,3 +208,14 @@ def test_tests_are_skipped_with_a_reason_where_what_they_need_is_not_installed(a
 def test_no_source_file_is_longer_than_350_lines() -> None:
     lines = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path, _ in sources()}
     assert {name: n for name, n in lines.items() if n > 350} == {}
+
+
+def test_helpers_are_imported_from_helper_modules() -> None:
+    """A test module is read for its tests alone."""
+    imported = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for name in imported_by(path)
+        if name.startswith("tests.") and name.rpartition(".")[2].startswith("test_")
+    }
+    assert imported == set()

@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,43 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.pools import Pool, Row, open_pool
+from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.programs.pools.building import Built, Recipe, build_pool, shuffled_order
 from eldgr_dspy.words import Task
-from tests.pools.test_building_layouts import HOTPOTQA, harness, log, sample, write
-
-TOWNS = ("Doha", "Oslo", "Lima", "Rome")
-
-
-def question(number: int) -> str:
-    return f"What is town number {number}?"
-
-
-def predictions(path: Path, numbers: Sequence[int] = range(4), **changes: Any) -> Path:
-    rows = [
-        {"id": f"q{number}", "question": question(number), "prediction": f"{path.stem} says {number}", **changes}
-        for number in numbers
-    ]
-    return write(path, *rows)
-
-
-def questions(path: Path, numbers: Sequence[int] = range(4), **changes: Any) -> Path:
-    rows = [
-        {"id": f"q{number}", "question": question(number), "gold": [TOWNS[number]], **changes} for number in numbers
-    ]
-    return write(path, *rows)
+from tests.pools.joined import TOWNS, predictions, question, questions, rows, texts_of
+from tests.pools.layouts import HOTPOTQA, harness, log, sample, write
 
 
 def build(folder: Path, *sources: Path, task: Task = "retrieval", **recipe: Any) -> Built:
     return build_pool(Recipe(sources, task, **recipe), folder / "pool.jsonl")
-
-
-def rows(built: Built) -> list[Row]:
-    return list(open_pool(built.pool.path).rows())
-
-
-def texts_of(pool: Pool) -> dict[str, list[str]]:
-    return {row.id: [candidate.text for candidate in row.candidates] for row in pool.rows()}
 
 
 def texts(built: Built) -> dict[str, list[str]]:

@@ -11,29 +11,9 @@ import pytest
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.programs.pools.entries import Entry, Sample
-from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
+from eldgr_dspy.programs.pools.predictions import read_predictions
 from eldgr_dspy.programs.pools.questions import Evidence, read_questions
-
-QUESTION = "Who painted it?"
-SOLUTION = "He has 2 and 3.\nThat is <<2+3=5>>5.\n#### 5"
-
-HOTPOTQA = {
-    "id": "5ab",
-    "question": QUESTION,
-    "answer": "Ana",
-    "type": "bridge",
-    "level": "hard",
-    "supporting_facts": {"title": ["Ana", "It", "It"], "sent_id": [0, 1, 9]},
-    "context": {
-        "title": ["Ana", "It", "Bo"],
-        "sentences": [["Ana paints.", " Ana sings."], ["It hangs.", " Ana did it."], ["Bo did not."]],
-    },
-}
-
-
-def write(path: Path, *records: object) -> Path:
-    path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
-    return path
+from tests.pools.layouts import HOTPOTQA, QUESTION, SOLUTION, choice, harness, log, only, sample, write
 
 
 def write_parquet(path: Path, *records: Mapping[str, Any]) -> Path:
@@ -47,54 +27,6 @@ def write_parquet(path: Path, *records: Mapping[str, Any]) -> Path:
 def listed(columns: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
     """The columns as a list of objects."""
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-
-def harness(**changes: Any) -> dict[str, Any]:
-    """A line of `samples_gsm8k_DATE.jsonl`, as lm-evaluation-harness writes it."""
-    return {
-        "doc_id": 0,
-        "doc": {"question": QUESTION, "answer": SOLUTION},
-        "target": SOLUTION,
-        "arguments": {"gen_args_0": {"arg_0": f"Question: {QUESTION}\nAnswer:", "arg_1": {"until": ["Question:"]}}},
-        "resps": [[" 2 + 3 = 5\n#### 5"]],
-        "filtered_resps": ["[invalid]"],
-        "filter": "strict-match",
-        "metrics": ["exact_match"],
-        "doc_hash": "d",
-        "prompt_hash": "p",
-        "target_hash": "t",
-        "exact_match": 0.0,
-        **changes,
-    }
-
-
-def choice(content: Any) -> dict[str, Any]:
-    return {"message": {"role": "assistant", "content": content, "source": "generate"}, "stop_reason": "stop"}
-
-
-def sample(**changes: Any) -> dict[str, Any]:
-    """A sample of a log of inspect."""
-    return {
-        "id": 1,
-        "epoch": 1,
-        "input": QUESTION,
-        "target": "Ana",
-        "messages": [],
-        "output": {"model": "m", "choices": [choice("ANSWER: Ana")], "completion": "ANSWER: Ana"},
-        "scores": {"match": {"value": "C", "answer": "Bo"}},
-        **changes,
-    }
-
-
-def log(path: Path, *samples: object) -> Path:
-    content = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}, "samples": samples}
-    path.write_text(json.dumps(content, indent=2), encoding="utf-8")
-    return path
-
-
-def only(path: Path, layout: Layout | None = None) -> Entry:
-    (entry,) = read_predictions(path, layout)
-    return entry
 
 
 # --- plain predictions ------------------------------------------------------------------------------------------------

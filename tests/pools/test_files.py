@@ -9,7 +9,6 @@ import random
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ from eldgr_dspy.files import (
     require_file,
     safe_name,
 )
-from tests.refusing import refused as refused_by
+from tests.pools.refusals import refused
 
 
 def write_atomically(path: Path, chunks: Iterable[str]) -> None:
@@ -44,9 +43,6 @@ def lines_or_error(path: Path) -> list[bytes] | str:
         return lines_of(path)
     except PoolError as error:
         return str(error)
-
-
-refused = partial(refused_by, kind=PoolError)
 
 
 # -- writing --

@@ -10,8 +10,8 @@ import pytest
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.files import MAX_LINE, expansion_limit, read_whole
 from eldgr_dspy.programs.pools.logs import MAX_LOG
-from tests.pools.test_building_layouts import log, only, sample
-from tests.pools.test_files import refused
+from tests.pools.layouts import log, only, sample
+from tests.pools.refusals import refused
 
 
 def test_a_log_above_the_limit_is_refused_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

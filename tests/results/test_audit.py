@@ -1,6 +1,5 @@
 """The decision audit says what became of every question, by what decided and what vouched for it; and adds up."""
 
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,93 +9,28 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.certificates import Passage
-from eldgr_dspy.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
-from eldgr_dspy.decision import RULES, drive
+from eldgr_dspy.consultations import Consultation, Repair, Verdict
 from eldgr_dspy.figures.audit import Consulting, became
 from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.pools import open_pool
-from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.testing import consultations
 from eldgr_dspy.words import CONSULT, ROLES, Role, Task
-
-Replies = Mapping[Role, Reply]
-Asked = tuple[Case, list[str], Replies, Collection[Role]]
-"""A question with its gold answers, what the roles would reply, and whose call fails."""
-
-SILENT = Abstention("silent")
-EACH: dict[str, Any] = {"calls": 2, "prompt_tokens": 90, "completion_tokens": 10, "seconds": 0.5}
-
-
-def outcome(case: Case, rule: str, replies: Replies, failed: Collection[Role] = ()) -> Outcome:
-    """What a rule decides, where each consultation took two calls, a hundred tokens and half a second."""
-    said: dict[Role, Reply] = {}
-
-    def ask(role: Role) -> Reply:
-        said[role] = Abstention("failed: LMTimeoutError: late") if role in failed else replies.get(role, SILENT)
-        return said[role]
-
-    choice = drive(case.rule(rule)(case), ask)
-    made = [Consultation("p", "q", role, "ok", content={}, **EACH) for role in said]
-    return Outcome(case.record(choice, said), None, made)
-
-
-def tallied(task: Task, asked: list[Asked], rules: tuple[str, ...] = tuple(RULES)) -> Tally:
-    tally = Tally(task, rules)
-    for number, (same, gold, replies, failed) in enumerate(asked):
-        case = Case(replace(same.question, text=same.question.text + "?" * number), same.settings)  # each its own text
-        tally.add(case, gold, {rule: outcome(case, rule, replies, failed) for rule in rules}, failed)
-    return tally
-
-
-def figures(task: Task, asked: list[Asked], rules: tuple[str, ...] = tuple(RULES)) -> Any:
-    return tallied(task, asked, rules).summary()
-
-
-def retrieval(answers: Sequence[str | None], text: str = "Doha is north of Lusail.", **settings: Any) -> Case:
-    return Case(Question("Q?", "retrieval", tuple(answers), (), (Passage("", text),)), Settings(**settings))
-
-
-def arithmetic(answers: Sequence[str | None], **settings: Any) -> Case:
-    return Case(
-        Question("There are 3 ships and 4 boats. How many?", "arithmetic", tuple(answers)), Settings(**settings)
-    )
-
-
-SOUND = Derivation((Step("3 + 4", "7"),), "7", "7 - 4 = 3")
-FAULTY = replace(SOUND, check="")
-
+from tests.results.audited import (
+    ARITHMETIC,
+    EACH,
+    OPEN,
+    RETRIEVAL,
+    SOUND,
+    Asked,
+    arithmetic,
+    figures,
+    outcome,
+    retrieval,
+    tallied,
+)
 
 # -- by hand ----------------------------------------------------------------------------------------------------------
-
-LATE: tuple[Role, ...] = ("judge",)
-OPEN = ["Dubai", "Dubai", "Doha", "Lusail"]  # Dubai is nowhere, Doha and Lusail are
-
-RETRIEVAL: list[Asked] = [
-    (retrieval(["Doha", "Doha", "Dubai"]), ["Doha"], {}, ()),  # certified, and right
-    (retrieval(["Doha", "Doha", "Dubai"]), ["Dubai"], {}, ()),  # certified, and wrong
-    (retrieval(["DOHA", "DOHA", "Dubai"]), ["Doha"], {}, ()),  # certified after folding
-    (retrieval(["yes", "yes", "Doha"]), ["no"], {}, ()),  # inapplicable
-    (retrieval(OPEN), ["Doha"], {"judge": Verdict(2)}, ()),  # the judge mends
-    (retrieval(OPEN), ["Doha"], {"judge": Verdict(3)}, ()),  # it changes a wrong answer into another one
-    (retrieval(OPEN), ["Dubai"], {"judge": Verdict(2)}, ()),  # it loses
-    (retrieval(OPEN), ["Dubai"], {"judge": Verdict(0)}, ()),  # it prefers consensus, and nobody repairs
-    (retrieval(OPEN), ["Doha"], {"judge": Verdict(1), "repairer": Repair("Doha")}, ()),  # a repair mends
-    (retrieval(OPEN), ["Doha"], {"judge": Abstention("unparsable: x"), "repairer": Repair("Rome")}, ()),  # uncertified
-    (retrieval(["Rome", "Oslo"]), ["Rome"], {"repairer": Repair("north")}, ()),  # no rival; a repair loses
-    (retrieval(["Rome", "Rome"]), ["Doha"], {"repairer": Abstention("no span")}, ()),  # homogeneous, nobody repairs
-    (retrieval(OPEN), ["Doha"], {"repairer": Repair("Doha")}, LATE),  # the judge's call fails; a repair mends
-]
-
-ARITHMETIC: list[Asked] = [
-    (arithmetic(["7", "7", "8"]), ["7"], {"deriver": SOUND}, ()),  # agrees
-    (arithmetic(["8", "8", "7"]), ["7"], {"deriver": SOUND}, ()),  # mends
-    (arithmetic(["8", "8", "7"]), ["8"], {"deriver": SOUND}, ()),  # loses
-    (arithmetic(["8", "8", "7"]), ["8"], {"deriver": FAULTY}, ()),  # fails its check
-    (arithmetic(["8", "8", "7"]), ["7"], {"deriver": Abstention("cut off: x")}, ()),
-    (arithmetic(["8", "8"]), ["7"], {"deriver": SOUND}, ()),  # homogeneous: nobody is asked
-]
 
 
 def stages(found: dict[str, Any]) -> dict[str, int]:

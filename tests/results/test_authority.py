@@ -19,8 +19,8 @@ from eldgr_dspy.figures.bounds import extreme_spans, interval, sways
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.words import POLICIES, Homogeneous
+from tests.results.pools import ARTIFACTS
 
-ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
 SILENT = Abstention("silent")
 
 words = ["Oslo", "the", "no", "Yes", "Paris,", "7", "-", "1,000", "art", "U.S.", "a"]

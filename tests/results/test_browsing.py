@@ -17,7 +17,7 @@ from eldgr_dspy.report.questions_page import LARGEST, QuestionsPage, as_data, li
 from eldgr_dspy.rows import Row
 from eldgr_dspy.showing import is_printable, printable
 from tests.figures import pool_figures
-from tests.results.test_report import Page, decision
+from tests.results.pages import Page, decision
 
 
 def row(text: str = "Doha", **changes: Any) -> Row:

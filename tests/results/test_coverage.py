@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.figures.coverage import MOST_POINTS, Confidence, risk_coverage
-from tests.results.test_audit import RETRIEVAL, Asked, figures, retrieval
+from tests.results.audited import RETRIEVAL, Asked, figures, retrieval
 
 decided = st.lists(st.tuples(st.tuples(st.booleans(), st.sampled_from((0.0, 0.25, 0.5, 1.0))), st.booleans()))
 

@@ -17,7 +17,7 @@ from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.programs.commands import main
 from tests.capitals import row
 from tests.finished_runs import finished_run
-from tests.house.test_docs import listed
+from tests.house.doc_blocks import listed
 
 HOSTILE = '=HYPERLINK("http://x","a"),\n@b'
 

@@ -7,14 +7,7 @@ import pytest
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.planning import plan_ahead, what_it_saw
 from eldgr_dspy.statistics import mcnemar, mcnemar_power, questions_needed
-from tests.figures import contrast_figures
-
-LEVEL: dict[str, Any] = {"power": 0.8, "alpha": 0.05}
-
-
-def lead(wins: int, losses: int, n: int, **changes: Any) -> Any:
-    found = {"wins": wins, "losses": losses, "p": mcnemar(wins, losses), "delta": 100 * (wins - losses) / n}
-    return contrast_figures("eldgr", "majority") | found | changes
+from tests.results.planned import LEVEL, lead
 
 
 def summary(n: int, *contrasts: dict[str, Any]) -> Any:

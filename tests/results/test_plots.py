@@ -13,7 +13,7 @@ from eldgr_dspy.report import plots
 from eldgr_dspy.report.plots import WIDTH
 from eldgr_dspy.report.svg import ticks
 from tests.figures import contrast_figures, pool_figures, rule_figures
-from tests.results.test_report import AUDITED, CURVES, audited
+from tests.results.pages import AUDITED, CURVES, audited
 
 POOL = audited()["pools"]["hotpot"]
 DRAWN = (plots.forest, plots.bounds, plots.flips, plots.funnel, plots.coverage, plots.calls)

@@ -18,7 +18,7 @@ from eldgr_dspy.words import ROLES
 from tests.capitals import obliging, row, selector_with, write_pool
 from tests.figures import pool_figures, summary_figures
 from tests.finished_runs import finished_run
-from tests.results.test_audit import ARITHMETIC, RETRIEVAL, figures
+from tests.results.audited import ARITHMETIC, RETRIEVAL, figures
 
 PUBLISH = (
     "python -c 'import json, eldgr_dspy.figures.results as r; "

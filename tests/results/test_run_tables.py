@@ -13,7 +13,7 @@ from eldgr_dspy.tables.formats import as_latex, as_markdown
 from eldgr_dspy.tables.run import contrasts_table, graded_contrasts_table, pool_tables, tables_of
 from eldgr_dspy.tables.table import Table
 from tests.figures import summary_figures
-from tests.results.test_audit import ARITHMETIC, RETRIEVAL, figures
+from tests.results.audited import ARITHMETIC, RETRIEVAL, figures
 
 
 @pytest.fixture(scope="module")

@@ -39,26 +39,12 @@ from tests.capitals import VERDICT, obliging, recording, row, selector_with, wri
 from tests.finished_runs import unsealed
 from tests.lm_server import Answer, LMServer, serving
 from tests.ollama_server import filled
-
-SAID = json.dumps(VERDICT)
-
-
-@pytest.fixture(autouse=True)
-def loopback_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
+from tests.run.priced import SAID, selector_at
 
 
 @pytest.fixture
 def pool(tmp_path: Path) -> Path:
     return write_pool(tmp_path / "capitals.jsonl", map(row, range(12)))
-
-
-def selector_at(server: LMServer, **options: Any) -> Selector:
-    selector = Selector()
-    options = {"num_retries": 0, **options}
-    selector.set_lm(dspy.LM("openai/gpt-4o-mini", api_base=server.address, api_key="key", cache=False, **options))
-    return selector
 
 
 def arun(selector: Selector, plan: Plan) -> Any:

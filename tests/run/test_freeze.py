@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -23,28 +23,8 @@ from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.locks import freeze, ledger_of, read_lock
 from eldgr_dspy.programs.selector import Selector
-from tests.capitals import obliging, row, selector_with, write_pool
-
-TWO = ("majority", "eldgr")
-
-
-@pytest.fixture
-def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return write_pool(Path("capitals.jsonl"), map(row, range(6)))
-
-
-@pytest.fixture
-def lock(pool: Path) -> Path:
-    """A lock of the embedded roles under two rules."""
-    return freeze(heuristic_selector(), TWO, Path("rule.lock.json")).path
-
-
-def run(pool: Path | Sequence[Path], lock: Path, out: str, selector: Selector | None = None, **more: Any) -> Any:
-    """What a run under a lock says of its confirmation."""
-    pools = [pool] if isinstance(pool, Path) else pool
-    plan = Plan(pools, Path(out), rules=TWO, lock=lock, **more)
-    return evaluate(selector or heuristic_selector(), plan)["confirmation"]
+from tests.capitals import obliging, selector_with
+from tests.run.frozen import TWO, run
 
 
 def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:

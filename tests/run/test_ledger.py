@@ -26,7 +26,7 @@ from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.ledger import Ledger, Look, seen_before
 from eldgr_dspy.programs.run.locks import Lock, freeze, ledger_of, read_lock
 from tests.capitals import obliging, row, selector_with, write_pool
-from tests.run.test_freeze import TWO, run
+from tests.run.frozen import TWO, run
 
 
 @pytest.fixture

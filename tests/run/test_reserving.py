@@ -26,8 +26,8 @@ from eldgr_dspy.programs.run.spending import Spending
 from tests.capitals import obliging as scripted
 from tests.capitals import row, selector_with, write_pool
 from tests.lm_server import Answer, Asked, LMServer, serving
-from tests.run.test_budget import SAID, loopback_alone, selector_at
-from tests.run.test_interrupt import Run, until
+from tests.run.priced import SAID, loopback_alone, selector_at
+from tests.run.processes import Run, until
 
 __all__ = ["loopback_alone"]
 

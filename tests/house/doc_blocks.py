@@ -1,0 +1,43 @@
+"""The code blocks and tables of the docs."""
+
+import dataclasses
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclasses.dataclass(frozen=True)
+class Block:
+    """A fenced block; `place` is its page and line, `follows` whether it stands right below a python block."""
+
+    language: str
+    text: str
+    place: str
+    follows: bool
+
+
+def named(page: Path) -> str:
+    """The path of a page below the root."""
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    text, found, end = page.read_text(encoding="utf-8"), list[Block](), -1
+    for match in re.finditer(r"^```(\w*)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+        below = bool(found) and found[-1].language == "python" and not text[end : match.start()].strip()
+        line = text.count("\n", 0, match.start()) + 2
+        found.append(Block(match[1], match[2], f"{named(page)}:{line}", below))
+        end = match.end()
+    return found
+
+
+def listed(page: str, heading: str) -> list[str]:
+    """The names in code in the first column of the first table below a heading of a page of the reference."""
+    text = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")
+    _, found, below = text.partition(f"# {heading}\n")
+    assert found, f"{page} has no heading {heading!r}"
+    table = re.search(r"^(?:\|.*\n)+", below, flags=re.MULTILINE)
+    rows = table[0].splitlines()[2:] if table else []
+    return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])]

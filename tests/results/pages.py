@@ -1,0 +1,142 @@
+"""What a report is made of, and a reader of its page."""
+
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+from eldgr_dspy.report.page import render_report
+from tests.figures import AUDITED as NOTHING_AUDITED
+from tests.figures import contrast_figures, pool_figures, rule_figures, summary_figures
+
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """Reads a page: the tags in order, the text of each table cell and of the whole, and whether every tag closes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.cells: list[str] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text += data
+        if self.open and self.open[-1] in ("td", "th"):
+            self.cells[-1] += data
+
+    def attributes(self) -> Iterator[tuple[str, str | None]]:
+        return (pair for _, attributes in self.tags for pair in attributes.items())
+
+
+def summary(name: str = "hotpot", **changed: Any) -> Any:
+    rules = {
+        "first": rule_figures(32, 42.17, seconds=0.0),
+        "majority": rule_figures(58, 68.31, seconds=0.0),
+        "judge": rule_figures(49, 60.02, seconds=90.0, judge=72),
+        "eldgr": rule_figures(61, 71.5, seconds=25.0, judge=20, repairer=11),
+    }
+    contrasts = [
+        contrast_figures("eldgr", "majority", delta=3.0, ci=[0.0, 7.0], p=0.375, wins=4, losses=1),
+        contrast_figures("judge", "majority", delta=-9.0, ci=[-17.0, -1.0], p=0.049, wins=5, losses=14),
+    ]
+    audit = {"preserved": 88, "judge_overrides": 9, "repair_overrides": 3, "correct_to_incorrect": 1}
+    audit |= {"incorrect_to_correct": 4, "abstentions": 5, "homogeneous": 6, "certified_consensus": 72}
+    figures = {
+        "n": 100,
+        "rules": rules,
+        "contrasts": contrasts,
+        "bounds": {"judge": [14.0, 78.0], "eldgr": [58.0, 69.0]},
+        "bounds_any_span": {"judge": [14.0, 78.0], "eldgr": [58.0, 81.0]},
+        "audit": audit,
+        "decided": NOTHING_AUDITED,
+    }
+    return summary_figures({name: pool_figures(**figures | changed)})
+
+
+def undrawn() -> Any:
+    """The same without anything to draw, which takes most of the time of a page."""
+    return summary(rules={"eldgr": rule_figures(61, 71.5)}, contrasts=[], bounds={}, bounds_any_span={})
+
+
+AUDITED: Any = {
+    "outcomes": [
+        {"branch": "consensus", "level": "exact", "outcome": "right", "questions": 72},
+        {"branch": "consensus", "level": "uncertified", "outcome": "wrong", "questions": 16},
+        {"branch": "judge", "level": "folded", "outcome": "lost", "questions": 1},
+        {"branch": "judge", "level": "exact", "outcome": "won", "questions": 8},
+        {"branch": "repair", "level": "exact", "outcome": "wrong", "questions": 3},
+    ],
+    "flips": {"majority": {"correct_to_incorrect": 1, "incorrect_to_correct": 8}},
+    "funnel": [{"stage": "questions", "questions": 100}, {"stage": "judge overrides", "questions": 9}],
+    "silences": {"judge": {"abstained": 2, "failed": 0, "kinds": {"unreadable": 2}}},
+    "laziness": {
+        "asked": {"judge": 20, "deriver": 0, "repairer": 11},
+        "always": {"judge": 94, "deriver": 0, "repairer": 100},
+        "calls": 31,
+        "calls_saved": 163,
+        "seconds": 25.0,
+        "seconds_saved": 130.5,
+    },
+}
+
+
+CURVES = {"majority": [[20.0, 10.0], [72.0, 30.0], [100.0, 42.0]], "eldgr": [[30.0, 5.0], [100.0, 39.0]]}
+
+
+def audited() -> Any:
+    """The summary of a run whose audit is whole."""
+    return summary(decided=AUDITED, risk_coverage=CURVES)
+
+
+def witness(**changed: Any) -> Any:
+    place = {"passage": 3, "field": "text", "start": 120, "end": 124, "text": "Doha", "level": "exact", "flags": []}
+    return {**place, "sha256": "ab" * 32, "title": "", "before": "", "after": "", **changed}
+
+
+def decision(**changed: Any) -> Any:
+    return {
+        "pool": "hotpot",
+        "id": "q1",
+        "question": "Where is the seat?",
+        "gold": ["Doha"],
+        "rule": "eldgr",
+        "answer": "Doha",
+        "branch": "judge",
+        "reason": "preference_certified",
+        "certified": True,
+        "witness": witness(),
+        "consensus": "Dubai",
+        "preference": 2,
+        "repair": None,
+        "tie": False,
+        "consulted": ["judge"],
+        "abstentions": {},
+        "ranking": [2, 0, 1],
+        "notes": [],
+        "em": True,
+        "f1": 1.0,
+        "majority_em": False,
+    } | changed
+
+
+def html(*decisions: Any, of: Any = None) -> str:
+    return "".join(render_report(of or undrawn(), iter(decisions)))
