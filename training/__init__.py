@@ -80,7 +80,7 @@ _HOMES = {
     "policy": ["policy_confidence", "token_logps"],
     "questions": ["prompt_of", "training_rows"],
     "randomness": ["kept_random_state"],
-    "ready": ["NamedNLI", "prm", "process_reward", "ra_msd", *(f"ra_msd_without_{name}" for name in CHANNELS)],
+    "named_rewards": ["NamedNLI", "prm", "process_reward", "ra_msd", *(f"ra_msd_without_{name}" for name in CHANNELS)],
     "recipe": ["RewardArguments", "recipe_path", "rewards_of"],
     "requirements": ["require_inputs"],
     "rewards": ["Reward", "weights_of"],

@@ -39,7 +39,9 @@ from tests.capitals import VERDICT, obliging, recording, row, selector_with, wri
 from tests.finished_runs import unsealed
 from tests.lm_server import Answer, LMServer, serving
 from tests.ollama_server import filled
-from tests.run.priced import SAID, selector_at
+from tests.run.priced import SAID, loopback_alone, selector_at
+
+__all__ = ["loopback_alone"]
 
 
 @pytest.fixture

@@ -23,8 +23,20 @@ from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.locks import freeze, ledger_of, read_lock
 from eldgr_dspy.programs.selector import Selector
-from tests.capitals import obliging, selector_with
+from tests.capitals import obliging, row, selector_with, write_pool
 from tests.run.frozen import TWO, run
+
+
+@pytest.fixture
+def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return write_pool(Path("capitals.jsonl"), map(row, range(6)))
+
+
+@pytest.fixture
+def lock(pool: Path) -> Path:
+    """A lock of the heuristic roles under two rules."""
+    return freeze(heuristic_selector(), TWO, Path("rule.lock.json")).path
 
 
 def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
