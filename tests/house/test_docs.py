@@ -246,14 +246,6 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert set(PAGES) <= reached
 
 
-def test_architecture_names_every_module_and_no_other() -> None:
-    folders = ("eldgr_dspy", "signatures", "programs", "training")
-    sources = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".jinja")]
-    on_disk = {named(path) for path in sources if path.stat().st_size}
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    assert set(re.findall(rf"`((?:{'|'.join(folders)})/[\w/]+\.(?:py|\w+\.jinja))`", text)) == on_disk
-
-
 # --- tables of the reference ------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import re
 import shutil
 import subprocess
 import sys
@@ -154,6 +155,13 @@ def imports(tree: ast.AST) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             yield "" if node.level or node.module is None else node.module
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=name) for path, name in sources()])
+def test_every_module_says_in_one_line_what_it_is_for(path: Path) -> None:
+    """Lists of modules are made of these lines: a sentence of at most 120 characters that ends with a full stop."""
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    assert re.fullmatch(r"\S.{8,118}\.", docstring.split("\n")[0]), docstring
 
 
 def test_each_extra_names_its_packages() -> None:
