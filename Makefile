@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all demo test check format bench crash laws fuzz mutation wheel clean
+.PHONY: all demo test check docs format bench crash laws fuzz mutation wheel clean
 
 all: check test
 
@@ -25,6 +25,11 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+
+# The site of docs/ with the API reference, in site/; the nav is in mkdocs.yml. A warning fails it.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "site/index.html"
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
@@ -61,7 +66,7 @@ wheel: $(VENV)/.dev
 	$(BIN)/check-wheel-contents dist/*.whl
 
 clean:
-	rm -rf $(VENV) build dist runs mutants eldgr_dspy.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) build dist site runs mutants eldgr_dspy.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -79,3 +84,7 @@ $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/python
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(INSTALL) --editable '.[dev,test]'
 	touch $@ $(VENV)/.core $(VENV)/.test
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) --editable '.[docs]'
+	touch $@ $(VENV)/.core

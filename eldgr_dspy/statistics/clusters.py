@@ -34,7 +34,9 @@ def contrast_by_cluster(
         rule: one finite number an outcome, shape (outcomes,).
         against: the same outcomes under the other rule.
         clusters: for each outcome the id of its question, a text or an integer.
-        resamples, level, seed: as in `paired_bootstrap`.
+        resamples: as in `paired_bootstrap`.
+        level: as in `paired_bootstrap`.
+        seed: as in `paired_bootstrap`.
 
     Raises:
         ArgumentError: as `paired_bootstrap`; or an outcome without a cluster.

@@ -52,6 +52,7 @@ EXTRAS = {
         "check-wheel-contents",
         "pre-commit",
     },
+    "docs": {"mkdocs-material", "mkdocstrings[python]", "ruff"},
 }
 
 
