@@ -79,7 +79,7 @@ LAWS: tuple[Law, ...] = (
         1,
         "inapplicable_consensus_is_final",
         "In retrieval a consensus to which no certificate applies (a yes or no) ships, and nobody is asked.",
-        "That it is right, or that the evidence speaks for it.",
+        "That it is right, or that the evidence supports it.",
         tried.inapplicable_consensus_is_final,
     ),
     Law(
@@ -92,7 +92,7 @@ LAWS: tuple[Law, ...] = (
     Law(
         3,
         "override_needs_a_certificate",
-        "What ships in the place of consensus carries a certificate; in arithmetic, a checked derivation.",
+        "What ships in place of consensus carries a certificate; in arithmetic, a checked derivation.",
         "That it is an improvement: a certified answer may be wrong.",
         tried.override_needs_a_certificate,
     ),
@@ -136,7 +136,7 @@ LAWS: tuple[Law, ...] = (
     Law(
         9,
         "lazy_equals_always",
-        "Asking only what can still matter and asking every role first come to the same answer and branch.",
+        "Asking only what can still matter and asking every role first give the same answer and branch.",
         "The same cost, or the same record of who was consulted.",
         tried.lazy_equals_always,
     ),
@@ -195,22 +195,22 @@ LAWS: tuple[Law, ...] = (
     Law(
         14,
         "spelling_within_a_class_does_not_matter",
-        "Of a class the earliest spelling that stands in the evidence as written ships, else the earliest; whose"
-        " spelling it is does not matter.",
+        "Of a class, the earliest spelling found in the evidence as written ships, else the earliest spelling; which"
+        " candidate wrote it does not matter.",
         "That this spelling scores best: the official score tells some spellings of a class apart.",
         tried.spelling_within_a_class_does_not_matter,
     ),
     Law(
         15,
         "failed_judge_equals_silent_judge",
-        "A judge whose call failed, or whose reply is not one, changes as much as a judge that is silent.",
+        "A judge whose call failed, or whose reply is unusable, changes as much as a judge that abstains.",
         "That failures cost nothing: they are counted, and under `on_error='raise'` they are errors.",
         tried.failed_judge_equals_silent_judge,
     ),
     Law(
         16,
         "unchecked_derivation_changes_nothing",
-        "In arithmetic a derivation that does not pass its check ships what a silent deriver would have shipped.",
+        "In arithmetic a derivation that fails its check ships the same as a deriver that abstains.",
         "That a checked derivation is right: it executes, and may answer another question.",
         tried.unchecked_derivation_changes_nothing,
     ),
@@ -224,7 +224,7 @@ LAWS: tuple[Law, ...] = (
     Law(
         18,
         "sync_equals_async_equals_batch_equals_replay",
-        "However a selector is called (sync, async, in a batch, from a journal), the same replies come to the same"
+        "However a selector is called (sync, async, in a batch, from a journal), the same replies give the same"
         " decision.",
         "That an LM replies the same twice.",
     ),

@@ -84,24 +84,17 @@ def _tried(found: list[tuple[str, int]]) -> str:
 
 
 def generated(marks: Marks) -> str:
-    """The part of the page that is written: the table, then what each law claims and does not."""
+    """The part of the page that is written: what each law claims, what it does not, and how it is established."""
     rows = [
-        f"| {law.number} | `{law.name}` | {', '.join(how for how, _ in found)} | {_tried(found)} |"
-        for law, found in ((law, ways(law.name, marks)) for law in LAWS)
+        f"| {law.number} `{law.name}` | {law.claim} | {law.disclaims} | {_established(ways(law.name, marks))} |"
+        for law in LAWS
     ]
-    table = ["| law | name | how | tried |", "| --- | --- | --- | --- |", *rows]
-    claims = [
-        f"{law.number}. `{law.name}`. {law.claim}\n   *It does not claim:* {_begun(law.disclaims)}" for law in LAWS
-    ]
-    return "\n".join([*table, "", "## What each law says", "", *(f"* {claim}" for claim in _bulleted(claims)), ""])
+    head = "| law | claims | does not claim | established |"
+    return "\n".join([head, "| --- | --- | --- | --- |", *rows, ""])
 
 
-def _begun(text: str) -> str:
-    return text[:1].lower() + text[1:]
-
-
-def _bulleted(claims: list[str]) -> list[str]:
-    return [re.sub(r"^(\d+)\. ", r"Law \1, ", claim).replace("\n   ", "\n  ") for claim in claims]
+def _established(found: list[tuple[str, int]]) -> str:
+    return ", ".join(f"{how} ({n:,} {UNITS[how]})" if n else how for how, n in found)
 
 
 def page(text: str, marks: Marks) -> str:
@@ -113,4 +106,4 @@ def page(text: str, marks: Marks) -> str:
 
 def without_counts(text: str) -> str:
     """A page without what depends on which examples Hypothesis drew."""
-    return re.sub(rf"[\d,]+ ({'|'.join(UNITS.values())})\b", r"\1", text)
+    return re.sub(rf" \([\d,]+ ({'|'.join(UNITS.values())})\)", "", text)
