@@ -301,8 +301,8 @@ def test_the_fields_of_a_record_are_those_that_the_reference_lists() -> None:
     assert listed("run-directory.md", "An override rate") == list(record["override_rates"]["demo-retrieval"])
 
 
-def test_the_kinds_of_silence_are_those_that_the_reference_lists() -> None:
-    assert listed("run-directory.md", "Kinds of silence") == list(KINDS)
+def test_the_kinds_of_abstention_are_those_that_the_reference_lists() -> None:
+    assert listed("run-directory.md", "Kinds of abstention") == list(KINDS)
 
 
 @pytest.mark.parametrize("task", ["retrieval", "arithmetic"])
