@@ -152,7 +152,7 @@ LAWS: tuple[Law, ...] = (
         11,
         "a_regression_needs_a_certified_wrong_answer",
         "Where a wrong answer replaces a right consensus, the wrong answer is certified.",
-        "That there is no regression: a certificate does not make an answer right.",
+        "That regressions cannot happen: a certificate does not make an answer right.",
         tried.a_regression_needs_a_certified_wrong_answer,
     ),
     Law(
@@ -188,7 +188,7 @@ LAWS: tuple[Law, ...] = (
     Law(
         14,
         "candidate_order_does_not_matter",
-        "Where there is no tie, the same candidates in another order ship the same class by the same branch.",
+        "Without a tie, the same candidates in another order ship the same class by the same branch.",
         "The same spelling, or anything where votes or, under `stratum`, scores are equal: the earliest is taken.",
         tried.candidate_order_does_not_matter,
     ),
