@@ -92,7 +92,7 @@ LAWS: tuple[Law, ...] = (
     Law(
         3,
         "override_needs_a_certificate",
-        "What ships in place of consensus carries a certificate; in arithmetic, a checked derivation.",
+        "What ships in the place of consensus carries a certificate; in arithmetic, a checked derivation.",
         "That it is an improvement: a certified answer may be wrong.",
         tried.override_needs_a_certificate,
     ),
