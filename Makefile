@@ -28,8 +28,7 @@ check: $(VENV)/.dev
 
 # The site of docs/ with the API reference, in site/; the nav is in mkdocs.yml. A warning fails it.
 docs: $(VENV)/.docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "site/index.html"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
