@@ -61,7 +61,7 @@ def test_a_file_holds_what_would_be_printed_without_colour(
 
 def test_the_reference_lists_the_formats() -> None:
     text = (Path(__file__).parents[2] / "docs" / "reference" / "command.md").read_text(encoding="utf-8")
-    table = text.partition("| format | what it is |")[2].partition("\n\n")[0]
+    table = text.partition("| format | output |")[2].partition("\n\n")[0]
     assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(get_args(Format))
 
 
