@@ -27,7 +27,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "content": (dict, _ABSENT),
     "recorded": (bool,),
 }
-"""What a journaled field may be: exactly one of these, so that `true` is no number."""
+"""The types that a journaled field may have, matched exactly, so that `true` is not a number."""
 _FREE = ("content", "reason", "asked", "served", "implausible", "details", "path")
 """The fields that may hold what comes from outside; the others are words of the journal, or name a question."""
 _WORDS = {str: "text", int: "a count", float: "a number", bool: "true or false", dict: "an object", _ABSENT: "null"}

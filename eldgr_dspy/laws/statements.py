@@ -1,9 +1,8 @@
-"""How each law about a rule is tried: a function of what a rule did, by the name of the law.
+"""The check of each law about a rule: a function of the rule's outcome, with the name of the law.
 
-A statement returns None where the law has nothing to say of it, else what it found: whether the law holds, and
-what it demands in words. What the laws claim, and what they do not, stands in `eldgr_dspy.laws`. Each outcome is looked
-at from outside, by classes counted and certificates asked here; the rule's own account is not relied on. Standard
-library alone.
+A check returns None if the law does not apply to the outcome, else a `Finding`: whether the law holds, and what it
+demands in words. `eldgr_dspy.laws` states what the laws claim and what they do not. A check counts classes and asks for
+certificates itself instead of relying on the rule's own account. This module uses only the standard library.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from eldgr_dspy.words import ROLES, Branch, Role
 
 
 class Finding(NamedTuple):
-    """What a law found on a trial to which it applies: whether it holds, and in words what it demands.
+    """The result of a law on a trial to which it applies: whether it holds, and what it demands in words.
 
     `other` is what the same rule did on a changed trial, for a law that compares two.
     """
@@ -33,213 +32,240 @@ class Finding(NamedTuple):
 # -- what is final -----------------------------------------------------------------------------------------------------
 
 
-def certified_consensus_is_final(found: Outcome) -> Finding | None:
-    return _final(found) if found.mark is True else None
+def certified_consensus_is_final(outcome: Outcome) -> Finding | None:
+    """Check that a certified consensus ships and nobody is asked."""
+    return _final(outcome) if outcome.mark is True else None
 
 
-def inapplicable_consensus_is_final(found: Outcome) -> Finding | None:
-    return _final(found) if found.mark is None else None
+def inapplicable_consensus_is_final(outcome: Outcome) -> Finding | None:
+    """Check that a consensus to which no certificate applies ships and nobody is asked."""
+    return _final(outcome) if outcome.mark is None else None
 
 
-def _final(found: Outcome) -> Finding | None:
-    if found.task != "retrieval":
+def _final(outcome: Outcome) -> Finding | None:
+    if outcome.task != "retrieval":
         return None
-    return Finding(_ships(found, "consensus", found.consensus) and not found.asked, "consensus, and nobody asked")
+    return Finding(_ships(outcome, "consensus", outcome.consensus) and not outcome.asked, "consensus, and nobody asked")
 
 
-def no_correct_certified_consensus_is_overridden(found: Outcome) -> Finding | None:
-    if not (_is_right(found, found.consensus) and found.supports(found.consensus)):
+def no_correct_certified_consensus_is_overridden(outcome: Outcome) -> Finding | None:
+    """Check that a right answer ships if consensus is right and certified."""
+    if not (_is_right(outcome, outcome.consensus) and outcome.supports(outcome.consensus)):
         return None
-    return Finding(_is_right(found, found.answer), f"a right answer; right is {found.trial.gold!r}")
+    return Finding(_is_right(outcome, outcome.answer), f"a right answer; right is {outcome.trial.gold!r}")
 
 
-def override_needs_a_certificate(found: Outcome) -> Finding | None:
-    if found.keeps(found.answer):
+def override_needs_a_certificate(outcome: Outcome) -> Finding | None:
+    """Check that an answer that replaces consensus is certified."""
+    if outcome.keeps(outcome.answer):
         return None
-    return Finding(found.supports(found.answer), "consensus, or a certified answer")
+    return Finding(outcome.supports(outcome.answer), "consensus, or a certified answer")
 
 
 # -- which case of Eq. 3 -----------------------------------------------------------------------------------------------
 
 
-def certified_preference_outranks_repair(found: Outcome) -> Finding | None:
-    if found.task != "retrieval" or found.mark is not False or not found.admits(found.preference):
+def certified_preference_outranks_repair(outcome: Outcome) -> Finding | None:
+    """Check that a certified preference ships against an uncertified consensus."""
+    if outcome.task != "retrieval" or outcome.mark is not False or not outcome.admits(outcome.preference):
         return None
-    return Finding(_ships(found, "judge", found.preference), f"{found.preference!r}, by branch judge")
+    return Finding(_ships(outcome, "judge", outcome.preference), f"{outcome.preference!r}, by branch judge")
 
 
-def repair_only_when_neither_is_certified(found: Outcome) -> Finding | None:
-    if found.task != "retrieval" or found.branch != "repair":
+def repair_only_when_neither_is_certified(outcome: Outcome) -> Finding | None:
+    """Check that consensus and the judge's preference are uncertified if a repair ships."""
+    if outcome.task != "retrieval" or outcome.branch != "repair":
         return None
-    holds = found.mark is False and not found.admits(found.preference)
+    holds = outcome.mark is False and not outcome.admits(outcome.preference)
     return Finding(holds, "no repair: consensus or the preference is certified")
 
 
-def default_is_consensus(found: Outcome) -> Finding | None:
-    if found.admits(found.repair) or (found.task == "retrieval" and found.admits(found.preference)):
+def default_is_consensus(outcome: Outcome) -> Finding | None:
+    """Check that consensus ships if nothing may override it."""
+    if outcome.admits(outcome.repair) or (outcome.task == "retrieval" and outcome.admits(outcome.preference)):
         return None
-    return Finding(_ships(found, "consensus", found.consensus), "consensus")
+    return Finding(_ships(outcome, "consensus", outcome.consensus), "consensus")
 
 
-def answer_is_consensus_preference_or_repair(found: Outcome) -> Finding | None:
+def answer_is_consensus_preference_or_repair(outcome: Outcome) -> Finding | None:
+    """Check that the answer is the one that the branch names."""
     named: Mapping[str, Sequence[str | None]] = {
-        "consensus": [found.consensus],
-        "judge": [one for one in (found.preference, found.stated) if one is not None],
-        "repair": [one for one in (found.repair,) if one is not None],
+        "consensus": [outcome.consensus],
+        "judge": [one for one in (outcome.preference, outcome.stated) if one is not None],
+        "repair": [one for one in (outcome.repair,) if one is not None],
     }
-    return Finding(found.answer in named.get(found.branch, ()), "the answer that the branch names")
+    return Finding(outcome.answer in named.get(outcome.branch, ()), "the answer that the branch names")
 
 
-def the_cases_partition(found: Outcome) -> Finding | None:
-    unsettled = found.task == "arithmetic" or found.mark is False
-    preferred, repaired = found.task == "retrieval" and found.admits(found.preference), found.admits(found.repair)
+def the_cases_partition(outcome: Outcome) -> Finding | None:
+    """Check that exactly one case of Eq. 3 holds, and that it decides."""
+    unsettled = outcome.task == "arithmetic" or outcome.mark is False
+    preferred, repaired = (
+        outcome.task == "retrieval" and outcome.admits(outcome.preference),
+        outcome.admits(outcome.repair),
+    )
     cases: dict[Branch, tuple[bool, str | None]] = {
-        "judge": (unsettled and preferred, found.preference),
-        "repair": (unsettled and not preferred and repaired, found.repair),
-        "consensus": (not unsettled or not (preferred or repaired), found.consensus),
+        "judge": (unsettled and preferred, outcome.preference),
+        "repair": (unsettled and not preferred and repaired, outcome.repair),
+        "consensus": (not unsettled or not (preferred or repaired), outcome.consensus),
     }
     holding: list[tuple[Branch, str | None]] = [(branch, answer) for branch, (holds, answer) in cases.items() if holds]
     branch, answer = holding[0]
-    return Finding(len(holding) == 1 and _ships(found, branch, answer), f"{answer!r}, by branch {branch}")
+    return Finding(len(holding) == 1 and _ships(outcome, branch, answer), f"{answer!r}, by branch {branch}")
 
 
 # -- what is asked, and of whom ----------------------------------------------------------------------------------------
 
 
-def lazy_equals_always(found: Outcome) -> Finding | None:
-    rule = found.subject.rule
-    roles: tuple[Role, ...] = found.case.roles() if rule is evidence_locked else ROLES
-    if not set(found.asked) <= set(roles):
+def lazy_equals_always(outcome: Outcome) -> Finding | None:
+    """Check that asking every role first gives the same answer by the same branch."""
+    rule = outcome.subject.rule
+    roles: tuple[Role, ...] = outcome.case.roles() if rule is evidence_locked else ROLES
+    if not set(outcome.asked) <= set(roles):
         return Finding(False, f"no role beyond those that are always asked: {', '.join(roles) or 'none'}")
-    full = replace(found.subject, rule=always(rule, lambda _: roles)).settle(found.trial)
-    same = (found.answer, found.branch) == (full.answer, full.branch)
+    full = replace(outcome.subject, rule=always(rule, lambda _: roles)).settle(outcome.trial)
+    same = (outcome.answer, outcome.branch) == (full.answer, full.branch)
     return Finding(same, "the same where every role is asked first", full)
 
 
-def judges_differ_only_where_admissible(found: Outcome) -> Finding | None:
-    if "judge" not in found.asked:
+def judges_differ_only_where_admissible(outcome: Outcome) -> Finding | None:
+    """Check that another judge changes the result only through a certified preference."""
+    if "judge" not in outcome.asked:
         return None
-    other = found.again(found.trial.replying("judge", found.trial.other_judge))
-    if found.agrees(other):
+    other = outcome.again(outcome.trial.replying("judge", outcome.trial.other_judge))
+    if outcome.agrees(other):
         return None
-    admitted = found.admits(found.preference) or other.admits(other.preference)
-    holds = found.task == "retrieval" and found.mark is False and admitted
-    return Finding(holds, f"the same where the judge's reply is {found.trial.other_judge!r}", other)
+    admitted = outcome.admits(outcome.preference) or other.admits(other.preference)
+    holds = outcome.task == "retrieval" and outcome.mark is False and admitted
+    return Finding(holds, f"the same where the judge's reply is {outcome.trial.other_judge!r}", other)
 
 
-def a_regression_needs_a_certified_wrong_answer(found: Outcome) -> Finding | None:
-    if not _is_right(found, found.consensus) or _is_right(found, found.answer):
+def a_regression_needs_a_certified_wrong_answer(outcome: Outcome) -> Finding | None:
+    """Check that a wrong answer that replaces a right consensus is certified."""
+    if not _is_right(outcome, outcome.consensus) or _is_right(outcome, outcome.answer):
         return None
-    return Finding(found.supports(found.answer), f"a right or a certified answer; right is {found.trial.gold!r}")
+    return Finding(outcome.supports(outcome.answer), f"a right or a certified answer; right is {outcome.trial.gold!r}")
 
 
-def failed_judge_equals_silent_judge(found: Outcome) -> Finding | None:
-    if "judge" not in found.asked:
+def failed_judge_equals_silent_judge(outcome: Outcome) -> Finding | None:
+    """Check that a failed call of the judge has the same effect as an abstention."""
+    if "judge" not in outcome.asked:
         return None
-    failed, silent = (found.again(found.trial.replying("judge", one)) for one in (found.trial.failure, SILENT))
-    why = f"the same where the judge abstains as silent and as failed ({found.trial.failure.reason!r})"
+    failed, silent = (outcome.again(outcome.trial.replying("judge", one)) for one in (outcome.trial.failure, SILENT))
+    why = f"the same where the judge abstains as silent and as failed ({outcome.trial.failure.reason!r})"
     return Finding(failed.agrees(silent), why, failed)
 
 
-def unchecked_derivation_changes_nothing(found: Outcome) -> Finding | None:
-    reply = found.trial.reply("deriver")
-    if found.task != "arithmetic" or not isinstance(reply, Derivation) or found.case.checked(reply).passed:
+def unchecked_derivation_changes_nothing(outcome: Outcome) -> Finding | None:
+    """Check that a derivation that fails its check has the same effect as none."""
+    reply = outcome.trial.reply("deriver")
+    if outcome.task != "arithmetic" or not isinstance(reply, Derivation) or outcome.case.checked(reply).passed:
         return None
-    silent = found.again(found.trial.replying("deriver", SILENT))
-    return Finding(found.agrees(silent), "the same where the deriver is silent", silent)
+    silent = outcome.again(outcome.trial.replying("deriver", SILENT))
+    return Finding(outcome.agrees(silent), "the same where the deriver is silent", silent)
 
 
-def homogeneous_pools_consult_no_judge(found: Outcome) -> Finding | None:
-    if len(_classes(found)) > 1:
+def homogeneous_pools_consult_no_judge(outcome: Outcome) -> Finding | None:
+    """Check that no judge is asked if all answers are of one class."""
+    if len(_classes(outcome)) > 1:
         return None
-    return Finding("judge" not in (*found.asked, *found.case.roles()), "no judge asked")
+    return Finding("judge" not in (*outcome.asked, *outcome.case.roles()), "no judge asked")
 
 
 # -- what does not matter ----------------------------------------------------------------------------------------------
 
 
-def evidence_order_and_duplicates_do_not_matter(found: Outcome) -> Finding | None:
-    passages, order = found.trial.question.passages, found.trial.evidence_order
+def evidence_order_and_duplicates_do_not_matter(outcome: Outcome) -> Finding | None:
+    """Check that reordered and repeated passages certify and ship the same."""
+    passages, order = outcome.trial.question.passages, outcome.trial.evidence_order
     if not order:
         return None
-    other = found.again(found.trial.with_evidence(tuple(passages[index] for index in order)))
-    marked = all(found.case.certified(one) is other.case.certified(one) for one in found.trial.question.answers)
+    other = outcome.again(outcome.trial.with_evidence(tuple(passages[index] for index in order)))
+    marked = all(outcome.case.certified(one) is other.case.certified(one) for one in outcome.trial.question.answers)
     return Finding(
-        marked and found.agrees(other),
+        marked and outcome.agrees(other),
         f"the same, certificates too, with the passages in the order {list(order)}",
         other,
     )
 
 
-def more_evidence_never_uncertifies(found: Outcome) -> Finding | None:
-    answers = dict.fromkeys((*found.trial.question.answers, found.answer, found.repair))
-    marked = [answer for answer in answers if found.case.certified(answer) is not False]
-    if not (found.trial.more and marked):
+def more_evidence_never_uncertifies(outcome: Outcome) -> Finding | None:
+    """Check that added passages keep every certificate and every final consensus."""
+    answers = dict.fromkeys((*outcome.trial.question.answers, outcome.answer, outcome.repair))
+    marked = [answer for answer in answers if outcome.case.certified(answer) is not False]
+    if not (outcome.trial.more and marked):
         return None
-    other = found.again(found.trial.with_evidence((*found.trial.question.passages, *found.trial.more)))
-    lost = [answer for answer in marked if other.case.certified(answer) is not found.case.certified(answer)]
-    final = found.task == "retrieval" and found.mark is not False
-    more = [passage.text for passage in found.trial.more]
-    return Finding(not lost and (found.agrees(other) or not final), f"the same certificates with {more} added", other)
+    other = outcome.again(outcome.trial.with_evidence((*outcome.trial.question.passages, *outcome.trial.more)))
+    lost = [answer for answer in marked if other.case.certified(answer) is not outcome.case.certified(answer)]
+    final = outcome.task == "retrieval" and outcome.mark is not False
+    more = [passage.text for passage in outcome.trial.more]
+    return Finding(not lost and (outcome.agrees(other) or not final), f"the same certificates with {more} added", other)
 
 
-def scores_never_cross_strata(found: Outcome) -> Finding | None:
-    verdict, scores = found.trial.reply("judge"), found.trial.other_scores
+def scores_never_cross_strata(outcome: Outcome) -> Finding | None:
+    """Check that other scores keep the stratum that ships, and that rankings go by stratum."""
+    verdict, scores = outcome.trial.reply("judge"), outcome.trial.other_scores
     if not isinstance(verdict, Verdict) or not verdict.scores or len(scores) != len(verdict.scores):
         return None
-    other = found.again(found.trial.replying("judge", replace(verdict, scores=scores)))
-    alike = found.agrees(other) if found.trial.settings.preference == "global" else found.branch == other.branch
-    rankings = [list(one.decision.ranking) for one in (found, other)]
+    other = outcome.again(outcome.trial.replying("judge", replace(verdict, scores=scores)))
+    alike = outcome.agrees(other) if outcome.trial.settings.preference == "global" else outcome.branch == other.branch
+    rankings = [list(one.decision.ranking) for one in (outcome, other)]
     demanded = f"the same stratum with the scores {list(scores)}, and rankings by stratum, which are {rankings}"
-    return Finding(alike and is_stratified(found) and is_stratified(other), demanded, other)
+    return Finding(alike and is_stratified(outcome) and is_stratified(other), demanded, other)
 
 
-def ties_go_to_the_earliest(found: Outcome) -> Finding | None:
-    classes = _classes(found)
+def ties_go_to_the_earliest(outcome: Outcome) -> Finding | None:
+    """Check that consensus is the class with the most votes, and in a tie the earliest of these."""
+    classes = _classes(outcome)
     if sum(map(len, classes)) < 2:
         return None
     most = max(map(len, classes))
     leaders = [one for one in classes if len(one) == most]
-    earliest = found.trial.question.answers[leaders[0][0]]
-    holds = found.keeps(earliest) and found.decision.tie == (len(leaders) > 1)
+    earliest = outcome.trial.question.answers[leaders[0][0]]
+    holds = outcome.keeps(earliest) and outcome.decision.tie == (len(leaders) > 1)
     return Finding(holds, f"{earliest!r} as consensus, the earliest of {len(leaders)} with as many votes as any")
 
 
-def candidate_order_does_not_matter(found: Outcome) -> Finding | None:
-    order, scores = found.trial.pool_order, getattr(found.trial.reply("judge"), "scores", None) or ()
-    tied = found.trial.settings.preference == "stratum" and len(set(scores)) < len(scores)
-    if list(order) == sorted(order) or found.decision.tie or tied:
+def candidate_order_does_not_matter(outcome: Outcome) -> Finding | None:
+    """Check that without a tie the same class ships when the candidates are reordered."""
+    order, scores = outcome.trial.pool_order, getattr(outcome.trial.reply("judge"), "scores", None) or ()
+    tied = outcome.trial.settings.preference == "stratum" and len(set(scores)) < len(scores)
+    if list(order) == sorted(order) or outcome.decision.tie or tied:
         return None
-    other = found.again(_reordered(found.trial))
-    return Finding(found.agrees(other), f"the same with the candidates in the order {list(order)}", other)
+    other = outcome.again(_reordered(outcome.trial))
+    return Finding(outcome.agrees(other), f"the same with the candidates in the order {list(order)}", other)
 
 
-def spelling_within_a_class_does_not_matter(found: Outcome) -> Finding | None:
-    answers = found.trial.question.answers
-    members = next((one for one in _classes(found) if found.case.same(answers[one[0]], found.answer)), [])
-    if found.branch not in ("consensus", "judge") or len({answers[index] for index in members}) < 2:
+def spelling_within_a_class_does_not_matter(outcome: Outcome) -> Finding | None:
+    """Check which spelling of a class ships, whichever candidates have which spelling."""
+    answers = outcome.trial.question.answers
+    members = next((one for one in _classes(outcome) if outcome.case.same(answers[one[0]], outcome.answer)), [])
+    if outcome.branch not in ("consensus", "judge") or len({answers[index] for index in members}) < 2:
         return None
-    written = [index for index in members if _stands_as_written(found, members, index)]
+    written = [index for index in members if _stands_as_written(outcome, members, index)]
     expected = answers[min(written, default=members[0])]
     turned = dict(zip(members, [*members[1:], members[0]], strict=True))
     spelled = tuple(answers[turned.get(index, index)] for index in range(len(answers)))
-    other = found.again(found.trial.with_answers(spelled))
+    other = outcome.again(outcome.trial.with_answers(spelled))
     demanded = f"{expected!r}, and an answer of its class where the candidates are spelled {list(spelled)}"
-    return Finding(found.answer == expected and found.agrees(other), demanded, other)
+    return Finding(outcome.answer == expected and outcome.agrees(other), demanded, other)
 
 
-def spelling_does_not_decide(found: Outcome) -> Finding | None:
-    if found.case.settings.certificate == "substring":
+def spelling_does_not_decide(outcome: Outcome) -> Finding | None:
+    """Check that marks around answers change neither class, branch nor certificate."""
+    if outcome.case.settings.certificate == "substring":
         return None
-    answers, repair = found.trial.question.answers, found.trial.reply("repairer")
+    answers, repair = outcome.trial.question.answers, outcome.trial.reply("repairer")
     for spelled in respellings(answers):
-        trial = found.trial.with_answers(spelled)
+        trial = outcome.trial.with_answers(spelled)
         if isinstance(repair, Repair):
             again = decorated(repair.answer, DECORATIONS[len(repair.answer) % len(DECORATIONS)])
             trial = trial.replying("repairer", Repair(again or repair.answer))
-        other = found.again(trial)
+        other = outcome.again(trial)
         holds = (
-            found.agrees(other) and found.mark == other.mark and found.decision.certified == other.decision.certified
+            outcome.agrees(other)
+            and outcome.mark == other.mark
+            and outcome.decision.certified == other.decision.certified
         )
         if not holds:
             return Finding(False, f"the same where the candidates are spelled {list(spelled)}", other)
@@ -249,22 +275,22 @@ def spelling_does_not_decide(found: Outcome) -> Finding | None:
 # -- what the statements share -----------------------------------------------------------------------------------------
 
 
-def _ships(found: Outcome, branch: Branch, answer: str | None) -> bool:
-    return (found.branch, found.answer) == (branch, answer)
+def _ships(outcome: Outcome, branch: Branch, answer: str | None) -> bool:
+    return (outcome.branch, outcome.answer) == (branch, answer)
 
 
-def _is_right(found: Outcome, answer: str | None) -> bool:
-    gold = found.trial.gold
-    return bool(gold.strip()) and score(answer, [gold], found.task).em
+def _is_right(outcome: Outcome, answer: str | None) -> bool:
+    gold = outcome.trial.gold
+    return bool(gold.strip()) and score(answer, [gold], outcome.task).em
 
 
-def _classes(found: Outcome) -> list[list[int]]:
+def _classes(outcome: Outcome) -> list[list[int]]:
     """The candidates that vote, by class, each class and each member in pool order; counted apart from the vote."""
     classes: list[list[int]] = []
-    answers = found.trial.question.answers
+    answers = outcome.trial.question.answers
     for index, answer in enumerate(answers):
-        if found.case.same(answer, answer):
-            known = next((one for one in classes if found.case.same(answers[one[0]], answer)), None)
+        if outcome.case.same(answer, answer):
+            known = next((one for one in classes if outcome.case.same(answers[one[0]], answer)), None)
             if known is None:
                 classes.append([index])
             else:
@@ -272,28 +298,28 @@ def _classes(found: Outcome) -> list[list[int]]:
     return classes
 
 
-def is_stratified(found: Outcome) -> bool:
+def is_stratified(outcome: Outcome) -> bool:
     """Whether the ranking has every candidate once, supported ones first."""
-    case, answers = found.case, found.trial.question.answers
-    derived = case.derived(found.trial.reply("deriver")) if "deriver" in found.asked else None
+    case, answers = outcome.case, outcome.trial.question.answers
+    derived = case.derived(outcome.trial.reply("deriver")) if "deriver" in outcome.asked else None
 
     def is_behind(answer: str | None) -> bool:
         if case.task == "arithmetic":
             return not case.same(answer, derived)
         return not case.same(answer, answer) or case.certified(answer) is False
 
-    ranked = found.decision.ranking
+    ranked = outcome.decision.ranking
     behind = [is_behind(answers[index]) for index in ranked]
     return sorted(ranked) == [*range(len(answers))] and behind == sorted(behind)
 
 
-def _stands_as_written(found: Outcome, members: Sequence[int], index: int) -> bool:
+def _stands_as_written(outcome: Outcome, members: Sequence[int], index: int) -> bool:
     """Whether a class would be certified as written if all its members were spelled as this one."""
-    spelled = list(found.trial.question.answers)
+    spelled = list(outcome.trial.question.answers)
     for member in members:
-        spelled[member] = found.trial.question.answers[index]
-    question = replace(found.trial.question, answers=tuple(spelled))
-    certificate = found.subject.case(question, found.trial.settings).certificate(spelled[index])
+        spelled[member] = outcome.trial.question.answers[index]
+    question = replace(outcome.trial.question, answers=tuple(spelled))
+    certificate = outcome.subject.case(question, outcome.trial.settings).certificate(spelled[index])
     return certificate.certified is True and is_as_written(certificate)
 
 

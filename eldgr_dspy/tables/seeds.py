@@ -1,4 +1,4 @@
-"""The tables of several seeds: the runs, whose the spread is, and the contrast over questions."""
+"""The tables of several seeds: the runs, the sources of the spread, and the contrast over questions."""
 
 from eldgr_dspy.comparisons.seed_runs import Score, Seeds
 from eldgr_dspy.formatting import figure, interval, probability, questions, signed
@@ -7,7 +7,7 @@ from eldgr_dspy.tables.table import Table, difference, record
 
 
 def seed_tables(found: Seeds) -> list[Table]:
-    """Return the tables of `over_seeds`: the runs, whose the spread is, and the contrast over questions."""
+    """Return the tables of `over_seeds`: the runs, the sources of the spread, and the contrast over questions."""
     return [_runs(found), _spread(found), _over_questions(found)]
 
 
@@ -42,7 +42,7 @@ def _spread(found: Seeds) -> Table:
             rows.append((f"{against}, {name}", figure(spreads["against"].mean), *_parts(spreads["against"])))
             rows.append((f"{rule} − {against}, {name}", signed(difference.mean), *_parts(difference)))
     headers = ("what", "mean", "95% CI", "standard error", "variance: seeds", "questions", "rest")
-    note = "The interval is for another draw of both seeds and questions. A variance below 0 is none that was seen."
+    note = "The interval is for another draw of both seeds and questions. A variance below 0 means that none was seen."
     return Table("whose the spread is, in percentage points", headers, tuple(rows), (note,))
 
 
@@ -57,5 +57,5 @@ def _over_questions(found: Seeds) -> Table:
     if f1 is not None:
         rows.append((f"{named}, F1", difference(f1), interval(f1["bca"]), "", ""))
     headers = ("contrast", "Δ [95% CI]", "BCa 95% CI", "exact p", "wins–losses")
-    note = "A question counts once, with the mean of its seeds; nothing is said of other seeds."
+    note = "A question counts once, with the mean of its seeds; the result is for these seeds only."
     return Table("over questions, these seeds", headers, tuple(rows), (note, *one["notes"]))

@@ -1,4 +1,4 @@
-"""What a run is to do: which pools and rules, where to, and within which limits."""
+"""The plan of a run: which pools and rules, the run directory, and the limits."""
 
 import math
 import sys
@@ -17,18 +17,19 @@ from eldgr_dspy.rules import rule_named
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run is to do.
+    """The plan of a run.
 
     Attributes:
         pools: Files to read. out: the run directory; None for `runs/NAME[+NAME...]`.
         rules: Which rules decide. limit: how many questions a pool, None for all.
         workers: How many questions are under way at once.
-        replay: A journal of recorded consultations, supplied instead of calls.
+        replay: A journal of recorded consultations, used instead of calls.
         max_failures: How many questions may fail before the run stops: a count, or a share such as "5%".
         timeout: Seconds that a role may take for one question, retries and pauses included.
         max_calls, max_cost: Requests and dollars that the run may take, earlier sessions included; None for no limit.
         fresh: Start anew in a directory that holds a run.
-        lock: A rule frozen by `eldgr freeze`, to which the run is held. once: refuse a pool that the lock has seen.
+        lock: A rule frozen by `eldgr freeze`, which the run is checked against. once: refuse a pool that the lock has
+            seen.
     """
 
     pools: Sequence[str | Path]
@@ -48,9 +49,9 @@ class Plan:
     def __post_init__(self) -> None:
         if isinstance(self.rules, str):
             names = [name.strip() for name in self.rules.split(",")]
-            raise ArgumentError(f"rules={self.rules!r} is one text; give a list, such as rules={names!r}.")
+            raise ArgumentError(f"rules must be a list, such as {names!r}; got one text, {self.rules!r}.")
         if not self.rules:
-            raise ArgumentError(f"rules={self.rules!r} holds no rule; give one or more of {', '.join(RULES)}.")
+            raise ArgumentError(f"rules must have at least one of {', '.join(RULES)}; got {self.rules!r}.")
         for index, rule in enumerate(self.rules):
             _require_name(rule, index)
             rule_named(rule, "rules")
@@ -72,20 +73,20 @@ def _require_name(rule: object, index: int) -> None:
 
 def _require_count(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ArgumentError(f"{name}={value!r:.80} ({type(value).__name__}) is no count; give a whole number.")
+        raise ArgumentError(f"{name} must be a whole number; got {value!r:.80} ({type(value).__name__}).")
     if value < 1:
-        raise ArgumentError(f"{name}={value!r} is too small; at least 1 is expected.")
+        raise ArgumentError(f"{name} must be at least 1; got {value!r}.")
 
 
 def _require_amount(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-        raise ArgumentError(f"{name}={value!r:.80} is not a positive number.")
+        raise ArgumentError(f"{name} must be a positive number; got {value!r:.80}.")
 
 
 def out_of(plan: Plan) -> Path:
     """Return the run directory of a plan: its own, or `runs/NAME[+NAME...]`, NAME being the pools'.
 
-    Where other pools could come to the same name, six digits of a hash of theirs follow.
+    If other pools could have the same name, six digits of a hash of theirs follow.
     """
     if plan.out is not None:
         return Path(plan.out)

@@ -137,8 +137,8 @@ def test_the_command_prints_three_tables_or_the_figures(made: list[str], capsys:
         "first against majority, 3 seeds, 12 questions",
         "whose the spread is, in percentage points",
         "over questions, these seeds",
-        "The interval is for another draw of both seeds and questions. A variance below 0 is none that was seen.",
-        "A question counts once, with the mean of its seeds; nothing is said of other seeds.",
+        "The interval is for another draw of both seeds and questions. A variance below 0 means that none was seen.",
+        "A question counts once, with the mean of its seeds; the result is for these seeds only.",
     ):
         assert said in out
     assert main(["seeds", *made, *rules, "--format", "json"]) == 0

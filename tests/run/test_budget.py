@@ -216,10 +216,10 @@ def test_embedded_and_recorded_consultations_are_no_requests(pool: Path, tmp_pat
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"max_calls": 0}, "max_calls=0 is too small; at least 1 is expected."),
-        ({"max_cost": 0.0}, "max_cost=0.0 is not a positive number."),
-        ({"max_cost": float("nan")}, "max_cost=nan is not a positive number."),
-        ({"timeout": float("inf")}, "timeout=inf is not a positive number."),
+        ({"max_calls": 0}, "max_calls must be at least 1; got 0."),
+        ({"max_cost": 0.0}, "max_cost must be a positive number; got 0.0."),
+        ({"max_cost": float("nan")}, "max_cost must be a positive number; got nan."),
+        ({"timeout": float("inf")}, "timeout must be a positive number; got inf."),
     ],
 )
 def test_limits_that_are_none_are_refused(changes: dict[str, Any], message: str) -> None:

@@ -451,7 +451,7 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
         ({"rules": ("best",)}, "rules='best' is not known; use one of 'first', 'majority', 'judge', 'eldgr'."),
         (
             {"rules": "eldgr,majority"},
-            "rules='eldgr,majority' is one text; give a list, such as rules=['eldgr', 'majority'].",
+            "rules must be a list, such as ['eldgr', 'majority']; got one text, 'eldgr,majority'.",
         ),
         (
             {"rules": ("eldgr", majority_vote)},
@@ -459,13 +459,13 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
             "'eldgr_dspy.decision:majority_vote'.",
         ),
         ({"rules": (7,)}, "rules[0] must be a string; got int. Give a rule by its name, such as 'MODULE:FUNCTION'."),
-        ({"rules": ()}, "rules=() holds no rule; give one or more of first, majority, judge, eldgr."),
-        ({"workers": 0}, "workers=0 is too small; at least 1 is expected."),
-        ({"workers": "4"}, "workers='4' (str) is no count; give a whole number."),
-        ({"workers": None}, "workers=None (NoneType) is no count; give a whole number."),
-        ({"limit": 1.5}, "limit=1.5 (float) is no count; give a whole number."),
-        ({"timeout": "5"}, "timeout='5' is not a positive number."),
-        ({"limit": -1}, "limit=-1 is too small; at least 1 is expected."),
+        ({"rules": ()}, "rules must have at least one of first, majority, judge, eldgr; got ()."),
+        ({"workers": 0}, "workers must be at least 1; got 0."),
+        ({"workers": "4"}, "workers must be a whole number; got '4' (str)."),
+        ({"workers": None}, "workers must be a whole number; got None (NoneType)."),
+        ({"limit": 1.5}, "limit must be a whole number; got 1.5 (float)."),
+        ({"timeout": "5"}, "timeout must be a positive number; got '5'."),
+        ({"limit": -1}, "limit must be at least 1; got -1."),
     ],
 )
 def test_a_plan_that_cannot_be_carried_out_is_refused(changes: dict[str, Any], message: str) -> None:
