@@ -1,8 +1,8 @@
-"""Models of real shape with random weights, and texts for them: what a training costs, and nothing that it learns.
+"""Models of real shape with random weights, and texts for them: they show what training costs, not what it learns.
 
-The policy's tokens are numbered words of a small vocabulary, many tokens a word, so that what is sampled from random
-weights shares words with passages, as steps and evidence do. About one token in twenty ends a line, and one in ten is a
-number, by which a step can be changed.
+The policy's tokens are numbered words from a small vocabulary, with many tokens for each word. So text sampled from
+random weights shares words with passages, as steps and evidence do. About one token in twenty ends a line. One in ten
+is a number, which lets a step be changed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,12 +25,12 @@ QUESTION, PASSAGES, PASSAGE = (15, 25), 10, (60, 120)
 
 
 class Shape(NamedTuple):
-    """What a training runs on.
+    """The models and settings of a training run.
 
     Attributes:
         policy: Settings of a Qwen2.
-        nli: What differs from nli-deberta-v3-small.
-        flags: What differs from the recipe `ra_msd`.
+        nli: Settings that differ from nli-deberta-v3-small.
+        flags: Fields that differ from the recipe `ra_msd`.
     """
 
     policy: Mapping[str, Any]
@@ -76,7 +76,7 @@ def policy_config(shape: Shape) -> Qwen2Config:
 
 
 def policy_tokenizer(shape: Shape) -> Any:
-    """Return a tokenizer with as many tokens as the policy has; most of them spell the same words."""
+    """Return a tokenizer with as many tokens as the policy; most of them spell the same words."""
     size = shape.policy["vocab_size"]
     pieces = [*SPECIAL, *(_piece(number) for number in range(len(SPECIAL), size))]
     words = Tokenizer(models.WordLevel(vocab={piece: at for at, piece in enumerate(pieces)}, unk_token=SPECIAL[3]))
@@ -97,7 +97,7 @@ def policy_tokenizer(shape: Shape) -> Any:
 
 
 def rows(count: int) -> list[dict[str, Any]]:
-    """Return questions as a training reads them, with ten passages each."""
+    """Return questions as training reads them, with ten passages each."""
     drawn = Random(0)
     return [_row(drawn) for _ in range(count)]
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: processor time of the best of several rounds, and a line a figure."""
+"""Helpers that the benchmarks share: processor time of the best of several rounds, and one printed line a result."""
 
 import gc
 import os
@@ -20,16 +20,16 @@ def cpu(work: Callable[[], object], *, rounds: int = 5) -> float:
 
 
 def peak_mib() -> float:
-    """Return the largest resident size that this process has had, in MiB."""
+    """Return the largest resident size of this process so far, in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def pools_dir() -> Path:
-    """Return the folder of real pools that ELDGR_POOLS names, or the one beside the checkout."""
+    """Return the folder of real pools that ELDGR_POOLS names, or the one next to the checkout."""
     beside = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
     return Path(os.environ.get("ELDGR_POOLS", beside))
 
 
 def line(what: str, value: float, unit: str, aim: str = "") -> None:
-    """Print one figure, with what was aimed at."""
+    """Print one result, with its aim."""
     print(f"{what:<68} {value:>10.3f} {unit:<4} {aim and f'(aim: {aim})'}")

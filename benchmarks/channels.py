@@ -1,15 +1,16 @@
-"""What scoring reasoning on seven channels asks of an NLI model, and what it costs beside it.
+"""Count what scoring on seven channels asks of an NLI model, and time the scorer's own work.
 
     python -m benchmarks.channels
 
-Fixed workloads, five documents a step at most, claims and changed steps by rule, a question a group:
+Fixed workloads: at most five documents a step, claims and changed steps by rule, one question a group:
 
-    hotpotqa-reflexion12    all 100 questions, 12 texts each, held against the question's own ten paragraphs
-    gsm8k-openai4           the first 100 questions, 4 texts each, held against one shared corpus: the last candidate of
-                            each of the 1,000 last questions, in place of training solutions
+    hotpotqa-reflexion12    all 100 questions, 12 texts each, compared with the question's own ten paragraphs
+    gsm8k-openai4           the first 100 questions, 4 texts each, compared with one shared corpus: the last candidate
+                            of each of the 1,000 last questions, in place of training solutions
 
-`naive` is a pair for each channel that looks at a document: fact, triang and conflation apart, adv and each claim. The
-NLI model is a fake that answers at once, so that seconds are the scorer's own. Reads ELDGR_POOLS or ../shared/data.
+`naive` is one pair for each channel that looks at a document: fact, triang and conflation separately, adv and each
+claim. The NLI model is a fake that answers at once, so the seconds are the scorer's own. Reads ELDGR_POOLS or
+../shared/data.
 """
 
 import gc
@@ -38,7 +39,7 @@ DISTINCT = np.array([[0.1, 0.2, 0.7], [0.2, 0.6, 0.2], [0.7, 0.2, 0.1]])
 
 
 class Instant:
-    """An NLI model that answers at once, by the lengths of a pair, and counts what it is asked."""
+    """An NLI model that answers at once, from the lengths of a pair, and counts the pairs it is asked about."""
 
     name = "instant"
 
@@ -54,12 +55,12 @@ class Instant:
 
 def reasonings(row: PoolRow) -> list[Reasoning]:
     """Return the texts of a question."""
-    passages = tuple(Passage(one.title, one.text) for one in row.evidence) or None
-    return [Reasoning(one.text, row.question, passages, one.answer or "") for one in row.candidates]
+    passages = tuple(Passage(passage.title, passage.text) for passage in row.evidence) or None
+    return [Reasoning(candidate.text, row.question, passages, candidate.answer or "") for candidate in row.candidates]
 
 
 def naive(step: Compared) -> int:
-    """Return how many pairs a step takes where every channel asks for itself."""
+    """Return how many pairs a step takes if every channel asks separately."""
     return (
         len(pairs(step.before)) + 3 * len(pairs(step.documents)) + len(pairs(step.changed)) + len(pairs(*claims(step)))
     )
@@ -81,7 +82,7 @@ def claims(step: Compared) -> tuple[Row, ...]:
 
 
 def measure(name: str, groups: Sequence[Sequence[Reasoning]], retriever: Retriever | None) -> None:
-    """Print the figures of one workload."""
+    """Print the results of one workload."""
     nli = Instant()
     scorer = NLIScorer(nli, retriever, K)
     seconds = [seconds_of(scorer, group) for group in groups]

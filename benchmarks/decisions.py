@@ -2,9 +2,9 @@
 
 Run: python -m benchmarks.decisions
 
-The evidence is about 6 kB in ten passages; four candidates; no LM call in the first part, a scripted LM that answers
-at once in the second, where the time of a bare `dspy.Predict` with the same signature and DSPy's JSON adapter is taken
-off.
+The evidence is about 6 kB in ten passages, with four candidates. The first part makes no LM call. The second has a
+scripted LM that answers at once; from its time, subtract that of a bare `dspy.Predict` with the same signature and
+DSPy's JSON adapter.
 """
 
 import dspy
@@ -26,26 +26,26 @@ SILENT = Abstention("silent")
 
 
 def question(number: int, answers: tuple[str, ...]) -> Question:
-    """A question whose evidence nobody has folded before."""
+    """Return a question whose evidence has not been folded before."""
     passages = tuple(Passage(f"Passage {index}", f"Number {number}. {FILLER * 5}") for index in range(10))
     return Question(f"Where does river {number} reach the sea?", "retrieval", answers, (), passages)
 
 
 def decide_all(questions: list[Question]) -> None:
-    """Decide each question with silent roles."""
-    for one in questions:
-        case = Case(one)
+    """Decide each question while all roles abstain."""
+    for asked in questions:
+        case = Case(asked)
         case.record(drive(case.rule("eldgr")(case), lambda role: SILENT), {})
 
 
 def select_all(selector: Selector, questions: list[Question]) -> None:
     """Select for each question through the DSPy module."""
-    for one in questions:
-        selector(question=one.text, candidates=list(one.answers), evidence=[p.text for p in one.passages])
+    for asked in questions:
+        selector(question=asked.text, candidates=list(asked.answers), evidence=[p.text for p in asked.passages])
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the results."""
     n = 500
     certified = [question(i, ("Port Alma", "Port Alma", "Mill Town", "Hillfoot")) for i in range(n)]
     contested = [question(i, ("Mill Town", "Mill Town", "Port Alma", "Hillfoot")) for i in range(n)]
@@ -58,12 +58,12 @@ def main() -> None:
     lm = scripted_lm(lambda request: verdict)
     n = 200
     few = contested[:n]
-    inputs = [one.role_inputs("judge") for one in few]
+    inputs = [asked.role_inputs("judge") for asked in few]
     bare, judge, selector = dspy.Predict(JudgeCandidates), Judge(), Selector()
 
     def ask(module: dspy.Module) -> None:
-        for one in inputs:
-            module(**one)
+        for fields in inputs:
+            module(**fields)
 
     with dspy.context(lm=lm, adapter=dspy.JSONAdapter(), disable_history=True):
         floor = cpu(lambda: ask(bare)) / n * 1e3

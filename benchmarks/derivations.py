@@ -1,14 +1,14 @@
-"""What each level of derivations keeps, and what it lets through: `python -m benchmarks.derivations [POOLS_DIR]`.
+"""Print which derivations each level keeps and which it lets through: `python -m benchmarks.derivations [POOLS_DIR]`.
 
 The chains are candidates of two pools, read as derivations: gsm8k-openai4 annotates its arithmetic as
 `<<expression=value>>`, and svamp-codex8 holds programs of assignments. Neither gives a check, so each chain gets one
 that works back from its answer, by undoing the last step. The levels were chosen on gsm8k-openai4 alone.
 
 The attacker (`benchmarks.forging`) tries 1,000 wrong answers on each of 50 questions, at even distances in the pool:
-the integers from -50 on without the right answer. At `bounded` no attacker certifies what is not within reach, so how
-many of the 1,000 are within reach bounds every attacker; that bound is printed for all questions of the pool.
+the integers from -50 on, except the right answer. At `bounded` no attacker can certify a value out of reach. So the
+number of the 1,000 within reach bounds every attacker; that bound is printed for all questions of the pool.
 
-POOLS_DIR defaults to ELDGR_POOLS, or else to the folder of pools beside the checkout. It takes about five minutes.
+POOLS_DIR defaults to ELDGR_POOLS, or else to the folder of pools next to the checkout. It takes about five minutes.
 """
 
 import os
@@ -57,7 +57,7 @@ def annotated(text: str) -> tuple[Step, ...]:
 
 
 def assigned(program: str) -> tuple[Step, ...]:
-    """Return the assignments of a program that compute something as steps, with values in the place of names."""
+    """Return the assignments of a program that compute something as steps, with values in place of names."""
     values: dict[str, str] = {}
     steps: list[Step] = []
     for name, written in _ASSIGNMENT.findall(program):
@@ -88,7 +88,7 @@ def derivation_of(steps: Sequence[Step], answer: str, question: str) -> Derivati
 
 
 def undone(expression: str, answer: str) -> Iterator[str]:
-    """Yield equations that lead from the answer back to what stands on a side of an operator: 24 - 6 = 18 for 18+6."""
+    """Yield equations that lead from the answer back to one side of an operator: 24 - 6 = 18 for 18+6."""
     number = parse_number(answer)
     written = f"({number.value})" if number else answer
     for place, sign in enumerate(expression):
@@ -117,25 +117,25 @@ def chains_of(rows: Iterable[Row], read: Callable[[str], tuple[Step, ...]]) -> l
 
 def wrong_answers(right: Fraction | None) -> list[int]:
     """Return the 1,000 integers from -50 on, without the right answer."""
-    return list(islice((one for one in count(LOWEST) if one != right), WRONG))
+    return list(islice((answer for answer in count(LOWEST) if answer != right), WRONG))
 
 
 def certified(row: Row) -> dict[Strictness, int]:
-    """Return for each level how many wrong answers the attacker certifies; what passes a level passes those before."""
+    """Return for each level how many wrong answers the attacker certifies; a level includes all levels before it."""
     left = wrong_answers(_gold(row))
-    found: dict[Strictness, int] = {}
+    counts: dict[Strictness, int] = {}
     for level in reversed(STRICTNESS):
-        tried = [one for one in left if level != "bounded" or one == 0 or one in reach(row.question)]
-        passed = {one for one in tried if forged(row.question, one, level)}
-        left = [one for one in left if one not in passed]
-        found[level] = WRONG - len(left)
-    return found
+        tried = [answer for answer in left if level != "bounded" or answer == 0 or answer in reach(row.question)]
+        passed = {answer for answer in tried if forged(row.question, answer, level)}
+        left = [answer for answer in left if answer not in passed]
+        counts[level] = WRONG - len(left)
+    return counts
 
 
 def within_reach(row: Row, near: int = NEAR, few: int = FEW) -> int:
     """Return how many wrong answers are within reach, which no attacker exceeds."""
     numbers = reach(row.question, near, few) | {0}
-    return sum(one in numbers for one in wrong_answers(_gold(row)))
+    return sum(answer in numbers for answer in wrong_answers(_gold(row)))
 
 
 def main(folder: Path) -> None:

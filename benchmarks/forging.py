@@ -1,10 +1,10 @@
-"""A hostile deriver: derivations of whatever answer it wants, from any number that a question states.
+"""A hostile deriver: derivations of any answer it wants, from any number that a question states.
 
-It makes ones by dividing a number by itself (5/5 = 1), larger numbers of them by doubling (1+1 = 2, 2+2 = 4) or in base
-four, and negative ones by turning a sign (-5 + 3 = -2), and it checks each answer by working back from it. It tries one
-way after another until one passes.
+It makes 1 by dividing a number by itself (5/5 = 1), larger numbers by doubling (1+1 = 2, 2+2 = 4) or in base four, and
+negative ones by changing a sign (-5 + 3 = -2). It checks each answer by working back from it. It tries one method
+after another until one passes.
 
-`python -m benchmarks.derivations` says how many wrong answers it certifies at each level.
+`python -m benchmarks.derivations` prints how many wrong answers it certifies at each level.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ Lines = list[tuple[str, Fraction | int]]
 
 
 def forged(question: str, answer: int, level: Strictness = "bounded") -> Derivation | None:
-    """Return a derivation of `answer` that passes at `level`, or None if every way that is tried fails."""
+    """Return a derivation of `answer` that passes at `level`, or None if every method fails."""
     for derivation in ways(question, answer):
         if check_derivation(derivation, question, level).passed:
             return derivation
@@ -28,8 +28,8 @@ def forged(question: str, answer: int, level: Strictness = "bounded") -> Derivat
 
 
 def ways(question: str, answer: int) -> Iterator[Derivation]:
-    """Yield derivations of an answer, whatever it is, from the numbers that the question states."""
-    for number in sorted(Fraction(one) for one in stated(question) if one > 0):
+    """Yield derivations of any answer, from the numbers that the question states."""
+    for number in sorted(Fraction(value) for value in stated(question) if value > 0):
         ones: Lines = [(f"{_written(number)} / {_written(number)}", 1)]
         for lines, checks in (*_in_base_four(ones, answer), *_doubled(ones, answer), *_turned(ones, answer)):
             for check in checks:
@@ -85,7 +85,7 @@ def _doubled(ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
 
 
 def _turned(ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
-    """Turn the sign of a number and add what is missing: -5 + 3 = -2."""
+    """Change the sign of a number and add what is missing: -5 + 3 = -2."""
     for added in (1, 2, 3, 4) if answer < 0 else ():
         size = added - answer
         for lines, _ in (*_in_base_four(ones, size), *_doubled(ones, size)):
@@ -95,7 +95,7 @@ def _turned(ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
 
 
 def _small(number: Fraction, ones: Lines, answer: int) -> Iterator[tuple[Lines, list[str]]]:
-    """Reach what is close to nothing or to a stated number."""
+    """Reach values close to zero or to a stated number."""
     written = _written(number)
     if answer == 0:
         yield [(f"{written} - {written}", 0)], [f"0 + {written} = {written}", f"{written} + 0 = {written}"]

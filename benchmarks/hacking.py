@@ -1,10 +1,10 @@
 """Reward hacking, small enough to watch: `python -m benchmarks.hacking [FOLDER]`, about a minute of one core.
 
-A policy of two layers answers two questions, whose answers stand in passages. Before it is trained, half of what it
-writes is right but reasons in words of its own, a quarter is wrong, and a quarter copies a passage and answers nothing.
-Two runs then differ in the weights of the rewards alone: in one the reward of the steps is all there is, in the other
-the weights are the paper's. The NLI model is a rule: a sentence that stands in the premise is entailed, and any other
-is neutral. With FOLDER, the two learning curves and a drawing of both are kept there.
+A policy of two layers answers two questions whose answers are in passages. Before training, half of what it writes is
+right but reasons in words of its own, a quarter is wrong, and a quarter copies a passage and answers nothing. Two runs
+then differ only in the weights of the rewards: one has only the reward of the steps, the other has the paper's weights.
+The NLI model is a rule: a sentence found in the premise is entailed, and any other is neutral. With FOLDER, the two
+learning curves and a drawing of both are kept there.
 """
 
 import sys
@@ -27,7 +27,7 @@ from tests.tiny_policy import tiny_policy, tiny_tokenizer, warmed
 
 
 class Subject(NamedTuple):
-    """A question, what is right, where it stands, and what the policy writes before it is trained."""
+    """A question, its right answer, its passages, and what the policy writes before training."""
 
     question: str
     gold: str
@@ -70,7 +70,7 @@ STEPS, WARMING, GROUP, PROMPTS = 40, 200, 8, 4
 
 
 class Repeats:
-    """An NLI model to which what stands in the premise is entailed, and all else is neutral."""
+    """An NLI model that finds text from the premise entailed, and all else neutral."""
 
     name = "repeats"
 
@@ -81,20 +81,20 @@ class Repeats:
 
 
 def trained(weights: Sequence[float], folder: Path, seed: int = 1) -> list[Point]:
-    """Train a policy by these weights, and return its learning curve, which is also in the folder."""
+    """Train a policy with these weights, and return its learning curve, which is also written to the folder."""
     from datasets import Dataset
     from transformers import PrinterCallback
     from trl.trainer.grpo_config import GRPOConfig
 
     rows = [
         {
-            "prompt": [{"role": "user", "content": one.question}],
-            "question": one.question,
+            "prompt": [{"role": "user", "content": subject.question}],
+            "question": subject.question,
             "task": "retrieval",
-            "gold": [one.gold],
-            "evidence": one.passages,
+            "gold": [subject.gold],
+            "evidence": subject.passages,
         }
-        for one in SUBJECTS
+        for subject in SUBJECTS
     ]
     settings = {
         "per_device_train_batch_size": GROUP * PROMPTS,
@@ -129,28 +129,28 @@ def trained(weights: Sequence[float], folder: Path, seed: int = 1) -> list[Point
 
 
 def _policy(seed: int) -> tuple[Any, Any]:
-    exchanges = [(one.question, reply) for one in SUBJECTS for reply in one.replies]
+    exchanges = [(subject.question, reply) for subject in SUBJECTS for reply in subject.replies]
     tokenizer = tiny_tokenizer([text for exchange in exchanges for text in exchange])
     return warmed(tiny_policy(tokenizer, seed=seed), tokenizer, exchanges, WARMING), tokenizer
 
 
 def rolled(points: Sequence[Point], name: str) -> list[float | None]:
-    """Return the rolling mean of a figure of a curve: `exact_match`, `reward`, or a channel as `ra_msd/fact`."""
-    return rolling_mean([getattr(one, name) if "/" not in name else one.channels.get(name) for one in points])
+    """Return the rolling mean of one column of a curve: `exact_match`, `reward`, or a channel as `ra_msd/fact`."""
+    return rolling_mean([getattr(point, name) if "/" not in name else point.channels.get(name) for point in points])
 
 
 def show(points: Sequence[Point]) -> None:
-    """Print the rolling means of a curve, exact match first: of the first step, and of every tenth."""
+    """Print the rolling means of a curve, exact match first: the first step, and every tenth."""
     columns = [rolled(points, name) for name in SHOWN.values()]
     print("step" + "".join(f"{title:>8}" for title in SHOWN))
     for at in (0, *range(9, len(points), 10)):
         values = [column[at] for column in columns]
-        print(f"{at + 1:>4}" + "".join(f"{'-' if one is None else f'{one:.2f}':>8}" for one in values))
+        print(f"{at + 1:>4}" + "".join(f"{'-' if value is None else f'{value:.2f}':>8}" for value in values))
 
 
 def main(arguments: Sequence[str]) -> None:
     """Train both policies and print their curves."""
-    warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it is about to drop
+    warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it will soon drop
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as scratch:
         kept = Path(arguments[0] if arguments else scratch)

@@ -1,10 +1,10 @@
-"""What the embedded roles do on the real pools, and what they cost.
+"""Score the heuristic roles on the real pools, and time them.
 
     python -m benchmarks.heuristics [POOLS_DIR]
 
-Reads POOLS_DIR, else ELDGR_POOLS, else ../shared/data. The judge is scored as a selector with full authority; the
-repairer by the exact match of its span over all questions. Neither is the rule's result: that needs certificates.
-Where a role abstains it is not right; the scalar-judge rule would ship consensus there.
+Reads POOLS_DIR, else ELDGR_POOLS, else ../shared/data. The judge is scored as a selector with full authority. The
+repairer is scored by the exact match of its span over all questions. Neither is the rule's result, which also needs
+certificates. A role that abstains counts as wrong here; the scalar-judge rule would ship consensus instead.
 """
 
 import os
@@ -24,24 +24,24 @@ POOLS = ("gsm8k-openai4", "svamp-codex8", "hotpotqa-reflexion12")
 
 
 def timed(call: Callable[[], Any], seconds: list[float]) -> dict[str, Any]:
-    """Return what a role returned, and note the processor time that it took."""
+    """Return a role's output, and record its processor time."""
     started = time.thread_time()
-    found = call()
+    prediction = call()
     seconds.append(time.thread_time() - started)
-    return dict(found.toDict())
+    return dict(prediction.toDict())
 
 
 def judged(row: Row, seconds: list[float]) -> str | None:
-    """Return the answer that the judge prefers; None where it abstains."""
+    """Return the answer that the judge prefers; None if it abstains."""
     evidence = [show_passage(passage.title, passage.text) for passage in row.evidence]
     candidates = [show_candidate(candidate.text, candidate.answer) for candidate in row.candidates]
     judge = LexicalJudge()
-    found = timed(lambda: judge(question=row.question, evidence=evidence, candidates=candidates), seconds)
-    return row.candidates[found["preferred"]].answer if "preferred" in found else None
+    output = timed(lambda: judge(question=row.question, evidence=evidence, candidates=candidates), seconds)
+    return row.candidates[output["preferred"]].answer if "preferred" in output else None
 
 
 def repaired(row: Row, seconds: list[float]) -> str | None:
-    """Return the repairer's span; None where it abstains."""
+    """Return the repairer's span; None if it abstains."""
     evidence = [show_passage(passage.title, passage.text) for passage in row.evidence]
     repairer = ExtractiveRepairer()
     return timed(lambda: repairer(question=row.question, evidence=evidence), seconds).get("repaired_answer")
@@ -67,7 +67,7 @@ def report(pool: Pool, name: str, role: Callable[[Row, list[float]], str | None]
 
 
 def main() -> None:
-    """Print the lines of every pool that is there."""
+    """Print the lines of every pool that exists."""
     default = os.environ.get("ELDGR_POOLS", Path(__file__).resolve().parents[2] / "shared" / "data")
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else default)
     for name in POOLS:

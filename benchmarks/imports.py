@@ -38,7 +38,7 @@ def measure(statement: str) -> tuple[float, float]:
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the results."""
     for statement in STATEMENTS:
         seconds, mib = measure(statement)
         line(f"{statement} ({mib:.0f} MiB)", seconds * 1e3, "ms")

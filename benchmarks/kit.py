@@ -1,11 +1,11 @@
-"""How often the kit catches a slip, how often it complains of what is lawful, and how long it takes.
+"""How often the kit catches a slip, how often it raises a false alarm, and how long it takes.
 
 Run: python -m benchmarks.kit [RUNS] [WORDS]
 
-For each rule and certificate of tests/laws/slips.py and each selector of tests/laws/slips_of_selectors.py, so many runs
-of `check_laws` or `check_selector` at their defaults, twenty if it is not given: how many caught the slip, and the
-processor seconds of a run. Then the same for those of tests/laws/lawful.py, where each catch is a false alarm. With
-words, only those whose label has them, as "lawful" or "selector: reuses". Each run draws examples of its own.
+For each rule and certificate of tests/laws/slips.py and each selector of tests/laws/slips_of_selectors.py, this makes
+RUNS runs (20 by default) of `check_laws` or `check_selector` at their defaults. It prints how many caught the slip, and
+the processor seconds of a run. Then it does the same for tests/laws/lawful.py, where each catch is a false alarm. WORDS
+selects those whose label has them, as "lawful" or "selector: reuses". Each run draws its own examples.
 """
 
 import sys
@@ -25,7 +25,7 @@ Check = Callable[[], object]
 
 
 def wrong() -> Iterator[tuple[str, Check]]:
-    """Each slip by its kind and name, with what tries it."""
+    """Each slip by its kind and name, with a call that tries it."""
     for kind, name, slip in slips.slips():
         yield f"{kind}: {name}", partial(check_laws, **{kind: slip})
     for name, make in slips_of_selectors.SELECTORS.items():
@@ -33,7 +33,7 @@ def wrong() -> Iterator[tuple[str, Check]]:
 
 
 def right() -> Iterator[tuple[str, Check]]:
-    """Each lawful one likewise."""
+    """Each lawful rule, certificate and selector by its name, with a call that tries it."""
     for kind, several in (("rule", lawful.RULES), ("certificate", lawful.CERTIFICATES)):
         for name, options in several.items():
             yield f"lawful {kind}: {name}", partial(check_laws, **options)
@@ -46,7 +46,7 @@ def _check_made(make: Callable[[], Selector]) -> None:
 
 
 def caught(check: Check) -> bool:
-    """Whether a law breaks."""
+    """Return whether a law breaks."""
     try:
         check()
     except LawBroken:
@@ -55,7 +55,7 @@ def caught(check: Check) -> bool:
 
 
 def count(several: Iterator[tuple[str, Check]], runs: int, words: str) -> None:
-    """Print a line for each: how many of so many runs broke a law, and the seconds of one."""
+    """Print one line each: how many of the runs broke a law, and the seconds of one."""
     for name, check in several:
         if words in name:
             began = time.process_time()
@@ -64,13 +64,13 @@ def count(several: Iterator[tuple[str, Check]], runs: int, words: str) -> None:
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the results."""
     runs, words = int(sys.argv[1]) if len(sys.argv) > 1 else 20, " ".join(sys.argv[2:])
     settings.register_profile("afresh", derandomize=False, database=None)
     settings.load_profile("afresh")
-    print("Slips that are caught:")
+    print("Slips, caught:")
     count(wrong(), runs, words)
-    print("Lawful ones that are complained of:")
+    print("Lawful, false alarms:")
     count(right(), runs, words)
 
 

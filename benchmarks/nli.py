@@ -1,10 +1,10 @@
-"""What an NLI model costs: `python -m benchmarks.nli`, about two minutes of one core.
+"""Time an NLI model: `python -m benchmarks.nli`, about two minutes of one core.
 
 A model of the shape of cross-encoder/nli-deberta-v3-small (6 layers, 768 wide, 12 heads, 128,100 words) with random
-weights and a cheap tokenizer: speed is measured, and nothing about what it would read. Processor time of one thread.
-Pairs have about 150 tokens, a document and a step, and differ in length. A group is 16 completions of six steps, each
-held against five documents and once against the steps before it, and again with its meaning changed: 1,056 pairs, a
-quarter of which are the same as others.
+weights and a cheap tokenizer. Only speed is measured, not what it would read. Processor time of one thread. Pairs have
+about 150 tokens, a document and a step, and differ in length. A group is 16 completions of six steps. Each is compared
+with five documents and once with the steps before it, and again with its meaning changed: 1,056 pairs, a quarter of
+which repeat others.
 """
 
 import tempfile
@@ -49,7 +49,7 @@ Pairs = list[tuple[str, str]]
 
 
 def model_of_real_shape(folder: Path, **changed: Any) -> Path:
-    """Save a model with random weights, and return its folder; `changed` takes the place of settings of its shape."""
+    """Save a model with random weights, and return its folder; `changed` replaces settings of its shape."""
     special = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")
     vocab = [*((token, 0.0) for token in special), *((f"▁w{number}", -1.0) for number in range(WORDS)), (".", -1.0)]
     tokenizer = DebertaV2Tokenizer(vocab=vocab, model_max_length=512)
@@ -75,14 +75,14 @@ def drawn(count: int, seed: int) -> Pairs:
 
 
 def rate(name: str, nli: NLI, pairs: Pairs) -> None:
-    """Print how many pairs a reader reads in a second, and what a group takes."""
+    """Print how many pairs a reader reads in a second, and the seconds of a group."""
     seconds = cpu(partial(nli.probabilities, pairs), rounds=ROUNDS) / len(pairs)
     line(f"{name}: pairs a second", 1 / seconds, "/s")
     line(f"{name}: a group of {GROUP} pairs", seconds * GROUP, "s")
 
 
 def over_the_bare_one(nli: CrossEncoderNLI, pairs: Pairs) -> None:
-    """Print what it takes over `CrossEncoder.predict` on the same pairs, and our own work alone."""
+    """Print the time relative to `CrossEncoder.predict` on the same pairs, and the time of our own work."""
     bare = partial(nli.encoder.predict, pairs, batch_size=16, show_progress_bar=False, apply_softmax=True)
     works = (bare, partial(nli.probabilities, pairs))
     taken = [[cpu(work, rounds=1) for work in works] for _ in range(3)]  # by turns, as others use the machine too
@@ -92,7 +92,7 @@ def over_the_bare_one(nli: CrossEncoderNLI, pairs: Pairs) -> None:
 
 
 def remembered(nli: NLI) -> None:
-    """Print what a pair costs that was read before."""
+    """Print what a remembered pair costs."""
     pairs = drawn(PAIRS, seed=1)
     cached = CachedNLI(nli)
     cached.probabilities(pairs)
@@ -100,7 +100,7 @@ def remembered(nli: NLI) -> None:
 
 
 def main() -> None:
-    """Print all figures."""
+    """Print all results."""
     torch.set_num_threads(1)
     pairs = drawn(PAIRS, seed=0)
     with tempfile.TemporaryDirectory() as scratch:

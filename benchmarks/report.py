@@ -1,10 +1,10 @@
-"""Seconds and memory of a report on 10,000 questions, what its plots take, and how fast its pages open.
+"""Seconds and memory of a report on 10,000 questions, the time of its plots, and how fast its pages open.
 
 Run: python -m benchmarks.report [--rows 10000]
 
-A pool of synthetic questions, each with six candidates and ten passages of the size of HotpotQA's, a run on it with the
-embedded roles, and `eldgr report --format html` in a process of its own. Where Chromium is installed, its pages are
-opened in it.
+It makes a pool of synthetic questions, each with six candidates and ten passages of the size of HotpotQA's. It runs the
+heuristic roles on it, and `eldgr report --format html` in its own process. If Chromium is installed, it opens the
+pages.
 """
 
 import argparse
@@ -23,7 +23,7 @@ _PASSAGES, _CANDIDATES, _WORDS, _REASONING = 10, 6, 80, 90
 
 
 def rows(n: int) -> Iterator[str]:
-    """Questions whose answers stand in one passage each, with candidates that differ."""
+    """Return questions whose answers are in one passage each, with candidates that differ."""
     draw = random.Random(7)
     words = ["".join(draw.choices("aeioubcdfglmnprst", k=draw.randint(2, 9))) for _ in range(5_000)]
 
@@ -45,7 +45,7 @@ def rows(n: int) -> Iterator[str]:
 
 
 def opened(page: Path, folder: Path) -> float:
-    """The seconds until a page is complete in Chromium."""
+    """Return the seconds until a page is complete in Chromium."""
     from tests.browser.chromium import browsing
 
     with browsing(folder) as browser:
@@ -57,7 +57,7 @@ def opened(page: Path, folder: Path) -> float:
 
 
 def plots_of(run: Path) -> float:
-    """The processor seconds that the plots of a run's first pool take."""
+    """Return the processor seconds of the plots of a run's first pool."""
     pool = next(iter(json.loads((run / "summary.json").read_text(encoding="utf-8"))["pools"].values()))
     began = time.process_time()
     for draw in PLOTS:
@@ -66,7 +66,7 @@ def plots_of(run: Path) -> float:
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the results."""
     from tests.browser.chromium import BROWSER
 
     parser = argparse.ArgumentParser(description=__doc__)
@@ -78,7 +78,7 @@ def main() -> None:
         with pool.open("w", encoding="utf-8") as file:
             file.writelines(rows(n))
         seconds, mib = command("evaluate", str(pool), "--out", str(run), "--quiet")
-        line(f"eldgr evaluate, {n:,} x {_CANDIDATES}, embedded roles, wall", seconds, "s")
+        line(f"eldgr evaluate, {n:,} x {_CANDIDATES}, heuristic roles, wall", seconds, "s")
         line("the same, peak memory", mib, "MiB")
         seconds, mib = command("report", str(run), "--format", "html")
         line(f"eldgr report --format html on {n:,} questions, wall", seconds, "s", "30")

@@ -1,12 +1,12 @@
-"""What BM25 costs by the size of the corpus, and what it finds: `python -m benchmarks.retrieval [POOLS_DIR]`.
+"""Time BM25 by the size of the corpus, and print what it finds: `python -m benchmarks.retrieval [POOLS_DIR]`.
 
-Processor time; documents of 60 words and queries of 12, drawn by Zipf's law from 50,000 words, none of them a stop
-word. 96 queries are the steps of 16 completions of six steps. What it finds is measured on 300 questions of HotpotQA:
-which of a question's facts are among the five documents found for its text, in the corpus of all facts, and which of
-the paragraphs that hold them, among its own ten.
+Processor time. Documents have 60 words and queries 12, drawn by Zipf's law from 50,000 words without stop words. 96
+queries are the steps of 16 completions of six steps. What it finds is measured on 300 questions of HotpotQA: how many
+of a question's facts are among the five documents found for its text, in the corpus of all facts; and how many of the
+paragraphs that hold them, among its own ten.
 
-POOLS_DIR defaults to ELDGR_POOLS, or else to the folder of pools beside the checkout; without the file that part is
-left out.
+POOLS_DIR defaults to ELDGR_POOLS, or else to the folder of pools next to the checkout. Without the file, that part is
+skipped.
 """
 
 import gzip
@@ -37,14 +37,14 @@ FACTS = "hotpotqa-distractor300.jsonl.gz"
 
 
 def drawn(texts: int, words: int, seed: int) -> list[str]:
-    """Texts of words that are as often as Zipf's law has it."""
+    """Return texts whose words are as frequent as Zipf's law says."""
     share = 1 / np.arange(1, VOCABULARY + 1)
     numbers = np.random.default_rng(seed).choice(VOCABULARY, size=(texts, words), p=share / share.sum())
     return [" ".join(f"w{number}" for number in text) for text in numbers]
 
 
 def cost(n: int, queries: Sequence[str], rounds: int) -> None:
-    """Print what an index of n documents and a query of it take."""
+    """Print the time of an index of n documents, and of one query."""
     corpus = [Passage("", text) for text in drawn(n, 60, n)]
     for name, engine in ENGINES.items():
         index = engine(corpus)
@@ -59,7 +59,7 @@ def searched(engine: type[Index], corpus: Sequence[Passage], queries: Sequence[s
 
 
 def batch(n: int, imported: float) -> None:
-    """Print what the index and the steps of one batch take together, the import of bm25s included."""
+    """Print the time of the index and the steps of one batch together, including the import of bm25s."""
     corpus, queries = [Passage("", text) for text in drawn(n, 60, n)], drawn(STEPS, 12, 0)
     for name, engine in ENGINES.items():
         whole = cpu(partial(searched, engine, corpus, queries), rounds=3) + imported * (name == "bm25s")
@@ -67,17 +67,17 @@ def batch(n: int, imported: float) -> None:
 
 
 def hugging_face(record: dict[str, Any]) -> dict[str, Any]:
-    """A record of the 300 questions in the layout that Hugging Face has."""
+    """A record of the 300 questions in Hugging Face's layout."""
     context, facts = record["context"], record["supporting_facts"]
     return {
         "question": record["question"],
-        "context": {name: [one[name] for one in context] for name in ("title", "sentences")},
+        "context": {name: [paragraph[name] for paragraph in context] for name in ("title", "sentences")},
         "supporting_facts": {"title": [title for title, _ in facts], "sent_id": [number for _, number in facts]},
     }
 
 
 def facts_rows(folder: Path) -> list[dict[str, Any]]:
-    """The 300 questions; none where the file is not there."""
+    """Return the 300 questions; an empty list if the file does not exist."""
     path = folder / FACTS
     if not path.is_file():
         return []
@@ -85,7 +85,7 @@ def facts_rows(folder: Path) -> list[dict[str, Any]]:
         return [hugging_face(json.loads(text)) for text in lines]
 
 
-def found(row: dict[str, Any], index: Index, facts: set[Passage]) -> float:
+def recall(row: dict[str, Any], index: Index, facts: set[Passage]) -> float:
     """Return the share of a question's facts among the five documents found for it."""
     (hits,) = index.search([row["question"]])
     return len(facts & {index.documents[hit.document] for hit in hits}) / len(facts)
@@ -94,7 +94,7 @@ def found(row: dict[str, Any], index: Index, facts: set[Passage]) -> float:
 def in_all(rows: Sequence[dict[str, Any]], idf: Idf) -> float:
     """Return the mean share of the facts found in the corpus of all."""
     index = BM25(hotpotqa_corpus(rows), idf)
-    return fmean(found(row, index, set(hotpotqa_corpus([row]))) for row in rows)
+    return fmean(recall(row, index, set(hotpotqa_corpus([row]))) for row in rows)
 
 
 def in_ten(rows: Sequence[dict[str, Any]], idf: Idf) -> float:
@@ -103,12 +103,12 @@ def in_ten(rows: Sequence[dict[str, Any]], idf: Idf) -> float:
     for row in rows:
         pairs = zip(row["context"]["title"], row["context"]["sentences"], strict=True)
         index = BM25([Passage(title, "".join(sentences).strip()) for title, sentences in pairs], idf)
-        shares.append(found(row, index, set(hotpotqa_corpus([row], unit="paragraph"))))
+        shares.append(recall(row, index, set(hotpotqa_corpus([row], unit="paragraph"))))
     return fmean(shares)
 
 
 def main(folder: Path) -> None:
-    """Print the figures."""
+    """Print the results."""
     imported = cpu(lambda: importlib.import_module("bm25s"), rounds=1)
     line("bm25s: its import", imported * 1e3, "ms")
     cost(10, drawn(STEPS, 12, 0), 5)

@@ -2,9 +2,9 @@
 
 Run: python -m benchmarks.runs [--rows 100000]
 
-A pool of 1,000 questions with four candidates, an LM that answers at once, journal, statistics and report, against the
-bare DSPy loop that makes the same calls; the real GSM8K pool with the embedded judge; a large pool, whose memory is
-taken at several sizes; and what the journal adds to a consultation.
+A pool of 1,000 questions with four candidates and an LM that answers at once, with journal, statistics and report,
+against the bare DSPy loop that makes the same calls; the real GSM8K pool with the heuristic judge; a large pool, whose
+memory is measured at several sizes; and the time that the journal adds to a consultation.
 """
 
 import argparse
@@ -44,14 +44,14 @@ sys.exit(code)
 
 
 def instant(request: Any) -> dict[str, Any]:
-    """A judge that prefers the third candidate, and a repairer that finds nothing."""
+    """Return a judge that prefers the third candidate, and a repairer that finds nothing."""
     if role_of(request) == "judge":
         return {"assessments": [], "preferred": 3, "judge_rationale": "none"}
     return {"repaired_answer": "", "repair_passage": -1}
 
 
 def rows(n: int) -> Iterator[str]:
-    """Questions on which the judge and the repairer are both asked and neither decides."""
+    """Return questions on which judge and repairer are both asked and neither decides."""
     candidates = [{"text": f"Perhaps {answer}.", "answer": answer} for answer in ("Lyon", "Lyon", "Paris", "Nice")]
     for number in range(n):
         evidence = [{"title": f"T{index}", "text": TEXT * 2} for index in range(3)]
@@ -60,7 +60,7 @@ def rows(n: int) -> Iterator[str]:
 
 
 def bare_loop(pool: Path) -> float:
-    """The seconds that DSPy alone takes for the same calls."""
+    """Return the seconds that DSPy alone takes for the same calls."""
     judge, repairer = dspy.Predict(JudgeCandidates), dspy.Predict(RepairAnswer)
     began = time.perf_counter()
     with dspy.context(lm=scripted_lm(instant), adapter=dspy.JSONAdapter(), disable_history=True):
@@ -72,7 +72,7 @@ def bare_loop(pool: Path) -> float:
 
 
 def whole_run(pool: Path, out: Path, workers: int) -> float:
-    """The seconds that a run with journal, statistics and report takes."""
+    """Return the seconds that a run with journal, statistics and report takes."""
     selector = Selector()
     selector.set_lm(scripted_lm(instant))
     began = time.perf_counter()
@@ -82,7 +82,7 @@ def whole_run(pool: Path, out: Path, workers: int) -> float:
 
 
 def journal_cost(folder: Path, n: int = 2_000) -> float:
-    """The seconds that a journaled consultation takes, flushed to the disk each."""
+    """Return the seconds that one journaled consultation takes, each flushed to the disk."""
     content = {"assessments": [], "preferred": 2, "judge_rationale": "x" * 200}
     with Journal(folder / "j.jsonl") as journal:
         began = time.perf_counter()
@@ -92,7 +92,7 @@ def journal_cost(folder: Path, n: int = 2_000) -> float:
 
 
 def reservation_cost(folder: Path, limit: int, n: int = 2_000) -> float:
-    """The seconds that admitting a request takes under a limit, reserved on the disk in blocks."""
+    """Return the seconds that admitting a request takes under a limit, reserved on the disk in blocks."""
     with Journal(folder / f"reserved{limit}.jsonl") as journal:
         spending = Spending(max_calls=limit, reserved=Reserved(journal))
         began = time.perf_counter()
@@ -103,14 +103,14 @@ def reservation_cost(folder: Path, limit: int, n: int = 2_000) -> float:
 
 
 def command(*arguments: str) -> tuple[float, float]:
-    """Wall seconds and peak MiB of the command in a process of its own."""
+    """Return wall seconds and peak MiB of the command in its own process."""
     began = time.perf_counter()
     run = subprocess.run([sys.executable, "-c", COMMAND, *arguments], capture_output=True, text=True, check=True)
     return time.perf_counter() - began, float(run.stdout.split()[-1])
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000, help="size of the large pool")
     large = parser.parse_args().rows
@@ -132,14 +132,14 @@ def main() -> None:
         gsm8k = pools_dir() / "gsm8k-openai4.jsonl.gz"
         if gsm8k.is_file():
             seconds, mib = command("evaluate", str(gsm8k), "--out", str(folder / "gsm8k"), "--quiet")
-            line("eldgr evaluate, 1,319 x 4, embedded judge, wall with start-up", seconds, "s", "10")
+            line("eldgr evaluate, 1,319 x 4, heuristic judge, wall with start-up", seconds, "s", "10")
             line("the same, peak memory", mib, "MiB")
         for n in (large // 10, large):
             pool = folder / f"rows{n}.jsonl"
             with pool.open("w", encoding="utf-8") as file:
                 file.writelines(rows(n))
             seconds, mib = command("evaluate", str(pool), "--out", str(folder / f"run{n}"), "--quiet")
-            line(f"eldgr evaluate, {n:,} x 4, embedded roles, wall", seconds, "s")
+            line(f"eldgr evaluate, {n:,} x 4, heuristic roles, wall", seconds, "s")
             line("the same, peak memory", mib, "MiB")
             seconds, mib = command("evaluate", str(pool), "--out", str(folder / f"run{n}"), "--quiet")
             line("the same again, everything journaled, wall", seconds, "s")

@@ -3,7 +3,7 @@
 Run: python -m benchmarks.statistics [--n 1000000]
 
 Right and wrong, token F1 of answers of up to twelve words, and scores that are all distinct; five outcomes a question
-as one unit; the other tests; what is planned.
+as one unit; the other tests; and planning.
 """
 
 import argparse
@@ -16,13 +16,13 @@ from eldgr_dspy import statistics
 
 
 def token_f1(generator: np.random.Generator, n: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """F1 values as answers have them: many of 0 and 1, and fractions of small numbers between them."""
+    """Return F1 values as answers have them: many 0 and 1, and fractions of small numbers between them."""
     given, wanted = generator.integers(1, 13, size=n), generator.integers(1, 7, size=n)
     return 2 * generator.binomial(np.minimum(given, wanted), 0.5) / (given + wanted)
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the results."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--n", type=int, default=1_000_000)
     n = parser.parse_args().n

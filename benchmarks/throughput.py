@@ -1,14 +1,14 @@
-"""How near a run comes to what the LM's latency alone would take: 1,000 judged questions, 50 ms a call, 64 at once.
+"""How close a run gets to the LM's latency alone: 1,000 judged questions, 50 ms a call, 64 at once.
 
 Run: python -m benchmarks.throughput [--rows 1000] [--delay 0.05] [--workers 64]
 
-In threads and in tasks of an event loop; with an LM that answers from this process, and with a server on loopback in a
-process of its own, which also counts the requests. The ideal is rows * delay / workers. Three spans, each from the
-first question: asking ends when the last verdict is on the disk and every rule has chosen, judging when the last
-decision is scored and written; the whole run has also what it does once, before and after: reading the pool, the
-statistics, the audit, the report. Python runs on one processor at a time, so no run is faster than what its questions
-take of that one; the same calls of the judge alone, without a run around them, show what of it is DSPy's and the
-client's. Memory is taken after the first and after the last questions.
+It runs in threads and in tasks of an event loop; with an LM that answers from this process, and with a server on
+loopback in its own process, which also counts the requests. The ideal is rows * delay / workers. There are three spans,
+each from the first question. Asking ends when the last verdict is on the disk and every rule has chosen. Judging ends
+when the last decision is scored and written. The whole run also includes its start and end: reading the pool, the
+statistics, the audit, the report. Python runs on one processor at a time, so a run takes at least the processor time of
+its questions. The same calls of the judge alone, without a run, show the share of DSPy and the client. Memory is
+measured after the first and after the last questions.
 """
 
 import argparse
@@ -52,7 +52,7 @@ WAYS: dict[str, Way] = {
 
 
 class Clock(Watcher):
-    """When the first question of a run began, when its last verdict was there, and its last decision, in seconds."""
+    """When a run's first question started, its last verdict arrived, and its last decision was made, in seconds."""
 
     def __init__(self) -> None:
         super().__init__(on_start=self._start, on_row=self._row, on_consultation=self._consultation)
@@ -69,7 +69,7 @@ class Clock(Watcher):
 
 
 def in_process(delay: float = 0.0) -> Any:
-    """An LM that gives the same verdict after a delay, takes next to nothing of the processor and keeps no request."""
+    """An LM that gives the same verdict after a delay, uses almost no processor time and keeps no request."""
     text, usage = TextPart(json.dumps(VERDICT)), Usage(input_tokens=400, output_tokens=20, total_tokens=420)
     verdict = Response(
         id=None, model="scripted/lm", message=Message.assistant([text]), finish_reason="stop", usage=usage
@@ -92,7 +92,7 @@ def bare(what: str, pool: Path, lm: Any, workers: int) -> None:
 
 @contextmanager
 def server(delay: float) -> Iterator[str]:
-    """A server on loopback in a process of its own; gives its address."""
+    """Run a server on loopback in its own process; yields its address."""
     command = [sys.executable, "-m", "tests.lm_server", "--delay", str(delay), "--steady"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -103,7 +103,7 @@ def server(delay: float) -> Iterator[str]:
 
 
 def received(address: str, token: str) -> int:
-    """How many requests the server has received under a key."""
+    """Return how many requests the server has received under a key."""
     with build_opener(ProxyHandler({})).open(f"{address}/{token}") as reply:
         return len(json.load(reply))
 
@@ -125,7 +125,7 @@ def measure(what: str, way: Way, lm: Any, plan: Plan, n: int, ideal: float) -> N
 
 
 def main() -> None:
-    """Print the figures."""
+    """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000)
     parser.add_argument("--delay", type=float, default=0.05)

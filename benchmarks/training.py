@@ -1,12 +1,12 @@
-"""What a step of training costs: `python -m benchmarks.training [--shape NAME] [--device NAME] [--steps N]`.
+"""Time a step of training: `python -m benchmarks.training [--shape NAME] [--device NAME] [--steps N]`.
 
 The recipe `ra_msd`, run by its trainer: GRPO with LoRA on a policy of the shape of Qwen2.5-3B, the seven channels read
 by a model of the shape of nli-deberta-v3-small on the same device, both with random weights. A random policy never ends
-a text, so each completion is as long as it may be. Without a GPU the default is `--shape tiny --device cpu`, half a
-minute of one core, which shows that all of it runs and says nothing of what the real shape takes.
+a text, so each completion is as long as allowed. Without a GPU the default is `--shape tiny --device cpu`, half a
+minute of one core, which shows that everything runs but not how long the real shape takes.
 
 Seconds of a step are split into generation, token confidence, rewards, and the update: everything else up to the end
-of the step. The first step is left out: the device warms up in it.
+of the step. The first step is left out, because the device warms up in it.
 """
 
 import argparse
@@ -39,27 +39,27 @@ ALIKE = 0.02
 
 
 class Clock:
-    """Seconds by name, from when a device has done all that it was given to when it has again."""
+    """Seconds by name, each measured while the device has no other work left."""
 
     def __init__(self, wait: Callable[[], None]) -> None:
         self.wait = wait
         self.seconds = defaultdict[str, float](float)
 
     def now(self) -> float:
-        """Return the time, once the device has nothing left to do."""
+        """Return the time, once the device has finished its work."""
         self.wait()
         return time.perf_counter()
 
     @contextmanager
     def timing(self, name: str) -> Iterator[None]:
-        """Add what the block takes."""
+        """Add the seconds of the block."""
         began = self.now()
         yield
         self.seconds[name] += self.now() - began
 
 
 class Whole:
-    """Stands before `PolicyConfidence` in a trainer: what generation and confidence take together."""
+    """Wraps `PolicyConfidence` in a trainer from outside: the time of generation and confidence together."""
 
     clock: Clock
 
@@ -70,7 +70,7 @@ class Whole:
 
 
 class Parts:
-    """Stands behind it: what generation takes, and the rewards."""
+    """Wraps it from inside: the time of generation, and of the rewards."""
 
     clock: Clock
 
@@ -86,7 +86,7 @@ class Parts:
 
 
 class Steps(TrainerCallback):
-    """What whole steps take; the first is forgotten."""
+    """The time of whole steps; the first is discarded."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock, self.began = clock, 0.0
@@ -96,20 +96,20 @@ class Steps(TrainerCallback):
         self.began = self.clock.now()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """End a step, behind the optimizer."""
+        """End a step, after the optimizer."""
         self.clock.seconds["step"] += self.clock.now() - self.began
         if state.global_step == 1:
             self.clock.seconds.clear()
 
 
 class Counting:
-    """An NLI model that counts what it is asked."""
+    """An NLI model that counts the pairs it is asked about."""
 
     def __init__(self, nli: NLI) -> None:
         self.nli, self.name, self.pairs = nli, nli.name, 0
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
-        """Return what the model reads."""
+        """Return the model's probabilities."""
         self.pairs += len(pairs)
         return self.nli.probabilities(pairs)
 
@@ -131,12 +131,12 @@ def policy_of(shape: Shape, device: str, dtype: str) -> Any:
     with torch.device(device):
         model = drawn.from_config(policy_config(shape), dtype=getattr(torch, dtype))
     with torch.no_grad():
-        model.get_input_embeddings().weight.mul_(ALIKE)  # otherwise tied embeddings repeat the last token for ever
+        model.get_input_embeddings().weight.mul_(ALIKE)  # otherwise tied embeddings repeat the last token forever
     return model
 
 
 def trainer_of(shape: Shape, recipe: Recipe, device: str, clock: Clock) -> tuple[Any, Counting]:
-    """Return the trainer of a recipe with a clock in it, and the NLI model that its rewards ask."""
+    """Return the trainer of a recipe with a clock in it, and the NLI model of its rewards."""
     import trl
     from datasets import Dataset
     from trl.trainer.grpo_trainer import GRPOTrainer
@@ -161,7 +161,7 @@ def trainer_of(shape: Shape, recipe: Recipe, device: str, clock: Clock) -> tuple
 
 
 def measure(name: str, device: str, steps: int) -> None:
-    """Print what a step takes."""
+    """Print the time of a step."""
     clock = Clock(torch.cuda.synchronize if device == "cuda" else lambda: None)
     with tempfile.TemporaryDirectory() as scratch:
         recipe = recipe_of(SHAPES[name], device, steps, Path(scratch))
@@ -209,7 +209,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda" if gpu else "cpu")
     parser.add_argument("--steps", type=int, default=3)
     given = parser.parse_args(arguments)
-    warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it is about to drop
+    warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it will soon drop
     if given.device == "cpu":
         torch.set_num_threads(1)
     measure(given.shape, given.device, given.steps)

@@ -1,14 +1,14 @@
-"""What a step of training has to do, counted and not run: `python -m benchmarks.training_counts`, seconds of one core.
+"""Count the work of a training step without running it: `python -m benchmarks.training_counts`, seconds of one core.
 
 The recipe `ra_msd` on the shapes of Qwen2.5-3B and nli-deberta-v3-small. Parameters are counted on models without
-weights, on torch's meta device, and operations of PyTorch on models of the same layers and next to no width.
-Floating-point operations and bytes are made by the formulas below. Nothing here was timed on a GPU. Each part of a step
-gets three least times on a card of the figures of `CARD`, by arithmetic, by memory and by operations begun one after
-the other; the longest of them bounds it.
+weights, on torch's meta device. Operations of PyTorch are counted on models with the same layers and almost no width.
+Floating-point operations and bytes follow from the formulas below. Nothing here was timed on a GPU. Each part of a step
+gets three lower bounds on a card with the numbers of `CARD`: by arithmetic, by memory, and by operations started one
+after the other. The longest of them bounds it.
 
 Assumed: prompts of 100 tokens; completions of 128, the most that the recipe allows, in lines of 20, so 6.4 steps each;
-NLI pairs of 150 tokens, as many a step as `python -m benchmarks.channels` counts on its two workloads; and that 10
-microseconds pass from the beginning of an operation of PyTorch to that of the next, which is an estimate.
+NLI pairs of 150 tokens, as many a step as `python -m benchmarks.channels` counts on its two workloads; and 10
+microseconds from the start of one operation of PyTorch to the start of the next, which is an estimate.
 """
 
 import warnings
@@ -30,18 +30,18 @@ PAIRS: Final = {"own passages": 7.6, "one corpus": 11.4}
 BEGINNING = 10e-6
 
 CARD: Final = {"bfloat16": 989e12, "float32": 67e12, "bytes": 3.35e12}
-"""Operations and bytes a second of an H100 SXM, dense, by its data sheet."""
+"""Operations and bytes a second of an H100 SXM, dense, from its data sheet."""
 
 GIGA, HALF, WHOLE = 1e9, 2, 4
 
 
 class Work(NamedTuple):
-    """What a part of a step does.
+    """The work of one part of a step.
 
     Attributes:
         flops: Floating-point operations.
-        moved: Bytes that weights and cache are read in.
-        begun: Operations of PyTorch.
+        moved: Bytes that are read for weights and cache.
+        begun: Operations of PyTorch that are started.
         precision: Of the arithmetic.
     """
 
@@ -51,21 +51,21 @@ class Work(NamedTuple):
     precision: str = "bfloat16"
 
     def seconds(self) -> tuple[float, float, float]:
-        """Return the least time by arithmetic, by memory and by operations begun."""
+        """Return the lower bounds by arithmetic, by memory and by operations started."""
         return self.flops / CARD[self.precision], self.moved / CARD["bytes"], self.begun * BEGINNING
 
 
 class Counts(NamedTuple):
-    """What is counted on models.
+    """The numbers that are counted on models.
 
     Attributes:
         policy: Parameters of the policy.
-        adapter: Of the adapter, which alone are trained.
-        nli: Of the NLI model.
+        adapter: Parameters of the adapter, the only ones trained.
+        nli: Parameters of the NLI model.
         decoding: Operations of PyTorch for a token.
-        reading: For a forward pass.
-        updating: For a forward pass with checkpoints and the way back.
-        judging: For a batch of the NLI model.
+        reading: Operations for a forward pass.
+        updating: Operations for a forward pass with checkpoints and the backward pass.
+        judging: Operations for a batch of the NLI model.
     """
 
     policy: int
@@ -78,7 +78,7 @@ class Counts(NamedTuple):
 
 
 class Begun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no types for it
-    """Counts operations that do something; views do not."""
+    """Counts operations that compute something; views do not."""
 
     count = 0
 
@@ -88,7 +88,7 @@ class Begun(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch has no
 
 
 def begun(work: Callable[[], object]) -> int:
-    """Return how many operations a piece of work begins."""
+    """Return how many operations a piece of work starts."""
     counting: Any = Begun
     with counting() as mode:
         work()
@@ -97,11 +97,11 @@ def begun(work: Callable[[], object]) -> int:
 
 
 def counted(recipe: Recipe) -> Counts:
-    """Return what is counted on the models of a recipe."""
+    """Return the counts on the models of a recipe."""
     with torch.device("meta"):
         policy, judge = _policy(recipe, {}), _judge({})
-        sizes = [sum(one.numel() for one in model.parameters()) for model in (policy, judge)]
-        adapter = sum(one.numel() for one in policy.parameters() if one.requires_grad)
+        sizes = [sum(param.numel() for param in model.parameters()) for model in (policy, judge)]
+        adapter = sum(param.numel() for param in policy.parameters() if param.requires_grad)
     narrow = {"vocab_size": 64, "hidden_size": 32, "intermediate_size": 32}
     return Counts(sizes[0] - adapter, adapter, sizes[1], *_passes(_policy(recipe, narrow)), _judged(narrow))
 
@@ -144,7 +144,7 @@ def _judged(narrow: dict[str, int]) -> int:
 
 
 def works(counts: Counts, completions: int, length: int, pairs: float) -> dict[str, Work]:
-    """Return the parts of a step; `pairs` are those that the NLI model reads in it."""
+    """Return the parts of a step; `pairs` is the number that the NLI model reads in it."""
     tokens = completions * (PROMPT + length)
     weights = HALF * counts.policy
     cache = completions * (PROMPT + length / 2) * _cached()
@@ -194,7 +194,7 @@ def _nli() -> tuple[int, int, int, int]:
 
 
 def memory(counts: Counts, completions: int, length: int) -> dict[str, float]:
-    """Return what lies on the card, in bytes; what is alive at one time only is marked as such."""
+    """Return the memory used on the card, in bytes; entries that exist only at one time are marked."""
     shape, tokens = SHAPES["qwen2.5-3b"].policy, completions * (PROMPT + length)
     width, layers, inner = (shape[name] for name in ("hidden_size", "num_hidden_layers", "intermediate_size"))
     return {
@@ -209,10 +209,10 @@ def memory(counts: Counts, completions: int, length: int) -> dict[str, float]:
 
 
 def show(parts: dict[str, Work]) -> None:
-    """Print the parts of a step, and what share of it the reward has by these bounds."""
-    print(f"{'':<12}{'TFLOP':>8}{'GB':>8}{'begun':>10}   seconds by each of them")
+    """Print the parts of a step, and the reward's share of it by these bounds."""
+    print(f"{'':<12}{'TFLOP':>8}{'GB':>8}{'started':>10}   seconds by each of them")
     for name, work in parts.items():
-        bounds = "".join(f"{one:>8.3f}" for one in work.seconds())
+        bounds = "".join(f"{bound:>8.3f}" for bound in work.seconds())
         print(f"{name:<12}{work.flops / 1e12:>8.1f}{work.moved / GIGA:>8.1f}{work.begun:>10,.0f}   {bounds}")
     least = {name: max(work.seconds()) for name, work in parts.items()}
     line("a step at least", sum(least.values()), "s")
@@ -223,8 +223,8 @@ def show(parts: dict[str, Work]) -> None:
 
 
 def main() -> None:
-    """Print the counts, and what they come to."""
-    warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it is about to drop
+    """Print the counts and the bounds."""
+    warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it will soon drop
     recipe = parsed(["--config", "ra_msd", "--use_cpu", "true", "--bf16", "false"])
     completions, length = recipe.training.per_device_train_batch_size, recipe.training.max_completion_length
     counts = counted(recipe)

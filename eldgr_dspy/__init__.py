@@ -1,10 +1,10 @@
-"""EL-DGR: decide which of several sampled answers ships, so that a judge that decides cannot do damage.
+"""EL-DGR: decide which of several sampled answers ships, so that a wrong judge can do only bounded harm.
 
     from eldgr_dspy import Selector
 
 Public names load on first use: importing the package starts neither DSPy nor numpy.
 
-PYTEST_DONT_REWRITE: pytest wants to rewrite what a plugin comes with, and warns where that was imported before it.
+PYTEST_DONT_REWRITE: pytest wants to rewrite the modules of a plugin, and warns if one was imported earlier.
 """
 
 from importlib import import_module
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from eldgr_dspy import certificates, channels, statistics
     from eldgr_dspy.decision import Decision, decide
     from eldgr_dspy.programs.engines.ollama import ollama
+    from eldgr_dspy.programs.sampled import Sampled
     from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
     from eldgr_dspy.programs.scoring.nli import load_nli
     from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
@@ -23,6 +24,7 @@ __all__ = [
     "ChannelScorer",
     "Decision",
     "NLIScorer",
+    "Sampled",
     "Selector",
     "certificates",
     "channels",
@@ -39,6 +41,7 @@ _HOMES = {
     "ChannelScorer": "eldgr_dspy.programs.scoring.channel_scorer",
     "NLIScorer": "eldgr_dspy.programs.scoring.nli_scorer",
     "load_nli": "eldgr_dspy.programs.scoring.nli",
+    "Sampled": "eldgr_dspy.programs.sampled",
     "Selector": "eldgr_dspy.programs.selector",
 }
 

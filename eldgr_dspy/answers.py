@@ -1,9 +1,9 @@
-"""When two answers are the same: for the score, by HotpotQA's and GSM8K's own rules; for the vote, by a safer key.
+"""Compare answers: for the score by the rules of HotpotQA and GSM8K, for the vote by a safer key.
 
 Both read an answer through `eldgr_dspy.stripping.strip_answer`. The official normalisation deletes punctuation, so it
-takes '-5' for '5', '3.14' for '314' and 'A' for nothing. The score keeps to it, so that figures can be compared; the
-vote (`answer_class`) keeps apart what that would merge. Whether an answer occurs in the evidence is decided by its
-class too (`eldgr_dspy.certificates`).
+reads '-5' as '5', '3.14' as '314' and 'A' as an empty answer. The score follows it, so that results are comparable.
+The vote (`answer_class`) keeps such answers apart. An answer's class also decides whether it occurs in the evidence
+(`eldgr_dspy.certificates`).
 """
 
 import re
@@ -20,21 +20,22 @@ from eldgr_dspy.numbers import CURRENCY_SIGNS, INVISIBLE_DROPPED, Number, fold_m
 from eldgr_dspy.reading import read, respelled
 from eldgr_dspy.sentence_ends import sentence_ends
 from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.structured import Structured
 from eldgr_dspy.words import TASKS, Task
 
 AMBIGUOUS_COMMA = "ambiguous decimal comma"
 DETACHED_SIGN = "detached sign"
 
 POLAR = frozenset({"yes", "no", "true", "false"})
-"""The keys of answers to which an occurrence says nothing."""
+"""The keys of yes/no answers, which an occurrence in the evidence does not support."""
 
 _ALL_OR_NOTHING = frozenset({"yes", "no", "noanswer"})
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:an?|the)\b")
 
 _MARK = re.escape(string.punctuation)
-# Fractions, superscripts, Roman and circled numerals are word characters to `re`, and no letters. A mark beside one of
-# them means what it means beside a digit. One of them stands for all while the marks are looked at.
+# Fractions, superscripts, Roman and circled numerals are word characters to `re`, but not letters. A mark next to one
+# means what it means next to a digit. One of them replaces all the others while the marks are read.
 _NUMERAL = "½"
 _FOREIGN = re.compile(r"[^\x00-\x7f]")
 _DIGIT = f"[0-9{_NUMERAL}]"
@@ -45,7 +46,7 @@ _SHORT_WORD_ENDS = rf"(?:(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER})|(?<=(?<!{_LETTER_
 _GRADE = rf"{_SHORT_WORD_ENDS}(?:[-+\#]++(?!{_LETTER_OR_DIGIT})|\+{{2,}}+(?![-\#]))"
 _CONTRACTED = r"'(?=(?:d|ll|m|re|ve)(?!\w))"  # "he'll" is not "hell"
 _GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|['\"][-+#]|;|(?<=\w){_CONTRACTED}", re.IGNORECASE)
-# A quotation; its closing quote is no sign of feet, minutes or inches, though it may stand behind a digit.
+# A quotation; its closing quote does not mean feet, minutes or inches, even directly after a digit.
 _QUOTED = re.compile(
     r"""(?<!\w)(?:"(?=\S)[^"]*+" | '(?=\S)(?:[^']|(?<=\w)'(?=\w))*+')(?![^\w\s]{0,3}\w)""",
     re.VERBOSE,
@@ -53,7 +54,7 @@ _QUOTED = re.compile(
 _THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:,[0-9]{3})++(?!,?[0-9])")
 # A dash that opens the text is a sign before a digit or a lone symbol ('-5', '- 5', '-US$5', '-x'), not in '-Paris'.
 _LEADING_DASH = re.compile(rf"-++(?:(?=\s*+[^\w\s]{{0,3}}{_DIGIT})|(?=\S*{_DIGIT})|(?=\S)(?!{_LETTER}{{2}}))")
-_END = "\ue000"  # stands for the end of a sentence while the marks are looked at
+_END = "\ue000"  # replaces the end of a sentence while the marks are read
 _PUNCTUATION = re.compile(
     rf"""(?P<between> (?<={_DIGIT})[{_MARK}]++(?={_DIGIT}) )
     | (?P<power> (?<={_DIGIT}[eE])[-+](?={_DIGIT}) )
@@ -71,7 +72,7 @@ _PUNCTUATION = re.compile(
     | [{_MARK}]""",
     re.VERBOSE | re.IGNORECASE,
 )
-# An article goes before a word, and where more is left than articles: not in "A & W", "A, B" or "The The".
+# An article is dropped before a word if more than articles is left: not in "A & W", "A, B" or "The The".
 _HEAD_ARTICLE = re.compile(
     r"""(?:an?|the)\ (?=["'(\[]{0,3}[^\W_])(?!(?:(?:an?|the)(?:\ |\W*\Z))+\W*\Z)""", re.IGNORECASE
 )
@@ -83,7 +84,7 @@ _CACHED_LENGTH = 256
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How right an answer is: exact match and token F1 in [0, 1]; in arithmetic, numeric equality and None."""
+    """An answer's score: exact match and token F1 in [0, 1]; in arithmetic, numeric equality and None."""
 
     em: bool
     f1: float | None
@@ -93,7 +94,7 @@ class Score:
 class AnswerClass:
     """The class of an answer: answers with one `key` vote together, and the `note` does not count in a comparison.
 
-    The note says what the key could not tell ("ambiguous decimal comma") or what it folded or dropped; None is nothing.
+    The note says what the key could not tell ("ambiguous decimal comma") or what it folded or dropped, if anything.
     """
 
     key: str
@@ -103,7 +104,7 @@ class AnswerClass:
 def normalise(text: str) -> str:
     """Return the text in lower case without ASCII punctuation, articles and surplus white space.
 
-    Source: the official HotpotQA evaluation, which compares answers so. Votes are taken by `answer_class` instead.
+    Source: the official HotpotQA evaluation. Votes use `answer_class` instead.
     """
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
@@ -111,7 +112,7 @@ def normalise(text: str) -> str:
 def exact_match(answer: str | None, gold: Sequence[str]) -> bool:
     """Say whether the answer equals a gold answer after `normalise`. No answer, or a blank one, never does.
 
-    Both are stripped first (`strip_answer`), so that no mark around an answer decides; see `official_score`.
+    Both are stripped first (`strip_answer`), so that marks around an answer do not matter; see `official_score`.
 
     Raises:
         ArgumentError: `gold` is empty, or one text instead of a sequence.
@@ -123,7 +124,7 @@ def exact_match(answer: str | None, gold: Sequence[str]) -> bool:
 def token_f1(answer: str | None, gold: Sequence[str]) -> float:
     """Return the greatest token F1, in [0, 1], of the answer against a gold answer, both stripped and normalised.
 
-    Where either says yes, no or noanswer, only the same word scores. No answer scores 0. Source: official HotpotQA.
+    If either is yes, no or noanswer, only the same word scores. No answer scores 0. Source: official HotpotQA.
 
     Raises:
         ArgumentError: `gold` is empty, or one text instead of a sequence.
@@ -133,7 +134,7 @@ def token_f1(answer: str | None, gold: Sequence[str]) -> float:
 
 
 def official_score(answer: str | None, gold: Sequence[str], task: Task) -> Score:
-    """Score an answer as the official script does, of the text as it is: nothing is stripped before `normalise`.
+    """Score an answer as the official script does: nothing is stripped before `normalise`.
 
     Raises:
         ArgumentError: `gold` is empty or one text, or `task` is not a task.
@@ -178,7 +179,7 @@ def _f1(answer: str, gold: str) -> float:
 def numeric_equal(answer: str | None, gold: Sequence[str]) -> bool:
     """Say whether the answer is exactly the number of a gold answer: '18.0' is '$18', '5%' is not '5'.
 
-    Both must be numbers by `parse_number`; a text that is none equals nothing, itself included.
+    Both must be numbers by `parse_number`; a text that is not a number equals nothing, not even itself.
 
     Raises:
         ArgumentError: `gold` is empty, or one text instead of a sequence.
@@ -188,7 +189,7 @@ def numeric_equal(answer: str | None, gold: Sequence[str]) -> bool:
 
 
 def number_in(answer: str) -> Number | None:
-    """Return the number that an answer is once it is stripped, or None."""
+    """Return the stripped answer as a number, or None."""
     return parse_number(strip_answer(answer))
 
 
@@ -210,37 +211,42 @@ def score(answer: str | None, gold: Sequence[str], task: Task) -> Score:
 
 
 def answer_class(answer: str | None, task: Task) -> AnswerClass | None:
-    """Return the class in which an answer votes, or None where it is no answer: None, or nothing visible.
+    """Return the class in which an answer votes, or None if the answer is None or shows nothing.
 
     In retrieval the key is that of the stripped answer (`strip_answer`) in lower case, without punctuation, surplus
-    white space and the article at its head. A guard keeps what tells answers apart: signs, decimal points, currency,
+    white space and the article at its head. The key keeps what tells answers apart: signs, decimal points, currency,
     percent, `<` and `>`, feet, inches and marks between digits, the marks of 'A-', 'C++' and 'C#', semicolons and the
-    ends of sentences; well-formed thousands commas go, and an answer of nothing but articles or punctuation keeps it.
-    Numerals such as '½', '²' and '①' count as digits there, and none is read as another: '①' is not '1'. In arithmetic
-    a number's key is its exact value, percent apart, and any other text has a key that no number has.
+    ends of sentences. It drops well-formed thousands commas. An answer of only articles or punctuation is kept whole.
+    Numerals such as '½', '²' and '①' count as digits there, and each stays itself: '①' is not '1'. In arithmetic
+    a number's key is its exact value and whether it is a percentage; any other text has a key that no number has.
+    A list or an object (`Structured`) votes by the classes of its leaves.
 
     Raises:
         ArgumentError: `task` is not a task.
     """
     if answer is None:
         return None
+    if isinstance(answer, Structured):
+        return AnswerClass(
+            "json:" + answer.key(lambda leaf: found.key if (found := answer_class(leaf, task)) else leaf)
+        )
     return _cached_class(answer, task) if len(answer) <= _CACHED_LENGTH else _class(answer, task)
 
 
 def is_polar(answer: str) -> bool:
     """Say whether the answer is yes, no, true or false, so that a certificate is inapplicable to it."""
-    found = answer_class(answer, "retrieval")
-    return found is not None and found.key in POLAR
+    class_ = answer_class(answer, "retrieval")
+    return class_ is not None and class_.key in POLAR
 
 
 def check_task(task: Task) -> None:
     """Raise an ArgumentError unless `task` is one of `words.TASKS`."""
     if task not in TASKS:
-        raise ArgumentError(f"task={task!r} is not a task; expected one of {', '.join(map(repr, TASKS))}.")
+        raise ArgumentError(f"task must be one of {', '.join(map(repr, TASKS))}; got {task!r}.")
 
 
 def text_key(read: str) -> str:
-    """Return the key of an answer as `read_answer` returns it: of one in lower case that of its class in retrieval."""
+    """Return the key of an answer as `read_answer` returns it; in lower case, this is its class in retrieval."""
     if read.isascii() and read.isalnum():
         return read
     text = _ends_marked(without_article(read))
@@ -292,7 +298,7 @@ def read_answer(answer: str, *, keep_case: bool = False) -> str:
 
 
 def _noted(answer: str, *notes: str) -> str | None:
-    """What is noted of an answer: what reading it folded or dropped, and what could not be told."""
+    """The note on an answer: what reading it folded or dropped, and what could not be told."""
     if not answer.isascii():
         seen = drop_invisible(answer)
         notes = (*fold_marks(seen)[1], *((INVISIBLE_DROPPED,) * (seen.strip() != answer.strip())), *notes)
@@ -313,12 +319,12 @@ def _ends_marked(text: str) -> str:
 
 
 def _is_numeral(character: str) -> bool:
-    """Whether a character is a number and no decimal digit: '½', '²', '①', 'Ⅷ'."""
+    """Whether a character is a number but not a decimal digit: '½', '²', '①', 'Ⅷ'."""
     return unicodedata.category(character) in ("No", "Nl")
 
 
 def _guarded(text: str) -> str:
-    """The text without the marks that mean nothing beside a number."""
+    """The text without the marks that mean nothing next to a number."""
     text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
     if "'" in text or '"' in text:
         text = _QUOTED.sub(lambda match: match[0][:-1], text)
@@ -339,4 +345,4 @@ def _visible(text: str) -> bool:
 
 def _check_gold(gold: Sequence[str]) -> None:
     if isinstance(gold, str) or not gold:
-        raise ArgumentError(f"gold={gold!r} is not a sequence of at least one gold answer; pass a list such as ['18'].")
+        raise ArgumentError(f"gold must be a list of one or more gold answers; got {gold!r}. Pass one such as ['18'].")

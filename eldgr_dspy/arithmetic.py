@@ -1,14 +1,14 @@
-"""Exact arithmetic on text that nobody vouches for: the value of an expression as a fraction, or a sentence why not.
+"""Exact arithmetic on untrusted text: the value of an expression as a fraction, or a sentence that says why not.
 
-It reads integers, decimals, `+ - * / // % **`, signs and parentheses, and what people write beside them: `×`, `÷`, `·`,
-`−`, `–`, `^`, an `x` between two numbers, thousands commas, currency signs and percentages. `%` is a remainder where an
+It reads integers, decimals, `+ - * / // % **`, signs and parentheses, and also `×`, `÷`, `·`, `−`, `–`, `^`, an `x`
+between two numbers, thousands commas, currency signs and percentages. `%` is a remainder where an
 operand follows it directly (`17 % 5`) and a hundredth otherwise (`20%`, `20% * 80`); a sign before a power applies
 after it (`-2**2` is -4); `//` and remainders round towards minus infinity. Digits of other scripts read as their ASCII
 digits; superscripts, `½`, `0x10` and two currencies in one expression are refused.
 
 It is not a computer algebra system and not a calculator for floats: no names, calls, roots or units, and `0**0` has no
-value. Nothing of the text reaches Python's own parser, and the reader does not recurse. Length, tokens, nesting,
-operands and powers are bounded before anything is computed, so that nothing on the way exceeds some thousand bits.
+value. Python's own parser never sees the text, and the reader does not recurse. Length, tokens, nesting, operands and
+powers are bounded before anything is computed, so that no intermediate result exceeds a few thousand bits.
 """
 
 import re
@@ -23,7 +23,7 @@ from eldgr_dspy.numbers import CURRENCY_SIGNS, fold_digits
 MAX_LENGTH: Final = 256  # characters of an expression
 MAX_TOKENS: Final = 128  # numbers, operators and parentheses in it
 MAX_DEPTH: Final = 32  # parentheses inside one another
-MAX_BITS: Final = 512  # of the numerator and of the denominator of every result on the way
+MAX_BITS: Final = 512  # of the numerator and of the denominator of every intermediate result
 MAX_EXPONENT: Final = 64  # of a power, by magnitude
 
 Exact = int | Fraction
@@ -43,7 +43,7 @@ class Operand(NamedTuple):
 
 
 class Operation(NamedTuple):
-    """One binary operation as it was carried out."""
+    """One binary operation with its operands and its result."""
 
     kind: str
     left: Exact
@@ -98,7 +98,7 @@ class Expression:
         return tuple(parts)
 
     def replaced(self, swaps: Mapping[Exact, Exact]) -> "Expression":
-        """Return the expression with other numbers in the place of some, negated or as percentages too."""
+        """Return the expression with some numbers replaced, also where they are negated or percentages."""
         new = (_swapped(item, swaps) if isinstance(item, Operand) else item for item in self.program)
         return Expression(self.text, tuple(new))
 
@@ -176,7 +176,7 @@ def parse(expression: str) -> Expression:
 
 
 def parse_sides(text: str) -> tuple[Expression, ...]:
-    """Read what stands on the sides of the equals signs of a text; without one, the whole text is the only side.
+    """Read each side of the equals signs in a text; without one, the whole text is the only side.
 
     Raises:
         UnexecutableError: The text is too long, or a side is not an expression.
@@ -189,7 +189,7 @@ _TOKEN: Final = re.compile(
     r"((?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"  # a number
     r"|(\*\*|//|[-+*/%^()])"  # an operator or a parenthesis
     rf"|([{CURRENCY_SIGNS}¢])"  # a currency sign
-    r"|([^ \t])",  # an x between numbers, or what has no place here
+    r"|([^ \t])",  # an x between numbers, or a character that is not allowed
     re.ASCII,
 )
 _NUMBER: Final = re.compile(r"([1-9]\d{0,2}(?:,\d{3})+|\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?", re.ASCII)
@@ -208,7 +208,7 @@ _TYPOGRAPHIC: Final = str.maketrans(
 
 
 def _scan(text: str) -> list[str]:
-    """Return the tokens, currency signs dropped; a character that has no place in an expression is refused."""
+    """Return the tokens without currency signs; refuse a character that cannot be in an expression."""
     tokens: list[str] = []
     currencies: set[str] = set()
     folded = fold_digits(text).translate(_TYPOGRAPHIC).strip()
@@ -244,7 +244,7 @@ def _postfix(text: str, tokens: Sequence[str]) -> list[Operand | str]:
             _push(text, "*" if token == "x" else token, program, pending)
             operand_next = True
     if operand_next:
-        raise _refusal(text, "it ends where a number should stand" if tokens else "it is empty")
+        raise _refusal(text, "it ends where a number is expected" if tokens else "it is empty")
     if "(" in pending:
         raise _refusal(text, "a parenthesis in it is never closed")
     _unwind(1, program, pending)
@@ -252,7 +252,7 @@ def _postfix(text: str, tokens: Sequence[str]) -> list[Operand | str]:
 
 
 def _awaits_operand(text: str, token: str, program: list[Operand | str], pending: list[str]) -> bool:
-    """Take a token where an operand begins; whether the operand itself is still to come."""
+    """Take a token where an operand begins; say whether the operand itself is still to come."""
     if token == "(":
         if pending.count("(") == MAX_DEPTH:
             raise _refusal(text, f"its parentheses nest deeper than {MAX_DEPTH}")
@@ -307,10 +307,10 @@ def _make_percent(text: str, program: list[Operand | str]) -> None:
 def _literal(text: str, token: str) -> Operand:
     """Return the number that a token writes; its digits are counted before they are read."""
     if not _is_number(token):
-        raise _refusal(text, f"{token!r} stands where a number should")
+        raise _refusal(text, f"{token!r} is where a number is expected")
     match = _NUMBER.fullmatch(token)
     if match is None:
-        raise _refusal(text, f"the commas of {token!r} do not part thousands, so it may be read in two ways")
+        raise _refusal(text, f"the commas of {token!r} do not separate thousands, so it can be read in two ways")
     digits, power = match[1].replace(",", "") + (match[2] or ""), match[3] or "0"
     shift = int(power) - len(match[2] or "")
     if len(digits) + abs(shift) > _MAX_DIGITS:
@@ -338,5 +338,5 @@ def _reduced(value: Fraction) -> Exact:
 def _refusal(text: str, what: str) -> UnexecutableError:
     shown = text if len(text) <= 60 else f"{text[:57]}..."
     return UnexecutableError(
-        f"The expression {shown!r} cannot be executed: {what}; write numbers, + - * / // % ** and parentheses alone."
+        f"The expression {shown!r} cannot be executed: {what}. Write only numbers, + - * / // % ** and parentheses."
     )

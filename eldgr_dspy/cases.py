@@ -1,59 +1,71 @@
-"""One question as a rule sees it: classes of answers, their certificates, and what a reply comes to.
+"""One question as a rule sees it: classes of answers, their certificates, and the answer that a reply stands for.
 
-`Case` puts a question and the settings behind the protocol that the rules of `eldgr_dspy.decision` ask, and writes down
-what a rule chose. Certificates belong to classes: a class is certified if any of its spellings is, and the spelling
-that stands in the evidence ships. Standard library alone.
+`Case` implements the protocol that the rules of `eldgr_dspy.decision` use, for one question under some settings, and
+records the rule's choice. Certificates belong to classes: a class is certified if any of its spellings is, and the
+spelling that occurs in the evidence ships. It uses only the standard library.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from eldgr_dspy.answers import answer_class, number_in
-from eldgr_dspy.certificates import Certificate, Evidence, Passage
-from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict, show_passage
+from eldgr_dspy.certificates import Certificate, Passage
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.decision import Choice, Decision, Rule, always
 from eldgr_dspy.derivations import Checked, check_derivation
+from eldgr_dspy.evidence import CertifyingEvidence
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.ranking import rank
+from eldgr_dspy.reasons import reason_of
+from eldgr_dspy.refusals import Refusing
 from eldgr_dspy.rules import rule_named
 from eldgr_dspy.voting import majority
 from eldgr_dspy.words import Role, Task
 
 _BY_DERIVATION = Certificate(False, "in arithmetic a derivation certifies, not the evidence")
+_REFUSAL = Certificate(None, "the answer refuses, and an occurrence does not support a refusal")
+_NO_VOTE = Certificate(False, "the answer refuses, which counts as no answer")
 
 
 def is_as_written(certificate: Certificate) -> bool:
-    """Return whether an answer stands in the evidence as it is spelled; without a witness a certificate says so."""
+    """Return whether an answer occurs in the evidence exactly as spelled; also True without a witness."""
     return certificate.witness is None or certificate.witness.level == "exact"
 
 
 class Case:
-    """A question under settings: implements the protocol that rules ask, and writes down what a rule chose."""
+    """A question under settings: implements the protocol that rules use, and records a rule's choice.
+
+    `refuses(answer)` says whether an answer's class is a refusal that the settings treat in a way of its own.
+    """
 
     def __init__(self, question: Question, settings: Settings | None = None) -> None:
         self.question = question
         self.settings = settings or Settings()
-        self.vote = majority(question.answers, question.task)
-        self._evidence = Evidence(question.passages, self.settings.certificate)
+        self._refusals_vote = self.settings.refusal != "no_answer"
+        two_valued = question.task == "arithmetic" or self.settings.certificate == "substring"
+        refusals = () if self._refusals_vote and two_valued else self.settings.refusals
+        self.refuses = Refusing(refusals, question.answers, question.task)
+        self.vote = majority(question.answers, question.task, None if self._refusals_vote else self.refuses)
+        self._evidence = CertifyingEvidence(question, self.vote.classes, self.settings.certificate)
         self._found: dict[str, tuple[str, Certificate]] = {}
-        self._sought: dict[str | None, Certificate] = {}
         self._checked: dict[Derivation, Checked] = {}
 
     # -- what the rules ask -------------------------------------------------------------------------------------------
 
     @property
     def task(self) -> Task:
-        """The declared task, the only thing by which a rule branches."""
+        """The declared task, the only thing that a rule branches on."""
         return self.question.task
 
     @property
     def first(self) -> str | None:
-        """The first candidate's answer, as it is."""
+        """The first candidate's answer, unchanged."""
         return self.question.answers[0] if self.question.answers else None
 
     @cached_property
     def consensus(self) -> str | None:
-        """The majority's answer in the spelling that ships, None where nobody votes."""
+        """The majority's answer in the spelling that ships, None if no candidate votes."""
         return None if self.vote.winner is None else self._shipped(self.vote.winner)
 
     @property
@@ -63,7 +75,7 @@ class Case:
 
     @property
     def repairable(self) -> bool:
-        """Whether repairer or deriver may be asked: not of an empty pool, and of one class as the settings say."""
+        """Whether repairer or deriver may be asked: never for an empty pool; for one class, by the settings."""
         if self.vote.n_classes != 1:
             return bool(self.question.answers)
         default = "repair" if self.task == "retrieval" else "skip"
@@ -95,19 +107,19 @@ class Case:
         return self._answer_at(heard.preferred) if isinstance(heard, Verdict) else None
 
     def preferred(self, reply: Reply) -> str | None:
-        """The answer that a judge's reply comes to under the setting `preference`; None where it abstained."""
+        """The answer that a judge's reply stands for under the setting `preference`; None if it abstained."""
         heard = self._heard(reply)
         return self._answer_at(self._preferred_index(heard)) if isinstance(heard, Verdict) else None
 
     def repaired(self, reply: Reply) -> str | None:
-        """The span that a repairer's reply gives, None where it abstained or the span shows nothing."""
+        """The span that a repairer's reply gives, None if it abstained or the span is blank."""
         if not isinstance(reply, Repair) or self._key(reply.answer) is None:
             return None
         return self._spelling(reply.answer)
 
     def derived(self, reply: Reply) -> str | None:
         """The answer of a deriver's reply if its derivation passes the check, else None."""
-        if not (isinstance(reply, Derivation) and self.checked(reply).passed):
+        if not (isinstance(reply, Derivation) and self.checked(reply).passed) or self._key(reply.answer) is None:
             return None
         return self.consensus if self._differs_by_a_percent_sign(reply.answer) else reply.answer
 
@@ -122,10 +134,10 @@ class Case:
         return self._class(key)[1]
 
     def _heard(self, reply: Reply) -> Reply:
-        """A reply as it counts: a verdict that prefers no candidate, or one without an answer, is an abstention."""
+        """The reply as it counts: a verdict for no candidate, or for one without an answer, is an abstention."""
         if not isinstance(reply, Verdict) or reply.preferred in self._voters:
             return reply
-        return Abstention(f"preferred={reply.preferred} is no candidate with an answer")
+        return Abstention(f"preferred={reply.preferred} is not a candidate with an answer")
 
     def _preferred_index(self, verdict: Verdict) -> int:
         if self.settings.preference == "global" or verdict.scores is None or self._supports(verdict.preferred):
@@ -143,90 +155,93 @@ class Case:
         return self._checked[derivation]
 
     def _certify(self, answer: str | None) -> Certificate:
-        """The certificate of a spelling, sought in the evidence once; in arithmetic no evidence certifies."""
+        """The certificate of a spelling; in arithmetic the evidence never certifies."""
         if self.task == "arithmetic":
             return _BY_DERIVATION
-        if answer not in self._sought:
-            self._sought[answer] = self._evidence_apart_from(self._key(answer)).certify(answer, self.question.text)
-        return self._sought[answer]
+        if self.refuses(answer):
+            return _REFUSAL if self._refusals_vote else _NO_VOTE
+        return self._evidence.certify(answer, self._key(answer))
 
-    @cached_property
-    def _own_texts(self) -> Mapping[str | None, frozenset[int]]:
-        """For each class, the passages that are nothing but the text of one of its candidates.
+    def votes(self) -> dict[str, int]:
+        """How many candidates give each answer, by the spelling that ships, in pool order."""
+        counts = Counter(key for key in self.vote.classes if key is not None)
+        return {self._shipped(key): n for key, n in counts.items()}
 
-        Evidence is what was retrieved: no candidate's own text certifies its answer. It still certifies another's, so
-        that a candidate which quotes a passage takes no certificate from anybody else.
+    # -- what a consulted certificate is asked, see `eldgr_dspy.certifying` -------------------------------------------
+
+    def to_certify(self, reply: object = None) -> tuple[str, ...]:
+        """The answers on which a consulted certificate is asked; empty without such a certificate.
+
+        They are the first spelling of each class of the pool; given a repairer's reply, its answer if its class is new.
         """
-        found: dict[str | None, frozenset[int]] = {}
-        texts: dict[str, set[str]] = {}
-        for text, key in zip(self.question.texts, self.vote.classes, strict=False):
-            if key is not None:
-                texts.setdefault(text.strip(), set()).add(key)
-        for index, passage in enumerate(self.question.passages if texts else ()):
-            for form in (passage.text.strip(), show_passage(passage.title, passage.text).strip()):
-                for key in texts.get(form, ()):
-                    if key != self._key(form):
-                        found[key] = found.get(key, frozenset()) | {index}
-        return found
+        if not self._evidence.is_consulted or self.task == "arithmetic":
+            return ()
+        answers = {key: next(iter(spellings)) for key, spellings in self._spellings.items()}
+        if reply is not None:
+            repair = reply.answer if isinstance(reply, Repair) else None
+            answers = {key: repair} if repair and (key := self._key(repair)) and key not in answers else {}
+        return tuple(answer for answer in answers.values() if not self.refuses(answer))
 
-    def _evidence_apart_from(self, key: str | None) -> Evidence:
-        apart = self._own_texts.get(key)
-        if not apart:
-            return self._evidence
-        passages = (Passage("", "") if i in apart else p for i, p in enumerate(self.question.passages))
-        return Evidence(tuple(passages), self.settings.certificate)
+    def supply(self, answer: str, certificate: Certificate) -> None:
+        """Take the certificate of an answer; it holds for the answer's class."""
+        if (key := self._key(answer)) is not None:
+            self._evidence.supply(key, certificate)
+
+    def passages_for(self, answer: str) -> tuple[Passage, ...]:
+        """The passages that may certify an answer: those that only repeat its own candidate are blank."""
+        return self._evidence.passages_for(self._key(answer))
 
     def _differs_by_a_percent_sign(self, derived: str) -> bool:
-        """Whether consensus is the derived number but for a percent sign: 20%, 20 and 0.2 say the same."""
-        one, other = number_in(derived), None if self.consensus is None else number_in(self.consensus)
-        if one is None or other is None or one.percent == other.percent:
+        """Whether consensus is the derived number apart from a percent sign: 20%, 20 and 0.2 say the same."""
+        number, other = number_in(derived), None if self.consensus is None else number_in(self.consensus)
+        if number is None or other is None or number.percent == other.percent:
             return False
-        percent, plain = (one.value, other.value) if one.percent else (other.value, one.value)
+        percent, plain = (number.value, other.value) if number.percent else (other.value, number.value)
         return plain in (percent, percent / 100)
 
     def _supports(self, index: int) -> bool:
         return index in self._voters and self._class(self._voters[index])[1].certified is True
 
     def _key(self, answer: str | None) -> str | None:
-        found = answer_class(answer, self.task)
-        return found.key if found else None
+        class_ = answer_class(answer, self.task)
+        return None if class_ is None or (not self._refusals_vote and self.refuses(answer)) else class_.key
 
     def _spelling(self, answer: str) -> str:
-        """The spelling of a repair that ships: its own if it stands in the evidence as written, else the pool's."""
+        """The spelling of a repair that ships: its own if it occurs in the evidence as written, else the pool's."""
         key, own = self._key(answer), self._certify(answer)
         if own.certified is None or (own.certified and is_as_written(own)) or key is None:
             return answer
-        spelling, found = self._class(key) if key in self._spellings else (answer, own)
-        return spelling if found.certified else answer
+        spelling, certificate = self._class(key) if key in self._spellings else (answer, own)
+        return spelling if certificate.certified else answer
 
     @cached_property
     def _spellings(self) -> Mapping[str, Mapping[str, None]]:
         """The spellings of each class, in pool order."""
-        found: dict[str, dict[str, None]] = {}
+        spellings: dict[str, dict[str, None]] = {}
         for answer, key in zip(self.question.answers, self.vote.classes, strict=True):
             if answer and key is not None:
-                found.setdefault(key, {})[answer] = None
-        return found
+                spellings.setdefault(key, {})[answer] = None
+        return spellings
 
     def _shipped(self, key: str) -> str:
-        """A class's spelling that ships; where there is but one, nothing is sought in the evidence to tell."""
+        """A class's spelling that ships; if there is only one, the evidence is not searched."""
         first, *others = self._spellings[key]
         return self._class(key)[0] if others else first
 
     def _class(self, key: str) -> tuple[str, Certificate]:
         """A class's spelling that ships, with the class's certificate.
 
-        It is the earliest that stands in the evidence as written, else the earliest.
+        It is the earliest that occurs in the evidence as written, else the earliest.
         """
         if key not in self._found:
             tried = {spelling: self._certify(spelling) for spelling in self._spellings[key]}
-            written = (one for one, found in tried.items() if found.certified and is_as_written(found))
+            written = (spelling for spelling, own in tried.items() if own.certified and is_as_written(own))
             ships = next(written, next(iter(tried)))
-            strongest = min(tried.values(), key=lambda found: (not found.certified, found.certified is False))
+            strongest = min(tried.values(), key=lambda own: (not own.certified, own.certified is False))
             self._found[key] = ships, tried[ships] if tried[ships].certified else strongest
         return self._found[key]
 
-    # -- writing down what was chosen ---------------------------------------------------------------------------------
+    # -- recording the choice -----------------------------------------------------------------------------------------
 
     def rule(self, name: str) -> Rule:
         """The rule of that name, see `rule_named`, under the setting `consult` (which concerns EL-DGR alone)."""
@@ -243,7 +258,7 @@ class Case:
         return Decision(
             answer=choice.answer,
             branch=choice.branch,
-            reason=self._reason(choice, certified, replies),
+            reason=reason_of(self, choice, certified, empty=not self.question.answers, asked=bool(replies)),
             certified=certified,
             witness=witness.witness if witness else None,
             consensus=self.consensus,
@@ -257,14 +272,14 @@ class Case:
         )
 
     def _preference(self, choice: Choice, verdict: Reply | None) -> int | None:
-        """The index that the judge preferred, or that its scores came to where the setting let that ship."""
+        """The index that the judge preferred, or the one its scores give if the setting lets that ship."""
         if not isinstance(verdict, Verdict):
             return None
         index = self._preferred_index(verdict)
         return index if self.same(choice.answer, self._answer_at(index)) else verdict.preferred
 
     def _notes(self, replies: Mapping[Role, Reply]) -> Iterator[str]:
-        """What one who reads the decision should know beside it, each a phrase."""
+        """What a reader of the decision should also know, each a phrase."""
         yield from self.vote.notes
         if self.task == "retrieval":
             yield from self._notes_on_evidence
@@ -274,14 +289,19 @@ class Case:
 
     @cached_property
     def _notes_on_evidence(self) -> tuple[str, ...]:
-        certified, notes = sum(1 for found in self._certified_classes.values() if found), list[str]()
-        if certified > 1:
-            notes.append(f"{certified} different answers are certified")
+        notes = list[str]()
+        if self.n_certified > 1:
+            notes.append(f"{self.n_certified} different answers are certified")
         if self.consensus is not None and not self.certified(self.consensus):
             notes.append(f"consensus: {self.certificate(self.consensus).reason}")
-        if self._own_texts:
+        if self._evidence.own_texts:
             notes.append("a passage is a candidate's own text and does not certify its answer")
         return tuple(notes)
+
+    @property
+    def n_certified(self) -> int:
+        """How many classes of the pool the evidence certifies; several contradict each other."""
+        return sum(1 for certified in self._certified_classes.values() if certified)
 
     @cached_property
     def _voters(self) -> Mapping[int, str]:
@@ -289,53 +309,35 @@ class Case:
         return {index: key for index, key in enumerate(self.vote.classes) if key is not None}
 
     @cached_property
-    def _certified_classes(self) -> Mapping[str | None, bool | None]:
+    def _certified_classes(self) -> Mapping[str, bool | None]:
         """The classes of the pool, each with whether it is certified."""
         return {key: self._class(key)[1].certified for key in self.vote.classes if key is not None}
 
     def _support(self, answer: str | None, replies: Mapping[Role, Reply]) -> tuple[bool | None, Certificate | None]:
         if self.task == "retrieval":
-            found = self.certificate(answer)
-            return found.certified, found
+            certificate = self.certificate(answer)
+            return certificate.certified, certificate
         derived = self._derived_from(replies)
         return derived is not None and self.same(answer, derived), None
 
     def _derived_from(self, replies: Mapping[Role, Reply]) -> str | None:
-        """The answer of a checked derivation; in retrieval none certifies, whoever asked for it."""
+        """The answer of a checked derivation; in retrieval a derivation never certifies."""
         reply = replies.get("deriver")
         return self.derived(reply) if self.task == "arithmetic" and reply else None
-
-    def _reason(self, choice: Choice, certified: bool | None, replies: Mapping[Role, Reply]) -> str:
-        if not self.question.answers:
-            return "empty_pool"
-        if choice.branch == "first":
-            return "first"
-        if choice.branch == "judge":
-            return "preference_certified" if certified else "preference"
-        if choice.branch == "repair":
-            return "derivation_checked" if self.task == "arithmetic" else "repair_certified"
-        return self._reason_of_consensus(certified, replies)
-
-    def _reason_of_consensus(self, certified: bool | None, replies: Mapping[Role, Reply]) -> str:
-        if self.consensus is None:
-            return "no_answers"
-        if self.task == "arithmetic" and certified:
-            return "derivation_agrees"
-        if certified is not False:
-            return "consensus_certified" if certified else "consensus_inapplicable"
-        return "default" if self.contested or replies else "homogeneous"
 
     def ranking(self, replies: Mapping[Role, Reply], scores: Sequence[float | None] | None = None) -> tuple[int, ...]:
         """Return the pool indices, best first; see `eldgr_dspy.ranking`.
 
         Args:
-            replies: What the roles replied that were asked.
-            scores: The auxiliary score of each candidate, None where undefined. The judge's scalars take their place
-                where no scores are given, or none of them is defined.
+            replies: The replies of the roles that were asked.
+            scores: The auxiliary score of each candidate, None where undefined. The judge's scalars are used instead
+                if no scores are given, or all are undefined.
         """
         derived = self._derived_from(replies)
         marks = self._certified_classes.items() if self.task == "retrieval" else ()
-        supported = {key for key, certified in marks if certified is not False}
+        supported: set[str | None] = {
+            key for key, certified in marks if certified is not False and not self.refuses(self._shipped(key))
+        }
         if derived is not None:
             supported.add(self._key(derived))
         classes, verdict = self.vote.classes, replies.get("judge")

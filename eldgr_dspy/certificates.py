@@ -1,17 +1,17 @@
 """Certificates for retrieval: does an answer occur verbatim in the evidence, and where (Eq. 3, read with care).
 
-A certificate states an occurrence and nothing more: "not Paris" certifies "Paris", and so does a passage that is wrong.
-It is not entailment, not a score, and says nothing of arithmetic (`eldgr_dspy.derivations`). Three policies:
+A certificate states only that the answer occurs: "not Paris" certifies "Paris", and so does a passage that is wrong.
+It is neither entailment nor a score. For arithmetic see `eldgr_dspy.derivations`. Three policies:
 
-    substring   the paper's letter: the characters of the answer stand somewhere in a title or a text; two-valued.
+    substring   the paper's letter: the characters of the answer are somewhere in a title or a text; two-valued.
     token       an occurrence of the answer's class, in the answer's case.
     folded      an occurrence of the answer's class; the default.
 
 An occurrence is a span of the evidence that votes with the answer (`eldgr_dspy.answers.answer_class`), and so does the
 whole around it (`eldgr_dspy.wholes`): "42" is not in "1942" or "42.5", nor "C" in "C++". It crosses no sentence end, no
 semicolon, no blank line and no single bracket of a pair. Under `token` and `folded` the certificate of a yes/no answer
-is inapplicable: neither certified nor uncertified. Title and text of each passage are searched apart, so that nothing
-is certified across a seam.
+is inapplicable: neither certified nor uncertified. Title and text of each passage are searched separately, so that an
+occurrence never spans the two.
 """
 
 import re
@@ -27,6 +27,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import BIDI_CONTROLS
 from eldgr_dspy.occurrences import FUNCTION_WORDS, STOP_WORDS, Letter, Sought, Source, sought
 from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.structured import Structured, text_of_leaf
 from eldgr_dspy.words import POLICIES, Policy
 
 LONGEST_ANSWER = 2_000
@@ -47,11 +48,11 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Where a certified answer stands in the original evidence.
+    """Where a certified answer occurs in the original evidence.
 
     `text` is `source[start:end]` where `source` is that `field` of passage number `passage` (from 0), and `sha256` is
     the hash of that field. `level` is `exact` where the slice is the stripped answer, else `folded`. `flags` warn
-    without changing the rule: `short` (one or two characters), `stopword`, `in_question` (the answer stands there too).
+    without changing the rule: `short` (one or two characters), `stopword`, `in_question` (the question has it too).
     """
 
     passage: int
@@ -77,7 +78,7 @@ _EMPTY = Certificate(False, "empty answer")
 _LONG = Certificate(False, f"the answer is longer than {LONGEST_ANSWER:,} characters")
 _BIDI = Certificate(False, "the answer holds a bidirectional control character")
 _SYMBOLS = Certificate(False, "the answer has no letter and no digit")
-_POLAR = Certificate(None, "the answer is a yes or no, to which an occurrence says nothing")
+_POLAR = Certificate(None, "the answer is a yes or no, which an occurrence does not support")
 _NO_EVIDENCE = Certificate(False, "no evidence")
 _OCCURS = {"exact": "occurs in the evidence as written", "folded": "occurs in the evidence after folding"}
 
@@ -91,18 +92,20 @@ class Evidence:
         policy: `substring`, `token` or `folded`.
 
     Raises:
-        ArgumentError: the policy is none of the three.
+        ArgumentError: the policy is not one of the three.
     """
 
     def __init__(self, passages: Sequence[Passage], policy: Policy = "folded") -> None:
         if policy not in POLICIES:
-            raise ArgumentError(f"policy={policy!r} is not a certificate policy; use one of {', '.join(POLICIES)}.")
+            raise ArgumentError(f"policy must be one of {', '.join(POLICIES)}; got {policy!r}.")
         self.passages = tuple(passages)
         self.policy: Policy = policy
         self._sources: list[Source] = []
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
-        """Return the certificate of an answer; no text raises. The question only decides the flag `in_question`."""
+        """Return the certificate of an answer, which may be any text. The question only sets the flag `in_question`."""
+        if isinstance(answer, Structured):
+            return self._of_leaves([text_of_leaf(leaf) for leaf in answer.leaves()])
         given = "" if answer is None else answer.strip()
         wanted = _letter(given) if self.policy == "substring" else _wanted(given, self.policy == "token")
         if isinstance(wanted, Certificate):
@@ -116,6 +119,17 @@ class Evidence:
         if not any(source.text.strip() for source in self._sources):
             return _NO_EVIDENCE
         return Certificate(False, f"does not occur in the evidence{_remark(wanted)}")
+
+    def _of_leaves(self, leaves: Sequence[str | None]) -> Certificate:
+        """The certificate of a list or an object: of all its leaves. None applies to a truth value or to null."""
+        found = [None if leaf is None else self.certify(leaf).certified for leaf in leaves]
+        if not found:
+            return Certificate(False, "the list or object is empty")
+        if False in found:
+            return Certificate(False, f"{found.count(False)} of {len(found)} values do not occur in the evidence")
+        if None in found:
+            return Certificate(None, "a value is a yes, a no or null, which an occurrence does not support")
+        return Certificate(True, "every value occurs in the evidence")
 
     def _each_source(self) -> Iterator[Source]:
         """The text and the title of each passage, each read when it is first needed."""
@@ -150,7 +164,7 @@ def certify(
 
 
 def holds(witness: Witness, passages: Sequence[Passage]) -> bool:
-    """Return whether a witness still stands: its passage exists, is unchanged, and has that slice at that place."""
+    """Return whether a witness still holds: its passage exists, is unchanged, and has that slice at that place."""
     if not 0 <= witness.passage < len(passages) or not 0 <= witness.start < witness.end:
         return False
     passage = passages[witness.passage]
@@ -168,26 +182,26 @@ def _letter(given: str) -> Sought | Certificate:
 
 @lru_cache(maxsize=4096)
 def _wanted(given: str, keep_case: bool) -> Sought | Certificate:
-    """Return what to look for, or the certificate of an answer that needs no look at the evidence."""
+    """Return what to look for, or the certificate of an answer that is settled without the evidence."""
     stripped = strip_answer(given)
     if not BIDI_CONTROLS.isdisjoint(stripped):
         return _BIDI
-    found = answer_class(given, "retrieval")
-    if found is None:
+    class_ = answer_class(given, "retrieval")
+    if class_ is None:
         return _EMPTY
-    if len(found.key) > LONGEST_ANSWER:
+    if len(class_.key) > LONGEST_ANSWER:
         return _LONG
-    if found.key in POLAR:
+    if class_.key in POLAR:
         return _POLAR
-    if not any(map(str.isalnum, found.key)):
+    if not any(map(str.isalnum, class_.key)):
         return _SYMBOLS
-    return sought(stripped, text_key(read_answer(given, keep_case=True)) if keep_case else found.key)
+    return sought(stripped, text_key(read_answer(given, keep_case=True)) if keep_case else class_.key)
 
 
 def _remark(wanted: Sought) -> str:
     """What may explain that an answer does not occur."""
     if wanted.key.casefold() in FUNCTION_WORDS:
-        return " as a name: a function word counts in capitals, with dots, or behind 'the' with a capital"
+        return " as a name: a function word counts in capitals, with dots, or after 'the' with a capital"
     for word in [] if wanted.given.isascii() else re.findall(r"[^\W\d_]+", wanted.given):
         scripts = {name(letter, "").partition(" ")[0] for letter in word} & _CONFUSABLE
         if len(scripts) > 1:

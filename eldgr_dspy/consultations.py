@@ -1,14 +1,15 @@
-"""A consultation: what a role may answer, as the rule sees it, how a pool is shown to it, and what is journaled of it.
+"""Consultations: the replies that a role may give, how a pool is shown to it, and the record kept in the journal.
 
-A reply is a `Verdict`, a `Repair`, a `Derivation` or an `Abstention`; there is nothing else, and each has been
-validated before a rule sees it (`eldgr_dspy.replies`). No LM, no DSPy: standard library alone.
+A reply is always a `Verdict`, a `Repair`, a `Derivation` or an `Abstention`, and has been validated before a rule sees
+it (`eldgr_dspy.replies`). This module uses neither an LM nor DSPy, only the standard library.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from eldgr_dspy.words import Role
+from eldgr_dspy.certificates import Certificate
+from eldgr_dspy.words import Consulted
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A repairer's answer: a span copied from the evidence, and the passage, from 0, where it says it stands."""
+    """A repairer's answer: a span copied from the evidence, and the passage, from 0, that it names as its source."""
 
     answer: str
     passage: int | None = None
@@ -47,12 +48,21 @@ class Derivation:
 
 @dataclass(frozen=True, slots=True)
 class Abstention:
-    """A role that says nothing, and why: unparsable, out of range, silent, or its call failed."""
+    """A role gives no answer, and why: unparsable, out of range, it declined, or its call failed."""
 
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """What a consulted certificate says of several answers, by answer."""
+
+    by_answer: Mapping[str, Certificate]
+
+
 Reply = Verdict | Repair | Derivation | Abstention
+Heard = Reply | Certificates
+"""A reply to a rule, or to the driver of a rule that has a certificate consulted."""
 
 _FINAL = "\nFinal answer: "
 
@@ -60,8 +70,8 @@ _FINAL = "\nFinal answer: "
 def show_candidate(text: str, answer: str | None) -> str:
     """Return a candidate as a role sees it: its text, then its answer on a line of its own where the two differ.
 
-    A text that has such a line already gets one all the same, and where there is no answer the line is empty, so that
-    no candidate passes for one with another answer.
+    A text that already has such a line gets another one, and without an answer the line is empty, so that a candidate
+    cannot look as if it had another answer.
     """
     if _FINAL not in text and text.strip() == (answer or "").strip():
         return text
@@ -70,8 +80,8 @@ def show_candidate(text: str, answer: str | None) -> str:
 
 def split_candidate(shown: str) -> tuple[str, str]:
     """Undo `show_candidate`: (text, answer); without a final line the whole is the answer."""
-    text, found, answer = shown.rpartition(_FINAL)
-    return (text, answer) if found else (shown, shown)
+    text, mark, answer = shown.rpartition(_FINAL)
+    return (text, answer) if mark else (shown, shown)
 
 
 def show_passage(title: str, text: str) -> str:
@@ -81,8 +91,8 @@ def show_passage(title: str, text: str) -> str:
 
 Outcome = Literal["ok", "abstained", "failed"]
 
-Key = tuple[str, str, Role]
-"""Which consultation: pool, question id, role."""
+Key = tuple[str, str, Consulted]
+"""Which consultation: pool, question id, and who was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +100,26 @@ class Consultation:
     """One consultation as it is journaled.
 
     Attributes:
-        pool, id, role: Which question of which pool was put to which role.
-        outcome: `ok`: it answered. `abstained`: it said nothing usable, see `reason`. `failed`: the call did not come
-            through (never a verdict; asked again on resume).
+        pool, id, role: Which question of which pool was put to whom: a role, or a user's certificate.
+        outcome: `ok`: it answered. `abstained`: its reply was not usable, see `reason`. `failed`: the call failed
+            (never a verdict; asked again on resume).
         content: The fields that it returned, for `ok`.
-        fingerprint: Of everything that shaped the call; the journal's `role` line with it has the details.
+        fingerprint: A hash of everything that shaped the call; the journal's `role` line with it has the details.
         asked, served: The model asked for, and the model that the server said had answered; None where unknown.
         attempt: 1, or one more than the failed attempts before it.
-        calls: How many LM requests it took; 0 for an embedded role or a recording.
+        calls: How many LM requests it took; 0 for a heuristic role or a recording.
         cached: How many replies DSPy's cache gave, which took no request.
-        prompt_characters: How long the prompts were that were answered, None where none was.
+        prompt_characters: The length of the answered prompts, None if no prompt was answered.
         prompt_tokens, completion_tokens: As reported, None where unknown. cost: in dollars, None where unknown.
-        implausible: What was reported and cannot be true, as text; it counts as unknown. None where all is plausible.
-        dearest: What the dearest of several requests cost, None where unknown or where it took one.
+        implausible: Reported values that cannot be true, as text; they count as unknown. None if all are plausible.
+        dearest: The cost of the most expensive of several requests, None if unknown or if there was only one.
         seconds: By a monotonic clock.
         recorded: Whether it was supplied by `--replay` instead of asked.
     """
 
     pool: str
     id: str
-    role: Role
+    role: Consulted
     outcome: Outcome
     reason: str | None = None
     content: Mapping[str, Any] | None = None
@@ -135,7 +145,7 @@ class Consultation:
 
     @property
     def settled(self) -> bool:
-        """Whether it need not be asked again."""
+        """Whether it is final and is not asked again."""
         return self.outcome != "failed"
 
     @property

@@ -1,9 +1,9 @@
-"""The decision rules, as generators that ask and never call, and Eq. 3 as a table.
+"""The decision rules, written as generators that yield the role to ask, and Eq. 3 as a table.
 
-A rule yields the name of the role whose answer can still change the outcome, is sent that role's reply, and returns a
-`Choice`. It knows nothing of an LM, a network, a clock, or even of text: everything that it may ask about a question is
-in the protocol `Case`, so that the same code is driven by the selector, by the batch runner, by the replay of a journal
-and by a prover. Standard library alone.
+A rule yields the name of a role whose answer can still change the outcome, is sent that role's reply, and returns a
+`Choice`. It never uses an LM, a network, a clock, or even text: everything that it may ask about a question is in the
+protocol `Case`. So the selector, the batch runner, the replay of a journal and the prover all drive the same code. It
+uses only the standard library.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Mapping
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Case(Protocol):
-    """What a rule may ask about one question. Answers are opaque to the rule: it compares them through `same` alone."""
+    """What a rule may ask about one question. Answers are opaque to the rule: it compares them only through `same`."""
 
     @property
     def task(self) -> Task:
@@ -46,11 +46,11 @@ class Case(Protocol):
         ...
 
     def same(self, one: Any, other: Any) -> bool:
-        """Whether two answers vote together; None is the same as nothing."""
+        """Whether two answers vote together; None never equals an answer."""
         ...
 
     def certified(self, answer: Any) -> bool | None:
-        """Whether the evidence certifies an answer's class; None where no certificate applies, as to a yes or no."""
+        """Whether the evidence certifies an answer's class; None if none applies, as to a yes or a refusal."""
         ...
 
     def rival(self) -> bool:
@@ -62,7 +62,7 @@ class Case(Protocol):
         ...
 
     def preferred(self, reply: Any) -> Any:
-        """The answer that a judge's reply comes to under the reading of Eq. 3 that was chosen, None likewise."""
+        """The answer that a judge's reply stands for under the chosen reading of Eq. 3, None if it abstained."""
         ...
 
     def repaired(self, reply: Any) -> Any:
@@ -75,7 +75,7 @@ class Case(Protocol):
 
 
 class Choice(NamedTuple):
-    """What a rule returns: the branch that decided and the answer that ships, None where there is none."""
+    """What a rule returns: the branch that decided and the answer that ships, or None without an answer."""
 
     branch: Branch
     answer: Any
@@ -141,7 +141,7 @@ RULES: Mapping[str, Rule] = {
     "judge": scalar_judge,
     "eldgr": evidence_locked,
 }
-"""The four matched selectors, by the names that the command and `summary.json` use."""
+"""The four matched selectors, under the names that the command and `summary.json` use."""
 
 
 def always(rule: Rule, roles: Callable[[Any], tuple[Role, ...]]) -> Rule:
@@ -182,22 +182,22 @@ async def adrive(steps: Generator[Q, Any, T], ask: Callable[[Q], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What ships, and why. The verdict of a rule on one question, with all that it took into account.
+    """Which answer ships, and why: a rule's result on one question, with all that it took into account.
 
     Attributes:
-        answer: The answer that ships; None where there is none (an empty pool, or no candidate with an answer).
+        answer: The answer that ships; None for an empty pool, or if no candidate has an answer.
         branch: What decided: `first`, `consensus`, `judge` or `repair`.
         reason: A code that names the case: `empty_pool`, `no_answers`, `first`, `default`, `homogeneous`,
             `consensus_certified`, `consensus_inapplicable`, `preference_certified`, `preference` (a judge with full
             authority), `repair_certified`, `derivation_checked`, `derivation_agrees`.
         certified: Whether the shipped answer carries a certificate; None where a certificate is inapplicable.
-        witness: Where in the evidence it stands, for a certified retrieval answer.
+        witness: Where in the evidence it occurs, for a certified retrieval answer.
         consensus: The majority's answer. tie: whether several classes had as many votes.
         preference: The pool index, from 0, that the judge prefers; None if it was not asked or abstained.
         repair: The repairer's span or the deriver's answer as it was given, certified or not.
-        consulted: The roles that were asked, in order. abstentions: for each of them that said nothing, why.
+        consulted: The roles that were asked, in order. abstentions: for each of them that abstained, why.
         ranking: All pool indices, best first; see `eldgr_dspy.ranking`. `ranking[0]` may differ from `answer`.
-        notes: What one who reads the decision should know beside it, each a phrase: candidates without an answer,
+        notes: What a reader of the decision should also know, each a phrase: candidates without an answer,
             answers that could not be told apart for certain, several certified answers, why consensus is uncertified.
     """
 
@@ -222,15 +222,15 @@ def decide(
     repair: str | None,
     certified: Callable[[str], bool | None],
 ) -> Decision:
-    """Return the decision of Eq. 3 on three answers: the table itself, for one who has them all.
+    """Return the decision of Eq. 3 on three answers: the table itself, when all of them are known.
 
     Args:
-        consensus: m. preference: s, or None where the judge abstains. repair: r, or None where there is none.
-        certified: The certificate: True, False, or None where it is inapplicable (a yes/no answer). It is called at
+        consensus: m. preference: s, or None if the judge abstains. repair: r, or None without a repair.
+        certified: The certificate: True, False, or None where it is inapplicable (a yes or no). It is called at
             most once an answer, never with None or an empty string: an empty answer is uncertified.
 
     Source: Eq. 3; the third value is ours (an inapplicable consensus is final, and nothing inapplicable overrides).
-    Answers are compared as they are; classes of answers are the caller's affair (see `eldgr_dspy.cases`).
+    Answers are compared as they are; the caller takes care of classes of answers (see `eldgr_dspy.cases`).
     """
     three = (consensus, preference, repair)
     marks: dict[str | None, bool | None] = {answer: certified(answer) for answer in dict.fromkeys(three) if answer}

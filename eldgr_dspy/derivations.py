@@ -1,7 +1,8 @@
-"""Whether a derivation is a certificate: it executes, traces, passes a check, and its answer is within reach.
+"""Decide whether a derivation is a certificate: it executes, traces, passes a check, and its answer is within reach.
 
-Five named levels, each holding all that the ones before it ask (`check_derivation`). Everything is exact: `10/3` is not
-3.33, and 20% is a fifth and not 20. An equals sign inside a step's expression makes it a chain, all of whose sides must
+There are five named levels, each with all the conditions of the ones before it (`check_derivation`). Everything is
+exact: `10/3` is not 3.33, and 20% is a fifth and not 20. An equals sign inside a step's expression makes it a chain,
+    all of whose sides must
 be equal. Text operands, units and names are refused with the expression that holds them (`eldgr_dspy.arithmetic`).
 
 It is not a proof that the answer is right: a derivation may execute and trace and yet answer another question. It never
@@ -43,26 +44,26 @@ def check_derivation(derivation: Derivation, question: str, level: Strictness = 
 
     * `stated`, the paper's letter: the answer is a number and a consistency check is given, whatever it says.
     * `chained` (ours): every step executes and has exactly its stated value, the last value is the answer, and the
-      steps compute it. Where another number in the answer's place would come out as well, it was only carried through:
-      42*1 is no derivation, nor is 42/2 and then 21*2. Nor, then, is 5*2-5, which may be meant.
+      steps compute it. If the steps would give any other number in its place as well, they only carry it through:
+      42*1 is not a derivation, nor is 42/2 and then 21*2. The same rule refuses 5*2-5, which may be meant.
     * `traced` (ours): every operand traces to the question, to an earlier step, or to the table of
       `eldgr_dspy.tracing`, and the answer is computed from at least one number that the question states.
-    * `executed` (ours): the check is a true equation that contains the answer, traces likewise, would fail
+    * `executed` (ours): the check is a true equation that contains the answer, traces too, would fail
       for another answer, and does not restate the steps: it works back from the answer, or computes it by another
       operator (`eldgr_dspy.independence`, which says what it does not catch).
     * `bounded` (ours, the default): the answer is zero or a number that the question reaches (`eldgr_dspy.reach`),
-      whatever the steps are. Without this, ones from 5/5 and doublings certify nearly every whole number.
+      whatever the steps are. Without this level, ones made from 5/5 and doublings certify nearly every whole number.
 
     From `chained` on, a derivation of more than 32 steps, or of more than 1,000 characters, is refused unread.
 
-    A derivation that passes may be wrong: of the 3,594 candidates of gsm8k-openai4 whose annotated equations pass
-    together with a check that undoes the last step, 1,728 are right, which is 48.1 %
+    A derivation that passes may be wrong. In gsm8k-openai4, the annotated equations of 3,594 candidates pass
+    together with a check that undoes the last step; 1,728 of these candidates are right, which is 48.1 %
     (`python -m benchmarks.derivations`). The steps may answer another question, and the check tests the steps alone.
 
     Args:
-        derivation: The deriver's steps, answer and check, as text that nobody vouches for.
+        derivation: The deriver's steps, answer and check, as untrusted text.
         question: The question as asked, to which operands trace.
-        level: How much is asked.
+        level: How strict the check is.
 
     Returns:
         The verdict; where a single step is at fault it is named, counted from 1.
@@ -71,7 +72,7 @@ def check_derivation(derivation: Derivation, question: str, level: Strictness = 
         ArgumentError: `level` is not one of the five.
     """
     if level not in STRICTNESS:
-        raise ArgumentError(f"level={level!r} is not a level of strictness; give one of {', '.join(STRICTNESS)}.")
+        raise ArgumentError(f"level must be one of {', '.join(STRICTNESS)}; got {level!r}.")
     answer = _exact(derivation.answer)
     try:
         return Checked(True, level, _examine(derivation, question, level, answer), answer)
@@ -80,12 +81,12 @@ def check_derivation(derivation: Derivation, question: str, level: Strictness = 
 
 
 class _FaultError(Exception):
-    """A derivation fails; the message is the sentence that says where and why."""
+    """A derivation fails; the message says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A step that was executed: what stands on the sides of its equals signs, and the value that they share."""
+    """An executed step: the sides of its equals signs, and the value that they share."""
 
     number: int
     sides: tuple[Expression, ...]
@@ -93,7 +94,7 @@ class _Line:
 
 
 def _examine(derivation: Derivation, question: str, level: Strictness, answer: Fraction | None) -> str:
-    """Return the sentence that says what was found to hold."""
+    """Return the sentence that says which checks passed."""
     if answer is None:
         raise _FaultError(f"The answer {quoted(derivation.answer)} is not a number.")
     if not derivation.check.strip():
@@ -122,7 +123,7 @@ def _examine(derivation: Derivation, question: str, level: Strictness, answer: F
 
 
 def _require_short(derivation: Derivation) -> None:
-    """Refuse what would take long to check, before anything of it is read."""
+    """Refuse what would take long to check, before reading any of it."""
     if len(derivation.steps) > MAX_STEPS:
         raise _FaultError(f"The derivation has {len(derivation.steps):,} steps, and at most {MAX_STEPS} are checked.")
     steps = sum(len(step.expression) + len(step.value) for step in derivation.steps)
@@ -243,9 +244,9 @@ _STATED: Final = re.compile(
 def true_equations(text: str) -> tuple[int, int]:
     """Count the equations `expression = number` in free text, those in `<<expression=number>>` marks included.
 
-    For the embedded judge alone; no certificate rests on it. A number with decimals may be off by half its last digit
-    (`10/3 = 3.33`), a whole number not at all, and `25%` may stand for 25 or for a quarter. What does not execute, or
-    takes no operation, is not counted. Time is linear in the length of the text.
+    Only the lexical judge uses this; no certificate depends on it. A number with decimals may be off by half its last
+    digit (`10/3 = 3.33`), a whole number not at all, and `25%` may stand for 25 or for a quarter. What does not
+    execute, or has no operation, is not counted. Time is linear in the length of the text.
 
     Returns:
         How many are true, and how many there are.
@@ -266,7 +267,7 @@ def _verdicts(text: str) -> Iterator[bool]:
 
 
 def _value_before(text: str) -> Fraction | None:
-    """Return the value of the longest expression with an operation that the text ends in, None where there is none."""
+    """Return the value of the longest expression with an operation at the end of the text, or None without one."""
     end = text[-MAX_LENGTH:]
     run = end[len(end.rstrip(_RUN)) :]
     for expression in dict.fromkeys((run, _BREAK.split(run)[-1]) if _SIGN.search(run) else ()):

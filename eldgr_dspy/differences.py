@@ -1,4 +1,4 @@
-"""How two statements of plain values differ, in readable lines."""
+"""Describe how two nested plain values differ, in readable lines."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -12,7 +12,7 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _compared(old: Any, new: Any, path: str) -> Iterator[str]:
-    """One line for each difference; what is wholly absent on one side is one line."""
+    """One line for each difference; a whole value that is missing on one side is one line."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted(old.keys() | new.keys()):
             yield from _compared(old.get(name), new.get(name), f"{path}.{name}" if path else str(name))
@@ -22,14 +22,14 @@ def _compared(old: Any, new: Any, path: str) -> Iterator[str]:
             after = {} if now is None and isinstance(was, Mapping) else now
             yield from _compared(before, after, f"{path}[{index}]")
     elif old != new:
-        texts = ["(absent)" if one is None else json.dumps(one, ensure_ascii=False) for one in (old, new)]
+        texts = ["(absent)" if value is None else json.dumps(value, ensure_ascii=False) for value in (old, new)]
         same = takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False))
         first = sum(1 for _ in same)
         yield f"{path}: {_around(texts[0], first)} -> {_around(texts[1], first)}"
 
 
 def _around(text: str, first: int) -> str:
-    """A text, cut where it is long to what surrounds its first differing character."""
+    """A text; a long one is cut to the characters around its first difference."""
     if len(text) <= 120:
         return text
     start = max(0, min(first - 30, len(text) - 100))

@@ -1,7 +1,7 @@
 """Every exception that the package raises on purpose.
 
-Each message is a whole sentence: what was given, what was expected, what to do. The command prints the message alone;
-a traceback from one of these is never shown to a user of the command. Text from outside is shown in a message as
+Each message is a whole sentence: what was given, what was expected, what to do. The command prints only the message,
+never a traceback of one of these errors. Text from outside is shown in a message as
 `eldgr_dspy.showing` shows it, wherever it is printed or logged. Several messages are made with `settled` and `brief`.
 """
 
@@ -25,6 +25,10 @@ class ArgumentError(EldgrError, ValueError):
     """An argument is outside what its function accepts."""
 
 
+class CertificateError(ArgumentError):
+    """A user's certificate raised, or returned something that is not a certificate."""
+
+
 class PoolError(EldgrError, ValueError):
     """A pool, or one of its rows, cannot be read."""
 
@@ -34,7 +38,7 @@ class JournalError(EldgrError, ValueError):
 
 
 class RunChangedError(EldgrError, ValueError):
-    """A run directory was made with another pool, prompt, model or setting."""
+    """A run directory belongs to a run with another pool, prompt, model or setting."""
 
 
 class RunLockedError(EldgrError, RuntimeError):
@@ -42,11 +46,11 @@ class RunLockedError(EldgrError, RuntimeError):
 
 
 class RunStoppedError(EldgrError, RuntimeError):
-    """A run stopped before its end; what it had is kept and the same command goes on."""
+    """A run stopped before its end; its results are kept, and the same command resumes it."""
 
 
 class NotAskedError(EldgrError, LookupError):
-    """A rule needs a consultation that was never made; absence is not abstention."""
+    """A rule needs a consultation that was never made; a missing reply is not an abstention."""
 
 
 class UnexecutableError(EldgrError, ValueError):
@@ -54,22 +58,22 @@ class UnexecutableError(EldgrError, ValueError):
 
 
 class ReplyError(EldgrError, ValueError):
-    """A role's reply has a value that it may not have, and `on_error="raise"` was asked for."""
+    """A role's reply has an invalid value, and `on_error="raise"` was set."""
 
 
 class ScoringError(EldgrError, RuntimeError):
-    """A scorer failed while a reward was computed, and `on_error="raise"` was asked for."""
+    """A scorer failed while a reward was computed, and `on_error="raise"` was set."""
 
 
-_AHEAD = 1_000  # characters behind what is quoted that are looked at
+_AHEAD = 1_000  # characters after the quoted part that are also read
 
 
 def settled(value: T, what: str, instead: str) -> T:
-    """Return what a function of the user's gave that was called without await.
+    """Return the result of a function of the user's that was called without await.
 
     Raises:
-        ArgumentError: `what` is async, so that it gave something that is still to be awaited; `instead` says what to
-            do. A coroutine is closed, so that nothing warns of it later.
+        ArgumentError: `what` is async, so that its result must still be awaited; `instead` says what to do. A
+            coroutine is closed, so that Python does not warn about it later.
     """
     if inspect.iscoroutine(value):
         value.close()
@@ -79,7 +83,7 @@ def settled(value: T, what: str, instead: str) -> T:
 
 
 def brief(said: object, longest: int = 300) -> str:
-    """Return another's words as a message quotes them: as `shown` returns them, and cut, with an ellipsis, if long."""
+    """Return foreign text as a message quotes it: as `shown` returns it, and cut with an ellipsis if long."""
     text = shown(redacted(str(said))[: longest + _AHEAD])  # a credential that is cut in two would not be found
     if len(text) <= longest:
         return text

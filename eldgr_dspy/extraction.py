@@ -1,7 +1,7 @@
-"""Finds the final answer that a reasoning text states, and says by which form it was stated.
+"""Find the final answer that a reasoning text states, and the form in which it is stated.
 
-It reads what is marked as the answer and judges nothing. Where nothing is marked, arithmetic takes the last number of
-the text and retrieval the whole text, and the form says so: a fallback is a guess and can be counted as one.
+It reads the text that is marked as the answer and does not judge it. Without a mark, arithmetic takes the last number
+of the text and retrieval the whole text. The form says so: a fallback is a guess and can be counted as one.
 """
 
 import re
@@ -74,7 +74,7 @@ class Extraction:
 
 
 class _Place(NamedTuple):
-    """A mark after which an answer is said to stand."""
+    """A mark that announces an answer after it."""
 
     mark: Mark
     start: int
@@ -86,9 +86,9 @@ def extract_answer(text: str, task: Task) -> Extraction | None:
 
     Explicit are `#### x`, a line `A: x` or `Answer: x`, `\boxed{x}`, "the answer is x", "final answer: x", an agent's
     `Finish[x]`, and `<answer>x</answer>` as GRPO recipes ask for it, also with `final`, `final_answer` or `solution`
-    for a tag, or `[ANSWER]x[/ANSWER]`. The last one that states an answer wins. Where nothing closes the answer a
-    sentence's full stop goes, and the dot of "Inc." or "U.S." stays. In arithmetic an explicit answer is cut down to
-    its number where the number can be cut out safely. The time taken grows linearly with the text.
+    for a tag, or `[ANSWER]x[/ANSWER]`. The last one that states an answer wins. If nothing closes the answer, a
+    sentence's full stop is dropped, and the dot of "Inc." or "U.S." stays. In arithmetic an explicit answer is cut down
+    to its number where the number can be cut out safely. The time taken grows linearly with the text.
 
     Args:
         text: The candidate's whole text.
@@ -118,7 +118,7 @@ def _fallback(text: str, task: Task) -> Extraction | None:
 
 
 def _stated(text: str, place: _Place, limit: int, boxes: dict[int, int], task: Task) -> str:
-    """What a mark states, read no further than `limit`, where the next mark begins; '' where it states nothing."""
+    """The answer after a mark, read no further than `limit`, where the next mark begins; '' without an answer."""
     if place.mark == "boxed":
         payload = _unwrapped(text[place.end : boxes.get(place.end, place.end)].strip())
     elif place.mark == "tagged":
@@ -169,8 +169,8 @@ def _boxes(text: str) -> dict[int, int]:
 def _numeric(payload: str, mark: Mark) -> str:
     """The number that an explicit answer states.
 
-    The payload stays whole where no number can be cut out of it safely; it counts as nothing where it holds no digit
-    and the mark is one that ordinary prose may contain.
+    The payload stays whole if no number can be cut out of it safely. It does not count if it has no digit and the mark
+    is one that ordinary prose may contain.
     """
     if parse_number(payload):
         return payload.rstrip(".")
@@ -179,16 +179,16 @@ def _numeric(payload: str, mark: Mark) -> str:
     side = _result_side(payload)
     folded = fold_marks(side)[0]
     spans = (_number_span(folded, *match.span()) for match in _CHUNK.finditer(folded))
-    found = list(islice((span for span in spans if span), 2))
-    if not found or (mark == "boxed" and len(found) > 1):
+    numbers = list(islice((span for span in spans if span), 2))
+    if not numbers or (mark == "boxed" and len(numbers) > 1):
         return payload
-    start, end = found[0]
+    start, end = numbers[0]
     bound = _BOUND_BEFORE.search(folded[:start]) or _BOUND_AFTER.match(folded, end)
     return payload if bound else side[start:end]
 
 
 def _result_side(payload: str) -> str:
-    """What stands after the last equals sign of a bare equation ('x = 5', '5 + 3 = 8 apples'), else all of it."""
+    """The part after the last equals sign of a bare equation ('x = 5', '5 + 3 = 8 apples'), else all of it."""
     left, _, right = payload.rpartition("=")
     bare = not _WORD.search(left) and left.count("(") == left.count(")")
     return right if bare and _DIGIT.search(right) else payload
@@ -203,7 +203,7 @@ def _number_span(folded: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 def _last_number(text: str) -> str:
-    """The last number of the text, searched for line by line from the end; '' where there is none."""
+    """The last number of the text, searched for line by line from the end; '' without a number."""
     folded = fold_marks(text)[0]
     end = len(folded)
     while end >= 0:

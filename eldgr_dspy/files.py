@@ -1,6 +1,6 @@
-"""Files that are written whole or not at all, read within limits, and named so that any system accepts the name.
+"""Write files whole or not at all, read them within limits, and make file names that every system accepts.
 
-Bytes, lines and JSON; what an object means is for `eldgr_dspy.pools` and `eldgr_dspy.journal` to say.
+This module handles bytes, lines and JSON; `eldgr_dspy.pools` and `eldgr_dspy.journal` give them a meaning.
 """
 
 import errno
@@ -9,6 +9,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import stat
 import zlib
 from collections import Counter
@@ -24,22 +25,22 @@ MAX_LINE = 16 * 2**20
 """The longest line that is read, in bytes."""
 
 MAX_EXPANSION = 100
-"""How many times its size on disk a compressed file may expand to, beyond the first 64 MiB."""
+"""How many times its size on disk a compressed file may have when expanded, beyond the first 64 MiB."""
 
-Wanted = Literal["rows", "questions", "predictions", "pool"]
-"""What the records of a file are to be."""
+Wanted = Literal["rows", "pool"]
+"""What the records of a file must be."""
 
 _FREE_EXPANSION = 64 * 2**20
 _MAX_NAME = 120
 
 GZIP = b"\x1f\x8b"
-"""How a file begins that gzip has compressed."""
+"""The first bytes of a gzip file."""
 
 _FOREIGN = {
     b"\x80": "a pickle, which is never loaded since loading one can run code",
     b"PK\x03\x04": "a zip archive (.npz and .pt are ones), which is never unpacked",
     b"\x93NUMPY": "a NumPy array",
-    b"PAR1": "a Parquet file, whose name has to end in .parquet",
+    b"PAR1": "a Parquet file, whose name must end in .parquet",
     b"\xff\xfe": "UTF-16 text; save it as UTF-8",
     b"\xfe\xff": "UTF-16 text; save it as UTF-8",
     GZIP: "compressed twice; unpack it once",
@@ -47,7 +48,7 @@ _FOREIGN = {
     b"\xfd7zXZ": "compressed by xz; use gzip",
     b"\x28\xb5\x2f\xfd": "compressed by zstd; use gzip",
 }
-"""How files begin that are no text in UTF-8, and what they are."""
+"""The first bytes of files that are not UTF-8 text, and what such files are."""
 
 _begun = set[Path]()
 """The temporary files of `replacing` that are open."""
@@ -59,16 +60,16 @@ _DEVICE = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for what is to become `path`: a reader, or a crash, sees the old file or the new one, never a part.
+    """Open a file that will replace `path`: a reader, or a crash, sees the old file or the new one, never a part.
 
     A temporary file in the same folder is written, flushed to the disk and renamed over `path`. On any error the old
     file is left as it was and the temporary one is removed.
 
     Raises:
-        OSError: it cannot be written, or `path` is there and no file: a rename would put one in the place of a device.
+        OSError: it cannot be written, or `path` exists and is not a file: a rename would replace a device by a file.
     """
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
-        raise FileExistsError(errno.EEXIST, "A link, a folder, a pipe or a device is there", str(path))
+        raise FileExistsError(errno.EEXIST, "The path is a link, a folder, a pipe or a device", str(path))
     temporary = path.parent / f".{secrets.token_hex(8)}.tmp"  # not made from the name, which may be as long as allowed
     out = created(temporary, becomes=path)
     _begun.add(temporary)
@@ -81,7 +82,7 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         sync_folder(path.parent)
     except BaseException:
         with suppress(OSError):
-            out.close()  # writes what is left, and fails where the first write did
+            out.close()  # writes the rest, and fails where the first write did
         temporary.unlink(missing_ok=True)
         raise
     finally:
@@ -89,14 +90,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def flush_to_disk(path: Path, out: IO[bytes]) -> None:
-    """Have what was written into a file that is to become `path` on the disk."""
+    """Flush what was written into a file that will replace `path` to the disk."""
     with naming(path):
         out.flush()
         os.fsync(out.fileno())
 
 
 def append_whole(file: int, data: bytes, *, flush: bool = False) -> None:
-    """Append data to an open file, flushed or not; where the disk does not take all of it, take it back and raise."""
+    """Append data to an open file, flushed or not; if the disk does not take all of it, undo the write and raise."""
     before = os.fstat(file).st_size
     try:
         written = os.write(file, data)
@@ -110,14 +111,14 @@ def append_whole(file: int, data: bytes, *, flush: bool = False) -> None:
 
 
 def remove_begun() -> None:
-    """Remove what `replacing` has open, on behalf of a process that is about to end where it stands."""
+    """Remove the files that `replacing` has open, for a process that is about to end immediately."""
     for path in list(_begun):
         with suppress(OSError):
             path.unlink()
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove from a folder what a killed process left of `replacing`; the folder must be in nobody else's use."""
+    """Remove the files of `replacing` that a killed process left in a folder, which no other process may be using."""
     for path in folder.glob(".*.tmp"):
         if _UNFINISHED.fullmatch(path.name):
             path.unlink()
@@ -125,7 +126,7 @@ def remove_unfinished(folder: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Flush a folder's entries to the disk, so that a file created or renamed in it survives a power cut."""
-    if os.name == "nt":  # where a folder cannot be opened, and a rename is flushed by the file system
+    if os.name == "nt":  # here a folder cannot be opened, and the file system flushes a rename
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -136,9 +137,9 @@ def sync_folder(folder: Path) -> None:
 
 
 def safe_name(text: str, default: str = "pool") -> str:
-    """Return `text` as a name that every file system takes, and that cannot lead out of the folder it stands in.
+    """Return `text` as a name that every file system accepts, and that cannot lead out of its folder.
 
-    Letters, digits, `.`, `-`, `+` and `_` stay, up to 120 bytes; a name that Windows keeps for a device gets a `_`.
+    Letters, digits, `.`, `-`, `+` and `_` stay, up to 120 bytes; a name that Windows reserves for a device gets a `_`.
     """
     name = re.sub(r"[^\w.+-]", "_", text).strip(".")
     name = f"_{name}" if _DEVICE.match(name) else name
@@ -146,10 +147,10 @@ def safe_name(text: str, default: str = "pool") -> str:
 
 
 def require_file(path: Path) -> None:
-    """Refuse what is not a file that can be read more than once.
+    """Refuse anything but a file that can be read more than once.
 
     Raises:
-        PoolError: if there is no such file, or it is a folder, a pipe or a device.
+        PoolError: if the file does not exist, or is a folder, a pipe or a device.
     """
     try:
         mode = path.stat().st_mode
@@ -158,7 +159,7 @@ def require_file(path: Path) -> None:
     except OSError as error:
         raise PoolError(refusal(error, path)) from error
     except ValueError as error:
-        raise PoolError(f"{str(path)!r} is not a name that a file can have; check it.") from error
+        raise PoolError(f"{str(path)!r} is not a valid file name; check it.") from error
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device, and a pool is read more than once"
         raise PoolError(f"{path}: is {what}; give a file.")
@@ -195,7 +196,7 @@ def whole_lines(path: Path, expected: str = _POOL) -> Iterator[tuple[int, bytes]
 def read_whole(path: Path, limit: int, remedy: str) -> bytes:
     """Return what a plain or .gz file holds, without byte-order mark; at most `limit` bytes, unpacked.
 
-    `remedy` is the end of the sentence that refuses more.
+    `remedy` ends the message for a longer file.
 
     Raises:
         PoolError: if the file cannot be read, is damaged or is not text; if it holds more, or a compressed file expands
@@ -206,7 +207,7 @@ def read_whole(path: Path, limit: int, remedy: str) -> bytes:
     if expansion is not None and len(data) > expansion:
         raise _expanded(path, expansion)
     if len(data) > limit:
-        raise PoolError(f"{path}: holds more than {limit:,} bytes, the most that is read into memory whole; {remedy}.")
+        raise PoolError(f"{path}: holds more than {limit:,} bytes, the limit for reading it whole; {remedy}.")
     return require_text(path, data, _POOL)
 
 
@@ -229,7 +230,7 @@ def _unpacked(path: Path) -> Iterator[tuple[IO[bytes] | gzip.GzipFile, int | Non
 def _expanded(path: Path, limit: int) -> PoolError:
     return PoolError(
         f"{path}: expands to more than {limit:,} bytes, {MAX_EXPANSION} times its size; "
-        "if that is meant, unpack it and give the plain file."
+        "if that is intended, unpack it and give the plain file."
     )
 
 
@@ -250,7 +251,7 @@ def _lines(
 
 
 def require_text(path: Path, line: bytes, expected: str) -> bytes:
-    """Return the first line without a byte-order mark; refuse it where it is the beginning of anything but text."""
+    """Return the first line without a byte-order mark; refuse a file that does not begin as text."""
     foreign = next((what for magic, what in _FOREIGN.items() if line.startswith(magic)), None)
     if foreign:
         raise PoolError(f"{path}: not a text file but {foreign}; {expected}.")
@@ -258,7 +259,7 @@ def require_text(path: Path, line: bytes, expected: str) -> bytes:
 
 
 def read_object(line: bytes, where: str) -> Any:
-    """Return what a line of JSON holds, an object if all is well; `where` is its place, for the message.
+    """Return the value of a line of JSON, which should be an object; `where` is its place, for the message.
 
     Raises:
         PoolError: if it is not UTF-8, not one JSON value, nested too deeply, or if a key of an object occurs twice.
@@ -283,50 +284,44 @@ def _reason(line: bytes, error: Exception) -> str:
         return "too deeply nested"
     if isinstance(error, json.JSONDecodeError):
         return f"{error.msg} at column {error.colno}"
-    return str(error).split(";")[0]  # Python's remedy for a number of 5,000 digits is not ours
+    return str(error).split(";")[0]  # Python's advice for a number of 5,000 digits does not apply here
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    record = dict(pairs)
+    if len(record) < len(pairs):
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
         raise ValueError(f"the key {twice!r:.80} occurs twice")
-    return found
+    return record
 
 
 # -- formats that are not read -----------------------------------------------------------------------------------------
 
-_WITH_EVIDENCE = '{**row, "evidence": [{"text": row["evidence"]}] if row.get("evidence") else []}'
-_COLUMNS = (
-    "The columns are question and prediction, perhaps id, gold and evidence; a question with several candidates has "
-    "a row for each."
-)
-
 
 def refuse_csv(path: Path, wanted: Wanted = "rows") -> None:
-    """Refuse a file that is CSV by its name, with what makes of it what is wanted.
+    """Refuse a file that is CSV by its name; the message has the command or the code that converts it.
 
     Raises:
         PoolError: if it is.
     """
     if not path.name.lower().endswith((".csv", ".tsv")):
         return
+    if wanted == "pool":
+        raise PoolError(
+            f"{path}: CSV is not read as a pool, since a cell holds no list. Make a pool of it: eldgr pool build "
+            f"{shlex.quote(str(path))} --task retrieval --out pool.jsonl (or --task arithmetic)."
+        )
     tabs = r', delimiter="\t"' if path.name.lower().endswith(".tsv") else ""
     rows = f'csv.DictReader(io.StringIO(Path({str(path)!r}).read_bytes().decode("utf-8-sig"), newline=""){tabs})'
-    said = f"{path}: CSV is not read, since a cell holds no list. Write one JSON object a line, in Python: "
-    if wanted in ("rows", "questions"):
-        made = _json_lines("row" if wanted == "rows" else _WITH_EVIDENCE, rows)
-        raise PoolError(f"{said}import csv, io, json; {made}. Then give rows.jsonl.")
-    found = f'found.setdefault(row["question"], {_WITH_EVIDENCE} | {{"prediction": []}})["prediction"]'
-    grouped = f'found = {{}}; [{found}.append(row["prediction"]) for row in {rows}]'
-    build = "eldgr pool build rows.jsonl --task retrieval --out pool.jsonl makes a pool of it (or --task arithmetic)"
-    then = "give rows.jsonl" if wanted == "predictions" else build
-    made = _json_lines("row", "found.values()", grouped)
-    raise PoolError(f"{said}import csv, io, json; {made}. {_COLUMNS} Then {then}.")
+    made = _json_lines("row", rows)
+    raise PoolError(
+        f"{path}: CSV is not read, since a cell holds no list. Write one JSON object a line, in Python: "
+        f"import csv, io, json; {made}. Then give rows.jsonl."
+    )
 
 
 def one_document(place: str, path: Path) -> PoolError:
-    """Return the refusal of a file that is one JSON document, with what makes JSON lines of a list of rows."""
+    """Return the error for a file that is one JSON document, with the code that makes JSON lines of a list of rows."""
     made = _json_lines("row", f'json.loads(Path({str(path)!r}).read_text("utf-8"))')
     return PoolError(
         f"{place}: one JSON document of all rows is not read, since one row is in memory at a time. Write one JSON "
@@ -335,10 +330,8 @@ def one_document(place: str, path: Path) -> PoolError:
     )
 
 
-def _json_lines(row: str, rows: str, before: str = "") -> str:
-    """Return Python that writes JSON lines: of each of some rows something, after something else."""
-    first = f"{before}; " if before else ""
+def _json_lines(row: str, rows: str) -> str:
+    """Return Python code that writes JSON lines, a line for each row."""
     return (
-        f'from pathlib import Path; {first}Path("rows.jsonl").write_text("".join(json.dumps({row}) + "\\n" '
-        f"for row in {rows}))"
+        f'from pathlib import Path; Path("rows.jsonl").write_text("".join(json.dumps({row}) + "\\n" for row in {rows}))'
     )

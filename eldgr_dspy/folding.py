@@ -1,4 +1,4 @@
-"""Folding: one text made comparable with another, and the way back to the original characters.
+"""Fold texts so that they can be compared, and find the original characters of a folded part.
 
 Case, white space, typographic dashes and quotes, compatibility forms and invisible characters are folded; superscripts
 and fractions are left alone, since "10²" is not "102" and "1½" is not "11/2". It is not the answer normalisation of
@@ -19,7 +19,7 @@ _INVISIBLE = (
     *(*range(0xFFF9, 0xFFFC), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B), 0xE0001, *range(0xE0020, 0xE0080)),
 )
 INVISIBLE = frozenset(map(chr, _INVISIBLE))
-# These show nothing either, but change the order of what is seen; so they are never dropped (hazard 37).
+# These are invisible too, but change the order of the visible characters, so they are never dropped (hazard 37).
 BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 DASHES = frozenset("-\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d")
 
@@ -34,9 +34,9 @@ _LONGEST_CLUSTER = 40
 _ASCII_CASED = {code: " " if chr(code).isspace() else PLAIN.get(code, chr(code)) for code in range(128)}
 _ASCII = {code: character.lower() for code, character in _ASCII_CASED.items()}
 
-# A stretch that is not ASCII, and the white space behind it, so that what follows does not start with any.
+# A stretch that is not ASCII, and the white space after it, so that the rest does not start with white space.
 _FOREIGN = re.compile(r"[^\x00-\x7f]++\s*+")
-# Folded ASCII cut behind the first space of each run, so that every further one is a piece of its own.
+# Folded ASCII, cut after the first space of each run, so that every further space is a piece of its own.
 _CUT = re.compile(r"[^ ]++(?: [^ ]++)*+ ?| ")
 
 
@@ -56,10 +56,10 @@ class _Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A text beside its folded form.
+    """A text with its folded form.
 
-    `source` is the original and `text` the folded form; `segments` says which part of one is which part of the other,
-    and is empty where both have the same offsets.
+    `source` is the original and `text` the folded form. `segments` maps the parts of one to the parts of the other; it
+    is empty if both have the same offsets.
     """
 
     source: str
@@ -67,7 +67,7 @@ class Folded:
     segments: tuple[_Segment, ...] = ()
 
     def span(self, start: int, end: int) -> tuple[int, int] | None:
-        """Return where the folded characters `start` to `end` (not empty) stand in the source, as offsets of a slice.
+        """Return where the folded characters `start` to `end` (not empty) are in the source, as offsets of a slice.
 
         None if either edge falls inside what one original character folds to ("ﬁ" has no half). Invisible characters at
         the end of the slice are left out of it.
@@ -92,15 +92,15 @@ class Folded:
 
 
 def fold(source: str, *, keep_case: bool = False) -> Folded:
-    """Fold a text; ours, in the spirit of Unicode's caseless compatibility matching (definition D146).
+    """Fold a text. Ours, in the spirit of Unicode's caseless compatibility matching (definition D146).
 
     Canonically equivalent texts fold to the same text, and so do texts that differ by case, by the amount and kind of
     white space, by typographic dashes and quotes, and by invisible characters. The fold of a cluster (a character
     with its combining marks) does not depend on its neighbours, white space aside, so that a slice of the source along
-    clusters folds to the matching slice of the folded text. Linear in the length; no text raises.
+    clusters folds to the matching slice of the folded text. It takes any text, in time linear in the length.
 
     Args:
-        keep_case: Whether upper case stays what it is, and all else is folded.
+        keep_case: Whether to keep upper case and fold everything else.
     """
     if source.isascii():
         text = source.translate(_ASCII_CASED if keep_case else _ASCII)
@@ -137,7 +137,7 @@ def _append(segments: list[_Segment], piece: _Piece, at: int) -> None:
 def _pieces(source: str, keep_case: bool) -> Iterator[_Piece]:
     cursor = 0
     for foreign in _FOREIGN.finditer(source):
-        # The character before may carry a combining mark; it goes with the stretch.
+        # The character before may carry a combining mark, so it is part of the stretch.
         begin = max(cursor, foreign.start() - 1)
         yield from _ascii_pieces(source[cursor:begin], cursor, keep_case)
         cursor = begin
@@ -185,9 +185,9 @@ def _fold_cluster(cluster: str, keep_case: bool) -> str:
 
 
 def _is_left_alone(character: str) -> bool:
-    """Whether a compatibility form would read as something else once it stands beside other characters.
+    """Whether a compatibility form would read as something else next to other characters.
 
-    Superscripts, subscripts, fractions, other numbers that are no digits, signs that hold a digit ("㎡" is not "m2"),
+    Superscripts, subscripts, fractions, other numbers that are not digits, signs with a digit ("㎡" is not "m2"),
     and accents that stand alone (they would bring a space with them).
     """
     if category(character) == "No" or decomposition(character).startswith(("<super>", "<sub>", "<fraction>")):

@@ -1,6 +1,6 @@
-"""Numbers as people read them: rounded half up, as the paper does, with a dash for what is undefined.
+"""Format numbers for people: rounded half up, as the paper does, with a dash for an undefined value.
 
-Who needs more digits reads the files, which have them all.
+The files have all digits.
 """
 
 import math
@@ -9,7 +9,7 @@ from typing import Any
 
 UNDEFINED = "—"
 
-_NO_FIGURE = 1e15  # no measurement comes near; a damaged file may
+_NO_FIGURE = 1e15  # no measurement is this large; a damaged file may be
 
 
 def figure(value: float | None, places: int = 2) -> str:
@@ -18,13 +18,13 @@ def figure(value: float | None, places: int = 2) -> str:
         return UNDEFINED
     if abs(value) >= _NO_FIGURE:
         return f"{Decimal(value):.3e}"
-    # Twelve digits first: .03125 rounds up as printed, and the noise of binary fractions does not decide.
+    # Twelve digits first, so that .03125 rounds up as printed, and the noise of binary fractions does not matter.
     rounded = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     return f"{abs(rounded) if rounded.is_zero() else rounded:f}"
 
 
 def signed(value: float | None) -> str:
-    """Return a difference with its sign, as `+2.40`; a difference that rounds to nothing has none."""
+    """Return a difference with its sign, as `+2.40`; a difference that rounds to 0 has no sign."""
     text = figure(value)
     return text if value is None or value <= 0 or text in (UNDEFINED, "0.00") else f"+{text}"
 

@@ -1,15 +1,15 @@
-"""Whether an equation checks an answer independently of the steps that led to it.
+"""Decide whether an equation checks an answer independently of the steps that led to it.
 
 The equation must be true, hold the answer as one of its numbers, draw its other numbers from the question, its words'
 constants or what was computed without the answer, and fail for any other answer. It must not restate the steps: nothing
 in it may compute, without the answer, from all the numbers that the answer was computed from, counted as often as they
-were used. So for 18+6 = 24 neither `24+2 = 18+6+2` nor `(18*2 + 6*2)/2 = 24` nor `18 - (-6) = 24` is a check, and
-`24-6 = 18` is one. What computes the answer from other numbers must get there by another operator: `6+6+6+6 = 24`
-checks 4*6.
+were used. So for 18+6 = 24, the equation `24-6 = 18` is a check, but `24+2 = 18+6+2`, `(18*2 + 6*2)/2 = 24` and
+`18 - (-6) = 24` are not. A check that computes the answer from other numbers must use another operator:
+`6+6+6+6 = 24` checks 4*6.
 
-It is a test of form: nothing here knows whether the equation says anything about the question. Numbers that fit by
-chance, steps padded with numbers that do not matter, and a number of the steps worked out from others (4*4 + 2 in the
-place of 18) are not caught. A square's repeated sum (`2+2 = 4` for 2*2) is refused although it is a check.
+It tests only the form: it does not know whether the equation is about the question. It misses numbers that fit by
+chance, steps padded with irrelevant numbers, and a number of the steps computed from others (4*4 + 2 instead of 18). A
+square's repeated sum (`2+2 = 4` for 2*2) is refused although it is a check.
 """
 
 from collections import Counter
@@ -21,17 +21,17 @@ from eldgr_dspy.errors import UnexecutableError
 from eldgr_dspy.tracing import folded, traces
 
 Sides = tuple[Expression, ...]
-"""What stands on the sides of the equals signs of a step or of a check."""
+"""The sides of the equals signs of a step or of a check."""
 
 _Key = tuple[str, Exact, Exact]
 _Numbers = Counter[Exact]  # magnitudes, as often as they are used
 
 
 def fault_of_check(check: str, steps: Sequence[Sides], sources: Iterable[Exact], answer: Fraction) -> str | None:
-    """Return the sentence that says why a check is none, or None where it is one.
+    """Return a sentence that says why an equation is not a check, or None if it is one.
 
     Args:
-        check: The equation as text that nobody vouches for.
+        check: The equation, as untrusted text.
         steps: The steps, executed and found true.
         sources: The numbers of the question and the constants that its words mean.
         answer: The answer that the check must hold.
@@ -61,7 +61,7 @@ def _fault_of_operands(sides: Sides, known: Container[Exact], answer: Fraction) 
 
 
 def _apart_from(answer: Fraction, steps: Iterable[Sides], sources: Iterable[Exact]) -> set[Exact]:
-    """Return the numbers that are known without the answer: what a step makes of the answer cannot check it."""
+    """Return the numbers that are known without the answer: a result computed from the answer cannot check it."""
     known = set(sources)
     for first, *_ in steps:
         value = first.value()
@@ -71,7 +71,7 @@ def _apart_from(answer: Fraction, steps: Iterable[Sides], sources: Iterable[Exac
 
 
 def _as_known(sides: Sides, steps: Iterable[Sides], known: set[Exact], answer: Fraction) -> Sides:
-    """Return the sides with `10/3` as one number where it is what the steps gave, or else if only so they can hold."""
+    """Return the sides with `10/3` as one number if the steps gave it, or if the sides are equal only then."""
     given = {first.value() for first, *_ in steps} - {answer}
     itself = {answer, -answer}
     readings = [tuple(folded(side, values) for side in sides) for values in (given, (), given | itself, known | itself)]
@@ -93,26 +93,26 @@ def _fault_of_equation(sides: Sides, steps: Sequence[Sides], answer: Fraction) -
             holds = tried[0].value() == tried[1].value()
             varied = varied or _operations(tried)
         except UnexecutableError:
-            continue  # it has no value for that answer, so it does not hold either
+            continue  # without a value for that answer it does not hold either
         if holds:
             return f"would hold for {shown(other)} as well as for the answer"
     if len(varied) != len(done):
-        return "could not be tried with any other answer"
+        return "could not be tested with any other answer"
     # An operation is touched if another answer changes what it works on.
     touched = [(now, then) for now, then in zip(done, varied, strict=True) if now[:3] != then[:3]]
     blunt = next((now.kind for now, _ in touched if now.kind in ("//", "%")), None)
     if blunt is not None:
-        return f"takes {blunt} of the answer, which is alike for many answers"
+        return f"takes {blunt} of the answer, which is the same for many answers"
     apart = [now for now, then in zip(done, varied, strict=True) if now[:3] == then[:3]]
     if _is_independent(touched, apart, steps, answer) and not _restates(sides, steps, answer):
         return None
-    return "restates the steps; it must work back from the answer, or get there by another operator"
+    return "restates the steps; it must work back from the answer, or reach it by another operator"
 
 
 def _is_independent(
     touched: Iterable[tuple[Operation, Operation]], apart: Iterable[Operation], steps: Iterable[Sides], answer: Fraction
 ) -> bool:
-    """Whether what computes the answer anew does so by other operators, or else the answer enters what no step does."""
+    """Whether the check computes the answer by other operators, or uses the answer in an operation that no step has."""
     taken = [operation for step in steps for operation in _operations(step)]
     anew = _kinds_that_give(answer, apart)
     if anew:
@@ -135,13 +135,13 @@ def _operations(sides: Iterable[Expression]) -> list[Operation]:
 
 
 def _key(operation: Operation) -> _Key:
-    """Return what an operation is, apart from the order in which a sum or a product is written."""
+    """Return an operation in a form that ignores the order of a sum or a product."""
     kind, left, right, _ = operation
     return (kind, min(left, right), max(left, right)) if kind in "+*" else (kind, left, right)
 
 
 def _is_idle(operation: Operation) -> bool:
-    """Whether an operation is true of every number: with a zero or a one that leaves all or nothing of the other."""
+    """Whether an operation is trivial: a zero or a one leaves the other number unchanged, or leaves nothing of it."""
     kind, left, right, result = operation
     if kind in "+-":
         return left == 0 or right == 0
@@ -151,7 +151,7 @@ def _is_idle(operation: Operation) -> bool:
 
 
 def _undoes(operation: Operation, taken: set[_Key]) -> bool:
-    """Whether `5 + 0` undoes a step 5 - 5 = 0, or `5 * 1` a step 5/5 = 1, and so says more than what is always true."""
+    """Whether `5 + 0` undoes a step 5 - 5 = 0, or `5 * 1` a step 5/5 = 1, and so is not trivial."""
     kind, left, right, _ = operation
     neutral = 0 if kind in "+-" else 1
     undone = "-" if kind in "+-" else "/"
@@ -162,7 +162,7 @@ def _undoes(operation: Operation, taken: set[_Key]) -> bool:
 
 
 class Origins:
-    """The numbers that the answer, and each result on the way, was computed from, back to those that no step gives.
+    """The numbers that the answer, and each intermediate result, was computed from, back to those that no step gives.
 
     Attributes:
         ways: What the answer was computed from, once for each operation or step that gives it.
@@ -181,7 +181,7 @@ class Origins:
                 self._add(side.value(), side.operands)  # a sign or a percentage of the last result
 
     def behind(self, value: Exact) -> _Numbers:
-        """Return all that a value was ever computed from; nothing where no step gives it."""
+        """Return all numbers that a value was computed from; none if no step gives it."""
         return self._behind.get(_size(value), _Numbers())
 
     def _add(self, result: Exact, part: Iterable[Operand]) -> None:
@@ -198,7 +198,7 @@ def _size(value: Exact) -> Exact:
 
 
 def _restates(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
-    """Whether a part of the check, or a side beside one that holds the answer, draws on all that the answer does."""
+    """Whether a part of the check without the answer, or a whole side without it, uses all the numbers behind it."""
     origins = Origins(steps, answer)
     holds = _names if _undoes_all(sides, steps, answer) else _holds
     for side, other in (sides, sides[::-1]):
@@ -212,15 +212,15 @@ def _restates(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
 
 
 def _names(operands: Iterable[Operand], answer: Fraction) -> bool:
-    """Whether the answer stands among numbers with its own sign."""
+    """Whether the answer is among numbers, with its own sign."""
     return any(answer in operand.readings for operand in operands)
 
 
 def _undoes_all(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
-    """Whether the negative of the answer is a number of the steps, which the check leads back to.
+    """Whether the negative of the answer is a number of the steps that the check works back to.
 
-    For 6 - 12 = -6 that is so of `-6 + 12 = 6`: with another number in the place of 6 the steps give another answer,
-    and with both of them the check still holds. Where it does not, the negative is the answer with its sign changed.
+    For 6 - 12 = -6 this is true of `-6 + 12 = 6`: if another number replaces 6, the steps give another answer, and the
+    check holds for both. If it does not hold, the negative is only the answer with its sign changed.
     """
     for other in (10 * answer + 7, 11 - answer):
         outcome = recomputed(steps, -answer, other)
@@ -236,7 +236,7 @@ def _undoes_all(sides: Sides, steps: Sequence[Sides], answer: Fraction) -> bool:
 
 
 def recomputed(steps: Iterable[Sides], number: Exact, other: Exact) -> Exact | None:
-    """Return what the steps come to where another number takes the place of one throughout, None where to nothing."""
+    """Return the result of the steps when one number replaces another throughout, or None without a result."""
     swaps: dict[Exact, Exact] = {number: other}
     outcome: Exact | None = None
     try:
@@ -251,7 +251,7 @@ def recomputed(steps: Iterable[Sides], number: Exact, other: Exact) -> Exact | N
 
 
 def _drawn(part: Iterable[Operand], origins: Origins, answer: Fraction) -> _Numbers:
-    """Return the numbers of a part, and what they were computed from; the answer stands for itself alone."""
+    """Return the numbers of a part and what they were computed from; the answer counts only as itself."""
     drawn = _Numbers()
     for operand in part:
         drawn.update(_size(reading) for reading in operand.readings)
@@ -260,16 +260,17 @@ def _drawn(part: Iterable[Operand], origins: Origins, answer: Fraction) -> _Numb
     return drawn
 
 
-# --- how sentences name what they are about ---------------------------------------------------------------------------
+# --- how sentences name numbers and texts --
+# ---------------------------------------------------------------------------
 
 
 def shown(value: Exact) -> str:
-    """Return a number as a sentence names it: exact, and cut where it is long."""
+    """Return a number for a sentence: exact, and cut if it is long."""
     return _shortened(str(value))
 
 
 def quoted(text: str) -> str:
-    """Return a text as a sentence quotes it: as typed, and cut where it is long."""
+    """Return a text quoted for a sentence: as typed, and cut if it is long."""
     return repr(_shortened(text.strip()))
 
 

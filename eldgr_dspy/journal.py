@@ -1,9 +1,9 @@
-"""The journal: every consultation that was paid for, as JSON lines that are only ever appended.
+"""The journal: every paid consultation, as JSON lines that are only ever appended.
 
 It is the state of a run. A line is written in one piece, and flushed to the disk before a consultation that took a call
-counts as done; a last line that a crash has torn is dropped with a warning when the journal is opened again. Beside
-consultations it holds the settings of the run, the pools (by content hash) and the roles (by fingerprint), so that a
-run can only be continued as what it was.
+counts as done; a last line that a crash has torn is dropped with a warning when the journal is opened again. It also
+holds the settings of the run, the pools (by content hash) and the roles (by fingerprint), so that a resumed run must
+keep them.
 """
 
 import os
@@ -33,7 +33,7 @@ from eldgr_dspy.journal_lines import (
 from eldgr_dspy.redaction import redacted
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import naming, opened
-from eldgr_dspy.words import Role
+from eldgr_dspy.words import Consulted
 
 
 class TornLineWarning(UserWarning):
@@ -42,12 +42,12 @@ class TornLineWarning(UserWarning):
 
 @dataclass(slots=True)
 class _Index:
-    """What is known of a journal's lines: heads in full, consultations by their place in the file."""
+    """An index of a journal's lines: heads in full, consultations by their place in the file."""
 
     heads: list[dict[str, Any]] = field(default_factory=list)
     settled: dict[int, int] = field(default_factory=dict)  # by the key's hash: a key takes three times the memory
     failed: dict[Key, int] = field(default_factory=dict)
-    asked: dict[tuple[Role, str | None], str] = field(default_factory=dict)
+    asked: dict[tuple[Consulted, str | None], str] = field(default_factory=dict)
 
 
 class Journal:
@@ -84,7 +84,7 @@ class Journal:
             try:
                 self.flush()
             finally:
-                with self._sync_lock, self._write_lock:  # a thread that was abandoned may be about to append
+                with self._sync_lock, self._write_lock:  # an abandoned thread may be about to append
                     os.close(self._file)
                     self._file = -1
 
@@ -94,20 +94,20 @@ class Journal:
         return self._index.heads
 
     @property
-    def asked(self) -> Mapping[tuple[Role, str | None], str]:
-        """The roles and fingerprints that the journal, when opened, held calls of, with the first line of each."""
+    def asked(self) -> Mapping[tuple[Consulted, str | None], str]:
+        """The roles and fingerprints that had calls when the journal was opened, with the first line of each."""
         return self._index.asked
 
     def __len__(self) -> int:
         return len(self._index.settled)
 
     def find(self, key: Key) -> Consultation | None:
-        """Return the consultation that settles `key`, or None where it has to be asked."""
+        """Return the final consultation for `key`, or None if it must be asked."""
         offset = self._index.settled.get(hash(key))
         if offset is None:
             return None
-        found = read_consultation(self._line_at(offset), self.path, f"byte {offset}")
-        return found if found.key == key else None  # two keys of one hash: one of them is asked again
+        consultation = read_consultation(self._line_at(offset), self.path, f"byte {offset}")
+        return consultation if consultation.key == key else None  # two keys of one hash: one of them is asked again
 
     def attempts(self, key: Key) -> int:
         """Return how many attempts at `key` have failed."""
@@ -128,7 +128,7 @@ class Journal:
         self.flush(self.write(consultation, flush=flush))
 
     def write(self, consultation: Consultation, *, flush: bool = False) -> int:
-        """Append a consultation as `append` does, and return up to which byte `flush` is still to be called."""
+        """Append a consultation as `append` does, and return the byte up to which `flush` must still be called."""
         record = {name: value for name in FIELDS if (value := getattr(consultation, name)) is not None}
         require_types(record, self.path, "a line about to be written")
         end = self._append({"kind": "consultation", **record})
@@ -137,7 +137,7 @@ class Journal:
     def _append(self, record: Mapping[str, Any]) -> int:
         """Append a line; return where it ends."""
         text = ENCODER.encode(record)
-        if redacted(text) != text:  # whoever made the record has missed one; the key by which it is found stays
+        if redacted(text) != text:  # a credential was missed when the record was made; the key that finds it stays
             text = ENCODER.encode(without_credentials(record))
         body = text.removesuffix("}").encode("ascii")
         line = b'%b%b"%08x"}\n' % (body, CHECKSUM, crc32(body))
@@ -153,7 +153,7 @@ class Journal:
         return self._synced
 
     def flush(self, upto: int | None = None) -> None:
-        """Flush to the disk up to a byte, or all that is written. Threads that wait for one another share a flush."""
+        """Flush to the disk up to a byte, or everything. Threads that wait for one another share a flush."""
         upto = self._end if upto is None else upto
         if self._synced >= upto:
             return
@@ -166,7 +166,7 @@ class Journal:
                 self._synced = end
 
     def _line_at(self, offset: int) -> bytes:
-        with naming(self.path), self.path.open("rb") as file:  # a handle a look-up, so that threads share no position
+        with naming(self.path), self.path.open("rb") as file:  # own handle: threads share no position
             file.seek(offset)
             return file.readline()
 
@@ -179,7 +179,7 @@ class Journal:
                     break
                 self._take(index, line, f"line {number}", offset)
                 offset += len(line)
-        self._end = offset  # and none of it synced: a process that was killed may have written it and not flushed it
+        self._end = offset  # none of it is known to be synced: a killed process may have written it and not flushed it
         return index
 
     def _drop_torn(self, number: int, offset: int, size: int) -> None:
@@ -194,13 +194,13 @@ class Journal:
         if record.get("kind") != "consultation":
             index.heads.append(head_of(record, self.path, where))
             return
-        found = consultation_of(record, self.path, where)
-        if not found.recorded:
-            index.asked.setdefault((found.role, found.fingerprint), where)
-        if found.settled:
-            index.settled[hash(found.key)] = offset
+        consultation = consultation_of(record, self.path, where)
+        if not consultation.recorded:
+            index.asked.setdefault((consultation.role, consultation.fingerprint), where)
+        if consultation.settled:
+            index.settled[hash(consultation.key)] = offset
         else:
-            index.failed[found.key] = index.failed.get(found.key, 0) + 1
+            index.failed[consultation.key] = index.failed.get(consultation.key, 0) + 1
 
 
 def read_journal(
@@ -209,10 +209,10 @@ def read_journal(
     """Yield the consultations of a finished or recorded journal without opening it for writing.
 
     Args:
-        path: The journal, plain or .gz, the latter within the limits of a pool's. Blank lines are passed over.
-        heads: Where to put the lines that are not consultations.
-        on_torn: Told of a last line that has no end and cannot be read, as a crash or a run that is writing leaves it;
-            it is passed over then. None where there must be no such line.
+        path: The journal, plain or .gz; a .gz file has the limits of a pool. Blank lines are skipped.
+        heads: A list that receives the lines that are not consultations.
+        on_torn: Called with a torn last line, which is then skipped: it has no end and cannot be read, as after a
+            crash or during a run. With None such a line is an error.
 
     Raises:
         JournalError: naming the line that cannot be read; or the file, if it is not text or is a damaged .gz.
@@ -221,20 +221,20 @@ def read_journal(
         if not line.strip():
             continue
         try:
-            found = read_line(line, path, f"line {number}")
+            entry = read_line(line, path, f"line {number}")
         except JournalError as error:
             if on_torn is None or line.endswith(b"\n"):
                 raise
             on_torn(error)
             return
-        if isinstance(found, Consultation):
-            yield found
+        if isinstance(entry, Consultation):
+            yield entry
         elif heads is not None:
-            heads.append(found)
+            heads.append(entry)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line); a plain journal is as long as its run made it, a compressed one bounded as pools are."""
+    """Yield (number, line); a plain journal has no limit on its length, a compressed one has the limits of a pool."""
     expected = "a recording is a journal, plain or .gz"
     try:
         with opened(path) as file:

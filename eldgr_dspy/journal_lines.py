@@ -1,4 +1,4 @@
-"""A line of a journal: how it is read and checked, and what it must not hold."""
+"""Read and check the lines of a journal, and mask credentials in them."""
 
 import json
 from codecs import BOM_UTF8
@@ -11,8 +11,10 @@ from zlib import crc32
 from eldgr_dspy.consultations import Consultation, Outcome
 from eldgr_dspy.errors import JournalError
 from eldgr_dspy.redaction import redacted_value
-from eldgr_dspy.words import ROLES
+from eldgr_dspy.words import CONSULTED
 
+PROGRAM = "program"
+"""The role, in a journal, of a program whose samples are collected."""
 FIELDS = tuple(field.name for field in fields(Consultation))
 _HEADS = ("settings", "pool", "role", "reserved")
 _ABSENT = type(None)
@@ -29,12 +31,12 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 """The types that a journaled field may have, matched exactly, so that `true` is not a number."""
 _FREE = ("content", "reason", "asked", "served", "implausible", "details", "path")
-"""The fields that may hold what comes from outside; the others are words of the journal, or name a question."""
+"""The fields that may hold text from outside; the others hold words of the journal, or name a question."""
 _WORDS = {str: "text", int: "a count", float: "a number", bool: "true or false", dict: "an object", _ABSENT: "null"}
 
 
 def read_line(line: bytes, path: Path, where: str) -> Consultation | dict[str, Any]:
-    """Read a line: a consultation, or the head that it is."""
+    """Read a line: a consultation, or a head."""
     record = parsed(line, path, where)
     return (
         consultation_of(record, path, where) if record.get("kind") == "consultation" else head_of(record, path, where)
@@ -51,14 +53,14 @@ def _no_number(name: str) -> Any:
 
 
 def without_credentials(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a line with credentials masked where they may stand."""
+    """Return a line with credentials masked in the fields that may hold them."""
     return {name: redacted_value(value) if name in _FREE else value for name, value in record.items()}
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_number)
 ENCODER = json.JSONEncoder(allow_nan=False)
 CHECKSUM = b', "crc32": '
-"""What stands before the checksum of a line, its last field; the checksum is of all before this."""
+"""The text before the checksum of a line, its last field; the checksum covers everything before this text."""
 
 
 def parsed(line: bytes, path: Path, where: str) -> dict[str, Any]:
@@ -73,7 +75,7 @@ def parsed(line: bytes, path: Path, where: str) -> dict[str, Any]:
     body, _, end = line.removeprefix(BOM_UTF8).rpartition(CHECKSUM)
     if stated is not None and end.strip() != b'"%08x"}' % crc32(body):
         raise JournalError(
-            f"{path}, {where}: the line does not match its checksum {stated!r:.20}, so that it was damaged or edited; "
+            f"{path}, {where}: the line does not match its checksum {stated!r:.20}, so it was damaged or edited; "
             "restore the journal from a copy, or remove crc32 from the line if the change is meant."
         )
     return record
@@ -84,28 +86,31 @@ def head_of(record: dict[str, Any], path: Path, where: str) -> dict[str, Any]:
     kind = record.get("kind")
     if kind not in _HEADS:
         known = ", ".join(("consultation", *_HEADS))
-        raise JournalError(f"{path}, {where}: kind={kind!r:.80} is not one of {known}; a journal is expected.")
+        raise JournalError(f"{path}, {where}: kind={kind!r:.80} is not one of {known}; expected a journal.")
     _check(isinstance(record.get("name"), str), path, where, f"a {kind} without a name")
     _check(isinstance(record.get("details"), dict), path, where, f"a {kind} without details")
     return record
 
 
 def consultation_of(record: dict[str, Any], path: Path, where: str) -> Consultation:
-    """Return the consultation that a line states, checked."""
+    """Return the consultation of a line, checked."""
     del record["kind"]
     try:
-        found = Consultation(**{"pool": "", **record})
+        consultation = Consultation(**{"pool": "", **record})
     except TypeError as error:
         raise JournalError(f"{path}, {where}: not a consultation ({error}).") from error
     require_types(record, path, where)
-    _check(found.role in ROLES, path, where, f"role={found.role!r} is not one of {', '.join(ROLES)}")
-    _check(found.outcome in get_args(Outcome), path, where, f"outcome={found.outcome!r} is not known")
-    _check(found.outcome != "ok" or found.content is not None, path, where, "outcome 'ok' without content")
-    return found
+    known = (*CONSULTED, PROGRAM)
+    _check(consultation.role in known, path, where, f"role={consultation.role!r} is not one of {', '.join(known)}")
+    _check(consultation.outcome in get_args(Outcome), path, where, f"outcome={consultation.outcome!r} is not known")
+    _check(
+        consultation.outcome != "ok" or consultation.content is not None, path, where, "outcome 'ok' without content"
+    )
+    return consultation
 
 
 def require_types(record: Mapping[str, Any], path: Path, where: str) -> None:
-    """Refuse a field that is not what it may be, of a line that was read or is about to be written."""
+    """Refuse a field of the wrong type, in a line that was read or is about to be written."""
     for name, value in record.items():
         if type(value) not in _TYPES[name] or (type(value) in _NUMBERS and not is_plausible(value)):
             raise JournalError(f"{path}, {where}: {name}={value!r:.80} is not {_expected(name)}.")

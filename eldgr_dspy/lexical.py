@@ -1,9 +1,10 @@
 """Scoring by words alone: how far passages, or executed equations, support each candidate.
 
-This is all that the embedded judge knows. It is a floor that any LM must beat: no meaning is read, no gold answer is
-seen, nothing is learned and nothing is sampled. It is not a certificate: a score of 1 says that words coincide.
-Everything here is a pure function of its arguments, takes any text, and needs the standard library alone. The formulas
-are ours. The stop words are English; text in another language is scored, only worse.
+The lexical judge uses only this. It is a baseline that any LM must beat: it does not read meaning, see the gold answer,
+learn or sample. It is not a certificate: a score of 1 says that words coincide.
+
+Every function here is pure, takes any text, and needs only the standard library. The formulas are ours. The stop words
+are English; text in another language is scored, but less well.
 """
 
 import math
@@ -21,7 +22,7 @@ from eldgr_dspy.sentence_ends import sentences
 from eldgr_dspy.stripping import strip_answer
 
 SOURCES = 3
-"""How many passages must hold an answer before `triang` is 1: M in the paper's channel."""
+"""How many passages must contain an answer for `triang` to be 1: M in the paper's channel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +30,10 @@ class Support:
     """How far one candidate is supported.
 
     Attributes:
-        scalar: The mean of the signals that could be measured, in [0, 1]; 0 where none could.
-        logic: The share of the stated equations that are true; None where no equation is stated or none was looked for.
-        fact: The share, weighted by rarity, of the candidate's words that stand in the evidence; None without evidence.
-        triang: How many different passages hold the answer, over `SOURCES`, at most 1; None without evidence.
+        scalar: The mean of the measured signals, in [0, 1]; 0 without any.
+        logic: The share of the stated equations that are true; None if none is stated, or with evidence.
+        fact: The share, weighted by rarity, of the candidate's words that are in the evidence; None without evidence.
+        triang: How many different passages contain the answer, over `SOURCES`, at most 1; None without evidence.
     """
 
     scalar: float
@@ -42,30 +43,30 @@ class Support:
 
 
 def support(question: str, evidence: Sequence[str], candidates: Sequence[str]) -> list[Support] | None:
-    """Return the support of every candidate, in order; None where there is nothing to measure by.
+    """Return the support of every candidate, in order; None if it cannot be measured.
 
     Args:
         question: The question as asked.
-        evidence: Passages as `show_passage` shows them. With at least one word of evidence the candidates are held
-            against it; with none, against arithmetic.
+        evidence: Passages as `show_passage` shows them. If they have at least one word, candidates are scored by them;
+            otherwise by arithmetic.
         candidates: Candidates as `show_candidate` shows them.
     """
     library = Library(evidence)
     with_evidence = bool(library.sentences)
     score = partial(_by_evidence, question, library) if with_evidence else partial(_by_arithmetic, question)
     scored = {shown: score(*_stripped(*split_candidate(shown))) for shown in dict.fromkeys(candidates)}
-    measured = with_evidence or any(found.logic is not None for found in scored.values())
+    measured = with_evidence or any(result.logic is not None for result in scored.values())
     return [scored[shown] for shown in candidates] if measured else None
 
 
 def _stripped(text: str, answer: str) -> tuple[str, str]:
-    """A candidate's text and its answer alone; where the answer is the whole text, both are the answer."""
+    """A candidate's text and its answer; if the answer is the whole text, both are the answer."""
     alone = strip_answer(answer)
     return (alone if text == answer else text), alone
 
 
 def _mean(signals: Iterable[float | None]) -> float:
-    """Return the mean of the signals that were measured; 0 where none was."""
+    """Return the mean of the measured signals; 0 without any."""
     measured = [signal for signal in signals if signal is not None]
     return min(1.0, sum(measured) / len(measured)) if measured else 0.0
 
@@ -82,33 +83,33 @@ def words_of(text: str) -> list[str]:
 
 
 def content(words: Iterable[str]) -> set[str]:
-    """Return the words that are not stop words; all of them, if there is no other."""
-    found = set(words)
-    return (found - STOP_WORDS) or found
+    """Return the words that are not stop words; all words if there are only stop words."""
+    distinct = set(words)
+    return (distinct - STOP_WORDS) or distinct
 
 
 def sentences_of(passage: str) -> Iterator[str]:
-    """Yield the sentences of a passage in order; none crosses a line, hence none joins a title to its text."""
+    """Yield the sentences of a passage in order; none crosses a line, so a title is never joined to its text."""
     for line in passage.split("\n"):
         yield from sentences(line)
 
 
 def is_yes_no(question: str) -> bool:
-    """Say whether the question opens as one that is answered by yes or no."""
+    """Say whether the question opens like a yes/no question."""
     return _YES_NO.match(question) is not None
 
 
 def offers_a_choice(question: str) -> bool:
     """Say whether the question names its own answers, as in 'Which band is older, Muse or The Raconteurs?'."""
-    _, found, last = question.rpartition(" or ")
-    return bool(found) and last.lstrip("\"'“ ")[:1].isupper()
+    _, conjunction, last = question.rpartition(" or ")
+    return bool(conjunction) and last.lstrip("\"'“ ")[:1].isupper()
 
 
 class Library:
     """The words of some passages: sentence by sentence, passage by passage, and how rare each of them is."""
 
     def __init__(self, passages: Sequence[str]) -> None:
-        self.sentences: list[str] = []  # words joined and framed by one blank, so that a phrase is found whole
+        self.sentences: list[str] = []  # words joined and framed by one space, so that only whole words match
         self.source: list[int] = []  # the passage of each sentence
         self.in_sentence: list[set[str]] = []
         self.in_passage: list[set[str]] = []
@@ -143,7 +144,7 @@ class Library:
         return min(1.0, self.weight(part) / self.weight(whole))
 
     def occurrences(self, words: Sequence[str]) -> list[int]:
-        """Return the sentences in which the words stand one after the other."""
+        """Return the sentences in which the words follow one another."""
         if not words:
             return []
         rarest = min((self.holding.get(word, []) for word in set(words)), key=len)
@@ -155,7 +156,7 @@ class Library:
 
 
 def _by_evidence(question: str, library: Library, text: str, answer: str) -> Support:
-    """Score by four equal signals: coverage, occurrence and company of the answer, and coverage of the reasoning."""
+    """Score by four equal signals: coverage, occurrence and context of the answer, and coverage of the reasoning."""
     asked = content(words_of(question))
     said = content(words_of(text)) - asked
     grounded = library.share((word for word in said if word in library.holding), said) if said else None
@@ -175,7 +176,7 @@ def _by_evidence(question: str, library: Library, text: str, answer: str) -> Sup
 
 
 def _coverage(library: Library, words: set[str]) -> float:
-    """Return the share of the words that stands in that passage which holds most of them."""
+    """Return the largest share of the words that one passage contains."""
     return max(library.share(words & passage, words) for passage in library.in_passage)
 
 
@@ -184,9 +185,9 @@ def _sources(library: Library, sentences: Iterable[int]) -> set[int]:
 
 
 def _company(library: Library, asked: set[str], words: set[str], sentences: list[int], repeats: bool) -> float:
-    """Return how much of the question stands beside the answer: half for its sentence, half for its passage, at best.
+    """Return how much of the question is near the answer: at best half for its sentence and half for its passage.
 
-    An answer that only repeats words of the question keeps no company, unless the question offers it as a choice.
+    An answer that only repeats words of the question scores 0 here, unless the question offers it as a choice.
     """
     rest = asked - words
     if not rest or not sentences or (repeats and words <= asked):
@@ -201,7 +202,7 @@ _RESULT = re.compile(r"=[ \t]?[$£€]?(-?[0-9][0-9,]*(?:\.[0-9]+)?)")
 
 
 def _by_arithmetic(question: str, text: str, answer: str) -> Support:
-    """Score by three equal signals: true equations, figures of the question used, the last result as the answer."""
+    """Score by three equal signals: true equations, numbers of the question used, the last result as the answer."""
     true, stated = true_equations(text)
     if not stated:
         return Support(0.0)

@@ -1,7 +1,7 @@
-"""Reads one number out of a text that is nothing but that number, exactly, as a fraction.
+"""Read a text that is one number, exactly, as a fraction.
 
 It is not a parser of expressions (`eldgr_dspy.arithmetic`) and does not look for numbers inside prose
-(`eldgr_dspy.extraction`). What could be read in two ways is not read at all: `1,5` and `- 5` are no numbers here.
+(`eldgr_dspy.extraction`). An ambiguous text is not read at all: `1,5` and `- 5` are not numbers here.
 """
 
 import re
@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from eldgr_dspy.folding import drop_invisible
 
-# Single-character fractions: each is decomposed on its own, so no digit before it can be drawn into the numerator.
+# Single-character fractions: each is decomposed separately, so that a digit before it cannot join the numerator.
 _VULGAR = {
     character: Fraction(unicodedata.normalize("NFKC", character).replace("\N{FRACTION SLASH}", "/"))
     for character in "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞↉"
@@ -28,7 +28,7 @@ MINUS_FOLDED = "minus sign folded"
 CURRENCY_DROPPED = "currency sign dropped"
 INVISIBLE_DROPPED = "invisible characters dropped"
 
-# Beyond this many characters a text is no number: every later step stays far below int's limit of 4,300 digits.
+# A longer text is not a number, so that every later step stays far below int's limit of 4,300 digits.
 _LONGEST = 1_000
 _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
 _MINUS = "\N{MINUS SIGN}"
@@ -50,7 +50,7 @@ _DECIMAL_COMMA = re.compile(rf"{_BEFORE}(?:[0-9]{{1,3}}(?:\.[0-9]{{3}})++|[0-9]+
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An exact number. `value` is as written: 5 for '5%', with `percent` set. `notes` say what reading it gave up.
+    """An exact number. `value` is as written: 5 for '5%', with `percent` set. `notes` say what reading dropped.
 
     Two numbers are equal when value and percent agree; the notes do not count.
     """
@@ -61,9 +61,9 @@ class Number:
 
 
 def fold_digits(text: str) -> str:
-    """Return the text with the decimal digits of every script as ASCII; its length and all else stay as they are.
+    """Return the text with the decimal digits of every script as ASCII; the length and all else stay the same.
 
-    Superscripts and fractions are no decimal digits, so '10²' never becomes '102'.
+    Superscripts and fractions are not decimal digits, so '10²' never becomes '102'.
     """
     if text.isascii():
         return text
@@ -81,9 +81,9 @@ def fold_marks(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def parse_number(text: str) -> Number | None:
-    """Read the whole text as one number, or return None where it is none or could be read in two ways.
+    """Read the whole text as one number, or return None if it is not one or is ambiguous.
 
-    Read are a sign (`-`, `+` or U+2212), well-formed thousands groups, decimals, one currency sign before or after (or
+    It reads a sign (`-`, `+` or U+2212), well-formed thousands groups, decimals, one currency sign before or after (or
     the same on both sides: `$5$`), percent, `1e3`, `1/2`, `2 1/2` with a whole part of up to three digits,
     single-character fractions, and one closing full stop. Digits of any script count.
 
@@ -131,7 +131,7 @@ def _ratio(top: str, bottom: str) -> Fraction | None:
 
 
 def is_ambiguous(text: str) -> bool:
-    """Say whether the text is a number but for a comma that may be a decimal mark: '1,5', '0,500', '1.000,50'.
+    """Say whether the text is a number except for a comma that may be a decimal mark: '1,5', '0,500', '1.000,50'.
 
     A well-formed thousands group such as '1,000' is read as one and is not ambiguous.
     """

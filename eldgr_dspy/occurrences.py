@@ -1,7 +1,7 @@
-"""Where an answer occurs in one text of the evidence: every span that votes with it, and the whole around it too.
+"""Find where an answer occurs in one text of the evidence: a span that, like the whole around it, has its class.
 
-Letters and digits alone find where a span may stand; whether it does is the class's to say. What is written in other
-words, in another order or across a boundary is not an occurrence. Source: ours.
+Letters and digits find the possible spans; the class decides. An answer in other words, in another order or across a
+boundary is not an occurrence. Source: ours.
 """
 
 import re
@@ -23,7 +23,7 @@ FUNCTION_WORDS = frozenset(
     " might must my nor not of off on or our out shall she should so than that the their them then there these they"
     " this those to up us was we were what when where which who whom whose why will with would you your".split()
 )
-"""Words that hold a sentence together: as an answer such a word is a name, and occurs where it is written as one."""
+"""Function words: as an answer such a word is a name, and occurs only where it is written as one."""
 
 STOP_WORDS = frozenset(
     "a about after all also an and are as at be been before being between both but by can could did do does during"
@@ -31,7 +31,7 @@ STOP_WORDS = frozenset(
     " on one or other our over same she should so some such than that the their them then there these they this those"
     " to under was we were what when where which who whom whose why will with would you your".split()
 )
-"""Words that say nothing of what a text is about: texts are compared without them, and a certificate flags them."""
+"""Words that do not tell what a text is about: texts are compared without them, and a certificate flags them."""
 
 Span = tuple[int, int]
 
@@ -56,7 +56,7 @@ _NEAR = 80
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What is looked for: a stripped answer, the key of its class, and the letters by which that is found."""
+    """What to look for: a stripped answer, the key of its class, and the letters that find it."""
 
     given: str
     key: str
@@ -75,11 +75,11 @@ def _letters_of(folded: str) -> str:
 
 
 class Source:
-    """One text of the evidence, the title of a passage or its text, in which answers are looked for.
+    """One text of the evidence (the title of a passage or its text) to search for answers.
 
     Args:
         text: The text as it was retrieved.
-        keep_case: Whether case tells answers apart.
+        keep_case: Whether answers that differ in case are different.
         is_title: Whether no sentence ends within the text.
     """
 
@@ -108,7 +108,7 @@ class Source:
         return None
 
     def may_hold(self, sought: Sought) -> bool:
-        """Return whether the letters of an answer stand in the text, whatever is between; which is quick to tell."""
+        """Return whether the text has the letters of an answer, whatever is between them. This is a quick test."""
         text = self.text
         if not self._letters:
             if text.isascii() and "&" not in text and "<" not in text:
@@ -121,8 +121,8 @@ class Source:
         """Return the first occurrence of the answer's class, as a slice of the text."""
         if not self.may_hold(sought):
             return None
-        found = (self._stands(start, end, sought.key) for start, end in self._places(sought.letters))
-        return next(filter(None, found), None)
+        spans = (self._stands(start, end, sought.key) for start, end in self._places(sought.letters))
+        return next(filter(None, spans), None)
 
     @property
     def _folded(self) -> Folded:
@@ -131,14 +131,14 @@ class Source:
         return self._known
 
     def _places(self, letters: str) -> Iterator[Span]:
-        """Where the letters and digits of a key stand in the folded text, whatever stands between them."""
+        """Where the letters and digits of a key are in the folded text, whatever is between them."""
         at = self._letters.find(letters)
         while at >= 0:
             yield self._place(at), self._place(at + len(letters) - 1) + 1
             at = self._letters.find(letters, at + 1)
 
     def _place(self, at: int) -> int:
-        """The place in the folded text of a letter that is known by how many come before it."""
+        """The place in the folded text of a letter that has this many letters before it."""
         if not self._starts:
             spans = [match.span() for match in _WORD.finditer(self._folded.text)]
             self._starts = [start for start, _ in spans]
@@ -147,7 +147,7 @@ class Source:
         return self._starts[word] + at - self._before[word]
 
     def _stands(self, start: int, end: int, key: str) -> Span | None:
-        """The slice of the text that is an occurrence at these letters, if one is."""
+        """The slice of the text that is an occurrence at these letters, or None."""
         text = self._folded.text
         if in_word(text, start) or in_word(text, end):
             return None
@@ -162,7 +162,7 @@ class Source:
         return span if key.casefold() not in FUNCTION_WORDS or self._is_name(*span) else None
 
     def _slice(self, start: int, end: int) -> Span | None:
-        """The slice of the text that reads so; an entity at its end is not cut."""
+        """The slice of the text for a folded span; an entity at its end is not cut."""
         span = self._folded.span(start, end)
         if span is None or self.text[span[1] - 1] == self._folded.source[span[1] - 1] != "&":
             return span
@@ -170,13 +170,13 @@ class Source:
         return (span[0], entity.end()) if entity else span
 
     def _crosses(self, inner: str, around: str) -> bool:
-        """Whether a sentence ends within a span, or a clause, or a bracket opens or closes that has no other half."""
+        """Whether a sentence or a clause ends within a span, or a bracket in it has no other half."""
         if _CLAUSE_ENDS(inner) or (not _is_balanced(inner) and not _is_balanced(around)):
             return True
         return not self._is_title and bool(sentence_ends(inner))
 
     def _reads_otherwise(self, start: int, end: int) -> bool:
-        """Whether the text as it was retrieved holds what folding does not show."""
+        """Whether the retrieved text has something in this span that folding hides."""
         inner = self.text[start:end]
         if not inner.isascii() and not BIDI_CONTROLS.isdisjoint(inner):
             return True
@@ -199,16 +199,16 @@ class Source:
 
 
 class Letter(Source):
-    """A text in which the characters of an answer are looked for, the paper's letter."""
+    """A text to search for the characters of an answer, as the paper's letter has it."""
 
     __slots__ = ()
 
     def may_hold(self, sought: Sought) -> bool:
-        """Return whether the characters of an answer stand in the text."""
+        """Return whether the text contains the characters of an answer."""
         return sought.given in self.text
 
     def as_written(self, sought: Sought) -> Span | None:
-        """Return where the characters first stand."""
+        """Return where the characters first occur."""
         start = self.text.find(sought.given)
         return None if start < 0 else (start, start + len(sought.given))
 
@@ -217,7 +217,7 @@ class Letter(Source):
 
 @lru_cache(maxsize=4096)
 def _needle(given: str, keep_case: bool) -> tuple[str, int, int]:
-    """An answer as it is read, and where its first word but an article starts and its last ends; "" without a word."""
+    """An answer as it is read, and where the first word after an article starts and the last ends; "" without words."""
     text = read(given, keep_case=keep_case).text.strip()
     words = [match.span() for match in _WORD.finditer(text, len(text) - len(without_article(text)))]
     return (text, words[0][0], words[-1][1]) if words else ("", 0, 0)
@@ -230,7 +230,7 @@ def _key_of(folded: str) -> str:
 
 
 def _without_edges(text: str, start: int, end: int) -> Span:
-    """The least part of a span that is of its class and has no bracket without its other half."""
+    """The smallest part of a span that is of its class and whose brackets all have their other half."""
     key, is_balanced = _key_of(text[start:end]), _is_balanced(text[start:end])
     for first, last in ((0, 1), (1, 0), (1, 1), (0, 1), (1, 0)):
         while end - start > 2 and _key_of(less := text[start + first : end - last]) == key:

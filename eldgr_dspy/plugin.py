@@ -1,15 +1,15 @@
-"""The pytest plugin: a Hypothesis profile `patience`, which looks through many more examples.
+"""The pytest plugin: a Hypothesis profile `patience`, which tries many more examples.
 
     pytest --hypothesis-profile=patience
 
-It does nothing where Hypothesis is not used, and leaves a profile of that name that a project has registered itself.
+It does nothing if Hypothesis is not used, and keeps a profile of that name that a project has registered itself.
 """
 
 import sys
 from typing import Any
 
 PATIENCE = 5_000
-"""Examples a property under the profile."""
+"""Examples per property under the profile."""
 
 
 def pytest_cmdline_main(config: Any) -> None:

@@ -1,8 +1,8 @@
 """Pools: questions with frozen candidates, evidence and gold answers, read row by row from JSONL, .gz or Parquet.
 
-A pool is validated whole before anything is done with it, and never held in memory: `open_pool` reads every row once
-to validate and to hash it, and `Pool.rows` reads them again, each checked to be the one that was hashed. The hash is of
-the content, so that it is the same for the same rows in any of the formats.
+A pool is validated whole before it is used, and never held in memory: `open_pool` reads every row once to validate and
+hash it, and `Pool.rows` reads the rows again and checks that each is the one that was hashed. The hash covers the
+content, so the same rows have the same hash in every format.
 """
 
 import gzip
@@ -40,7 +40,7 @@ SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 _Kind = Literal["jsonl", "gz", "parquet"]
 
 _PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".pt", ".pth")
-_DIGEST = 8  # bytes of a row's digest that are remembered, to see that a row is still the one that was hashed
+_DIGEST = 8  # bytes of a row's digest that are kept, to check that a row is still the one that was hashed
 _BATCH = 16  # rows of a Parquet file in memory at once
 _SEPARATORS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}  # where other readers may split lines
 
@@ -68,10 +68,10 @@ class Pool:
         """Yield the rows in the file's order, the first `limit` of them; one at a time is in memory.
 
         Raises:
-            PoolError: if the file is no longer what it was when the pool was opened.
+            PoolError: if the file has changed since the pool was opened.
         """
         seen = 0
-        for where, row in islice(_read(self.path), limit):
+        for where, row in islice(_rows(self.path), limit):
             if row.digest()[:_DIGEST] != self.digests[seen : seen + _DIGEST]:
                 raise self._changed(where)
             seen += _DIGEST
@@ -91,8 +91,8 @@ def open_pool(path: str | Path) -> Pool:
     """
     path = Path(path)
     census = _Census(path)
-    for where, row in _read(path):
-        census.take(where, row)
+    for where, row in _rows(path):
+        census.add(where, row)
     _refuse_twins(path, census.twins())
     return census.pool()
 
@@ -110,22 +110,22 @@ def open_pools(paths: Sequence[str | Path]) -> list[Pool]:
 
 
 def write_pool(path: str | Path, rows: Iterable[Row]) -> Pool:
-    """Write `rows` to `path` in the format of its name, whole or not at all, and return the pool that it is now.
+    """Write `rows` to `path` in the format of its name, whole or not at all, and return the new pool.
 
-    A file that was there stays as it was until the new one is whole, and for good if anything is wrong.
+    An existing file stays until the new one is whole, and remains if anything is wrong.
 
     Raises:
-        PoolError: if the rows are no pool (none, two tasks, an id twice), or the name states no known format.
+        PoolError: if the rows are not a pool (no rows, two tasks, an id twice), or the name states no known format.
         OSError: if they cannot be written.
     """
     path = Path(path)
-    _kind(path)  # a name that is refused leaves no trace
+    _kind(path)  # a refused name leaves nothing behind
     with replacing(path) as out:
         return write_rows(path, out, rows)
 
 
 def write_rows(path: Path, out: IO[bytes], rows: Iterable[Row]) -> Pool:
-    """Write `rows` into a file that is to become `path`, in the format of that name; see `write_pool`."""
+    """Write `rows` into a file that will replace `path`, in the format of that name; see `write_pool`."""
     census, kind = _Census(path), _kind(path)
     if kind == "parquet":
         _write_parquet(path, out, census.taking(rows))
@@ -146,7 +146,7 @@ def pool_name(path: Path) -> str:
 
 
 class _Census:
-    """What is learnt of a pool from one passage over its rows: a few bytes a row."""
+    """What one reading of a pool's rows collects: a few bytes a row."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -154,12 +154,12 @@ class _Census:
         self._content, self._missing = hashlib.sha256(), 0
         self._digests, self._ids = bytearray(), array("q")
 
-    def take(self, where: str, row: Row) -> None:
-        """Take the next row. Raises `PoolError` where its task is another than that of the rows before."""
+    def add(self, where: str, row: Row) -> None:
+        """Take the next row. Raises `PoolError` if its task differs from that of the rows before."""
         if self._task not in (None, row.task):
             raise PoolError(
                 f"{self._path}, {where}, id {row.id!r}: task is {row.task!r} and was {self._task!r} before; "
-                "one task a pool: split the file."
+                "a pool has one task: split the file."
             )
         self._task = row.task
         digest = row.digest()
@@ -171,7 +171,7 @@ class _Census:
     def taking(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Take the rows that pass through."""
         for number, row in enumerate(rows, start=1):
-            self.take(f"row {number}", row)
+            self.add(f"row {number}", row)
             yield row
 
     def twins(self) -> list[tuple[int, int]]:
@@ -183,7 +183,7 @@ class _Census:
         return [(int(order[place - 1]), int(order[place])) for place in after]
 
     def refuse_twins(self) -> None:
-        """Raise `PoolError` where two ids have the same hash; that two different ones do is beyond all likelihood."""
+        """Raise `PoolError` if two ids have the same hash; for two different ids this is practically impossible."""
         for first, second in self.twins()[:1]:
             raise PoolError(f"{self._path}: rows {first + 1} and {second + 1} have the same id; make ids unique.")
 
@@ -200,10 +200,10 @@ def _refuse_twins(path: Path, twins: Sequence[tuple[int, int]]) -> None:
     if not twins:
         return
     wanted = {index for pair in twins for index in pair}
-    found = {index: (where, row.id) for index, (where, row) in enumerate(_read(path)) if index in wanted}
-    for (first, one), (second, other) in ((found[i], found[j]) for i, j in twins):
-        if one == other:
-            raise PoolError(f"{path}: id {one!r} stands in {first} and in {second}; make ids unique.")
+    suspects = {index: (where, row.id) for index, (where, row) in enumerate(_rows(path)) if index in wanted}
+    for (first, id_), (second, other) in ((suspects[i], suspects[j]) for i, j in twins):
+        if id_ == other:
+            raise PoolError(f"{path}: id {id_!r} is in {first} and in {second}; make ids unique.")
 
 
 def _kind(path: Path) -> _Kind:
@@ -224,10 +224,10 @@ def _kind(path: Path) -> _Kind:
 def read_records(path: Path, wanted: Wanted = "rows") -> Iterator[tuple[str, Any]]:
     """Yield the records of a file in one of the formats of pools, not validated, each with its place in the file.
 
-    One record is in memory at a time. In Parquet, fields that hold nothing are left out.
+    One record is in memory at a time. In Parquet, empty fields are left out.
 
     Args:
-        path: The file. wanted: what its records are to be, for the message where it is CSV.
+        path: The file. wanted: what its records must be, for the message if it is CSV.
 
     Raises:
         PoolError: if the file cannot be read, is damaged, or its name states no known format.
@@ -239,7 +239,7 @@ def read_records(path: Path, wanted: Wanted = "rows") -> Iterator[tuple[str, Any
     yield from _parquet_records(path) if _kind(path) == "parquet" else _json_records(path)
 
 
-def _read(path: Path) -> Iterator[tuple[str, Row]]:
+def _rows(path: Path) -> Iterator[tuple[str, Row]]:
     """Yield every row, validated, with its place in the file."""
     for where, record in read_records(path, "pool"):
         if path.name.endswith(".parquet"):
@@ -275,12 +275,12 @@ def _parquet_records(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _check_columns(path: Path, file: Any) -> None:
-    """Refuse, before anything is read, columns that would be lost or that would expand beyond measure."""
+    """Refuse, before anything is read, columns that would be lost or would expand beyond the limit."""
     names, groups = file.schema_arrow.names, range(file.metadata.num_row_groups)
     if len(set(names)) < len(names):
         raise PoolError(f"{path}: two columns have the same name ({', '.join(names)}); drop one.")
     for column in file.schema_arrow:
-        if "dictionary<" in str(column.type):  # stored once, copied for every row: no batch shows its size
+        if "dictionary<" in str(column.type):  # stored once and copied for every row, so a batch does not show its size
             raise PoolError(f"{path}: column {column.name!r} holds categories; write it as plain text.")
     if sum(file.metadata.row_group(group).total_byte_size for group in groups) > expansion_limit(path):
         raise PoolError(f"{path}: expands to more than {expansion_limit(path):,} bytes; write it uncompressed.")
@@ -296,7 +296,7 @@ def _pyarrow(path: Path) -> Any:
 
 
 def _parse_meta(record: dict[str, Any], where: str) -> None:
-    """Put in the place of `meta` what it holds where it is text, as a columnar file has it."""
+    """Replace `meta` by the JSON that it holds if it is text, as in a columnar file."""
     if isinstance(record.get("meta"), str):
         record["meta"] = read_object(record["meta"].encode("utf-8"), f"{where}, meta")
 

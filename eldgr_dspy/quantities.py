@@ -1,8 +1,8 @@
-"""Read the quantities that a question states: one for each amount, with every number that it may stand for.
+"""Read the quantities that a question states: one for each amount, with every number that it may mean.
 
-`20%` is one quantity that may stand for a fifth, for what is left (0.8) or for the whole and it (1.2); `50 cents`
-may stand for 50 or a half; `3/4` and `three quarters` are one quantity each. A share or a word such as "twice" only
-multiplies or divides. An amount of money is marked, so that it is never added to hours.
+`20%` is one quantity that may mean a fifth, the remaining part (0.8) or the whole plus a fifth (1.2). `50 cents` may
+mean 50 or a half; `3/4` and `three quarters` are one quantity each. A share or a word such as "twice" only multiplies
+or divides. An amount of money is marked, so that it is never added to hours.
 
 It reads the same words as `eldgr_dspy.tracing`, which says what a single operand may be. The choice of words is ours.
 """
@@ -32,7 +32,7 @@ class Quantity:
     """An amount that a question states once.
 
     Attributes:
-        readings: The numbers that it may stand for, all above zero.
+        readings: The numbers that it may mean, all above zero.
         factor: Whether it only multiplies or divides, as a share or "twice" does.
         money: Whether it is an amount of money.
     """
@@ -48,9 +48,9 @@ def quantities_of(question: str) -> list[Quantity]:
 
 
 def conversions_of(question: str) -> frozenset[Exact]:
-    """Return the constants to convert by: what two words of the question license, and what one usually means.
+    """Return the constants for conversions: what two words of the question license, and what one usually means.
 
-    So "minutes" and "hours" together give 60, and "hour" alone does too; "minutes" alone give nothing.
+    So "minutes" and "hours" together give 60, and so does "hour" alone; "minutes" alone does not.
     """
     words = set(tokens_of(question)) - _MULTIPLIERS.keys() - SCALES.keys() - set(PARTS)
     licensed = Counter(value for word in words for value in TABLE.get(word, ()) if value > 1)
@@ -75,7 +75,7 @@ def _quantities(tokens: list[str]) -> Iterator[Quantity]:
 
 
 def _of_a_word(tokens: list[str], position: int) -> Iterator[Quantity]:
-    """Yield what a word alone states: twice, dozen, a third, a quarter of; "the third month" states nothing."""
+    """Yield what a word alone states: twice, dozen, a third, a quarter of; "the third month" states no quantity."""
     word = tokens[position]
     if word in SCALES:
         yield _quantity(Fraction(SCALES[word]))
@@ -106,12 +106,12 @@ def _of_an_amount(amount: Fraction, tokens: list[str], position: int, after: int
 
 
 def _share(share: Fraction) -> Quantity:
-    """Return a share of a whole: itself, what it leaves of the whole, and the whole with it added."""
+    """Return a share of a whole: itself, the rest of the whole, and the whole plus the share."""
     return _quantity(share, 1 - share, 1 + share, factor=True)
 
 
 def _quantity(*readings: Fraction, factor: bool = False, money: bool = False) -> Quantity:
-    return Quantity(frozenset(_exact(one) for one in readings if one > 0), factor, money)
+    return Quantity(frozenset(_exact(value) for value in readings if value > 0), factor, money)
 
 
 def _exact(value: Fraction) -> Exact:

@@ -1,22 +1,27 @@
-"""What is decided, and by which choices: a question with its frozen pool and evidence, and the settings of the rule."""
+"""A question with its frozen pool and evidence, and the settings of the rule."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_candidate, show_passage
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.own_certificates import OwnCertificate, own_certificate, same_certificate
+from eldgr_dspy.refusals import REFUSALS, OwnRefusals, Refusals, refusals_of
 from eldgr_dspy.words import (
     CONSULT,
     HOMOGENEOUS,
     POLICIES,
     PREFERENCE,
+    REFUSAL,
     STRICTNESS,
     TASKS,
     Consult,
     Homogeneous,
     Policy,
     Preference,
+    Refusal,
     Role,
     Strictness,
     Task,
@@ -28,29 +33,73 @@ class Settings:
     """The choices that a rule leaves open. Each has the name and the default of the selector's argument.
 
     Attributes:
-        certificate: What counts as occurring in the evidence (retrieval).
+        certificate: What counts as occurring in the evidence (retrieval): a policy, or a certificate of your own, given
+            as a function or as `module:function`.
         derivation: What counts as a checked derivation (arithmetic).
-        consult: `lazy` asks only what can still change the outcome, `always` asks every role first; same answers.
+        consult: `lazy` asks only roles that can still change the outcome, `always` asks every role first; same answers.
         homogeneous: Whether a pool of one class is still repaired; None: `repair` for retrieval, `skip` for arithmetic.
         preference: `global`, Eq. 3's one preference; `stratum`, the paper's other reading (its figure caption): the
             preferred candidate if certified, else the highest-scored certified one.
+        refusals: Answers such as "I don't know": phrases, or a function of your own `(answer) -> bool`, given as a
+            function or as `module:function`; `()` for none. See `eldgr_dspy.refusals`.
+        refusal: What a refusal is. `inapplicable`: as a yes or no is, it is final as consensus and never overrides
+            (retrieval, and not under `substring`). `no_answer`: a candidate without an answer, which does not vote.
     """
 
-    certificate: Policy = "folded"
+    certificate: Policy | OwnCertificate = "folded"
     derivation: Strictness = "bounded"
     consult: Consult = "lazy"
     homogeneous: Homogeneous | None = None
     preference: Preference = "global"
+    refusals: Refusals = REFUSALS
+    refusal: Refusal = "inapplicable"
 
     def __post_init__(self) -> None:
+        given: object = self.certificate
+        if callable(given) or (isinstance(given, str) and ":" in given):
+            object.__setattr__(self, "certificate", own_certificate(given))
+        object.__setattr__(self, "refusals", refusals_of(self.refusals))
         for name, value, allowed in (
-            ("certificate", self.certificate, POLICIES),
+            ("certificate", self.certificate, (*POLICIES, self.own) if self.own else POLICIES),
             ("derivation", self.derivation, STRICTNESS),
             ("consult", self.consult, CONSULT),
             ("homogeneous", self.homogeneous, (None, *HOMOGENEOUS)),
             ("preference", self.preference, PREFERENCE),
+            ("refusal", self.refusal, REFUSAL),
         ):
             require_one_of(name, value, allowed)
+
+    @property
+    def own(self) -> OwnCertificate | None:
+        """The certificate of the user's own, None under a policy."""
+        return self.certificate if isinstance(self.certificate, OwnCertificate) else None
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the settings by name, as the selector takes them."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings by name, as files state them; a user's function by its name and a hash.
+
+        `refusals=()` alone is not stated: it is what files from before this setting mean.
+        """
+        given = {
+            "certificate": self.own.to_json() if self.own else self.certificate,
+            "refusals": self.refusals.to_json() if isinstance(self.refusals, OwnRefusals) else [*self.refusals],
+        }
+        unstated = () if self.refusals or self.refusal != "inapplicable" else ("refusals", "refusal")
+        return {name: value for name, value in {**self.arguments(), **given}.items() if name not in unstated}
+
+    @classmethod
+    def from_json(cls, stated: Mapping[str, Any]) -> "Settings":
+        """Return the settings that a file states. Without `refusals` it decided without them, so there are none.
+
+        Raises:
+            ArgumentError: a setting is not known, or the user's function has been changed. TypeError: a name is not.
+        """
+        certificate = stated.get("certificate")
+        own = {"certificate": same_certificate(certificate)} if isinstance(certificate, Mapping) else {}
+        return cls(**{"refusals": (), **stated, **own})
 
 
 def require_one_of(name: str, value: object, allowed: Sequence[object]) -> None:
@@ -67,7 +116,7 @@ class Question:
         text: The question as asked.
         task: Declared, never guessed from the answers (Eq. 4).
         answers: One a candidate, in pool order; None where a candidate has none.
-        texts: The candidates' full texts, in the same order; empty where there is nothing beyond the answers.
+        texts: The candidates' full texts, in the same order; empty if only the answers are known.
         passages: The evidence, in the order in which it was retrieved.
     """
 
@@ -81,11 +130,11 @@ class Question:
         require_one_of("task", self.task, TASKS)
         if self.texts and len(self.texts) != len(self.answers):
             raise ArgumentError(
-                f"There are {len(self.texts)} texts for {len(self.answers)} answers; give one for each."
+                f"texts must have one entry per answer; got {len(self.texts)} texts for {len(self.answers)} answers."
             )
 
     def role_inputs(self, role: Role) -> dict[str, object]:
-        """Return what `role` is told, by the names of its signature's inputs. The gold answer is not among it."""
+        """Return the inputs of `role`, by the names of its signature's fields. The gold answer is not among them."""
         inputs: dict[str, object] = {"question": self.text}
         if role != "deriver":
             inputs["evidence"] = [show_passage(passage.title, passage.text) for passage in self.passages]

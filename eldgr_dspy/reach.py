@@ -1,15 +1,15 @@
-"""Find which numbers a question reaches: those that its own quantities give with few detours.
+"""Find the numbers that a question reaches: those that its own quantities give with few detours.
 
 Without a detour, every quantity that the question states (`eldgr_dspy.quantities`) is used once, in reading order, and
 neighbours are added or multiplied. The distance of a number is the smallest number of detours that gives it:
 
-* one for a subtraction, for a division, for joining what is not side by side, and for each quantity that is left out;
+* one for a subtraction, a division, joining quantities that are not neighbours, and each quantity that is left out;
 * two for a result that is not whole, for adding or subtracting a quantity of the number once more, and for multiplying
   or dividing by a constant, such as 7 for "week".
 
 Money is added to money only, and two amounts of money are not multiplied. A difference of quantities, or of what they
-give, may be below zero; nothing is computed from that. All numbers up to `NEAR` detours are within reach, and farther
-ones while there are at most `FEW` in all. The search stops after `MOST_PAIRS` pairs of numbers, and drops the distance
+give, may be below zero, but is not used further. All numbers up to `NEAR` detours are within reach, and farther ones as
+long as there are at most `FEW` in all. The search stops after `MOST_PAIRS` pairs of numbers, and drops the distance
 that it could not finish.
 
 It is not a solver: it does not know which of the numbers answers the question. The rule and its limits are ours. They
@@ -45,28 +45,28 @@ def reach(question: str, near: int = NEAR, few: int = FEW) -> frozenset[Exact]:
     The result is empty if the question states no quantity, or more than `MOST_QUANTITIES` of them.
 
     Args:
-        question: The question as asked; time and memory are bounded whatever it says, but for reading it once.
+        question: The question as asked; apart from reading it once, time and memory are bounded for any text.
         near: Up to how many detours all numbers are within reach.
         few: How many numbers may be within reach if farther ones are among them.
     """
     quantities = _tried(quantities_of(question))
-    found: set[Exact] = set()
+    numbers: set[Exact] = set()
     if not quantities or len(quantities) > MOST_QUANTITIES:
         return frozenset()
     search = _Search(quantities, conversions_of(question))
     for detours in range(FARTHEST + 1):
         try:
-            farther = found | search.numbers(detours)
+            farther = numbers | search.numbers(detours)
         except _ExhaustedError:
             break
         if detours > near and len(farther) > few:
             break
-        found = farther
-    return frozenset(found)
+        numbers = farther
+    return frozenset(numbers)
 
 
 def _tried(quantities: list[Quantity]) -> list[Quantity]:
-    """Return the quantities without ones, and then without repetitions, as far as there are too many of them."""
+    """Return the quantities; if there are too many, without ones, and then without repetitions."""
     first: dict[frozenset[Exact], int] = {}
     for place, quantity in enumerate(quantities):
         first.setdefault(quantity.readings, place)
@@ -95,13 +95,13 @@ class _Group:
         return len(self.members) == 1 and self.members[0].factor
 
     def terms(self, money: bool) -> list[Exact]:
-        """Return what the group's quantities stand for that may be added to a number."""
+        """Return the readings of the group's quantities that may be added to a number."""
         return [
-            one for member in self.members if not member.factor and member.money == money for one in member.readings
+            term for member in self.members if not member.factor and member.money == money for term in member.readings
         ]
 
     def settle(self, detours: int, made: _Numbers, due: _Numbers) -> None:
-        """Close a number of detours: what is not whole of `made` waits, and what was known before is dropped."""
+        """Finish a number of detours: results of `made` that are not whole wait, and known ones are dropped."""
         self._later[detours + _EXTRA] = waiting = (set[Exact](), set[Exact]())
         for money in (False, True):
             for number in made[money] - self._seen[money]:
@@ -113,7 +113,7 @@ class _Group:
         self.levels.append((due[0] - below, due[1] - below))
 
     def due(self, detours: int) -> _Numbers:
-        """Return what has waited for so many detours; without a detour, a quantity's own readings."""
+        """Return the results that waited for this many detours; without a detour, a quantity's own readings."""
         numbers = self._later.pop(detours, (set(), set()))
         if not detours and len(self.members) == 1:
             numbers[self.members[0].money].update(self.members[0].readings)
@@ -121,7 +121,7 @@ class _Group:
 
 
 class _ExhaustedError(Exception):
-    """A search has tried all the pairs of numbers that it may."""
+    """A search has reached its limit of pairs."""
 
 
 class _Search:
@@ -133,7 +133,7 @@ class _Search:
         self._groups = _groups(quantities)
 
     def numbers(self, detours: int) -> set[Exact]:
-        """Return the numbers that take so many detours. Ask for each number of detours in turn, from none.
+        """Return the numbers that take this many detours. Call it for 0 detours, then 1, and so on.
 
         Raises:
             _ExhaustedError: More pairs would have to be tried than are left.
@@ -148,11 +148,11 @@ class _Search:
                 if not group.is_factor:
                     self._convert(group.levels[detours - _EXTRA], made)
             group.settle(detours, made, due)
-        found: set[Exact] = set()
+        numbers: set[Exact] = set()
         for group in self._groups:
             if group.left_out <= detours:
-                found.update(*group.levels[detours - group.left_out], group.below[detours - group.left_out])
-        return found
+                numbers.update(*group.levels[detours - group.left_out], group.below[detours - group.left_out])
+        return numbers
 
     def _join(self, left: _Group, right: _Group, detours: int, made: _Numbers, due: _Numbers) -> None:
         """Combine the numbers of two groups; theirs and the operation's detours add up to `detours`."""
@@ -188,7 +188,7 @@ class _Search:
 
 
 def _groups(quantities: list[Quantity]) -> list[_Group]:
-    """Return every group of the quantities, each after all that it consists of."""
+    """Return every group of the quantities, each after all of its parts."""
     groups: dict[int, _Group] = {}
     for mask in sorted(range(1, 1 << len(quantities)), key=lambda mask: (mask.bit_count(), mask)):
         places = [place for place in range(len(quantities)) if mask >> place & 1]

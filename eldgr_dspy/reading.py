@@ -1,8 +1,8 @@
-"""Reads a text as a reader sees it: markup resolved, then folded, with the way back to the original characters.
+"""Read a text as a person sees it: resolve markup, then fold, and keep the way back to the original characters.
 
-Before folding (`eldgr_dspy.folding`) a few things are replaced, each by as many characters as it had, so that every
-place stays where it was: HTML entities and formatting tags, digits of other scripts, "№", Turkish capital "İ", and
-marks that only order what is seen. A subscript digit behind a letter is a digit ("CO₂" is "CO2"). Source: ours.
+Before folding (`eldgr_dspy.folding`), some parts are replaced by as many characters as they had, so that every offset
+stays the same: HTML entities and formatting tags, digits of other scripts, "№", Turkish capital "İ", and marks that
+only set the direction of text. A subscript digit after a letter is a digit ("CO₂" is "CO2"). Source: ours.
 """
 
 import re
@@ -12,12 +12,12 @@ from html import unescape
 from eldgr_dspy.folding import BIDI_CONTROLS, Folded, fold
 from eldgr_dspy.numbers import CURRENCY_SIGNS, fold_digits
 
-_NOTHING = "\u200b"  # shows nothing and is folded away; it fills the place of what was longer
+_NOTHING = "\u200b"  # invisible and folded away; it fills up what a longer text leaves
 _ALIKE = str.maketrans({"№": "#", "٪": "%", "İ": "I", **dict.fromkeys(BIDI_CONTROLS, _NOTHING)})
 _DOTTED_I = re.compile("(?<=[Ii])\u0307")
 _FOREIGN = re.compile(r"[^\x00-\x7f]++").findall
 _ODD = re.compile(f"[№٪İ\u0307{''.join(sorted(BIDI_CONTROLS))}]|[^\\D0-9]").search
-# Tags that format and say nothing.
+# Tags that only format.
 _INLINE = (
     "a abbr answer b big cite code del dfn em final final_answer font i ins kbd mark q s samp small span strike strong"
     " tt u"
@@ -52,7 +52,7 @@ def read(text: str, *, keep_case: bool = False) -> Folded:
     """Return the text folded, markup resolved; `source` has the length of `text`, and so the same offsets.
 
     Args:
-        keep_case: Whether upper case stays what it is.
+        keep_case: Whether to keep upper case.
     """
     folded = fold(levelled(text), keep_case=keep_case)
     if folded.text.isascii() or not _SUBSCRIPT(folded.text):
@@ -62,7 +62,7 @@ def read(text: str, *, keep_case: bool = False) -> Folded:
 
 
 def levelled(text: str) -> str:
-    """Return the text with markup and what reads alike replaced, character for character in length."""
+    """Return the text with markup and look-alikes replaced; the length stays the same."""
     text = without_markup(text)
     if text.isascii() or not _ODD("".join(_FOREIGN(text))):
         return text
@@ -75,7 +75,7 @@ def without_markup(text: str) -> str:
 
 
 def _resolved(match: re.Match[str]) -> str:
-    """What an entity or a tag shows, filled up to its length."""
+    """The text that an entity or a tag shows, filled up to its length."""
     markup = match[0]
     if match["power"] or match["index"]:
         shown = "^" if match["power"] else "_"  # "10<sup>2</sup>" is not 102
@@ -91,7 +91,7 @@ def _entity(markup: str) -> str:
 
 
 def respelled(folded: str) -> str:
-    """Return a folded text as it is mostly written: "J.R.R." for "J. R. R.", "0.5" for ".5", "5°C" for "5 °C", "5%"."""
+    """Return a folded text in its usual spelling: "J.R.R." for "J. R. R.", "0.5" for ".5", "5°C" for "5 °C", "5%"."""
     if "." in folded:
         folded = _BARE_POINT.sub("0.", _INITIALS.sub(r"\1.", folded))
     return _WITHIN_AMOUNT.sub("", folded) if " " in folded else folded

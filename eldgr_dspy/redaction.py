@@ -1,14 +1,14 @@
 """Replace credentials by `***` in every text that leaves the process.
 
-By value: `remember` takes a credential, and `redacted` replaces it wherever it stands, also when all or some of its
+By value: `remember` takes a credential, and `redacted` replaces it wherever it occurs, also when all or some of its
 characters are escaped for a URL, for JSON, Python or HTML, or when it is written in hexadecimal or in base64, also in
 several lines (so also inside `Basic ...`). By name: `redacted_message` also replaces what follows the name of a
 credential in an address, a header or an error.
 
-A part of a credential is not found, nor one that was encrypted. Not a credential: a value of fewer than `LEAST`
-characters, digits alone below `LEAST_DIGITS`, one character repeated, one word of at most 15 lowercase letters, several
-joined by `_`, and a usual placeholder such as `not-needed`. They may occur in an honest reply, which must reach the
-journal as it is.
+A part of a credential is not found, nor an encrypted one. These do not count as credentials: a value of fewer than
+`LEAST` characters, only digits and fewer than `LEAST_DIGITS`, one character repeated, one word of at most 15 lowercase
+letters, several such words joined by `_`, and a usual placeholder such as `not-needed`. They may occur in an honest
+reply, which the journal must keep unchanged.
 """
 
 import html
@@ -23,13 +23,13 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 MASK = "***"
-"""What stands in the place of a credential."""
+"""The text that replaces a credential."""
 
 LEAST = 8
-"""How many characters a credential has at least; a shorter one may be a word of a reply."""
+"""The minimum length of a credential; a shorter one may be a word of a reply."""
 
 LEAST_DIGITS = 12
-"""How many characters a credential of digits alone has at least; a shorter one may be a number of a reply."""
+"""The minimum length of a credential of only digits; a shorter one may be a number of a reply."""
 
 SECRET_NAME = re.compile(
     r"key(?!word|board)|token(?!i[sz])|secret|pass(?:w|phrase|$)|pwd|auth(?!or(?!i[sz]))|cookie|credential|creds|bearer"
@@ -80,8 +80,8 @@ class _Known:
     """The credentials that this process has seen. Threads may add to them.
 
     Attributes:
-        spellings: Each spelling of each credential, the longest first: bare, as a pattern finds it, and whether it may
-            be wrapped.
+        spellings: Each spelling of each credential, the longest first: bare, as a pattern, and whether it may be
+            wrapped.
     """
 
     def __init__(self) -> None:
@@ -93,9 +93,12 @@ class _Known:
         with self._lock:
             if secret not in self._secrets:
                 self._secrets.add(secret)
-                pairs = [*((one, False) for one in _spellings(secret)), *((one, True) for one in _in_base64(secret))]
-                found = {(_bare(one), one.replace("\\", ""), wrapped) for one, wrapped in pairs} | {*self.spellings}
-                kept = (spelling for spelling in found if len(spelling[0]) >= LEAST)
+                pairs = [
+                    *((text, False) for text in _spellings(secret)),
+                    *((text, True) for text in _in_base64(secret)),
+                ]
+                known = {(_bare(text), text.replace("\\", ""), wrapped) for text, wrapped in pairs} | {*self.spellings}
+                kept = (spelling for spelling in known if len(spelling[0]) >= LEAST)
                 self.spellings = tuple(sorted(kept, key=lambda spelling: (-len(spelling[0]), spelling)))
 
 
@@ -118,7 +121,7 @@ def redacted_value(value: Any) -> Any:
     """Return a JSON value with every text in it, names of fields too, as `redacted` returns it."""
     if not _KNOWN.spellings:
         return value
-    text = _ENCODER.encode(value)  # to look through it at once; an escape could be torn if it were changed there
+    text = _ENCODER.encode(value)  # one quick look at the whole; replacing here could tear an escape apart
     return value if redacted(text) == text else _redacted_within(value)
 
 
@@ -132,33 +135,33 @@ def _redacted_within(value: Any) -> Any:
 
 def redacted_message(text: str) -> str:
     """Return an error, an address or a header without credentials, also without those that were never remembered."""
-    found = redacted(text)
-    if "@" in found:
-        found = _USER_INFO.sub(f"{MASK}@", found)
-    if "=" in found:
-        found = _PARAMETER.sub(_without_secret, found)
-    lowered = found.lower()
+    masked = redacted(text)
+    if "@" in masked:
+        masked = _USER_INFO.sub(f"{MASK}@", masked)
+    if "=" in masked:
+        masked = _PARAMETER.sub(_without_secret, masked)
+    lowered = masked.lower()
     if any(name in lowered for name in _NAMES):  # the expressions take a hundred times as long
-        found = _NAMED.sub(rf"\1{MASK}", _SCHEME.sub(rf"\1\2{MASK}", found))
-    return found
+        masked = _NAMED.sub(rf"\1{MASK}", _SCHEME.sub(rf"\1\2{MASK}", masked))
+    return masked
 
 
 def remember(value: str) -> None:
-    """Take note of a credential, and of what in it is one by itself, such as the token that follows `Bearer`."""
+    """Remember a credential, and any credential within it, such as the token after `Bearer`."""
     for secret in _within(value.strip()):
         if _may_be_secret(secret):
             _KNOWN.add(secret)
 
 
 def remember_settings(settings: Mapping[str, Any], *, within: str = "", any_text: bool = True) -> None:
-    """Take note of the credentials in settings: those that a name announces, and those in addresses and headers.
+    """Remember the credentials in settings: those that a name announces, and those in addresses and headers.
 
     Args:
-        settings: Texts, and lists and mappings of settings; all else is passed over.
-        within: The name under which these settings stand. Of headers each counts as a credential unless its name is
-            known to announce none; of parameters of an address those count that it could hold.
-        any_text: Whether any text counts behind the name of a credential. If not, only one with a digit, one of 20
-            characters and more, and any API key: a password may be `postgres`, and a key the name of a field.
+        settings: Texts, and lists and mappings of settings; anything else is skipped.
+        within: The name of these settings. A header counts as a credential unless its name is known to be harmless;
+            a parameter of an address counts if its name may announce one.
+        any_text: Whether any text after the name of a credential counts. If not, only a text with a digit, one of 20
+            or more characters, and any API key: a password may be `postgres`, and a key the name of a field.
     """
     in_headers, in_query = within.lower().endswith("headers"), within.lower().endswith("query")
     for name, value in settings.items():
@@ -167,32 +170,32 @@ def remember_settings(settings: Mapping[str, Any], *, within: str = "", any_text
             if any_text or _API_KEY.search(name) or _RANDOM.search(value):
                 _remember_text(value, bool(secret) or (in_headers and not _PLAIN_HEADER.fullmatch(name)))
         elif isinstance(value, Mapping):
-            remember_settings({str(inner): one for inner, one in value.items()}, within=name, any_text=any_text)
+            remember_settings({str(inner): setting for inner, setting in value.items()}, within=name, any_text=any_text)
         elif isinstance(value, list | tuple):
             items = {value[0]: value[1]} if len(value) == 2 and isinstance(value[0], str) else {}  # a header as a pair
             remember_settings(items, within=name, any_text=any_text)
-            for one in value:
-                remember_settings({name: one}, within=within, any_text=any_text)
+            for item in value:
+                remember_settings({name: item}, within=within, any_text=any_text)
         elif callable(reveal := getattr(value, "get_secret_value", None)):  # of Pydantic's SecretStr
             remember_settings({name: reveal()}, within=within)
 
 
 def remember_environment() -> None:
-    """Take note of the credentials among the environment variables; the name of a file that exists is not one."""
+    """Remember the credentials among the environment variables; the name of an existing file is not one."""
     variables = {name: value for name, value in os.environ.items() if name not in _WORKING_FOLDER}
     remember_settings({name: value for name, value in variables.items() if not _is_file(value)}, any_text=False)
 
 
 def _remember_text(text: str, secret: bool) -> None:
     _remember_address(text)
-    for found in _SCHEME.finditer(text):
-        remember(found[0])
+    for match in _SCHEME.finditer(text):
+        remember(match[0])
     if secret and not _ADDRESS.match(text.strip()):
         remember(text)
 
 
 def _remember_address(text: str) -> None:
-    """Take note of user and password in an address, and of the credentials in its query."""
+    """Remember user and password in an address, and the credentials in its query."""
     if "://" not in text and not ("@" in text and ":" in text):
         return
     try:
@@ -212,7 +215,7 @@ def _remember_address(text: str) -> None:
 
 
 def _within(value: str) -> Iterator[str]:
-    """A credential, and its parts that are one by themselves; a plain word of a passphrase is not."""
+    """A credential and those of its parts that are credentials too; a plain word of a passphrase is not."""
     yield value
     if "{" in value:  # JSON, whose parts are names
         return
@@ -226,10 +229,10 @@ def _within(value: str) -> Iterator[str]:
 def _decoded(sent: str) -> list[str]:
     """The user with the password that a Basic header holds, and the password."""
     try:
-        found = b64decode(sent, validate=True).decode("utf-8")
+        credentials = b64decode(sent, validate=True).decode("utf-8")
     except ValueError:
         return []
-    return [found, found.partition(":")[2]]
+    return [credentials, credentials.partition(":")[2]]
 
 
 def _may_be_secret(value: str) -> bool:
@@ -245,13 +248,13 @@ def _is_file(value: str) -> bool:
         return False
 
 
-def _without_secret(found: re.Match[str]) -> str:
+def _without_secret(match: re.Match[str]) -> str:
     """A parameter of an address, without its value where its name announces a credential."""
-    return f"{found[1]}={MASK}" if _IN_QUERY.fullmatch(found[1]) else found[0]
+    return f"{match[1]}={MASK}" if _IN_QUERY.fullmatch(match[1]) else match[0]
 
 
 def _bare(text: str) -> str:
-    """A text as spellings are compared with it: in lower case, and without the backslashes of however many escapes."""
+    """A text as spellings are compared with it: in lower case, and without the backslashes of any escapes."""
     return text.replace("\\", "").lower()
 
 
@@ -268,8 +271,8 @@ def _forms(text: str) -> str:
 def _unescaped(text: str) -> str:
     for sign, escape in (("%", _PERCENT), ("\\", _BACKSLASH)):
         if sign in text:
-            text = escape.sub(lambda found: chr(int(found[1], 16)), text)
-    return _ENTITY.sub(lambda found: html.unescape(f"&{found[1]};"), text) if "&" in text else text
+            text = escape.sub(lambda match: chr(int(match[1], 16)), text)
+    return _ENTITY.sub(lambda match: html.unescape(f"&{match[1]};"), text) if "&" in text else text
 
 
 @lru_cache(maxsize=256)
@@ -287,14 +290,14 @@ def _escaped(character: str) -> str:
 
 
 def _spellings(secret: str) -> Iterator[str]:
-    """A credential, and its spellings that are more than its characters one by one, in one line."""
+    """A credential, and those of its spellings that do not escape it character by character, in one line."""
     data = secret.encode("utf-8", "surrogatepass")
     yield from (secret, _unescaped(secret), quote(secret, errors="replace"), quote_plus(secret, errors="replace"))
     yield from (json.dumps(secret)[1:-1], repr(data)[2:-1], data.hex())
 
 
 def _in_base64(secret: str) -> Iterator[str]:
-    """Its base64 at each of the three offsets that it may have in a longer text, as far as that is fixed."""
+    """The fixed part of its base64 at each of the three offsets that it may have in a longer text."""
     data = secret.encode("utf-8", "surrogatepass")
     for offset in range(3):
         encoded = b64encode(bytes(offset) + data).decode("ascii")

@@ -1,29 +1,30 @@
-"""What a role returned, read into a reply that a rule may rely on: range, finiteness and membership are checked here.
+"""Turn what a role returned into a reply that a rule can rely on: range, finiteness and membership are checked here.
 
-An LM's types are a hint to the LM; this is where they are enforced, once, for every way in which a reply arrives (a
-role module, a journal, a replay). Whatever does not pass is an `Abstention` that says why.
+An LM's types are only a hint to the LM. They are enforced here, once, for every source of replies (a role module, a
+journal, a replay). A reply that does not pass is an `Abstention` that says why.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eldgr_dspy.answers import answer_class
-from eldgr_dspy.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.certifying import certificates_in
+from eldgr_dspy.consultations import Abstention, Consultation, Derivation, Heard, Repair, Reply, Step, Verdict
 from eldgr_dspy.errors import ReplyError
 from eldgr_dspy.questions import Question
-from eldgr_dspy.words import Role
+from eldgr_dspy.words import Consulted, Role, is_role
 
 
 class _Invalid(Exception):
-    """A value that a reply may not have; the message becomes the abstention's reason."""
+    """An invalid value in a reply; the message becomes the abstention's reason."""
 
 
 def read_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Reply:
-    """Return the reply that `content` holds, or an `Abstention` with the reason why it holds none.
+    """Return the reply in `content`, or an `Abstention` with the reason why there is not one.
 
     Args:
         role: The role that was asked.
-        content: The fields that it returned. `{"abstained": reason}` is an abstention by its own word.
+        content: The fields that it returned. `{"abstained": reason}` states an abstention.
         answers: The pool's answers; a judge may only prefer a candidate that has one.
         n_passages: How many passages the evidence has.
     """
@@ -34,19 +35,24 @@ def read_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | N
 
 
 def reply_to(question: Question, role: Role, content: Mapping[str, Any]) -> Reply:
-    """Return what `read_reply` does, for a role that was asked this question."""
+    """Return the reply as `read_reply` does, for a role that was asked this question."""
     return read_reply(role, content, question.answers, len(question.passages))
 
 
-def journaled_reply(question: Question, one: Consultation) -> Reply:
-    """Return the reply that a consultation of this question is for a rule; a failed call is an abstention."""
-    if one.outcome == "ok":
-        return reply_to(question, one.role, one.content or {})
-    return Abstention(f"failed: {one.reason}" if one.outcome == "failed" else one.reason or "no reason given")
+def heard_from(question: Question, name: Consulted, content: Mapping[str, Any]) -> Heard:
+    """Return what a role or a certificate says of this question, from the fields that it returned."""
+    return reply_to(question, name, content) if is_role(name) else certificates_in(content)
+
+
+def journaled_reply(question: Question, entry: Consultation) -> Heard:
+    """Return the reply of a consultation on this question as a rule sees it; a failed call is an abstention."""
+    if entry.outcome == "ok":
+        return heard_from(question, entry.role, entry.content or {})
+    return Abstention(f"failed: {entry.reason}" if entry.outcome == "failed" else entry.reason or "no reason given")
 
 
 def require_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Reply:
-    """Return what `read_reply` does, but an `Abstention` only where the role itself says that it has nothing to say.
+    """Return the reply as `read_reply` does, but an `Abstention` only if the role itself abstained.
 
     Raises:
         ReplyError: naming the role, the field, its value and what was expected.
@@ -54,7 +60,7 @@ def require_reply(role: Role, content: Mapping[str, Any], answers: Sequence[str 
     try:
         return _reply(role, content, answers, n_passages)
     except _Invalid as invalid:
-        raise ReplyError(f"The {role} returned what it may not: {invalid}.") from invalid
+        raise ReplyError(f"The {role} returned an invalid reply: {invalid}.") from invalid
 
 
 def _reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> Reply:
@@ -68,7 +74,7 @@ def _reply(role: Role, content: Mapping[str, Any], answers: Sequence[str | None]
 
 def _verdict(content: Mapping[str, Any], answers: Sequence[str | None]) -> Verdict:
     preferred = _index(content, "preferred", len(answers))
-    if answer_class(answers[preferred], "retrieval") is None:  # in either task what shows nothing is no answer
+    if answer_class(answers[preferred], "retrieval") is None:  # in either task a blank answer is not an answer
         raise _Invalid(f"preferred={preferred} is a candidate without an answer")
     return Verdict(
         preferred, _scalars(content.get("assessments"), len(answers)), _optional_text(content, "judge_rationale")
@@ -80,7 +86,7 @@ def _scalars(assessments: Any, n: int) -> tuple[float, ...] | None:
         return None
     if not isinstance(assessments, Sequence) or isinstance(assessments, str) or len(assessments) != n:
         raise _Invalid(f"assessments are not a list of {n}, one a candidate")
-    scores = [_aspects(one, index) for index, one in enumerate(assessments)]
+    scores = [_aspects(assessment, index) for index, assessment in enumerate(assessments)]
     return None if any(score is None for score in scores) else tuple(score for score in scores if score is not None)
 
 
@@ -128,7 +134,7 @@ def _step(step: Any) -> Step:
 def _index(content: Mapping[str, Any], name: str, n: int) -> int:
     value = content.get(name)
     if type(value) is not int or not 0 <= value < n:
-        problem = f"is not a whole number from 0 to {n - 1}" if n else "points to nothing, for there is none"
+        problem = f"is not a whole number from 0 to {n - 1}" if n else "points to a passage, but there are none"
         raise _Invalid(f"{name}={_shown(value)} {problem}")
     return value
 
@@ -145,8 +151,8 @@ def _optional_text(content: Mapping[str, Any], name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as a reason gives it: short, and there is always something to give."""
+    """A value for a reason: short, and never empty."""
     try:
         return f"{value!r:.80}"
     except (ValueError, RecursionError):  # a whole number of too many digits, a list of too many lists
-        return f"{type(value).__name__} beyond writing down"
+        return f"{type(value).__name__} that is too large to show"

@@ -1,6 +1,6 @@
-"""One row of a pool: its fields, what is refused, and a sentence that says what is wrong with a row and what to do.
+"""One row of a pool: its fields, its validation, and the sentence that says what is wrong and what to do.
 
-Where rows come from and go to is the matter of `eldgr_dspy.pools`.
+`eldgr_dspy.pools` reads and writes rows.
 """
 
 import hashlib
@@ -23,25 +23,25 @@ MAX_CHARACTERS = 500_000
 """The longest text of a question, candidate or passage, in characters."""
 
 MAX_DEPTH = 32
-"""How deep `meta` may be nested; far below where reading it would depend on how deep the reader stands."""
+"""How deep `meta` may be nested; far below the depth at which Python's recursion limit matters."""
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
-_HALF = "half of a surrogate pair, which is not valid Unicode: mend or drop it"
+_HALF = "half of a surrogate pair, which is not valid Unicode: fix or drop it"
 
 
 def _answer(value: Any) -> Any:
-    return None if isinstance(value, float) and value != value else value  # NaN: there is no answer
+    return None if isinstance(value, float) and value != value else value  # NaN means no answer
 
 
 def _visible(gold: str) -> str:
-    """Refuse a gold answer that shows nothing: by the official normalisation an article would be right."""
+    """Refuse a blank gold answer: by the official normalisation an article would be right."""
     if not any(map(str.isalnum, gold)) and answer_class(gold, "retrieval") is None:
-        raise ValueError(f"is {gold!r:.80}, which shows no answer: drop it; where none is known, gold is an empty list")
+        raise ValueError(f"is {gold!r:.80}, which is blank: drop it; if no answer is known, gold is an empty list")
     return gold
 
 
 def _plain(meta: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what JSON has no word for, so that every row can be written as it was read."""
+    """Refuse values that JSON cannot express, so that every row can be written as it was read."""
     if meta:
         _refuse_deep(meta, MAX_DEPTH)
         try:
@@ -49,7 +49,7 @@ def _plain(meta: dict[str, Any]) -> dict[str, Any]:
         except UnicodeEncodeError:
             raise ValueError(f"holds {_HALF}") from None
         except (TypeError, ValueError):
-            raise ValueError("holds NaN, an infinity or something else that JSON has no word for: drop it") from None
+            raise ValueError("holds NaN, an infinity or something else that JSON cannot express: drop it") from None
     return meta
 
 
@@ -71,10 +71,10 @@ class _Model(BaseModel):
 
 
 class CandidateRow(_Model):
-    """One sampled candidate. `answer` is null where none could be extracted; such a candidate does not vote."""
+    """One sampled candidate. `answer` is null if none could be extracted; such a candidate does not vote."""
 
     text: Text = Field("", description="The whole sampled text, reasoning included.")
-    answer: Answer = Field(None, description="The final answer; null where there is none.")
+    answer: Answer = Field(None, description="The final answer; null without one.")
     source: Text | None = Field(None, description="Where it came from: a model, a checkpoint, a sample number.")
 
 
@@ -118,7 +118,7 @@ def schema() -> dict[str, Any]:
 
 
 def validate(record: Any, where: str) -> Row:
-    """Return the row that `record`, one parsed JSON object, holds; `where` is its place, for the message.
+    """Return the row in `record`, one parsed JSON object; `where` is its place, for the message.
 
     Raises:
         PoolError: naming the place, the row's id, the field, what was found, what was expected and what to do.
@@ -126,8 +126,8 @@ def validate(record: Any, where: str) -> Row:
     try:
         return Row.model_validate(record)
     except ValidationError as error:
-        found = record.get("id") if isinstance(record, Mapping) else None
-        named = f", id {found!r:.80}" if isinstance(found, str) else ""
+        id_ = record.get("id") if isinstance(record, Mapping) else None
+        named = f", id {id_!r:.80}" if isinstance(id_, str) else ""
         raise PoolError(f"{where}{named}: {_explain(error)}") from None
 
 
@@ -137,7 +137,7 @@ _REMEDIES = {
     "string_unicode": f"it has {_HALF}",
     "string_too_short": "expected text that names the row",
     "literal_error": "expected 'retrieval' or 'arithmetic'",
-    "too_short": "nothing can be decided upon without candidates: drop the row",
+    "too_short": "a row needs at least one candidate: drop it",
     "model_type": "expected an object",
     "list_type": "expected a list",
     "dict_type": "expected an object",
@@ -157,21 +157,21 @@ _PARTS: dict[tuple[str | int, str], str] = {
 }
 """Remedies within a candidate or a passage."""
 
-_SHOWN = reprlib.Repr()  # a value may be nested so deeply, or be so large, that its own repr fails
+_SHOWN = reprlib.Repr()  # a value may be nested so deeply, or be so large, that `repr` fails
 _SHOWN.maxstring = _SHOWN.maxother = 80
 
 
 def _explain(error: ValidationError) -> str:
-    """Say the first thing that is wrong, where, what was found and what to do; and how many more there are."""
+    """Describe the first fault: where, what was found and what to do; and how many more there are."""
     first, *more = error.errors(include_url=False)
     kind, place = first["type"], first["loc"]
     name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".") or "row"
     if kind == "missing":
         said = f"{name} is missing; add it."
     elif kind in ("string_too_long", "too_long"):
-        found, allowed = len(first["input"]), first.get("ctx", {})["max_length"]
+        length, allowed = len(first["input"]), first.get("ctx", {})["max_length"]
         what = "characters" if kind == "string_too_long" else "items"
-        said = f"{name} has {found:,} {what}, and at most {allowed:,} are read: shorten it or drop the row."
+        said = f"{name} has {length:,} {what}, and at most {allowed:,} are read: shorten it or drop the row."
     elif kind == "value_error":
         said = f"{name} {first['msg'].removeprefix('Value error, ')}."
     else:

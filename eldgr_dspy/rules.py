@@ -1,28 +1,25 @@
-"""Rules by name: those of the package, and a rule of the user's own as `module:function`.
+"""Find rules by name: those of the package, and a user's own rule as `module:function`.
 
-A rule of the user's is a generator as those of `eldgr_dspy.decision` are. It is held to what a rule may do: it yields
-the name of a role and returns a `Choice`; all else is refused in a sentence that names it. To load it is to import its
-module, hence to run it. Standard library alone.
+A user's rule is a generator like those of `eldgr_dspy.decision`. It may only yield the name of a role and return a
+`Choice`; anything else is refused with an error that names the rule. Loading a rule imports its module, and so runs it.
+This module uses only the standard library.
 """
 
-import importlib
 import inspect
-import re
-import sys
-import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
+from functools import cache, wraps
 from typing import Any, get_args
 
 from eldgr_dspy.decision import RULES, Choice, Rule, Steps
-from eldgr_dspy.errors import ArgumentError, EldgrError, brief
+from eldgr_dspy.errors import ArgumentError, EldgrError
+from eldgr_dspy.named_objects import object_named, place, said
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch, Role
 
 _MOST_QUESTIONS = 100
-_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+_NOT_A_RULE = (
+    "is not a generator function; a rule yields a role to ask and returns a Choice (one that asks no role begins with "
+    "`yield from ()`)."
+)
 
 
 def rule_named(name: str, argument: str = "rule") -> Rule:
@@ -34,7 +31,7 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
         argument: What the name was given as, for the message.
 
     Raises:
-        ArgumentError: there is none, its module cannot be imported, or it is no generator function.
+        ArgumentError: the rule does not exist, its module cannot be imported, or it is not a generator function.
     """
     if ":" in name:
         return _own(name, argument)
@@ -44,44 +41,33 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
 
 @cache
 def _own(name: str, argument: str) -> Rule:
-    if not _DOTTED.fullmatch(name):
-        raise ArgumentError(f"{argument}={name!r} is no rule's name; write MODULE:FUNCTION, such as my_rules:cautious.")
-    module, _, function = name.partition(":")
-    try:
-        with _working_directory_last():
-            found = getattr(importlib.import_module(module), function, None)
-    except Exception as error:
-        raise ArgumentError(
-            f"{argument}={name!r}: the module {module!r} cannot be imported ({_said(error)}); check its name, and that "
-            "it stands in the working directory or is installed."
-        ) from error
-    if found is None:
-        raise ArgumentError(f"{argument}={name!r}: the module {module!r} has no {function!r}; check the name.")
-    if not inspect.isgeneratorfunction(found):
-        raise ArgumentError(
-            f"{argument}={name!r} is no generator function; a rule yields the role that it asks, and returns a Choice "
-            "(one that asks nobody begins with `yield from ()`)."
-        )
-    return _held(name, found)
+    rule = object_named(name, argument, "my_rules:cautious")
+    if not inspect.isgeneratorfunction(rule):
+        raise ArgumentError(f"{argument}={name!r} {_NOT_A_RULE}")
+    return _held(name, rule)
 
 
-@contextmanager
-def _working_directory_last() -> Iterator[None]:
-    """Have modules found in the working directory too, after all others, so that none there hides an installed one."""
-    here = str(Path.cwd())
-    if here in sys.path:
-        yield
-        return
-    sys.path.append(here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)
+def rule_given(rule: object) -> tuple[str, Rule]:
+    """Return the name of a rule and the rule itself, given either: a name, or a user's generator function.
+
+    Raises:
+        ArgumentError: as `rule_named`; or it is neither a name nor a generator function.
+    """
+    if isinstance(rule, str):
+        return rule, rule_named(rule)
+    for name, known in RULES.items():
+        if rule is known:
+            return name, known
+    if not inspect.isgeneratorfunction(rule):
+        raise ArgumentError(f"rule={rule!r:.80} {_NOT_A_RULE}")
+    name = f"{rule.__module__}:{rule.__qualname__}"
+    return name, _held(name, rule)
 
 
 def _held(name: str, own: Rule) -> Rule:
-    """Return a rule of the user's, held to what a rule may yield and return."""
+    """Return a user's rule with checks on what it yields and returns."""
 
+    @wraps(own)
     def steps(case: Any) -> Steps:
         asking, reply = own(case), None
         for _ in range(_MOST_QUESTIONS):
@@ -92,10 +78,10 @@ def _held(name: str, own: Rule) -> Rule:
             except EldgrError:
                 raise
             except Exception as error:
-                raise ArgumentError(f"The rule {name!r} has failed: {_said(error)}{_place(error, own)}.") from error
+                raise ArgumentError(f"The rule {name!r} has failed: {said(error)}{place(error, own)}.") from error
             reply = yield require_role(name, role)
         raise ArgumentError(
-            f"The rule {name!r} has asked {_MOST_QUESTIONS} times on one question; a role says the same each time, so "
+            f"The rule {name!r} has asked {_MOST_QUESTIONS} times on one question; a role repeats its reply, so "
             "ask it once and keep its reply."
         )
 
@@ -127,16 +113,5 @@ def require_choice(name: str, returned: object) -> Choice:
         known = ", ".join(get_args(Branch))
         raise ArgumentError(f"The rule {name!r} returned the branch {returned.branch!r:.80}; use one of {known}.")
     if not isinstance(returned.answer, str | None):
-        raise ArgumentError(f"The rule {name!r} returned {returned.answer!r:.80} as the answer; it is text, or None.")
+        raise ArgumentError(f"The rule {name!r} returned {returned.answer!r:.80} as the answer; return text or None.")
     return returned
-
-
-def _said(error: Exception) -> str:
-    return f"{type(error).__name__}: {brief(' '.join(str(error).split()))}".rstrip(": .")
-
-
-def _place(error: Exception, own: Rule) -> str:
-    """Where in the rule's own file it happened."""
-    file = getattr(getattr(own, "__code__", None), "co_filename", None)
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f" ({file}, line {lines[-1]})" if lines else ""

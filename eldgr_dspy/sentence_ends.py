@@ -1,4 +1,4 @@
-"""Where sentences end: which full stops end one and which belong to a word, an initial, a decimal or a list number.
+"""Find where sentences end: which full stops end one, and which belong to a word, an initial or a number.
 
 A rule of thumb for Western and East Asian punctuation, with English abbreviations. Where it is in doubt it does not
 split. A text as it was written is split by case and the words that follow too; a folded one has lost its case.
@@ -14,19 +14,19 @@ _ABBREVIATIONS = frozenset(
 )
 # Abbreviations where a number follows, words of their own elsewhere.
 _BEFORE_NUMBERS = frozenset("no nos art ch p sec".split())
-# Behind an abbreviation one of these starts a sentence after all.
+# After an abbreviation one of these starts a sentence after all.
 _OPENERS = frozenset(
     "after although and as because but finally first for hence he her his how however if in it its let next now she"
     " since so that the their then there therefore these they this thus to we what when which while with".split()
 )
 _OPENED = re.compile(rf"\.(?=\s(?:{'|'.join(word.title() for word in _OPENERS)})\b)")
 _INITIALS = re.compile(r"(?<!\w)[^\W\d_]\.[ ]?[^\W\d_]\.\Z")
-# East Asian stops need no white space behind them.
+# East Asian stops need no white space after them.
 _FOLDED_STOP = re.compile(
     r"""[.!?]++ (?:(?![.!?])[^\w\s]){0,4} [ ] (?=\S) | [。｡](?=.) | [!?]++(?=[\u3040-\u9fff\uac00-\ud7af])""",
     re.VERBOSE,
 )
-# A stop, the signs that close behind it, and white space; behind East Asian stops there need not be any.
+# A stop, the closing signs after it, and white space, which is optional after East Asian stops.
 _STOP = re.compile(
     r"""(?: (?P<mark> [.!?…]++ ) ["'”’»)\]*_]*+ \s++ | [。！？｡]++ [」』”’）"']*+ \s*+ ) (?=\S)""", re.VERBOSE
 )
@@ -47,7 +47,7 @@ def has_own_stop(text: str) -> bool:
 
 
 def without_stop(text: str) -> str:
-    """Return a text without the full stop of the sentence that it is; "!" and "?" may be a name's and stay."""
+    """Return a text without a sentence's full stop at its end; "!" and "?" may belong to a name and stay."""
     if text.endswith(".") and not text.endswith("..") and has_own_stop(text):
         return text
     return text.rstrip(".。｡…").rstrip() or text
@@ -70,18 +70,18 @@ def sentence_ends(text: str) -> list[tuple[int, int]]:
     """
     if not _MAY_END(text):
         return []
-    return [found.span() for found in _FOLDED_STOP.finditer(text) if _ends_folded(text, found)]
+    return [match.span() for match in _FOLDED_STOP.finditer(text) if _ends_folded(text, match)]
 
 
-def _ends_folded(text: str, found: re.Match[str]) -> bool:
-    if found[0][0] != "." or found[0].startswith(".."):
+def _ends_folded(text: str, match: re.Match[str]) -> bool:
+    if match[0][0] != "." or match[0].startswith(".."):
         return True
-    word = _WORD_BEFORE.search(text[max(0, found.start() - _REACH) : found.start()])
-    return word is None or not _has_a_stop(word[0].lower(), text[found.end()])
+    word = _WORD_BEFORE.search(text[max(0, match.start() - _REACH) : match.start()])
+    return word is None or not _has_a_stop(word[0].lower(), text[match.end()])
 
 
 def _has_a_stop(word: str, after: str) -> bool:
-    """Whether a full stop behind a word in lower case is the word's own; `after` is the character that follows."""
+    """Whether a full stop after a word in lower case belongs to the word; `after` is the character that follows."""
     if word in _BEFORE_NUMBERS:
         return after.isdecimal()
     return word in _ABBREVIATIONS or _LETTERED.fullmatch(word) is not None

@@ -1,15 +1,15 @@
-"""Show text from outside: nothing in it is obeyed by a terminal, and no credential is in it.
+"""Show text from outside: without credentials, and without characters that a terminal obeys.
 
 Error texts, model names, file names and texts of a pool pass through `shown` before they are printed, logged or raised.
-A page and a table show texts that were redacted when they were journaled, and need `printable` alone.
+Pages and tables show texts that were redacted when they were journaled, and need only `printable`.
 """
 
 import re
 
 from eldgr_dspy.redaction import redacted_message
 
-# Controls but tab and line end (a carriage return only where a line end follows it), marks and overrides of direction,
-# separators that some programs take for line ends, halves of surrogate pairs, and what is not a character.
+# Controls except tab and line end (a carriage return is kept only before a line end), marks and overrides of direction,
+# separators that some programs read as line ends, halves of surrogate pairs, and code points that are not characters.
 _OBEYED = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]"
     "(?!(?<=\r)\n)"
@@ -32,7 +32,7 @@ def shown(text: str) -> str:
 
 
 def encodable(text: str) -> str:
-    """Return a text that every file can hold: halves of surrogate pairs become their character, or else U+FFFD."""
+    """Return a text that every file can hold: halves of a surrogate pair become their character, or else U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -45,5 +45,5 @@ def on_one_line(text: str) -> str:
     return shown(" ".join(text.split()))
 
 
-def _code_point(found: re.Match[str]) -> str:
-    return f"[U+{ord(found[0]):04X}]"
+def _code_point(match: re.Match[str]) -> str:
+    return f"[U+{ord(match[0]):04X}]"

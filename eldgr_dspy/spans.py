@@ -1,9 +1,10 @@
-"""The span of the evidence that looks most like an answer, found by words and shapes alone.
+"""Find the span of the evidence that looks most like an answer, by words and shapes only.
 
-This is all that the embedded repairer knows: the kind of thing that the question asks for, the spans of that shape, and
-how many rare words of the question stand in their sentence and right beside them. It reads no meaning and makes no
-second hop, so it is a floor that any LM must beat. It never writes: what it returns is a slice of a passage.
-A pure function, standard library alone; the formulas are ours, and the question types and months are English.
+The lexical repairer uses only this: the kind of thing that the question asks for, the spans of that shape, and how many
+rare words of the question are in their sentence and right next to them. It does not read meaning or make a second hop,
+so it is a baseline that any LM must beat. It never writes: it returns a slice of a passage.
+
+A pure function that uses only the standard library. The formulas are ours; the question types and months are English.
 """
 
 import re
@@ -26,13 +27,13 @@ from eldgr_dspy.occurrences import STOP_WORDS
 Kind = Literal["choice", "year", "date", "number", "person", "place", "name"]
 
 REACH = 5
-"""How many words on either side of a span count as beside it."""
+"""How many words on either side of a span count as next to it."""
 
 LONGEST_TITLE = 12
-"""A first line of more different words than this is read as text."""
+"""A first line with more different words than this is read as text, not as a title."""
 
 LIKELY = 0.15
-"""What a span gains whose shape is usual for its kind: a person of two or three names, a place after a preposition."""
+"""The bonus for a span of the usual shape of its kind: a person of two or three names, a place after a preposition."""
 
 
 class Span(NamedTuple):
@@ -44,14 +45,14 @@ class Span(NamedTuple):
 
 
 def best_span(question: str, evidence: Sequence[str]) -> Span | None:
-    """Return the span that best answers the question, or None where no span is better than nothing.
+    """Return the span that best answers the question, or None if no span is better than nothing.
 
     None also answers yes/no questions and questions that name their own answers ('..., Muse or The Raconteurs?'), since
     no span can. Ties go to the earliest.
 
     Args:
         question: The question as asked.
-        evidence: Passages as `show_passage` shows them. A span never crosses a line of a passage, and so stands in the
+        evidence: Passages as `show_passage` shows them. A span never crosses a line of a passage, and so is in the
             original title or text.
     """
     kind = kind_asked(question)
@@ -78,7 +79,7 @@ _HOW_MANY = re.compile(r"\bhow (?:many|much|old|long|tall|far|high)\b")
 
 
 def kind_asked(question: str) -> Kind:
-    """Return the kind of thing that the question asks for, by its question word and the first telling noun after it."""
+    """Return the kind of thing that the question asks for, by its question word and the first known noun after it."""
     asked = question.casefold()
     if is_yes_no(question) or offers_a_choice(question):
         return "choice"
@@ -119,7 +120,7 @@ _PLACE_BEFORE = re.compile(r"\b(?:at|from|in|near|of) (?:the )?$")
 
 
 def _slices(sentence: str, kind: Kind, is_title: bool) -> Iterator[tuple[int, int]]:
-    """Yield the (start, end) of the spans of one sentence that have the shape of what is asked for."""
+    """Yield the (start, end) of the spans of one sentence with the shape that is asked for."""
     if kind == "year":
         yield from (match.span() for match in _YEAR.finditer(sentence))
     elif kind == "date":
@@ -135,8 +136,8 @@ def _slices(sentence: str, kind: Kind, is_title: bool) -> Iterator[tuple[int, in
 
 
 def _names(sentence: str) -> Iterator[tuple[int, int]]:
-    """Yield runs of capitalised words; a blank, an initial's full stop and words such as 'of' hold a run together."""
-    start = end = reached = 0  # the open run is [start, end), none if empty; `reached` is where the links after it end
+    """Yield runs of capitalised words; a space, an initial's full stop and words such as 'of' keep a run together."""
+    start = end = reached = 0  # the open run is [start, end); `reached` is where the links after it end
     for match in _NAME_PART.finditer(sentence):
         word = match.group()
         gap = sentence[reached : match.start()] if start < end else ""
@@ -169,7 +170,7 @@ class _Scorer:
         self.total = library.weight(self.asked)
 
     def spans(self, number: int, passage: str) -> Iterator[Span]:
-        """Yield the spans of one passage that are of the kind asked for and may answer."""
+        """Yield the spans of one passage that are of the right kind and may be the answer."""
         title, _, text = passage.partition("\n")
         words = set(words_of(title))
         if not text or len(words) > LONGEST_TITLE:
@@ -179,9 +180,9 @@ class _Scorer:
             yield from self._in_sentence(number, sentence, words)
 
     def _in_sentence(self, number: int, sentence: str, about: set[str], is_title: bool = False) -> Iterator[Span]:
-        """Score by the weight of the question's words in the sentence and what it is about, and again of those beside.
+        """Score by the weight of the question's words in the sentence and its topic, plus those next to the span.
 
-        A sentence is about its title; a title is about its text.
+        The topic of a sentence is its title; the topic of a title is its text.
         """
         places = [(match.start(), match.group().casefold()) for match in WORD.finditer(sentence)]
         starts = [start for start, _ in places]
@@ -202,7 +203,7 @@ class _Scorer:
         return self.library.rarity(word) if word in self.asked else 0.0
 
     def _may_answer(self, words: list[str]) -> bool:
-        """Refuse what the question says itself: every word, or, in a name, more than half of them."""
+        """Refuse a span that repeats the question: every word of it, or more than half of a name's words."""
         telling = [word for word in words if word not in STOP_WORDS]
         repeated = sum(word in self.said for word in telling)
         is_name = self.kind in ("name", "person", "place")

@@ -1,8 +1,8 @@
-"""A pool in two parts, for development and for confirmation, with no question in both.
+"""Split a pool in two parts, for development and for confirmation, with no question in both.
 
-What is tuned on a part is confirmed on the other. The side of a question depends on its text, the seed and the share,
-and on nothing else: not on its id, its candidates, its place in the file, nor on the other questions. So two pools of
-the same questions split alike, and a pool that grows keeps every question where it was.
+Tune on one part and confirm on the other. The part of a question depends only on its text, the seed and the share: not
+on its id, its candidates, its place in the file, nor on the other questions. So two pools of the same questions split
+the same way, and a pool that grows keeps every question in its part.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ _SIDES = 2**64
 
 
 def folded_question(question: str) -> str:
-    """Return the text by which questions are the same: case, white space and kinds of quotes don't count."""
+    """Return the text by which questions are compared: case, white space and kinds of quotes don't count."""
     return fold(question).text.strip()
 
 
@@ -28,12 +28,12 @@ def is_confirmation(question: str, *, share: float, seed: int) -> bool:
     """Say whether a question belongs to the confirmation part.
 
     Args:
-        question: Its text. Texts that fold alike have the same side.
-        share: The probability of yes over questions, between 0 and 1. With a larger one and the same seed, every
-            question that belonged to the part still does.
+        question: Its text. Texts with the same fold are in the same part.
+        share: The probability of yes over questions, between 0 and 1. With a larger share and the same seed, every
+            question of the confirmation part stays in it.
         seed: Any whole number.
 
-    Source: ours. The first eight bytes of a SHA-256, as a fraction of all that there are, against the share.
+    Source: ours. The first eight bytes of a SHA-256, as a fraction of all possible values, against the share.
     """
     text = f"split {seed}\0{folded_question(question)}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
@@ -47,18 +47,18 @@ def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: floa
         pool: The pool; its file stays as it is.
         development: The file for the questions that are not for confirmation.
         confirmation: The file for those that are.
-        share: What part of the questions is for confirmation, between 0 and 1. It is met on average; the two pools say
-            how many there are.
+        share: The share of the questions for confirmation, between 0 and 1. It is met on average; the two pools say
+            how many questions they have.
         seed: Which split.
 
     Raises:
         ArgumentError: The share is not between 0 and 1, or two of the three files are the same.
         PoolError: A part would have no question, or the pool has changed since it was opened.
-        OSError: A part cannot be written. Both files are then what they were, unless all is on the disk and the system
+        OSError: A part cannot be written. Both files are then unchanged, unless both are on the disk and the system
             refuses the last of the two renames.
     """
     if not 0 < share < 1:
-        raise ArgumentError(f"share={share!r} is not between 0 and 1; 0.4 puts two questions in five aside.")
+        raise ArgumentError(f"share must be between 0 and 1; got {share!r}. Give 0.4 for two questions in five.")
     if len({path.resolve() for path in (pool.path, development, confirmation)}) < 3:
         raise ArgumentError(f"{pool.path}, {development} and {confirmation} must be three files; give other names.")
     sides = Counter(is_confirmation(row.question, share=share, seed=seed) for row in pool.rows())
@@ -72,7 +72,7 @@ def split_pool(pool: Pool, development: Path, confirmation: Path, *, share: floa
     def part_of(side: bool) -> Iterator[Row]:
         return (row for row in pool.rows() if is_confirmation(row.question, share=share, seed=seed) is side)
 
-    # Neither is put in its place before both are on the disk: beside a part of another split it would share questions.
+    # Neither is renamed before both are on the disk: next to a part of another split it would share questions.
     with replacing(development) as first, replacing(confirmation) as second:
         parts = write_rows(development, first, part_of(False)), write_rows(confirmation, second, part_of(True))
         for path, out in ((development, first), (confirmation, second)):

@@ -1,9 +1,9 @@
-"""Hypothesis strategies for what a rule sees: pools, evidence, questions, what an LM returns, whole trials.
+"""Hypothesis strategies for what a rule sees: pools, evidence, questions, replies of an LM, whole trials.
 
-What is drawn is mostly sensible (answers that vote together though spelled otherwise, numbers, spans that stand in the
-evidence, texts that give orders) and sometimes anything at all. Bounds are small, since a rule looks at classes and
-certificates alone: six candidates of three classes reach every pattern that a larger pool could. For use from outside,
-`eldgr_dspy.testing` has the names. Needs the extra `testing`. Source: ours.
+Most draws are sensible (answers that vote together despite their spelling, numbers, spans of the evidence, texts that
+give orders) and some are anything at all. Bounds are small, since a rule sees only classes and certificates: six
+candidates of three classes reach every pattern of a larger pool. Import the strategies from `eldgr_dspy.testing`. Needs
+the extra `testing`. Source: ours.
 """
 
 import json
@@ -55,12 +55,12 @@ FAMILIES: tuple[Family, ...] = (
     ("the mouth of the longest river in Asia", "The mouth of the longest river in Asia.", "river"),
     ("a", "the", ":"),
 )
-"""Answers that vote together, that only look so, that stand in each other, and that give orders, three by three."""
+"""Answers in threes: that vote together, that only look the same, that contain each other, and that give orders."""
 
 NUMBERS = ("18", "18.0", "$18", "-18", "1/2", "0.5", "12", "1,000", "1000", "½", "10²", "1,5", "$5")
 ODD = ("", " ", "\u200b", "\ud800", "\u202eabc", "'quoted'", "‘quoted’", "\x00", "x" * 2_001)
 WORDS = (*(word for family in FAMILIES for word in family), *NUMBERS, *ODD)
-"""What answers and passages are made of where nothing else is asked for."""
+"""The words that answers and passages are made of by default."""
 
 FIELDS = (
     "preferred",
@@ -85,15 +85,15 @@ json_values = st.recursive(
     max_leaves=6,
 )
 
-# Strategies are made once and what they draw is given a meaning afterwards: making one for each example is what costs.
-_PLACE = st.integers(0, 2519)  # a number that all counts up to ten divide, and greater than any list of words is long
+# Strategies are made once, and their draws get a meaning afterwards: making one for each example is slow.
+_PLACE = st.integers(0, 2519)  # divisible by every number up to ten, and larger than the length of any list of words
 _SCORE = st.sampled_from((0.5, 0.0, 1.0, 0.9, 0.1)) | st.floats(0, 1)
 
 
 @st.composite
-def _some(draw: st.DrawFn, one: st.SearchStrategy[T], *sizes: int) -> list[T]:
-    """Draw as many as one of the sizes says, each as often as it stands there; it shrinks to the first size."""
-    return [draw(one) for _ in range(sizes[draw(_PLACE) % len(sizes)])]
+def _some(draw: st.DrawFn, strategy: st.SearchStrategy[T], *sizes: int) -> list[T]:
+    """Draw a list of one of the sizes, each as likely as it is frequent in `sizes`; it shrinks to the first size."""
+    return [draw(strategy) for _ in range(sizes[draw(_PLACE) % len(sizes)])]
 
 
 def _taken(options: Sequence[T], place: int) -> T:
@@ -101,7 +101,7 @@ def _taken(options: Sequence[T], place: int) -> T:
 
 
 def _ordered(n: int, place: int) -> tuple[int, ...]:
-    """An order of n things; 0 is the order in which they stand."""
+    """An order of n things; 0 is their given order."""
     left, order = [*range(n)], list[int]()
     while left:
         place, at = divmod(place, len(left))
@@ -125,7 +125,7 @@ _RAW = st.tuples(
 
 
 def pools(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[str | None, ...]]:
-    """Draw the answers of a pool: up to six of these words, here and there none. Few words make many agree."""
+    """Draw the answers of a pool: up to six of these words, sometimes None. With few words, many answers agree."""
     options = (*words, *words, *words, None)
     return _POOL.map(lambda places: tuple(_taken(options, place) for place in places))
 
@@ -133,7 +133,7 @@ def pools(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[str | None, .
 def evidence(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[Passage, ...]]:
     """Draw up to three passages, each of up to three of these words; titles are mostly empty.
 
-    Give it the answers of a pool, to have them stand in its evidence.
+    Give it the answers of a pool, so that its evidence contains them.
     """
 
     def text(places: Sequence[int]) -> str:
@@ -143,17 +143,17 @@ def evidence(words: Sequence[str] = WORDS) -> st.SearchStrategy[tuple[Passage, .
 
 
 _KINDS = ("plain", *["open"] * 5, *["settled"] * 3, "shown", "texts", "copied", "apart", "anything")
-"""What a question is like: `open` has a rival that is in the evidence, `settled` one beside a consensus that is too,
-and `apart` one of which one passage has the beginning and the next the end."""
+"""Kinds of questions: in `open` a rival is in the evidence, in `settled` the consensus is too, and in `apart` one
+passage has the beginning of a rival and the next one its end."""
 
 
 @st.composite
 def questions(draw: st.DrawFn, task: Task | None = None, families: Sequence[Family] = ()) -> Question:
-    """Draw a question with its pool and evidence: one in twelve made of any text, the others of a few words.
+    """Draw a question with its pool and evidence: one in twelve from any text, the others from a few words.
 
     Args:
         task: `retrieval` or `arithmetic`; either if it is not given.
-        families: Answers in three spellings each; where there are some, one is among every second question's.
+        families: Answers in three spellings each; if given, every second question has one.
     """
     chosen = _taken(_TASKS, draw(_PLACE)) if task is None else task
     kind, own = _taken(_KINDS, draw(_PLACE)), draw(_FAMILIES)
@@ -170,27 +170,27 @@ def questions(draw: st.DrawFn, task: Task | None = None, families: Sequence[Fami
         rival = (rival, f"{rival} Bay")[draw(_PLACE) % 2]
     if kind in ("open", "settled", "apart"):
         pool = (first[0], *pool[:3], rival, first[1])
-    # Mostly the evidence speaks of the rarer answers alone, so that there is something to override.
+    # Mostly the evidence has only the rarer answers, so that an override is possible.
     shown = [*first, *rare] if kind == "shown" else [answer for answer in pool if answer and answer not in first]
     passages = _apart(rival, draw(_PLACE)) if kind == "apart" else draw(evidence(shown or rare))
     if kind in ("open", "settled"):
         passages = (*passages, Passage("", rival if kind == "open" else f"{rival} {first[0]}"))
     texts = [f"So it is {answer}." for answer in pool] if kind in ("texts", "copied") else []
     if kind == "copied":
-        texts = [_taken([own, *(one.text for one in passages)], draw(_PLACE)) for own in texts]
+        texts = [_taken([own, *(passage.text for passage in passages)], draw(_PLACE)) for own in texts]
     return Question(text, chosen, pool, tuple(texts), passages)
 
 
 def _apart(answer: str, place: int) -> tuple[Passage, Passage]:
-    """Two passages that together have an answer, which is cut where a word ends or, if it is but one, within it."""
-    cuts = [at for at, one in enumerate(answer) if at and one.isspace()] or [*range(1, len(answer))] or [0]
+    """Two passages that together have an answer, cut between words or, if it has only one word, within it."""
+    cuts = [at for at, char in enumerate(answer) if at and char.isspace()] or [*range(1, len(answer))] or [0]
     cut = _taken(cuts, place)
     return Passage("", f"x {answer[:cut].strip()}"), Passage("", f"{answer[cut:].strip()} y")
 
 
 def _factors(text: str) -> tuple[int, int] | None:
-    found = re.fullmatch(_PRODUCT.replace("?", r"\?").format(r"(\d)", r"(\d)"), text)
-    return (int(found[1]), int(found[2])) if found else None
+    match = re.fullmatch(_PRODUCT.replace("?", r"\?").format(r"(\d)", r"(\d)"), text)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def _answers_to(text: str) -> list[str]:
@@ -202,9 +202,9 @@ def _answers_to(text: str) -> list[str]:
 
 
 def exemplified(constants: Constants) -> Constants:
-    """Return the constants with a text for each pattern: the simplest that holds it, and is found in a short time."""
-    found = [text for pattern in constants.patterns for text in _exemplary(pattern)]
-    return replace(constants, texts=(*dict.fromkeys((*found, *constants.texts)),))
+    """Return the constants with a text for each pattern: the simplest match that is found in a short time."""
+    examples = [text for pattern in constants.patterns for text in _exemplary(pattern)]
+    return replace(constants, texts=(*dict.fromkeys((*examples, *constants.texts)),))
 
 
 def _exemplary(pattern: str) -> list[str]:
@@ -220,9 +220,9 @@ _EXEMPLARY = settings(max_examples=20, database=None, deadline=None, derandomize
 
 def families_of(constants: Constants) -> list[Family]:
     """Return answers that are made of constants, in three spellings each: for `questions` and `consultations`."""
-    numbers = [str(int(one) if one == int(one) else one) for one in constants.numbers]
+    numbers = [str(int(number) if number == int(number) else number) for number in constants.numbers]
     shown = [text.strip() for text in constants.texts if len(text.strip()) < 60 and answer_class(text, "retrieval")]
-    return [(one, one.swapcase(), f"{one}.") for one in dict.fromkeys((*shown, *numbers))]
+    return [(text, text.swapcase(), f"{text}.") for text in dict.fromkeys((*shown, *numbers))]
 
 
 rule_settings: st.SearchStrategy[Settings] = st.builds(
@@ -255,7 +255,7 @@ _ODD_DERIVATIONS = st.builds(
 
 
 def lm_replies() -> st.SearchStrategy[str]:
-    """Draw what an LM may return: any text, any JSON, JSON that is nearly what was asked for, cut short or doubled."""
+    """Draw what an LM may return: any text, any JSON, JSON that is almost valid, cut short or doubled."""
     judged = st.fixed_dictionaries({"preferred": st.integers(-1, 5), "assessments": st.just([]) | json_values})
     repaired = st.fixed_dictionaries({"repaired_answer": _SPANS, "repair_passage": st.integers(-2, 3)})
     whole = st.one_of(judged, repaired, lm_contents, json_values).map(json.dumps)
@@ -264,12 +264,12 @@ def lm_replies() -> st.SearchStrategy[str]:
 
 @st.composite
 def verdicts(draw: st.DrawFn, question: Question) -> Verdict | Abstention:
-    """Draw a judge's valid reply: a candidate that has an answer, often a rival that stands in the evidence."""
-    vote, text = majority(question.answers, question.task), " ".join(one.text for one in question.passages)
+    """Draw a judge's valid reply: a candidate with an answer, often a rival that is in the evidence."""
+    vote, text = majority(question.answers, question.task), " ".join(passage.text for passage in question.passages)
     answered = [index for index, key in enumerate(vote.classes) if key is not None]
     if not answered:
         return SILENT
-    rivals = [one for one in answered if vote.classes[one] != vote.winner and (question.answers[one] or "") in text]
+    rivals = [at for at in answered if vote.classes[at] != vote.winner and (question.answers[at] or "") in text]
     place = draw(_PLACE)
     preferred = _taken((rivals if rivals and place % 4 else answered)[::-1], place // 4)
     scored = draw(_PLACE) % 3
@@ -289,20 +289,20 @@ def repairs(draw: st.DrawFn, question: Question) -> Repair:
 
 @st.composite
 def derivations(draw: st.DrawFn, question: Question) -> Derivation:
-    """Draw a deriver's valid reply: a sound derivation where the question has one, one with a fault, or any text."""
+    """Draw a deriver's valid reply: a sound derivation if the question has one, one with a fault, or any text."""
     factors, place = _factors(question.text), draw(_PLACE) % 10
     if factors is None or place > 7:
         return draw(_ODD_DERIVATIONS)
-    one, other = factors
-    value = str(one * other)
-    sound = Derivation((Step(f"{one} * {other}", value),), value, f"{value} / {other} = {one}")
-    faulty = (replace(sound, check=""), replace(sound, answer=str(one + other)), replace(sound, steps=()))
+    first, second = factors
+    value = str(first * second)
+    sound = Derivation((Step(f"{first} * {second}", value),), value, f"{value} / {second} = {first}")
+    faulty = (replace(sound, check=""), replace(sound, answer=str(first + second)), replace(sound, steps=()))
     return _taken((sound, sound, sound, *faulty), place)
 
 
 @st.composite
 def replies(draw: st.DrawFn, question: Question, role: Role) -> Reply:
-    """Draw what a role replies: mostly something valid, else nothing, or any JSON object as it would be read."""
+    """Draw a role's reply: mostly a valid one, else an abstention, or any JSON object as it would be read."""
     kind = draw(_PLACE) % 10
     if kind > 8:
         return read_reply(role, draw(lm_contents), question.answers, len(question.passages))
@@ -319,7 +319,7 @@ def replies(draw: st.DrawFn, question: Question, role: Role) -> Reply:
 
 @st.composite
 def consultations(draw: st.DrawFn, task: Task | None = None, families: Sequence[Family] = ()) -> Trial:
-    """Draw a question under settings, what each role replies to it, and what the laws vary: a whole `Trial`.
+    """Draw a whole `Trial`: a question under settings, each role's reply, and the changes that laws try.
 
     Args:
         task: `retrieval` or `arithmetic`; either if it is not given. families: as `questions` takes them.
@@ -330,7 +330,7 @@ def consultations(draw: st.DrawFn, task: Task | None = None, families: Sequence[
     answers = [*question.answers, *(reply.answer for reply in said.values() if isinstance(reply, Repair | Derivation))]
     right = [answer for answer in answers if answer and answer.strip()] or [""]
     vote = majority(question.answers, question.task)
-    right += [one for one, key in zip(question.answers, vote.classes, strict=True) if one and key == vote.winner] * 4
+    right += [text for text, key in zip(question.answers, vote.classes, strict=True) if text and key == vote.winner] * 4
     scored = any(isinstance(reply, Verdict) and reply.scores for reply in said.values())
     places = _ordered(len(question.passages), draw(_PLACE))
     repeated = [_taken(places, place) for place in draw(_REPEATED)] if places else []

@@ -1,12 +1,12 @@
-r"""Strips from a text what is not the answer, before it is compared with anything: one function for all comparisons.
+r"""Strip everything around an answer before it is compared: one function for all comparisons.
 
     strip_answer("**Doha**.")        "Doha"
     strip_answer("\boxed{Doha}")     "Doha"
     strip_answer("C++.")             "C++"
 
-What goes are edge punctuation, quotes, brackets around the whole, Markdown, HTML and LaTeX wrappers, surplus white
-space and invisible characters. What stays are the marks that tell answers apart: "-5", ".5", "$5", "5%", "5'", "C++",
-"A-", the dots of "U.S.", and the answer itself, character for character. Source: ours.
+It drops edge punctuation, quotes, brackets around the whole, Markdown, HTML and LaTeX wrappers, surplus white space and
+invisible characters. It keeps the marks that tell answers apart: "-5", ".5", "$5", "5%", "5'", "C++", "A-", the dots of
+"U.S.", and the answer itself, character for character. Source: ours.
 """
 
 import re
@@ -19,7 +19,7 @@ from eldgr_dspy.reading import without_markup
 from eldgr_dspy.sentence_ends import has_own_stop
 
 _LAYERS, _ROUNDS = 32, 4
-"""Wrappers within wrappers that are taken off, and how often markup within markup is resolved."""
+"""How many nested wrappers are taken off, and how often nested markup is resolved."""
 
 _PAIRS = dict(zip("([{「『《【〈〔⟨⟪〖", ")]}」』》】〉〕⟩⟫〗", strict=True))
 _OPENER = {closer: opener for opener, closer in _PAIRS.items()}
@@ -43,10 +43,10 @@ _LINK = re.compile(r"\[([^\[\]]++)\]\([^()\s]*+\)")
 
 
 def strip_answer(text: str) -> str:
-    """Return the answer that a text is, without what surrounds it; a text without letters and digits stays whole.
+    """Return the answer in a text without its wrappers; a text without letters and digits stays whole.
 
-    Stripping twice changes nothing. What is of one class (`eldgr_dspy.answers.answer_class`) may still be spelled in
-    several ways. No text raises; the time taken is linear in the length.
+    Stripping twice changes nothing. Stripped answers of one class (`eldgr_dspy.answers.answer_class`) may still be
+    spelled in several ways. It takes any text, in time linear in the length.
     """
     if len(text) > _CACHED:
         return _stripped(text)
@@ -126,7 +126,7 @@ def _closes_last(text: str, opener: str, closer: str) -> bool:
 
 
 def _has_quote(text: str, quote: str) -> bool:
-    """Whether a quotation mark stands within a text, apostrophes and the marks of feet and inches apart."""
+    """Whether a text contains a quotation mark; apostrophes and the marks of feet and inches do not count."""
     return (
         re.search(r'(?<![0-9¼-¾⅐-⅞"])"|"(?=\w)' if quote == '"' else r"(?<![\w'])'|(?<=[^\W0-9¼-¾⅐-⅞])'(?!\w)", text)
         is not None
@@ -135,7 +135,7 @@ def _has_quote(text: str, quote: str) -> bool:
 
 # -- edges -------------------------------------------------------------------------------------------------------------
 
-# Nothing to take off, as of most answers.
+# Most answers have nothing to take off.
 _BARE = re.compile(r"[A-Za-z0-9]++(?:[,.'-]?[ ]?[A-Za-z0-9]++)*+").fullmatch
 _NUMERAL = r"[\d¹²³¼-¾⁰⁴-⁹₀-₉⅐-ↂ①-⓿❶-➓]"
 _NEAR = rf"[^\w\s]{{0,3}}{_NUMERAL}"
@@ -144,9 +144,9 @@ _LAST_KEPT = re.compile(rf"(?:{_NUMERAL}\+|(?<![^\W\d_])(?:[^\W\d_][\u0300-\u036
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The part of `text[start:end]` without loose marks at its edges; all of it where it is nothing else."""
+    """The part of `text[start:end]` without loose marks at its edges; all of it if it is only marks."""
     first, last = start, end
-    closers: dict[str, int] = {}  # where each closing bracket stands last, looked for once
+    closers: dict[str, int] = {}  # the last place of each closing bracket, searched for once
     while first < last and _is_loose(text[first]) and not _keeps_first(text, first, last, closers):
         first += 1
     openers: dict[str, int] = {}

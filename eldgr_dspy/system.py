@@ -1,4 +1,4 @@
-"""Say which file the operating system refused, why, and what to do.
+"""Name the file that the operating system refused, why, and what to do.
 
 Python's own reads and writes raise errors that name no file, such as "[Errno 27] File too large". Files that are opened
 by `opened`, and calls inside `naming`, name theirs.
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-_BUFFER = 256 * 2**10  # a read or a write lets other threads go on, and is then waited for
+_BUFFER = 256 * 2**10  # a read or a write lets other threads run, and then waits for them
 
 _REMEDIES = {
     errno.EACCES: "Check its permissions and those of its folder",
@@ -48,7 +48,7 @@ def refusal(error: OSError, path: Path | None = None) -> str:
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Have an error of the operating system name a file, in the place of a temporary one or of none."""
+    """Make an error of the operating system name a file, instead of a temporary one or none at all."""
     try:
         yield
     except OSError as error:
@@ -58,7 +58,7 @@ def naming(path: Path | str) -> Iterator[None]:
 
 
 class _File(io.FileIO):
-    """A file whose errors name it, or the file that it is to become."""
+    """A file whose errors name it, or the file that it will replace."""
 
     def __init__(self, path: Path, mode: str, named: Path) -> None:
         with naming(named):
@@ -83,12 +83,12 @@ class _File(io.FileIO):
 
 
 def opened(path: Path, buffer: int = _BUFFER) -> io.BufferedReader:
-    """Open a file for reading, so many bytes at once; its errors name it."""
+    """Open a file for reading with a buffer of this size; its errors name it."""
     return io.BufferedReader(_File(path, "r", path), buffer)
 
 
 def created(path: Path, becomes: Path) -> io.BufferedWriter:
-    """Create a file that is to become another one, which its errors name."""
+    """Create a file that will replace another one, which its errors name."""
     return io.BufferedWriter(_File(path, "x", becomes), _BUFFER)
 
 

@@ -1,15 +1,16 @@
-"""For those who test decisions: Hypothesis strategies, and one line that holds a rule or a certificate to the laws.
+"""Test decisions: Hypothesis strategies, and one line that checks a rule or a certificate against the laws.
 
     check_laws()                            # the rule of this package
     check_laws(my_rule)                     # a generator function that takes a case
     check_laws(my_rule, without=["the_cases_partition"])
-    check_laws(certificate=my_certificate)  # (answer, passages) -> True, False, or None where it does not apply
+    check_laws(certificate=my_certificate)  # (answer, evidence, question) -> True, False, or None
 
-It calls no LM: what a role would reply is drawn. No count of examples is a proof. Needs the extra `testing`.
+It calls no LM: the replies of roles are drawn. No number of examples is a proof. Needs the extra `testing`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
@@ -19,9 +20,12 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, Law, LawBroken, laws_named
 from eldgr_dspy.laws.constants import Constants, constants_of
 from eldgr_dspy.laws.pointed import pointed
+from eldgr_dspy.laws.reporting import reported
 from eldgr_dspy.laws.shrinking import smallest
 from eldgr_dspy.laws.situations import situations
-from eldgr_dspy.laws.trials import CertifiedBy, OwnCertificate, Subject, Trial
+from eldgr_dspy.laws.steady import Steady, settle_twice
+from eldgr_dspy.laws.trials import CertifiedBy, Subject, Trial, describe_trial, table
+from eldgr_dspy.own_certificates import own_certificate
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rules import rule_named
 from eldgr_dspy.strategies import (
@@ -41,7 +45,7 @@ from eldgr_dspy.strategies import (
 )
 from eldgr_dspy.words import Task
 
-# Behind what says how to install it.
+# After the import whose error says how to install it.
 from hypothesis import HealthCheck, Phase, given, settings  # isort: skip
 
 __all__ = [
@@ -65,32 +69,33 @@ __all__ = [
 
 
 _OWN_PER_DRAWN = 4
-"""How many situations around constants take the place of a trial that is drawn, which takes as long."""
+"""How many situations around constants replace one drawn trial, which takes as long."""
 
 
 def check_laws(
     rule: Rule | str = evidence_locked,
     *,
-    certificate: OwnCertificate | None = None,
+    certificate: Callable[..., object] | str | None = None,
     case: Callable[[Question, Settings], Case] = Case,
     laws: Sequence[str] | None = None,
     without: Sequence[str] = (),
     task: Task | None = None,
     max_examples: int | None = None,
 ) -> dict[str, int]:
-    """Hold a rule to the laws, and say of how many trials each law had something to say.
+    """Check a rule against the laws, and return on how many trials each law applied.
 
     A rule is a generator function that takes a `Case`, yields the roles that it asks and returns a `Choice`. Every law
-    is tried on it, also where it was never meant to be lawful: `scalar_judge` breaks `override_needs_a_certificate`,
+    is tried on it, also if it was never meant to be lawful: `scalar_judge` breaks `override_needs_a_certificate`,
     and a rule that never overrides breaks `certified_preference_outranks_repair`. First come the small situations, the
-    same each time (`eldgr_dspy.laws.situations`), and those around the numbers and texts that rule, certificate and
-    case are written with (`eldgr_dspy.laws.pointed`); where none of them breaks a law, trials are drawn, also with
-    these texts. A count of 0 says that a law was not tried. No count is a proof.
+    same each time (`eldgr_dspy.laws.situations`), and those around the numbers and texts in the code of rule,
+    certificate and case (`eldgr_dspy.laws.pointed`). If none of them breaks a law, trials are drawn, also with these
+    texts. A count of 0 says that a law was not tried. No count is a proof.
 
     Args:
         rule: The rule, or the name of one: of `eldgr_dspy.decision.RULES`, or `module:function`.
-        certificate: A certificate of your own, in the place of the policies; it is never asked about an empty answer.
-        case: A case of your own, where votes or ranking are yours; not together with `certificate`.
+        certificate: A certificate of your own instead of the policies, or its name; see
+            `eldgr_dspy.own_certificates`. It is never asked about an empty answer.
+        case: A case of your own, with your own votes or ranking; not together with `certificate`.
         laws: The names of the laws to try; all those about a rule if it is not given. without: the names of laws that
             are left out.
         task: `retrieval` or `arithmetic`, for a rule that is meant for one of them alone.
@@ -98,37 +103,43 @@ def check_laws(
             for every four situations around constants.
 
     Raises:
-        LawBroken: For the first law that is broken, on a trial that is made small; the message names the others.
+        LawBroken: For the first broken law, on a trial that was made small; the message names the others.
         ArgumentError: A rule or a law is not known, nothing would be tried, or rule or certificate return something
-            that they may not.
+            invalid, change what they are given, or do something else when they are called again.
+        Exception: What rule, certificate or case raise. The note of every exception that a trial causes has the
+            trial, made small.
     """
+    __tracebackhide__ = True
     if isinstance(rule, str):
         rule = rule_named(rule)
     if not callable(rule):
         raise ArgumentError(f"rule={rule!r:.60} is not a rule; expected a generator function that takes a case.")
     if certificate is not None and case is not Case:
         raise ArgumentError(
-            "certificate and case were both given; a case brings its certificates, so give one of them."
+            "certificate and case were both given; a case has its own certificates, so give only one of them."
         )
     if max_examples is not None and max_examples < 1:
-        raise ArgumentError(f"max_examples={max_examples!r} tries nothing; expected a whole number from 1.")
-    subject = Subject(rule, case if certificate is None else partial(CertifiedBy, certificate=certificate))
+        raise ArgumentError(f"max_examples must be a whole number from 1; got {max_examples!r}.")
+    theirs = None if certificate is None else own_certificate(certificate)
+    if theirs is not None and theirs.consulted:
+        raise ArgumentError("certificate is async, and it was called without await; give a function that is not.")
+    subject = Subject(rule, case if theirs is None else partial(CertifiedBy, certificate=Steady.of(theirs)))
     chosen = _chosen(laws, without)
-    constants, about = exemplified(constants_of(rule, certificate, case)), _told_by(rule, task)
+    constants, about = exemplified(constants_of(rule, theirs and theirs.function, case)), _told_by(rule, task)
     survey = _Survey(subject, chosen)
     own = [*pointed(constants, about)]
     survey.attempt_listed(chain(situations(task), own))
-    if not survey.broken:
+    if not (survey.broken or survey.failed):
         usual = max(1, settings().max_examples - len(own) // _OWN_PER_DRAWN)
         survey.attempt_drawn(task, usual if max_examples is None else max_examples, constants)
-    broken = [law for law in chosen if law.name in survey.broken]
-    if broken:
-        raise _smallest(broken[0], survey.broken[broken[0].name]).also([law.name for law in broken[1:]])
+    failure = survey.failure()
+    if failure is not None:
+        raise failure
     return survey.tried
 
 
 def _told_by(rule: Rule, task: Task | None) -> Task | None:
-    """The task in which the user's own constants can tell; a certificate's do so in retrieval alone."""
+    """The task in which the user's own constants matter; a certificate's matter only in retrieval."""
     return "retrieval" if task is None and rule is evidence_locked else task
 
 
@@ -143,8 +154,16 @@ def _chosen(laws: Sequence[str] | None, without: Sequence[str]) -> list[Law]:
     return chosen
 
 
-class _AllBroken(Exception):
-    """There is nothing left to find out."""
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """What a rule, certificate or case raised, and the trial that causes it."""
+
+    error: Exception
+    trial: Trial
+
+
+class _Done(Exception):
+    """Every law has been broken, or something was raised, so the search can stop."""
 
 
 class _Survey:
@@ -152,28 +171,25 @@ class _Survey:
 
     def __init__(self, subject: Subject, laws: Sequence[Law]) -> None:
         self.tried, self.broken = dict.fromkeys((law.name for law in laws), 0), dict[str, LawBroken]()
+        self.failed: _Failed | None = None
         self._subject, self._laws = subject, laws
 
     def attempt(self, trial: Trial) -> None:
-        """Try a trial; raises `_AllBroken` once each law has been broken."""
-        outcome = self._subject.settle(trial)
-        for law in self._laws:
-            try:
-                self.tried[law.name] += law.check(outcome)
-            except LawBroken as found:
-                self.tried[law.name] += 1
-                self.broken.setdefault(law.name, found)
-        if len(self.broken) == len(self._laws):
-            raise _AllBroken
+        """Try a trial; raises `_Done` once there is nothing more to find."""
+        error = self._error(trial)
+        if error is not None:
+            self.failed = _Failed(error, trial)
+        if error is not None or len(self.broken) == len(self._laws):
+            raise _Done
 
     def attempt_listed(self, trials: Iterable[Trial]) -> None:
-        """Try each trial, until each law has been broken."""
-        with suppress(_AllBroken):
+        """Try each trial, until there is nothing more to find."""
+        with suppress(_Done):
             for trial in trials:
                 self.attempt(trial)
 
     def attempt_drawn(self, task: Task | None, examples: int, constants: Constants) -> None:
-        """Try as many trials as are to be drawn, half of them with answers that are made of these constants."""
+        """Draw and try the trials, half of them with answers that are made of these constants."""
 
         @settings(
             max_examples=examples,
@@ -186,8 +202,47 @@ class _Survey:
         def drawn(trial: Trial) -> None:
             self.attempt(trial)
 
-        with suppress(_AllBroken):
+        with suppress(_Done):
             drawn()
+
+    def failure(self) -> Exception | None:
+        """Return what is to be raised, with the smallest trial that was found; None if nothing was."""
+        if self.failed is not None:
+            return self._smallest_failure(self.failed)
+        broken = [law for law in self._laws if law.name in self.broken]
+        if not broken:
+            return None
+        found = _smallest(broken[0], self.broken[broken[0].name])
+        return reported(found.also([law.name for law in broken[1:]]))
+
+    def _check(self, trial: Trial) -> None:
+        """Check every law on a trial; raises what the rule, its certificate or its case do wrong."""
+        outcome = settle_twice(self._subject, trial)
+        for law in self._laws:
+            try:
+                self.tried[law.name] += law.check(outcome)
+            except LawBroken as found:
+                self.tried[law.name] += 1
+                self.broken.setdefault(law.name, found)
+
+    def _error(self, trial: Trial) -> Exception | None:
+        try:
+            self._check(trial)
+        except Exception as error:  # noqa: BLE001 - it is raised again with its trial
+            return error
+        return None
+
+    def _smallest_failure(self, failed: _Failed) -> Exception:
+        least = [failed]
+
+        def fails(trial: Trial) -> bool:
+            error = self._error(trial)
+            if type(error) is type(failed.error) and error is not None:
+                least[0] = _Failed(error, trial)
+            return least[0].trial is trial
+
+        smallest(failed.trial, fails)
+        return reported(least[0].error, table(describe_trial(least[0].trial)))
 
 
 def _smallest(law: Law, known: LawBroken) -> LawBroken:
@@ -197,8 +252,8 @@ def _smallest(law: Law, known: LawBroken) -> LawBroken:
     def breaks(trial: Trial) -> bool:
         try:
             law.check(subject.settle(trial))
-        except LawBroken as found:
-            least[0] = found
+        except LawBroken as broken:
+            least[0] = broken
             return True
         return False
 

@@ -1,12 +1,12 @@
-"""Which numbers a derivation may use: those that a question states, and constants that its words license by a table.
+"""Find the numbers that a derivation may use: those that a question states, and constants that its words license.
 
 A question states its numerals (`1,000`, `3/4`, `2 1/2`, `20%` as 20 and as a fifth, `50 cents` as 50 and as a half) and
-its number words (`twenty-four`, `two hundred`, `three quarters`, `one and a half`, `2 dozen`, and `dozen` alone). What
-is left beside a stated percentage or fraction counts as stated, and so does the whole with a percentage added: `25%`
-states 0.75 and 1.25, `3/4` a quarter. `TABLE` adds what a word of the question means: a week has 7 days, percent is out
+its number words (`twenty-four`, `two hundred`, `three quarters`, `one and a half`, `2 dozen`, and `dozen` alone). The
+rest after a stated percentage or fraction counts as stated, and so does the whole with a percentage added: `25%` states
+0.75 and 1.25, `3/4` a quarter. `TABLE` adds what a word of the question means: a week has 7 days, percent is out
 of 100. The choice of words is ours.
 
-It is not an understanding of the question: a number that is there but irrelevant traces as well as one that matters.
+It does not understand the question: an irrelevant number traces as well as one that matters.
 """
 
 import re
@@ -49,7 +49,7 @@ _ROWS: Final = (
     ("weekday", "5"),
     ("weekend", "2"),
     ("fortnight", "14"),
-    ("month monthly", "12 30 4"),  # a month of thirty days, or of four weeks, as word problems have it
+    ("month monthly", "12 30 4"),  # a month has thirty days, or four weeks, in word problems
     ("year yearly annual annually", "12 52 365"),
     ("leap", "366"),
     ("decade", "10"),
@@ -83,7 +83,7 @@ _ROWS: Final = (
 TABLE: Final[Mapping[str, tuple[Fraction, ...]]] = MappingProxyType(
     {name: tuple(map(Fraction, values.split())) for names, values in _ROWS for name in names.split()}
 )
-"""What each word or sign licenses, in the singular and in lower case; a regular plural is looked up by its singular."""
+"""The constants that each word or sign licenses, in the singular and lower case; regular plurals count as singular."""
 
 _ONES: Final = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
@@ -139,7 +139,7 @@ def folded(expression: Expression, values: Container[Exact]) -> Expression:
 
 
 def _fold_last(program: list[Operand | str], values: Container[Exact]) -> None:
-    """Fold the division that a program ends in; `9 * 10/3` divides the product, which comes to the same."""
+    """Fold the division that a program ends in; `9 * 10/3` divides the product, with the same result."""
     start = -4 if program[-3:-2] == ["*"] else -3
     upper, lower = program[start], program[-2]
     if not (isinstance(upper, Operand) and isinstance(lower, Operand)) or upper.percent or lower.percent:
@@ -173,7 +173,7 @@ def _singular(token: str) -> str:
 
 
 def _stated(tokens: list[str]) -> Iterator[Fraction]:
-    """Yield each number of the question, and what it makes together with the words right after it."""
+    """Yield each number of the question, and the numbers that it forms with the words right after it."""
     position = 0
     while position < len(tokens):
         amount, after = amount_at(tokens, position)
@@ -213,7 +213,7 @@ def _combined(amount: Fraction, tokens: list[str], after: int) -> Iterator[Fract
 
 
 def _rest(share: Fraction) -> Iterator[Fraction]:
-    """Yield what a share leaves of the whole; more than the whole leaves nothing to name."""
+    """Yield the rest of the whole after a share; nothing for more than the whole."""
     if share < 1:
         yield 1 - share
 
@@ -266,7 +266,7 @@ def _spelled(tokens: list[str], position: int) -> tuple[Fraction | None, int]:
 
 
 def _within(tokens: list[str], position: int) -> bool:
-    """Whether the `and` at `position` stands inside one number: `two hundred and five`."""
+    """Whether the `and` at `position` is inside one number: `two hundred and five`."""
     return tokens[position - 1] in SCALES and position + 1 < len(tokens) and tokens[position + 1] in _SPELLED
 
 

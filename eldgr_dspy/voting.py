@@ -1,7 +1,7 @@
-"""Majority voting over answer classes: which candidates vote together, which class wins, whether that was a tie."""
+"""Majority voting over answer classes: which candidates vote together, which class wins, whether it was a tie."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eldgr_dspy.answers import AnswerClass, answer_class
@@ -14,9 +14,10 @@ class Vote:
 
     Attributes:
         classes: The class of each candidate, in pool order; None for one that has no answer and does not vote.
-        winner: The winning class, None where nobody votes; of several with as many votes, that of the earliest voter.
+        winner: The winning class, None if no candidate votes; in a tie, that of the earliest voter.
         tie: Whether several classes had as many votes as the winner.
-        notes: Candidates without an answer, and answers whose class could not be told for certain, each a phrase.
+        notes: Candidates without an answer or that refuse, and answers whose class could not be told for certain, each
+            a phrase.
     """
 
     classes: tuple[str | None, ...]
@@ -30,14 +31,18 @@ class Vote:
         return len(set(self.classes) - {None})
 
 
-def majority(answers: Sequence[str | None], task: Task) -> Vote:
+def majority(answers: Sequence[str | None], task: Task, refuses: Callable[[str | None], bool] | None = None) -> Vote:
     """Return the vote of `answers`, one a candidate, None where a candidate has none.
+
+    Answers that refuse do not vote.
 
     Source: the paper's consensus m; ties to the earliest candidate and the classes are ours (`method`, hazards 1-27).
     """
-    found = [answer_class(answer, task) for answer in answers]
-    classes = tuple(one.key if one else None for one in found)
-    notes = tuple(_notes(answers, found))
+    refused = [*filter(refuses, answers)] if refuses else []
+    silent = frozenset(refused)
+    parsed = [answer_class(None if answer in silent else answer, task) for answer in answers]
+    classes = tuple(class_.key if class_ else None for class_ in parsed)
+    notes = tuple(_notes(answers, parsed, len(refused)))
     votes = Counter(key for key in classes if key is not None)
     if not votes:
         return Vote(classes, None, tie=False, notes=notes)
@@ -46,9 +51,11 @@ def majority(answers: Sequence[str | None], task: Task) -> Vote:
     return Vote(classes, leaders[0], tie=len(leaders) > 1, notes=notes)
 
 
-def _notes(answers: Sequence[str | None], found: Sequence[AnswerClass | None]) -> Iterator[str]:
-    missing = sum(1 for one in found if one is None)
+def _notes(answers: Sequence[str | None], parsed: Sequence[AnswerClass | None], refusing: int) -> Iterator[str]:
+    missing = parsed.count(None) - refusing
     if missing:
-        yield f"{missing} of {len(found)} candidates have no answer"
-    noted = {answers[index]: one.note for index, one in enumerate(found) if one is not None and one.note}
+        yield f"{missing} of {len(parsed)} candidates have no answer"
+    if refusing:
+        yield f"{refusing} of {len(parsed)} candidates refuse and do not vote"
+    noted = {answers[index]: class_.note for index, class_ in enumerate(parsed) if class_ is not None and class_.note}
     yield from (f"{answer!r:.60}: {note}" for answer, note in noted.items())

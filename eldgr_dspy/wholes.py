@@ -1,8 +1,8 @@
-"""The whole that a span of a text is part of: the word, the number with its sign and its scale, the name in initials.
+"""Find the whole that a span of a text is part of: a word, a number with its sign and scale, a name in initials.
 
 A span of the evidence is an occurrence of an answer only if the whole around it is of the answer's class. So "5" does
 not occur in "<5", "5 million", "3.5" or "thirty-five", nor "C" in "C++", "can" in "can't" or "5 km" in "5 km/h". A word
-ends before a possessive and beside a hyphen, so that "Doha" occurs in "Doha's" and "New York" in "New York-based".
+ends before a possessive and next to a hyphen, so that "Doha" occurs in "Doha's" and "New York" in "New York-based".
 Every function takes a text as `eldgr_dspy.reading.read` returns it, in either case. Source: ours.
 """
 
@@ -14,11 +14,11 @@ from unicodedata import category
 from eldgr_dspy.numbers import CURRENCY_SIGNS
 
 REACH = 24
-"""How many characters on either side of an edge are looked at."""
+"""How many characters on either side of an edge are read."""
 
-# Between digits these go on with a number; a slash or a colon does too, since "1/2" says neither 1 nor 2.
+# Between digits these continue a number; so do a slash and a colon, since "1/2" says neither 1 nor 2.
 _POINTS = ".,/:'^\u00b7\u00f7\u066b\u066c\u2044\u2215\uff0c\uff0e"
-# Han, kana, Thai, Lao, Myanmar and Khmer: written without spaces, so that a word may end beside any of their letters.
+# Han, kana, Thai, Lao, Myanmar and Khmer: written without spaces, so that a word may end next to any of their letters.
 _SPACELESS = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\ua9e0-\ua9ff\uaa60-\uaa7f\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U0003ffff"
@@ -44,15 +44,15 @@ _PART_WORD = (
     "|sixths|eighths|tenths|dozen|score|and a half|and a quarter)"
 )
 _LETTER = r"[^\W\d_\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189]"
-# What is one whole across the places within it, from the character before to the one behind. Each kind is looked for by
-# itself, so that "$5" does not hide "$5 M".
+# Patterns of what is one whole, from the character before to the one after. Each kind is searched for separately, so
+# that "$5" does not hide "$5 M".
 _KINDS = (
     # a number: 3.5, 1,000, 1/2, 10:30; 10^-2; 5e-3; 5 000, 3 1/2, 5-1/2; 3 ½; 1 / 2, not 1989 / 1990
     rf"""\d[{_POINTS}]\d | \w\^[{{(]?-?\w | \de[+-]\d
     | (?<![\w.,/:])\d{{1,3}}(?:\ \d{{3}}|\ \d{{1,3}}{_SLASH}\d{{1,3}})(?!\d) | \d-\d{{1,3}}{_SLASH}\d
     | \d\ ?{_FRACTION} | \d\ ?{_SLASH}\d | \d{_SLASH}\ \d | (?<!\d)\d{{1,3}}\ {_SLASH}\ \d{{1,3}}(?!\d)
     | \d[\u207a\u207b\u208a\u208b][\d\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]""",
-    # its sign, point, currency and percent, and what compares it: -5, -US$5, -USD 5; .5; $5, 5 US$; 5 %; >= 5
+    # its sign, point, currency, percent and comparison: -5, -US$5, -USD 5; .5; $5, 5 US$; 5 %; >= 5
     rf"""(?<![\w)\]}}.%°-])-{_MONEY}?\.?{_DIGIT} | (?<![\w.])\.{_DIGIT}
     | (?<!\w){_MONEY}[-+]?\.?{_DIGIT} | {_DIGIT}\ ?{_LETTER}{{0,3}}\\?[{_SIGNS}](?!\w)
     | {_DIGIT}[*_"')\]]{{0,3}}\ \\?{_PERCENT}(?!\w) | {_DIGIT}[.*_"')\]]{{0,3}}\\?{_PERCENT}
@@ -62,7 +62,7 @@ _KINDS = (
     | \d\ ?(?:[×x]|\*{{1,2}}|\\times|\\cdot)\ ?\d | \d(?:\{{,\}}|\\,)\d | \\{_LETTER}{{1,6}}\{{{_DIGIT}""",
     # number words: thirty-five, two-thirds
     rf"""(?<!\w){_NUMBER_WORD}(?:-|\ |\ and\ )(?:{_NUMBER_WORD}|{_PART_WORD})(?!\w)""",
-    # a unit: 5 km/h, $5/hour, 5 km per hour; °C, which a number may stand before
+    # a unit: 5 km/h, $5/hour, 5 km per hour; °C, which a number may precede
     rf"""\d\ (?:{_SCALE}\ )?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
     | °\ ?{_LETTER}(?!\w)""",
     # a name: U.S, Node.js; J. R.; AT&T, A & W; F-16, X-ray, Jay-Z, 3-D
@@ -94,7 +94,7 @@ def in_word(text: str, at: int) -> bool:
 def whole(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the whole around `text[start:end]`, which starts and ends at the edge of a word.
 
-    Its words and numbers are taken in entirely, and the marks that touch it, so that what they say is not lost.
+    It has all their words and numbers whole, and the marks that touch them, so that no meaning is lost.
     """
     first, last = start, end
     for _ in range(4):
@@ -110,7 +110,7 @@ def whole(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _closes(text: str, at: int) -> bool:
-    """Whether the quotation mark at `at` closes a quotation, rather than mean feet or inches."""
+    """Whether the quotation mark at `at` closes a quotation instead of meaning feet or inches."""
     return _CLOSES_QUOTATION.search(text[max(0, at - 200) : at]) is not None
 
 
@@ -118,8 +118,8 @@ def _start(text: str, at: int) -> int:
     if at > 1 and text[at - 1] == "'" and _is_word(text[at - 2]) and _CONTRACTED(text, at):
         return _word_start(text, at - 2)
     reach = min(REACH, at)
-    found, _ = _joined(text[at - reach : at + REACH], reach)
-    return at if found == reach else _word_start(text, at - reach + found)
+    start, _ = _joined(text[at - reach : at + REACH], reach)
+    return at if start == reach else _word_start(text, at - reach + start)
 
 
 def _end(text: str, at: int) -> int:
@@ -127,8 +127,8 @@ def _end(text: str, at: int) -> int:
     if apostrophe and (text[at - 1].isnumeric() or not _POSSESSIVE(text, at)):
         return _word_end(text, at + 1)
     reach = min(REACH, at)
-    _, found = _joined(text[at - reach : at + REACH], reach)
-    return at if found == reach else _word_end(text, at - reach + found - 1)
+    _, end = _joined(text[at - reach : at + REACH], reach)
+    return at if end == reach else _word_end(text, at - reach + end - 1)
 
 
 @lru_cache(maxsize=1 << 14)

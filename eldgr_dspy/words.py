@@ -1,27 +1,45 @@
 """The closed vocabularies of the package: tasks, roles, branches, policies and levels.
 
-Nothing else is spelled here; every other module imports these names rather than repeating the strings.
+Every other module imports these names instead of repeating the strings.
 """
 
-from typing import Literal, get_args
+from collections.abc import Container
+from typing import Literal, TypeGuard, get_args
 
 Task = Literal["retrieval", "arithmetic"]
 Role = Literal["judge", "deriver", "repairer"]
+Consulted = Literal["judge", "deriver", "repairer", "certificate", "repair_certificate"]
+"""Whom a run may ask: a role that a rule asks for, or a certificate of the user's own, of the pool or of a repair."""
 Branch = Literal["first", "consensus", "judge", "repair"]
 Policy = Literal["substring", "token", "folded"]
 Strictness = Literal["stated", "chained", "traced", "executed", "bounded"]
 Consult = Literal["lazy", "always"]
 Homogeneous = Literal["repair", "skip"]
 Preference = Literal["global", "stratum"]
+Refusal = Literal["inapplicable", "no_answer"]
+Replies = Literal["strict", "lenient"]
 Channel = Literal["logic", "fact", "epist", "info", "triang", "adv", "min"]
 Reading = Literal["label", "expected", "settled"]
 
 TASKS: tuple[Task, ...] = get_args(Task)
 ROLES: tuple[Role, ...] = get_args(Role)
+CONSULTED: tuple[Consulted, ...] = get_args(Consulted)
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 STRICTNESS: tuple[Strictness, ...] = get_args(Strictness)
 CONSULT: tuple[Consult, ...] = get_args(Consult)
 HOMOGENEOUS: tuple[Homogeneous, ...] = get_args(Homogeneous)
 PREFERENCE: tuple[Preference, ...] = get_args(Preference)
+REFUSAL: tuple[Refusal, ...] = get_args(Refusal)
+REPLIES: tuple[Replies, ...] = get_args(Replies)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 READINGS: tuple[Reading, ...] = get_args(Reading)
+
+
+def is_role(name: object) -> TypeGuard[Role]:
+    """Return whether a name is that of a role, which a rule may ask."""
+    return name in ROLES
+
+
+def roles_and(asked: Container[object]) -> tuple[Consulted, ...]:
+    """Return the roles, and the certificates if they were asked."""
+    return tuple(name for name in CONSULTED if name in ROLES or name in asked)

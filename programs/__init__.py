@@ -1,1 +1,1 @@
-"""What composes the signatures into programs: the selector, its roles, the run over pools, the command."""
+"""Programs composed of the signatures: the selector, its roles, the run over pools, the command."""

@@ -1,7 +1,7 @@
-"""Holding a `Selector` to the laws, whatever an LM says: generated questions and replies, and every way to call.
+"""Check a `Selector` against the laws, whatever an LM says: generated questions and replies, every way to call.
 
-It needs Hypothesis, which the package does not install by itself. Import `check_selector` from
-`eldgr_dspy.programs.testing`; `docs/how-to/test-your-program.md` shows it at work.
+It needs Hypothesis, which the package does not install. Import `check_selector` from `eldgr_dspy.programs.testing`;
+`docs/how-to/test-your-program.md` shows it at work.
 """
 
 from collections import Counter
@@ -12,29 +12,40 @@ from string import ascii_lowercase
 from typing import Any
 
 import dspy
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.errors import FlakyFailure
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Reply
-from eldgr_dspy.decision import Decision
-from eldgr_dspy.errors import ArgumentError, ReplyError
+from eldgr_dspy.certifying import UNHEARD, replies_in
+from eldgr_dspy.consultations import Heard
+from eldgr_dspy.decision import RULES, Decision
+from eldgr_dspy.errors import ArgumentError, CertificateError, ReplyError
 from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken, laws_named
 from eldgr_dspy.laws.constants import Constants, constants_of
 from eldgr_dspy.laws.pointed import pointed
+from eldgr_dspy.laws.reporting import reported
 from eldgr_dspy.laws.situations import few_situations
 from eldgr_dspy.laws.statements import Finding, is_stratified
 from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial, told
-from eldgr_dspy.programs.consulting import ask
+from eldgr_dspy.programs.falsifying import falsified
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.invocations import FIELDS, Came, Fresh, awaited, batched, called, scripted
+from eldgr_dspy.programs.invocations import (
+    FIELDS,
+    Came,
+    Fresh,
+    as_certified,
+    awaited,
+    batched,
+    called,
+    heard_apart,
+    scripted,
+)
+from eldgr_dspy.programs.plain_decisions import plain
 from eldgr_dspy.programs.scenes import Scene, asked_again, at_stake, scenes, situated
-from eldgr_dspy.programs.selector import Selector, plain
+from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
-from eldgr_dspy.replies import reply_to
 from eldgr_dspy.strategies import exemplified, families_of
-from eldgr_dspy.words import Role
+from eldgr_dspy.words import ROLES, Consulted
 
 _SAME = LAW["sync_equals_async_equals_batch_equals_replay"]
 _SCORES = LAW["scores_never_cross_strata"]
@@ -42,12 +53,11 @@ _TEXT = LAW["no_lm_text_breaks_a_law"]
 _OF_A_DECISION = tuple(law for law in LAWS if law.number <= 8)
 _COUNTED = (*_OF_A_DECISION, _SAME, _TEXT)
 _TRIED = tuple(law for law in LAWS if law in (*_COUNTED, _SCORES))
-_CHECKS = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.nested_given)
 _TIMES = 8
-"""How often a role is asked the same once more, where a law is broken."""
+"""How often a role is asked the same question again when a law is broken."""
 _MOST_OWN, _OWN_PER_DRAWN, _MOST_OF_ONE_TEXT = 64, 3, 16
 _KEYS = {*FIELDS, "question", "candidates", "evidence", "task", "text", "title"}
-"""Names that a selector is written with in any case."""
+"""Names that every selector's code contains."""
 
 
 def check_selector(
@@ -57,97 +67,91 @@ def check_selector(
     without: Sequence[str] = (),
     max_examples: int | None = None,
 ) -> dict[str, int]:
-    """Hold a selector to the laws, and say of how many decisions each law had something to say.
+    """Check a selector against the laws, and return how many decisions each law applied to.
 
-    First come small situations, the same each time, those around the numbers and texts that the selector's own class is
-    written with, and one question over and over with other evidence and other pools. Then examples of two questions are
-    drawn: of two texts, or of one text with two pools. A copy of the selector, its LMs replaced by a scripted one,
-    decides each question alone, and another copy decides all of them: one after the other, all at once in one event
-    loop, and in a batch. Each decision is held to the laws of the rule (1 to 8), all of them to law 18 (sync = async =
-    batch = replay, a replay being the rule driven over the same roles), and what is raised to law 19: it is of a kind
-    that `Selector.forward` names.
+    First come small situations, the same each time; then those around the numbers and texts in the selector's own
+    class; then one question repeated with other evidence and other pools. After that, examples of two questions are
+    drawn: two texts, or one text with two pools. A copy of the selector, its LMs replaced by a scripted one, decides
+    each question alone. Another copy decides all of them: one after the other, all at once in one event loop, and in a
+    batch. Each decision is checked against the laws of the rule (1 to 8), and all of them against law 18 (sync = async
+    = batch = replay, where a replay is the rule driven over the same roles). Whatever is raised is checked against law
+    19: it must be of a kind that `Selector.forward` names.
 
-    The selector that is given is not called and not changed, nor is any LM. Roles, demonstrations, instructions,
-    settings and an adapter of the surrounding context take part as they are.
+    The given selector is not called and not changed, nor is any LM. Roles, demonstrations, instructions, settings and
+    an adapter of the surrounding context are used as they are.
 
-    It samples: no count is a proof. It says nothing about how good a judge is, nor about certificates, which are taken
-    at their word, nor about what a role does beside its LM: a tool or a file that it uses is used, and so is a scorer.
-    LMs within an object that is no module are not found. A role that answers one request in two ways breaks a law, as
-    it should.
+    A rule of your own is held to the same laws and replayed as it is, and a certificate of your own counts as the one
+    that there is. What either raises is raised here. A consulted certificate is asked through the scripted LM.
+
+    It samples, so no count is a proof. It does not judge how good a judge is. It does not check certificates, which it
+    trusts. It does not replace what a role uses apart from its LM: tools, files and scorers are really used. It does
+    not find LMs inside an object that is not a module. A role that answers one request in two ways breaks a law, as it
+    should.
 
     Args:
-        selector: Any `Selector`, also compiled, derived from, or with roles of one's own.
+        selector: Any `Selector`, including compiled ones, subclasses, and ones with your own roles.
         asked: Where the questions come from; by default the small situations of the selector's own task, and questions
-            with something at stake in most of them.
-        without: The names of laws that are left out.
-        max_examples: How many examples are drawn; if it is not given, as many as the Hypothesis profile says, less one
-            for every three situations around constants.
+            most of which have something at stake.
+        without: The names of laws to leave out.
+        max_examples: How many examples are drawn; by default, as many as the Hypothesis profile says, less one for
+            every three situations around constants.
 
     Raises:
         LawBroken: With a situation, or with a question and replies that Hypothesis has made as small as it could.
-        ArgumentError: What is given is not a selector, its prediction lacks a field, a law is not known, or no example
+        ArgumentError: The argument is not a selector, its prediction lacks a field, a law is not known, or no example
             would be tried.
     """
+    __tracebackhide__ = True
     if not isinstance(selector, Selector):
-        raise ArgumentError(f"selector={selector!r:.80} is not a Selector; make one with Selector(...) and give that.")
+        raise ArgumentError(f"selector must be a Selector; got {selector!r:.80}. Make one with Selector(...).")
     if max_examples is not None and max_examples < 1:
-        raise ArgumentError(f"max_examples={max_examples!r} tries nothing; expected a whole number from 1.")
-    held_to = _left(without)
-    tried, own, constants = Counter({law.name: 0 for law in _COUNTED if law in held_to}), [], _constants(selector)
-    if asked is None:
-        own = situated(pointed(constants, selector.task, most=_MOST_OWN, added=False))
-        tried.update(_check_situations(selector, own, held_to))
-        asked = at_stake(selector.task, families_of(constants))
-    usual = max(1, settings().max_examples - len(own) // _OWN_PER_DRAWN)
-    tried.update(_check_drawn(selector, asked, usual if max_examples is None else max_examples, held_to))
+        raise ArgumentError(f"max_examples must be a whole number of at least 1; got {max_examples!r}.")
+    held_to = laws_left(without)
+    tried, failure = _checked(selector, asked, held_to, max_examples)
+    if failure is not None:
+        raise failure
     return dict(tried)
 
 
-def _check_drawn(
-    selector: Selector, asked: st.SearchStrategy[Question], examples: int, laws: Sequence[Law]
-) -> Counter[str]:
-    """Hold a selector to the laws in examples of two questions."""
-    tried, broken = Counter[str](), list[LawBroken]()
-
-    def hold(pair: tuple[Scene, Scene], one_text: bool) -> None:
+def _checked(
+    selector: Selector, asked: st.SearchStrategy[Question] | None, laws: Sequence[Law], max_examples: int | None
+) -> tuple[Counter[str], Exception | None]:
+    """Return how often each law was tried, and what a selector does wrong."""
+    tried, own, constants = Counter({law.name: 0 for law in _COUNTED if law in laws}), [], _constants(selector)
+    if asked is None:
+        own = situated(pointed(constants, selector.task, most=_MOST_OWN, added=False))
         try:
-            tried.update(check_scenes(selector, pair, one_text=one_text, laws=laws))
-        except LawBroken as found:
-            broken.append(found)
-            raise
-
+            tried.update(_check_situations(selector, own, laws))
+        except Exception as error:  # noqa: BLE001 - it is raised again, without our frames
+            return tried, reported(error)
+        asked = at_stake(selector.task, families_of(constants))
+    usual = max(1, settings().max_examples - len(own) // _OWN_PER_DRAWN)
     drawn = scenes(asked)
-    configured = settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        report_multiple_bugs=False,
-        suppress_health_check=_CHECKS,
-        phases=(Phase.generate, Phase.shrink),
-    )
-    try:
-        configured(given(st.tuples(drawn, drawn), st.booleans())(hold))()
-    except FlakyFailure:  # what was broken once was not broken again
-        raise broken[0] from None
-    return tried
+
+    def hold(example: tuple[tuple[Scene, Scene], bool]) -> None:
+        tried.update(check_scenes(selector, example[0], one_text=example[1], laws=laws))
+
+    pairs = st.tuples(st.tuples(drawn, drawn), st.booleans())
+    return tried, falsified(pairs, hold, usual if max_examples is None else max_examples)
 
 
-def _left(without: Sequence[str]) -> list[Law]:
+def laws_left(without: Sequence[str]) -> list[Law]:
+    """Return the laws to try; raises `ArgumentError` if none is left."""
     left_out = laws_named("without", without, _TRIED)
     left = [law for law in _TRIED if law not in left_out]
     if not any(law in _COUNTED for law in left):
-        raise ArgumentError(f"without={without!r} leaves no law to be tried; name fewer.")
+        raise ArgumentError(f"without must leave at least one law; got {without!r}. Name fewer.")
     return left
 
 
 def _constants(selector: Selector) -> Constants:
-    """The constants that a class of the user's own is written with."""
-    found = exemplified(constants_of(selector))
-    return replace(found, texts=tuple(text for text in found.texts if text not in _KEYS))
+    """Return the constants in the source of a user's own class."""
+    constants = exemplified(constants_of(selector))
+    return replace(constants, texts=tuple(text for text in constants.texts if text not in _KEYS))
 
 
 def _check_situations(selector: Selector, own: Sequence[Scene], laws: Sequence[Law]) -> Counter[str]:
-    """Hold a selector to the laws in the small situations, in those around its constants, and in some of one text."""
+    """Check a selector in the small situations, in those around its constants, and in some of one text."""
     several = [*situated(few_situations(selector.task)), *own]
     by_last_answer = {scene.question.answers[-1]: scene for scene in several if scene.question.answers}
     tried = check_scenes(selector, several, laws=laws)
@@ -159,7 +163,7 @@ def _check_situations(selector: Selector, own: Sequence[Scene], laws: Sequence[L
 def check_scenes(
     selector: Selector, several: Sequence[Scene], *, one_text: bool = False, laws: Sequence[Law] = _TRIED
 ) -> Counter[str]:
-    """Hold a selector to the laws in a few scenes; returns and raises as `check_selector` does.
+    """Check a selector against the laws in a few scenes; returns and raises as `check_selector` does.
 
     Args:
         selector: The selector. several: the scenes.
@@ -173,99 +177,114 @@ def check_scenes(
             settled = [held(fresh(), scene, laws, roles=fresh()) for scene in asked]
             if _SAME in laws:
                 _require_the_same_in_every_way(fresh(), settled, calls)
-        except LawBroken as found:
+        except LawBroken as error:
             if _SAME in laws:
-                _require_roles_that_stand_by_their_word(fresh, found.outcome)
+                _require_roles_that_stand_by_their_word(fresh, error.outcome)
             raise
     everywhere = [law.name for law in (_SAME, _TEXT) if law in laws]
-    return Counter(name for one in settled for name in (*one.tried, *everywhere))
+    return Counter(name for result in settled for name in (*result.tried, *everywhere))
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A scene as a rule sees it, what the call came to, and the laws that had something to say of it."""
+    """A scene as a rule sees it, the outcome of the call, and the laws that applied to it."""
 
     trial: Trial
     came: Came
+    select: Selector
     tried: tuple[str, ...] = ()
 
 
 def held(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Selector | None = None) -> Held:
-    """Call a selector whose LM says what the scene says, and hold what comes of it to the laws 1 to 8 and 19.
+    """Call a selector whose LM says what the scene says, and check the outcome against the laws 1 to 8 and 19.
 
     Args:
         select: The selector. scene: the scene. laws: those that are tried.
-        roles: A copy whose roles are asked apart, to know what they say; the selector itself if it is not given.
+        roles: A copy whose roles are asked separately, to learn what they say; by default the selector itself.
 
     Raises:
         LawBroken: With the scene.
     """
     came = called(select, scene.inputs(select.answer_field))
+    if isinstance(came, CertificateError) or (isinstance(came, ArgumentError) and select.rule not in RULES):
+        raise came  # of the user's own code, which it names
     trial = _trial(roles or select, scene)
     if isinstance(came, dict):
-        return Held(trial, came, _require_laws(trial, came, laws))
+        return Held(trial, came, select, require_laws(select, trial, came, laws))
     if _TEXT in laws:
         _require_documented(select, scene, trial, came)
-    return Held(trial, came)
+    return Held(trial, came, select)
 
 
 # -- the ways to call -------------------------------------------------------------------------------------------------
 
 
 def _require_the_same_in_every_way(select: Any, settled: Sequence[Held], calls: Sequence[Mapping[str, Any]]) -> None:
-    """Hold law 18 against what calls came to, each on a copy of its own: one copy is to come to the same."""
-    for one, call in zip(settled, calls, strict=True):
-        _require_same("where others were decided before", one, called(select, call))
-    for one, other in zip(settled, awaited(select, calls), strict=True):
-        _require_same("awaited", one, other)
-    kept = [index for index, one in enumerate(settled) if isinstance(one.came, dict)]
+    """Check the outcomes of calls against law 18, each call on its own copy: one copy must give the same."""
+    for result, call in zip(settled, calls, strict=True):
+        _require_same("where others were decided before", result, called(select, call))
+    for result, other in zip(settled, awaited(select, calls), strict=True):
+        _require_same("awaited", result, other)
+    kept = [index for index, result in enumerate(settled) if isinstance(result.came, dict)]
     for index, other in zip(kept, batched(select, [calls[index] for index in kept]), strict=True):
         _require_same("in a batch", settled[index], other)
 
 
-# -- what is held against an outcome ----------------------------------------------------------------------------------
+# -- what an outcome is checked against -------------------------------------------------------------------------------
 
 
 def _trial(select: Selector, scene: Scene) -> Trial:
-    """The scene as a rule sees it: what each role replies, asked here apart from the selector."""
-    inputs = scene.inputs(select.answer_field)
-    case = Case(to_question(**inputs, answer_field=select.answer_field), select.settings)
-    replies: dict[Role, Reply] = {role: _reply(select, role, case.question) for role in case.roles()}
-    return Trial(case.question, select.settings, replies, case.consensus or "")
+    return trial_of(select, to_question(**scene.inputs(select.answer_field), answer_field=select.answer_field))
 
 
-def _reply(select: Selector, role: Role, question: Question) -> Reply:
-    try:
-        said = ask(getattr(select, role), question.role_inputs(role))
-    except Exception:  # noqa: BLE001 - where the selector asks this role, it raises the same and is held to account
-        return SILENT
-    return reply_to(question, role, said.content)
+def trial_of(select: Selector, question: Question) -> Trial:
+    """Return a question as a rule sees it: each role's reply, asked here apart from the selector."""
+    case, heard = Case(question, select.settings), dict[Consulted, Heard]()
+    roles = case.roles() if select.rule == "eldgr" else ROLES
+    names: tuple[Consulted, ...] = ("certificate", *roles) if case.to_certify() else roles
+    for name in names:
+        heard[name] = heard_apart(select, name, case, heard)
+    if case.to_certify(heard.get("repairer", SILENT)):
+        heard["repair_certificate"] = heard_apart(select, "repair_certificate", case, heard)
+    return Trial(case.question, as_certified(case, heard), replies_in(heard), case.consensus or "")
 
 
-def _require_laws(trial: Trial, fields: Mapping[str, Any], laws: Sequence[Law]) -> tuple[str, ...]:
-    """Hold laws 1 to 8 against the fields of a prediction, and all of these against what the rule alone says."""
-    found, replayed = _read(trial, fields), _replayed(trial)
-    tried = tuple(law.name for law in laws if law in _OF_A_DECISION and law.check(found))
-    different = [name for name, value in plain(replayed.decision).items() if fields[name] != value]
+def require_laws(select: Selector, trial: Trial, fields: Mapping[str, Any], laws: Sequence[Law]) -> tuple[str, ...]:
+    """Check the fields of a prediction against laws 1 to 8, and all of them against what the rule alone says."""
+    replayed = _replayed(select, trial)
+    expected = plain(replayed.decision)
+    if select.uncertified == "abstain" and fields["answer"] is None and _is_withheld(replayed):
+        fields = {**fields, "answer": expected["answer"]}  # as it should be
+    outcome = outcome_of(select, trial, fields)
+    tried = tuple(law.name for law in laws if law in _OF_A_DECISION and law.check(outcome))
+    different = [name for name, value in expected.items() if fields[name] != value]
     if "scores" in fields and "ranking" in different:
-        if _SCORES in laws and not is_stratified(found):
-            raise LawBroken(_SCORES, found, Finding(False, f"a ranking by stratum, not {fields['ranking']}", replayed))
+        if _SCORES in laws and not is_stratified(outcome):
+            raise LawBroken(
+                _SCORES, outcome, Finding(False, f"a ranking by stratum, not {fields['ranking']}", replayed)
+            )
         different.remove("ranking")
     if different and _SAME in laws:
         demanded = f"the same from a replay; {', '.join(different)} differ"
-        raise LawBroken(_SAME, found, Finding(False, demanded, replayed))
+        raise LawBroken(_SAME, outcome, Finding(False, demanded, replayed))
     return tried
 
 
-def _require_roles_that_stand_by_their_word(fresh: Fresh, found: Outcome) -> None:
-    """Hold law 18 against each role where a law is broken: who is asked the same says the same, or nothing follows."""
-    for role, reply in found.trial.replies.items():
-        select = fresh()
+def _is_withheld(outcome: Outcome) -> bool:
+    """Whether `uncertified="abstain"` withholds the answer: it is uncertified, or no certificate could be had."""
+    unheard = outcome.case.certificate(outcome.answer).reason.startswith(UNHEARD)
+    return outcome.decision.certified is False or (outcome.decision.certified is None and unheard)
+
+
+def _require_roles_that_stand_by_their_word(fresh: Fresh, outcome: Outcome) -> None:
+    """Check each role against law 18 when a law is broken: one request must get one reply, or nothing follows."""
+    for role, reply in outcome.trial.replies.items():
+        select, case = fresh(), Case(outcome.trial.question)
         for _ in range(_TIMES):
-            again = _reply(select, role, found.trial.question)
+            again: Any = heard_apart(select, role, case, {})
             if again != reply:
                 demanded = f"one reply of the {role} to one request; asked once more, it {told(again)}"
-                raise LawBroken(_SAME, found, Finding(False, demanded)) from None
+                raise LawBroken(_SAME, outcome, Finding(False, demanded)) from None
 
 
 def _require_documented(select: Selector, scene: Scene, trial: Trial, error: Exception) -> None:
@@ -274,30 +293,31 @@ def _require_documented(select: Selector, scene: Scene, trial: Trial, error: Exc
     failed = isinstance(error, dspy.LMError) and any(isinstance(said, Exception) for said in scene.said.values())
     if not unread and not failed:
         demanded = f"that from the selector, which raised {type(error).__name__}: {error}"
-        raise LawBroken(_TEXT, _replayed(trial), Finding(False, demanded)) from error
+        raise LawBroken(_TEXT, _replayed(select, trial), Finding(False, demanded)) from error
 
 
-def _require_same(way: str, one: Held, other: Came) -> None:
-    """Hold law 18 against what one call came to in two ways."""
-    trial, came = one.trial, one.came
+def _require_same(way: str, result: Held, other: Came) -> None:
+    """Check against law 18 that one call gave the same outcome in two ways."""
+    select, trial, came = result.select, result.trial, result.came
     if isinstance(came, dict) and isinstance(other, dict):
         if came != other:
             demanded = f"the same {way}; {', '.join(name for name in came if other.get(name) != came[name])} differ"
-            raise LawBroken(_SAME, _read(trial, came), Finding(False, demanded, _read(trial, other)))
+            outcomes = outcome_of(select, trial, came), outcome_of(select, trial, other)
+            raise LawBroken(_SAME, outcomes[0], Finding(False, demanded, outcomes[1]))
     elif type(came) is not type(other):
         demanded = f"the same {way}, not {came!r:.300} and {other!r:.300}"
-        raise LawBroken(_SAME, _replayed(trial), Finding(False, demanded))
+        raise LawBroken(_SAME, _replayed(select, trial), Finding(False, demanded))
 
 
-def _replayed(trial: Trial) -> Outcome:
-    """What the rule alone does, asking as the settings say."""
-    return Subject(lambda case: case.rule("eldgr")(case)).settle(trial)
+def _replayed(select: Selector, trial: Trial) -> Outcome:
+    """Return what the selector's rule alone does, asking as the settings say."""
+    return Subject(lambda case: select.rule_on(case)(case)).settle(trial)
 
 
-def _read(trial: Trial, fields: Mapping[str, Any]) -> Outcome:
-    """What a prediction says, as an outcome of the rule; `always` asks beforehand, not for want of an answer."""
-    replayed = _replayed(trial)
-    asked = () if trial.settings.consult == "always" else tuple(fields["consulted"])
+def outcome_of(select: Selector, trial: Trial, fields: Mapping[str, Any]) -> Outcome:
+    """Return a prediction as an outcome of the rule; `always` asks beforehand, not for lack of an answer."""
+    replayed = _replayed(select, trial)
+    asked = () if trial.settings.consult == "always" and select.rule == "eldgr" else tuple(fields["consulted"])
     said = Decision(**{name: fields[name] for name in plain(replayed.decision)})
     return replace(replayed, decision=said, asked=asked)
 
@@ -307,7 +327,7 @@ def _read(trial: Trial, fields: Mapping[str, Any]) -> Outcome:
 
 def _marks() -> Iterator[str]:
     """First words of questions, by which the script knows which of them is asked: letters, since a number counts."""
-    return (f"q{one}{other}z" for one, other in product(ascii_lowercase, repeat=2))
+    return (f"q{first}{second}z" for first, second in product(ascii_lowercase, repeat=2))
 
 
 def _marked(scene: Scene, mark: str) -> Scene:
@@ -317,5 +337,7 @@ def _marked(scene: Scene, mark: str) -> Scene:
 def _of_one_text(several: Sequence[Scene]) -> list[Scene]:
     """The scenes with the question's text and the replies of the first."""
     first = _marked(several[0], next(_marks()))
-    asked = (replace(one.question, text=first.question.text) for one in several)
-    return [replace(first, question=question, given=one.given) for question, one in zip(asked, several, strict=True)]
+    asked = (replace(scene.question, text=first.question.text) for scene in several)
+    return [
+        replace(first, question=question, given=scene.given) for question, scene in zip(asked, several, strict=True)
+    ]

@@ -1,12 +1,12 @@
-"""One role, asked once: the call, what became of it, and whose fault it was.
+"""One role, asked once: the call, its outcome, and whose fault a failure was.
 
-What is a verdict, an abstention or a failure of the infrastructure is decided here and nowhere else:
+Only this module decides what is a verdict, an abstention or a failure of the infrastructure:
 
 * An abstention: a reply that cannot be parsed, that was cut or withheld, or that is one of several; a prompt that is
-  too long for the LM. The LM could not say anything on this question, and could not if it were asked again.
-* A failure: a call that did not come through. It is never a verdict, and asked again: at once where it is transient,
-  else when the run goes on. It is fatal where it can only repeat itself on every question (no credentials, no money, no
-  such model, no such address).
+  too long for the LM. The LM could not answer this question, and could not if it were asked again.
+* A failure: a call that did not come through. It never counts as a verdict, and is asked again: at once if it is
+  transient, else when the run is resumed. It is fatal if it can only repeat itself on every question (no credentials,
+  no money, no such model, no such address).
 * A bug in a role module is neither: it is raised.
 """
 
@@ -21,11 +21,11 @@ from dspy.utils import BaseCallback
 from dspy.utils.exceptions import is_retryable_lm_error
 
 from eldgr_dspy.errors import ArgumentError, ReplyError, brief, settled
-from eldgr_dspy.programs.engines.strict import STRICT, reason_of
+from eldgr_dspy.programs.engines.strict import STRICT, StrictJSONAdapter, reason_of
 from eldgr_dspy.programs.plain_values import UnwritableError, plain
 
 FAILURES = (dspy.LMError, ConnectionError, TimeoutError)
-"""What a call raises when it did not come through."""
+"""What a call raises if it did not come through."""
 
 FATAL = (
     dspy.LMAuthError,
@@ -34,30 +34,30 @@ FATAL = (
     dspy.LMUnsupportedFeatureError,
     dspy.LMUnsupportedModelError,
 )
-"""Failures that would only repeat themselves on every question; `is_fatal` knows those that have no class besides."""
+"""Failures that would repeat themselves on every question; `is_fatal` also knows those without a class of their own."""
 
 _NOT_FOUND, _FIRST_REFUSAL = 404, 300
 _ENDS = {
     "length": "cut off: the LM reached its limit of output tokens; give it a larger max_tokens",
     "content_filter": "withheld: the server's content filter ended the reply",
 }
-"""Ends of a reply that is not whole, by DSPy's word for them, and the reason of the abstention."""
+"""Ends of an incomplete reply, by DSPy's word for them, and the reason of the abstention."""
 _OUTPUTS = {
     frozenset(("question", "evidence", "candidates")): ("judge", ("preferred",)),
     frozenset(("question", "evidence")): ("repairer", ("repaired_answer",)),
     frozenset(("question",)): ("deriver", ("derivation_steps", "derived_answer")),
 }
 """The roles that decide, by what each is told, with the fields that it cannot do without."""
-_NO_PROVIDER = "LLM Provider NOT provided"  # litellm's words for a model of nobody's, which has no status of its own
+_NO_PROVIDER = "LLM Provider NOT provided"  # litellm's words for a model of no known provider, which has no status
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What came of a call that came through: the fields that the role returned, or why it is an abstention.
+    """The outcome of a call that came through: the fields that the role returned, or why it is an abstention.
 
     Attributes:
-        content: The fields as plain JSON values; `{"abstained": reason}` where the role says that it has nothing to say
-            or where its reply could not be parsed.
+        content: The fields as plain JSON values; `{"abstained": reason}` if the role abstains or if its reply could
+            not be parsed.
         error: The error that made it an abstention, for a caller that wants it raised.
     """
 
@@ -66,29 +66,29 @@ class Said:
 
 
 class FlawedReplyError(ReplyError):
-    """A reply came through and is none; `flaw` says why."""
+    """A reply came through and cannot be used; `flaw` says why."""
 
     def __init__(self, flaw: str) -> None:
-        super().__init__(f"The LM's reply is none: {flaw}.")
+        super().__init__(f"The LM's reply cannot be used: {flaw}.")
         self.flaw = flaw
 
 
 class UnwritableReplyError(ReplyError):
-    """A role returned a value that no journal can hold, in place of a reply."""
+    """A role returned a value that no journal can hold."""
 
 
 _UNSAID = (dspy.AdapterParseError, dspy.LMError, FlawedReplyError)
-"""What may come of a call in place of fields: an abstention, or a failure."""
+"""What a call may return in place of fields: an abstention, or a failure."""
 
 
 def is_fatal(error: Exception) -> bool:
-    """Whether a failure would only repeat itself: one of `FATAL`, or no such model, address or provider."""
+    """Return whether a failure would only repeat itself: one of `FATAL`, or no such model, address or provider."""
     unknown = isinstance(error, dspy.LMProviderError) and error.status == _NOT_FOUND
     return unknown or isinstance(error, FATAL) or (isinstance(error, dspy.LMError) and _NO_PROVIDER in str(error))
 
 
 def is_transient(error: Exception) -> bool:
-    """Whether a failure may pass: no connection, a busy server, or an answer that is not what the protocol says."""
+    """Return whether a failure may pass: no connection, a busy server, or an answer that breaks the protocol."""
     status = getattr(error, "status", None) if type(error) is dspy.LMProviderError else None
     return (
         (status is not None and status < _FIRST_REFUSAL)
@@ -97,13 +97,18 @@ def is_transient(error: Exception) -> bool:
     )
 
 
+def describe_failure(error: Exception) -> str:
+    """Return a failure in one line, without its traceback."""
+    return f"{type(error).__name__}: {brief(' '.join(str(error).split()))}"
+
+
 def is_several_answers(error: Exception) -> bool:
-    """Whether a request was answered, and with more than the one answer that it asked for."""
+    """Return whether a request was answered with more answers than the one it asked for."""
     return isinstance(error, dspy.LMUnsupportedFeatureError) and "the body carries" in str(error)
 
 
 def _flaw_of(record: Mapping[str, Any], lm: Any) -> str | None:
-    """Why a reply that came through is none: cut, withheld, or one of several; None where it is one."""
+    """Return why a reply that came through cannot be used: cut, withheld, or one of several; None if it can."""
     said = len(record.get("outputs") or ())
     if said > 1 and said > (wanted := record["kwargs"].get("n") or getattr(lm, "kwargs", {}).get("n") or 1):
         return f"several answers: {said} where {wanted} was asked for"
@@ -111,13 +116,13 @@ def _flaw_of(record: Mapping[str, Any], lm: Any) -> str | None:
 
 
 def _end_of(response: Any) -> Any:
-    """Why an LM stopped: lm15 says so of a response, LiteLLM of its first choice."""
+    """Return why an LM stopped: lm15 states it for a response, LiteLLM for its first choice."""
     choices = getattr(response, "choices", None)
     return getattr(choices[0] if choices else response, "finish_reason", None)
 
 
 class _Last:
-    """Why the last reply within one consultation is none. It stands among DSPy's calling modules, which get records."""
+    """Why the last reply within one consultation cannot be used. DSPy sees it as a calling module and records calls."""
 
     def __init__(self) -> None:
         self.flaw: str | None = None
@@ -130,30 +135,30 @@ class _Last:
         return 0
 
     def append(self, record: Mapping[str, Any]) -> None:
-        self.take(record, getattr(dspy.settings.caller_modules[-1], "lm", None) or dspy.settings.lm)
+        self.note(record, getattr(dspy.settings.caller_modules[-1], "lm", None) or dspy.settings.lm)
 
-    def take(self, record: Mapping[str, Any], lm: Any) -> None:
+    def note(self, record: Mapping[str, Any], lm: Any) -> None:
         self.flaw = _flaw_of(record, lm)
 
     def judged(self, said: Said) -> Said:
-        """What was said, or the abstention that it is on account of the flaw."""
+        """Return the reply, or the abstention that the flaw makes of it."""
         if self.flaw is None:
             return said
         return Said({**said.content, "abstained": self.flaw}, FlawedReplyError(self.flaw))
 
 
 def notice(record: Mapping[str, Any], lm: Any) -> None:
-    """Give the consultation that is under way the record of a call that DSPy is not given."""
+    """Give the current consultation the record of a call that DSPy does not record."""
     for owner in dspy.settings.caller_modules or ():
         if isinstance(owner, _Last):
-            owner.take(record, lm)
+            owner.note(record, lm)
 
 
 def ask(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
-    """Ask a role. Raises one of `FAILURES` where the call did not come through, and what the module itself raises.
+    """Ask a role. Raises one of `FAILURES` if the call did not come through, and whatever the module itself raises.
 
-    How a reply ended is read from DSPy's record of the call. Where a caller has switched the records off, a reply that
-    was cut is one that cannot be parsed, unless what came of it is whole.
+    How a reply ended is read from DSPy's record of the call. If a caller has switched the records off, a reply that
+    was cut counts as one that cannot be parsed, unless its fields are complete.
     """
     last = _Last()
     try:
@@ -183,7 +188,7 @@ async def aask(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
 
 
 class _Unread(BaseCallback):
-    """Remembers the last reply that an adapter was given to read, and what it raised over one."""
+    """Remembers the last reply that an adapter was given to read, and the error it raised."""
 
     def __init__(self) -> None:
         self.adapter, self.reply = "", ""
@@ -199,15 +204,16 @@ class _Unread(BaseCallback):
 
 @contextmanager
 def _reading(last: _Last) -> Iterator[None]:
-    """Read replies strictly, or with the adapter that the user has set; what that raises over one is a parse error.
+    """Read replies strictly, or with the adapter that the user has set; an error while reading is a parse error.
 
-    DSPy's own adapters let other errors through than the one that they document, such as `RecursionError` for a reply
-    of many brackets.
+    DSPy's own adapters raise errors other than the documented one, such as `RecursionError` for a reply with many
+    brackets.
     """
-    # A judge that asks others judges their replies one by one, and none of them is its own.
-    callers = [one for one in dspy.settings.caller_modules or () if not isinstance(one, _Last)]
-    if dspy.settings.adapter is None:
-        with dspy.context(adapter=STRICT, caller_modules=[*callers, last]):
+    # A judge that asks others judges their replies one by one; they are not its own.
+    callers = [caller for caller in dspy.settings.caller_modules or () if not isinstance(caller, _Last)]
+    adapter = dspy.settings.adapter or STRICT
+    if isinstance(adapter, StrictJSONAdapter):
+        with dspy.context(adapter=adapter, caller_modules=[*callers, last]):
             yield
         return
     unread = _Unread()
@@ -222,23 +228,23 @@ def _reading(last: _Last) -> Iterator[None]:
 
 
 def knows_async(program: object) -> bool:
-    """Whether a program is a module that can be awaited as it is, without a thread."""
+    """Return whether a program is a module that can be awaited as it is, without a thread."""
     return isinstance(program, dspy.Module) and hasattr(program, "aforward")
 
 
 def awaitable(program: Callable[..., Any]) -> Callable[..., Awaitable[Any]]:
-    """Return how a program is awaited: as it says itself, or in a thread where it knows no async."""
-    found: Any = program
+    """Return how a program is awaited: as it says itself, or in a thread if it has no async."""
+    untyped: Any = program
     if knows_async(program):
-        known: Callable[..., Awaitable[Any]] = found.acall
+        known: Callable[..., Awaitable[Any]] = untyped.acall
         return known
-    threaded = dspy.asyncify(found)
+    threaded = dspy.asyncify(untyped)
 
     async def call(*args: Any, **options: Any) -> Any:
         said = await threaded(*args, **options)
         return await said if inspect.isawaitable(said) else said
 
-    return found if inspect.iscoroutinefunction(program) else call
+    return untyped if inspect.iscoroutinefunction(program) else call
 
 
 def _said(module: dspy.Module, returned: Any) -> Said:
@@ -261,24 +267,24 @@ def _said(module: dspy.Module, returned: Any) -> Said:
 
 
 def _require_outputs(inputs: Mapping[str, object], said: Said) -> None:
-    """Refuse fields of which none is the role's: its module gives them other names.
+    """Refuse fields if none is the role's: its module uses other names.
 
-    A reply without any field is what DSPy makes of a response without an answer, hence an abstention.
+    DSPy makes a reply without any field from a response without an answer, so that is an abstention.
 
     Raises:
         ArgumentError: naming the role, the field that it lacks and those that it has.
     """
     role, outputs = _OUTPUTS.get(frozenset(inputs), ("", ()))
     if outputs and said.content and said.content.keys().isdisjoint((*outputs, "abstained")):
-        found = ", ".join(map(repr, said.content))
+        names = ", ".join(map(repr, said.content))
         raise ArgumentError(
-            f"The {role} returned no {outputs[0]!r}; it has {brief(found)}. Return {' and '.join(outputs)}, or "
-            "abstained=REASON where there is nothing to say."
+            f"The {role} returned no {outputs[0]!r}; it has {brief(names)}. Return {' and '.join(outputs)}, or "
+            "abstained=REASON to abstain."
         )
 
 
 def _abstention(error: Exception) -> Said:
-    """Return the abstention that an error is; raise one that is a failure."""
+    """Return the abstention for an error; raise a failure."""
     if isinstance(error, FlawedReplyError):
         reason = error.flaw
     elif isinstance(error, dspy.AdapterParseError):

@@ -1,4 +1,4 @@
-"""Find the credentials that a module and its LMs hold, so that nothing that is written or shown contains one.
+"""Find the credentials that a module and its LMs hold, so that no file or message contains one.
 
 They are looked for in the options of every LM, in its engines, and in the attributes and predictors of every module. A
 credential that only a function knows, such as a provider of tokens, is not found; its name in an error still hides it.
@@ -12,11 +12,11 @@ import dspy
 from eldgr_dspy.redaction import remember_environment, remember_settings
 
 _PASSED_OVER = frozenset(("history", "demos", "traces", "train", "callbacks"))
-"""What a module or an LM remembers of its calls, which may be long."""
+"""Attributes in which a module or an LM remembers its calls; they may be long."""
 
 
 def remember_credentials(module: dspy.Module) -> None:
-    """Take note of the credentials that a module, the LMs that it would ask and the environment hold."""
+    """Record the credentials that a module, the LMs that it would ask and the environment hold."""
     remember_environment()
     for _, part in module.named_sub_modules(dspy.Module):
         remember_settings(_own(part), any_text=False)
@@ -25,7 +25,7 @@ def remember_credentials(module: dspy.Module) -> None:
 
 
 def remember_lm(lm: Any) -> None:
-    """Take note of the credentials that an LM and its engines hold."""
+    """Record the credentials that an LM and its engines hold."""
     if lm is None:
         return
     remember_settings(_own(lm))
@@ -36,5 +36,5 @@ def remember_lm(lm: Any) -> None:
 
 
 def _own(owner: Any) -> Mapping[str, Any]:
-    """The attributes of an object, without what it remembers."""
+    """Return the attributes of an object, except what it remembers."""
     return {name: value for name, value in getattr(owner, "__dict__", {}).items() if name not in _PASSED_OVER}

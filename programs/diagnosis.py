@@ -1,8 +1,8 @@
-"""Whether a model can be the judge: what stands between a name and a verdict, looked at piece by piece.
+"""Check step by step whether a model can be the judge.
 
-The judge is asked one easy question twice, as a `Selector` asks it: what comes of that decides. Then the model is asked
-under a schema that demands a word which the prompt does not have: a server that does not constrain what is written
-cannot give it. This says whether a judge can be asked, not how well it judges.
+The judge is asked one easy question twice, as a `Selector` asks it; that decides. Then the model is asked under a
+schema that demands a word which the prompt does not have: a server that does not constrain its output cannot give it.
+This shows whether a judge can be asked, not how well it judges.
 """
 
 import json
@@ -62,17 +62,17 @@ _SENDS: dict[ReplyFormat, str] = {
 """What a `Selector` does, by the format in which it asks for a reply."""
 
 Pull = Callable[[str, str, float], None]
-"""Has a server (its address) pull a model (its name); raises `TimeoutError` after seconds without progress."""
+"""Makes a server (its address) pull a model (its name); raises `TimeoutError` after seconds without progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        check: What was looked at.
-        ok: Whether it is as it should be.
-        text: What was found, as a sentence; where it is not ok, with what to do.
+        check: What was checked.
+        ok: Whether it passed.
+        text: The result, as a sentence; if it did not pass, with what to do.
     """
 
     check: str
@@ -81,22 +81,22 @@ class Finding:
 
 
 def diagnose(lm: dspy.LM, seconds: float, pull: Pull | None = None) -> Iterator[Finding]:
-    """Yield what is found of an LM, in order, up to the first thing without which nothing else can be looked at.
+    """Yield the findings about an LM, in order, up to the first failure that prevents all further checks.
 
     Args:
-        lm: The LM; Ollama's are looked at more closely.
+        lm: The LM; Ollama's get more checks.
         seconds: How long each question to the server may take.
-        pull: What to do where an Ollama server lacks the model; None leaves it.
+        pull: What to do if an Ollama server lacks the model; None does nothing.
     """
     remember_environment()
     remember_lm(lm)
-    found = _Ollama(lm, seconds).findings(pull) if isinstance(lm, OllamaLM) else _answers(lm, seconds)
-    for one in found:
-        yield replace(one, text=shown(one.text))
+    findings = _Ollama(lm, seconds).findings(pull) if isinstance(lm, OllamaLM) else _answers(lm, seconds)
+    for finding in findings:
+        yield replace(finding, text=shown(finding.text))
 
 
 class _Ollama:
-    """The checks that only an Ollama server can be put to."""
+    """The checks that only an Ollama server allows."""
 
     def __init__(self, lm: OllamaLM, seconds: float) -> None:
         options = lm.kwargs["metadata"]
@@ -133,28 +133,28 @@ class _Ollama:
             return None
         details = shown.details
         known = [details.parameter_size, details.quantization_level] if details else []
-        yield Finding("model", True, f"{', '.join([self.model, *filter(None, known)])}: it is there.")
+        yield Finding("model", True, f"{', '.join([self.model, *filter(None, known)])} is there.")
         return shown
 
     def _stalled(self) -> str:
         return (
-            f"{self.host} made no progress with pulling {self.model} for {self.seconds:g} s, and was left to it; "
-            f"--pull again goes on from there, a longer --timeout waits longer, or try: ollama pull {self.model}"
+            f"{self.host} made no progress in pulling {self.model} for {self.seconds:g} s, and may still be pulling; "
+            f"run --pull again to continue, use a longer --timeout to wait longer, or try: ollama pull {self.model}"
         )
 
     def _window(self, shown: ShowResponse, *, unseen: bool) -> Finding:
         sizes = [size for name, size in (shown.modelinfo or {}).items() if name.endswith(".context_length")]
         size = next((size for size in sizes if isinstance(size, int)), None)
         if size is not None and size < self.num_ctx:
-            text = f"The model reads {size} tokens at most, fewer than num_ctx={self.num_ctx}; give --num-ctx {size}."
+            text = f"The model reads at most {size} tokens, fewer than num_ctx={self.num_ctx}; give --num-ctx {size}."
             return Finding("context", False, text)
         most = "does not say how many it could have" if size is None else f"could have {size}"
-        caution = " This version does not count cached tokens, so a prompt cut short may go unseen." if unseen else ""
-        return Finding("context", True, f"{self.num_ctx} tokens are asked for; the model {most}.{caution}")
+        caution = " This version does not count cached tokens, so a cut prompt may go unnoticed." if unseen else ""
+        return Finding("context", True, f"It asks for {self.num_ctx} tokens; the model {most}.{caution}")
 
     async def _listed(self) -> list[str]:
         async with client_at(self.host) as client:
-            return [_tagged(one.model) for one in (await client.list()).models if one.model]
+            return [_tagged(entry.model) for entry in (await client.list()).models if entry.model]
 
     async def _shown(self) -> ShowResponse:
         async with client_at(self.host) as client:
@@ -171,7 +171,7 @@ class _Ollama:
 
 
 def _answers(lm: dspy.LM, seconds: float) -> Iterator[Finding]:
-    """What three calls show, the first two of them made as a `Selector` makes them."""
+    """The results of three calls, the first two made as a `Selector` makes them."""
     judge = Judge()
     judge.set_lm(lm)
     try:
@@ -201,28 +201,28 @@ def _timed(call: Callable[[], Said]) -> tuple[Said, float]:
 
 
 def _told(error: Exception, seconds: float) -> str:
-    """What went wrong, as someone at a shell can use it: the client's own words name an argument of Python's."""
+    """Return what went wrong in the words of the command; the client's own words name a Python argument."""
     if _ran_out(error):
-        return f"The model had not answered in full after {seconds:g} s; a larger --timeout waits longer."
+        return f"The model had not answered in full after {seconds:g} s; use a larger --timeout to wait longer."
     return brief((error.message if isinstance(error, dspy.LMError) else str(error)).partition("\n")[0])
 
 
 def _ran_out(error: BaseException | None) -> bool:
-    """Whether the seconds of a call were up; those of connecting are fewer, and no option of the command sets them."""
+    """Return whether a call ran out of time; connecting has fewer seconds, which no option of the command sets."""
     if error is None or type(error).__name__ == "ConnectTimeout":
         return False
     return isinstance(error, dspy.LMTimeoutError | TimeoutError) or _ran_out(error.__cause__)
 
 
 class _Unformatted(StrictJSONAdapter):
-    """Asks in words alone for the form of a reply."""
+    """Asks only in words for the form of a reply."""
 
     def _prepare_response_format(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> None:
         pass
 
 
 def _remedy(judge: Judge, error: Exception) -> str:
-    """What helps where the server refuses a request for its `response_format`: it is asked once more without."""
+    """Return a remedy if the server refuses a request for its `response_format`: it is asked again without."""
     lm = judge.predict.lm
     wanted = STRICT.reply_format(lm, JudgeCandidates)
     refused = isinstance(error, dspy.LMProviderError) and not _ran_out(error)
@@ -236,8 +236,8 @@ def _remedy(judge: Judge, error: Exception) -> str:
     if isinstance(_reply(said), Abstention):
         return ""
     return (
-        f" The Selector {_SENDS[wanted]}, as DSPy's list of models has it; without response_format the same question "
-        "is answered. Serve the model under a name that is not in the list, such as openai/local, and none is sent."
+        f" The Selector {_SENDS[wanted]}, because DSPy's list of models says so; without response_format the same "
+        "question is answered. Serve the model under a name that is not in the list, such as openai/local."
     )
 
 
@@ -248,7 +248,7 @@ def _sealed(lm: dspy.LM) -> Response:
 
 
 def _held(response: Response) -> str:
-    """Whether a server held its model to the schema, which alone has the seal."""
+    """Return whether a server held its model to the schema, the only place that has the seal."""
     said = _said(response)
     try:
         reply = read_object(said)
@@ -256,11 +256,11 @@ def _held(response: Response) -> str:
         reply = {"unread": str(error)}
     if reply.keys() == {"seal", "preferred"} and reply["seal"] == _SEAL and reply["preferred"] in (0, 1):
         return "the reply is the one JSON object that it allows"
-    return f"the server accepts it and does not hold the model to it, which wrote {brief(repr(said), 120)}"
+    return f"the server accepts it but does not hold the model to it, which wrote {brief(repr(said), 120)}"
 
 
 def _reads(wanted: ReplyFormat) -> str:
-    return f"The Selector {_SENDS[wanted]}, and abstains where a reply is not exactly what was asked for."
+    return f"The Selector {_SENDS[wanted]}, and abstains if a reply is not exactly as asked."
 
 
 def _reply(said: Said) -> Reply:
@@ -268,19 +268,19 @@ def _reply(said: Said) -> Reply:
 
 
 def _verdict(said: Said, wanted: ReplyFormat) -> Finding:
-    """What the rule would have of the judge."""
+    """Return what the rule would make of the judge's reply."""
     reply = _reply(said)
     if isinstance(reply, Abstention):
         other = ", or a server that holds it to a JSON schema" if wanted == "json_schema" else ""
         advice = f" Use another model as judge{other}." if reply.reason.startswith("unparsable") else ""
         return Finding("verdict", False, f"The Selector would abstain: {reply.reason.removesuffix('.')}.{advice}")
     right = isinstance(reply, Verdict) and reply.preferred == _RIGHT
-    found = "Paris as the capital of France." if right else "Berlin as the capital of France; use another as judge."
-    return Finding("verdict", right, f"The model prefers {found}")
+    preferred = "Paris as the capital of France." if right else "Berlin as the capital of France; use another as judge."
+    return Finding("verdict", right, f"The model prefers {preferred}")
 
 
 def _said(response: Response) -> str:
-    """The text of a reply; DSPy's own engine has read some of it already."""
+    """Return the text of a reply; DSPy's own engine has already read some of it."""
     parts = [
         json.dumps(part.value) if isinstance(part, DataPart) else part.text
         for part in response.message.parts
@@ -293,17 +293,17 @@ def _thinking(response: Response, *, asked_for: bool) -> Finding:
     thoughts = "".join(part.text for part in response.message.parts if isinstance(part, ThinkingPart))
     hidden = (response.usage.output_tokens or 0) > len(_said(response).encode()) + len(thoughts.encode()) + _SLACK
     if asked_for or not (thoughts or hidden):
-        return Finding("thinking", True, "It is on, as asked for." if asked_for else "It is off.")
+        return Finding("thinking", True, "It is on, as requested." if asked_for else "It is off.")
     amount = f"{len(thoughts)} characters" if thoughts else f"{response.usage.output_tokens} tokens, most not shown,"
-    text = f"It cannot be turned off: {amount} were written before the reply. They are kept out of it, and take time;"
-    return Finding("thinking", True, f"{text} a model or an Ollama that can turn it off spares that.")
+    text = f"It cannot be turned off: {amount} were written before the reply. They are kept out of it, but take time;"
+    return Finding("thinking", True, f"{text} a model or an Ollama that can turn it off saves that time.")
 
 
 def _served(served: str, asked: str) -> Finding:
     if _tagged(served) == _tagged(asked):
         return Finding("model served", True, f"{served} answers.")
     return Finding(
-        "model served", False, f"{served} answers where {asked} was asked; look at what serves this address."
+        "model served", False, f"{served} answers, but {asked} was asked; check which model this address serves."
     )
 
 
@@ -313,5 +313,5 @@ def _tagged(model: str) -> str:
 
 def as_json(findings: list[Finding], model: str) -> str:
     """Return the findings as a JSON object."""
-    listed = [{"check": one.check, "ok": one.ok, "text": one.text} for one in findings]
-    return json.dumps({"judge": model, "ok": all(one.ok for one in findings), "findings": listed}, indent=2)
+    listed = [{"check": finding.check, "ok": finding.ok, "text": finding.text} for finding in findings]
+    return json.dumps({"judge": model, "ok": all(finding.ok for finding in findings), "findings": listed}, indent=2)

@@ -1,10 +1,10 @@
-"""Material for an LM, fenced so that no text in it can pass for an instruction, a field or another text.
+"""Fence the material for an LM so that no text in it can pass for an instruction, a field or another text.
 
-Each text stands between two marker lines. The marker is derived from the hash of all that is fenced, so the same
-material gives the same prompt (caches, journals and golden prompts stay stable) and nobody can write a text that
-contains the marker of its own fence, or half of it. What software on the way to the LM would take out of the text is
-defused: DSPy's own markers, and what has the form of a model's token. A fence does not stop an LM
-that follows what it reads; the certificates bound what that can do. Standard library alone.
+Each text is between two marker lines. The marker is derived from the hash of all fenced texts, so the same material
+gives the same prompt (caches, journals and golden prompts stay stable) and nobody can write a text that contains the
+marker of its own fence, or half of it. Anything that software on the way to the LM would remove from the text is
+defused: DSPy's own markers, and anything in the form of a model's token. A fence does not stop an LM that follows what
+it reads; the certificates bound the effect of that. Standard library alone.
 """
 
 import hashlib
@@ -16,21 +16,21 @@ from dataclasses import dataclass
 _DIGITS = 16
 _APART = "/"  # no digit, and not read as nothing
 
-# Blank to a reader: white space and what renders as nothing at all.
+# Blank to a reader: white space and invisible characters.
 _INVISIBLE = r"\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 _BLANK = rf"[\s{_INVISIBLE}]*+"
 _HASHES = rf"(?:#{_BLANK}){{2,}}+"
-# What follows the first bracket of each marker, all possessive or bounded, hence linear in the length of the text.
+# What follows the first bracket of each marker, all possessive or bounded, so linear in the length of the text.
 # `[[ ## name ## ]]`, DSPy's field marker, however it is spaced; a single name in brackets with two capitals in a row,
 # an underscore or a number, and one between bars: `[/INST]`, `[TOOL_RESULTS]`, `[gMASK]`, `[img-12]`, `[|user|]`.
 _SQUARE = (
     rf"{_BLANK}\[{_BLANK}{_HASHES}\w++{_BLANK}{_HASHES}\]{_BLANK}\]|\|\w{{1,64}}+\|\]"
     r"|/?(?=[^\W\d][\w-]{1,64}+\])[\w-]*(?:[A-Z]{2}|_|\d\])"
 )
-# A single name in angle brackets, also with a value; and whatever has a bar beside one and no white space: so most
-# tokens of models are written, and of software before them (`<|im_end|>`, `<｜User｜>`, `<turn|>`, `</s>`,
-# `<tool_call>`, `<function=f>`, `<<SYS>>`), and what DSPy would replace by an image, a file or further text. A rule,
-# because no list of tokens is complete; a model with tokens of another form needs a server that escapes them.
+# A single name in angle brackets, with or without a value; and anything between bars without white space. Most tokens
+# of models are written so, and of older software (`<|im_end|>`, `<｜User｜>`, `<turn|>`, `</s>`, `<tool_call>`,
+# `<function=f>`, `<<SYS>>`), and what DSPy would replace with an image, a file or further text. It is a rule because no
+# list of tokens is complete. A model with tokens of another form needs a server that escapes them.
 _ANGLE = r"/?[\w.:-]{1,64}+/?>|[^\W\d][\w.:-]{0,64}+=[\w.:-]{1,64}+>|[|｜][^<>\s]{1,64}+>|[^<>\s|｜]{1,64}+[|｜]>"
 _MARKER = re.compile(rf"\[·*+(?={_SQUARE})|<·*+(?={_ANGLE})")
 _DEFUSED = re.compile(rf"(?<=\[)·(?=·*+(?:{_SQUARE}))|(?<=<)·(?=·*+(?:{_ANGLE}))")
@@ -41,7 +41,7 @@ _ASCII_DIGITS = {code: None if chr(code).isspace() else chr(code).lower() for co
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """The same material as given, each text between its marker lines; `marker` is the sixteen hexadecimal digits."""
+    """The given material, each text between its marker lines; `marker` is the sixteen hexadecimal digits."""
 
     question: str
     evidence: list[str]
@@ -53,9 +53,9 @@ def fence(question: str, evidence: Sequence[str] = (), candidates: Sequence[str]
     """Return the material of one request, cleaned and fenced.
 
     A fenced text reads `<label marker>`, the text, `</label marker>`, each on lines of its own, where the label is
-    `question`, or `passage` or `candidate` with its number counted from 0. In the text only two things are changed:
-    what software would read as a marker (see `defuse`), and each lone surrogate, which no request can carry, becomes
-    U+FFFD. Any other span of a text is in the fenced text as it was.
+    `question`, or `passage` or `candidate` with its number counted from 0. Only two things in the text are changed:
+    what software would read as a marker (see `defuse`), and each lone surrogate, which no request can carry and which
+    becomes U+FFFD. Every other span of a text is unchanged.
     """
     asked, passages, pool = _clean(question), [_clean(text) for text in evidence], [_clean(text) for text in candidates]
     marker = derive_marker([[asked], passages, pool])
@@ -68,11 +68,11 @@ def fence(question: str, evidence: Sequence[str] = (), candidates: Sequence[str]
 
 
 def derive_marker(groups: Sequence[Sequence[str]], digits: int = _DIGITS) -> str:
-    """Return the first `digits` hexadecimal digits of a SHA-256 of the texts, no half of which stands in any of them.
+    """Return the first `digits` hexadecimal digits of a SHA-256 of the texts, no half of which occurs in any of them.
 
-    The lengths of groups and texts are hashed with them, so that no two different inputs are hashed as the same
-    bytes. Should half of the digits in a row stand in a text, in either case, of full width or spaced, the hash goes
-    on from there until they don't: that no text contains its own marker is certain, however long one searches for it.
+    The lengths of groups and texts are hashed with them, so that two different inputs are never hashed as the same
+    bytes. If half of the digits in a row occurs in a text, in either case, full width or spaced, the hash is extended
+    until it does not. So no text contains its own marker, however long an attacker searches for one.
     """
     hashed = hashlib.sha256()
     for texts in groups:
@@ -89,10 +89,9 @@ def derive_marker(groups: Sequence[Sequence[str]], digits: int = _DIGITS) -> str
 def defuse(text: str) -> str:
     """Return the text with a `·` after the first bracket of each marker: `[·[ ## name ## ]]`, `<·|im_end|>`.
 
-    Markers are DSPy's for fields, spaced in whatever way, also with invisible characters, and what has the form of
-    a model's token: a single name in angle brackets, or one in square brackets with two capitals in a row, an
-    underscore or a number at its end. One that has dots already gets one more, so that `restore` undoes this for every
-    text.
+    Markers are DSPy's for fields, however spaced, including with invisible characters, and anything in the form of a
+    model's token: a single name in angle brackets, or one in square brackets with two capitals in a row, an underscore
+    or a number at its end. A marker that already has dots gets one more, so that `restore` undoes this for every text.
     """
     return _MARKER.sub(_dotted, text) if "[" in text or "<" in text else text
 
@@ -102,13 +101,13 @@ def restore(text: str) -> str:
     return _DEFUSED.sub("", text)
 
 
-def _dotted(found: re.Match[str]) -> str:
-    """A marker's beginning with one dot more; `sub` would look up a template also where it finds no marker."""
-    return f"{found[0]}·"
+def _dotted(match: re.Match[str]) -> str:
+    """A marker's beginning with one more dot; `sub` would look up a template even where it finds no marker."""
+    return f"{match[0]}·"
 
 
 def _as_digits(text: str) -> str:
-    """Return the text with digits of either case, of full width or spaced as the marker has them."""
+    """Return the text with digits of either case, full width or spaced written as in the marker."""
     if text.isascii():
         return text.translate(_ASCII_DIGITS)
     return "".join(_UNSEEN.sub("", unicodedata.normalize("NFKC", text)).split()).casefold()

@@ -1,4 +1,4 @@
-"""One process at a time: a lock beside a file or a folder, which a process that dies lets go of."""
+"""One process at a time: a lock next to a file or a folder, released when the process ends."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,24 +1,35 @@
-"""The ways in which a selector is called: once, awaited and in a batch, with an LM that says what scenes say."""
+"""The ways to call a selector, with an LM that says what scenes say: once, awaited, in a batch, or its roles alone."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 import dspy
 from dspy.lm15 import Request
 
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certifying import certify_again, inputs_of
+from eldgr_dspy.consultations import Heard
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.laws.trials import SILENT
+from eldgr_dspy.programs.calls import Calls
+from eldgr_dspy.programs.consulting import ask
 from eldgr_dspy.programs.lms import with_lms
+from eldgr_dspy.programs.plain_decisions import plain
 from eldgr_dspy.programs.scenes import Scene
 from eldgr_dspy.programs.scripted import Scripted, scripted_lm, text_of
-from eldgr_dspy.programs.selector import Selector, plain
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.questions import Settings
+from eldgr_dspy.words import Consulted
 
 Came: TypeAlias = "dict[str, Any] | Exception"
-"""What a call came to: the fields of its prediction, or what it raised."""
+"""The outcome of a call: the fields of its prediction, or what it raised."""
 Fresh: TypeAlias = "Callable[[], Any]"
 """Makes a copy of the selector that has decided nothing."""
 
@@ -28,7 +39,7 @@ FIELDS = tuple(plain(Decision(None, "consensus")))
 
 @contextmanager
 def scripted(selector: Selector, asked: Sequence[Scene]) -> Iterator[Fresh]:
-    """Give what makes copies of a selector that reach no LM but the script, where nothing else listens."""
+    """Yield a maker of copies of a selector that reach only the scripted LM, without callbacks."""
 
     def reply(request: Request) -> Scripted:
         text = text_of(request)
@@ -44,13 +55,13 @@ def called(select: Selector, call: Mapping[str, Any]) -> Came:
     """Call a selector."""
     try:
         said = select(**call)
-    except Exception as error:  # noqa: BLE001 - what is raised is what is looked at
+    except Exception as error:  # noqa: BLE001 - what is raised is the outcome
         return error
     return fields_of(said)
 
 
 def fields_of(said: Any) -> dict[str, Any]:
-    """Return the fields of a prediction, all of which a decision has."""
+    """Return the fields of a prediction; it must have all fields of a decision."""
     if not isinstance(said, dspy.Prediction):
         raise ArgumentError(f"The selector returned {said!r:.80}; return the dspy.Prediction of Selector.forward.")
     fields: dict[str, Any] = said.toDict()
@@ -64,18 +75,39 @@ def fields_of(said: Any) -> dict[str, Any]:
 
 
 def awaited(select: Selector, calls: Sequence[Mapping[str, Any]]) -> list[Came]:
-    """Await all calls in one loop, in a thread of its own: the caller may be in a loop already."""
+    """Await all calls in one loop, in its own thread: the caller may already be in a loop."""
 
     async def gathered() -> list[Any]:
         return await asyncio.gather(*(select.acall(**call) for call in calls), return_exceptions=True)
 
     with ThreadPoolExecutor(1) as thread:
-        found = thread.submit(copy_context().run, asyncio.run, gathered()).result()
-    return [one if isinstance(one, Exception) else fields_of(one) for one in found]
+        results = thread.submit(copy_context().run, asyncio.run, gathered()).result()
+    return [result if isinstance(result, Exception) else fields_of(result) for result in results]
 
 
 def batched(select: Selector, calls: Sequence[Mapping[str, Any]]) -> list[Came]:
     """Call a selector on a batch."""
     examples = [dspy.Example(**call).with_inputs(*call) for call in calls]
-    found: Any = select.batch(examples, num_threads=2, disable_progress_bar=True) if examples else []
-    return [RuntimeError("no prediction") if one is None else fields_of(one) for one in found]
+    results: Any = select.batch(examples, num_threads=2, disable_progress_bar=True) if examples else []
+    return [RuntimeError("no prediction") if result is None else fields_of(result) for result in results]
+
+
+def heard_apart(select: Selector, name: Consulted, case: Case, heard: Mapping[Consulted, Heard]) -> Heard:
+    """Return what a role or the certificate of a selector says about a case, asked apart from the selector."""
+    calls = Calls(select.on_failure, None)
+    try:
+        with select.reading():
+            said = calls.make(name, partial(ask, select.asked_as(name), inputs_of(case, name, heard)))
+        return select.heard(name, said, case, calls)
+    except Exception:  # noqa: BLE001 - where the selector asks this role, it raises the same and is checked there
+        return SILENT
+
+
+def as_certified(case: Case, heard: Mapping[Consulted, Heard]) -> Settings:
+    """Return the settings of a case; a consulted certificate becomes one that repeats what it said."""
+    own = case.settings.own
+    if own is None or not own.consulted:
+        return case.settings
+    certify_again(case, heard)
+    repeated = replace(own, function=lambda answer, evidence, question: case.certificate(answer), consulted=False)
+    return replace(case.settings, certificate=repeated)

@@ -1,4 +1,4 @@
-"""The LMs that a module holds, wherever they stand, and a copy of it with others in their places."""
+"""Find the LMs that a module holds, wherever they are, and copy it with others in their places."""
 
 from collections.abc import Callable
 from operator import is_not
@@ -8,11 +8,11 @@ import dspy
 
 
 def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
-    """Return a copy of a module in which each LM that it holds is `change(lm)`; one LM is changed once.
+    """Return a copy of a module in which each LM that it holds is `change(lm)`; each LM is changed once.
 
-    An LM is found in any attribute of the module and of its sub-modules, compiled ones too, by itself or within lists,
-    tuples and dicts. One that a function has closed over, or that an object of another kind holds, is not found. What
-    stands in the settings of DSPy is no LM of the module.
+    An LM is found in any attribute of the module and of its sub-modules, including compiled ones, directly or within
+    lists, tuples and dicts. An LM in a closure, or in an object of another kind, is not found. The LM in the settings
+    of DSPy does not belong to the module.
     """
     twin, changed = module.deepcopy(), dict[int, tuple[Any, Any]]()
 

@@ -1,7 +1,7 @@
 """What an optimizer needs to compile a selector's roles: labelled examples, a score, and feedback in words.
 
-The score is that of the answer that ships, so that an optimizer gains nothing by a judge that is right where the rule
-does not ask it. Feedback is read from the decision; it names the right answer, hence is for training alone.
+The score is that of the answer that ships, so an optimizer gains nothing from a judge that is right where the rule
+does not ask it. Feedback is read from the decision; it names the right answer, so it is for training alone.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,11 +22,11 @@ def examples_of(rows: Iterable[Row]) -> list[dspy.Example]:
     """Return the labelled rows of a pool as examples whose inputs are those of a `Selector`.
 
     Args:
-        rows: Such as `open_pool(path).rows()`. Those without a gold answer are left out.
+        rows: Such as `open_pool(path).rows()`. Rows without a gold answer are left out.
 
     Returns:
         Examples with `question`, `candidates`, `evidence` and `task` as inputs, `gold` and `id` as labels. No label has
-        the name of a role's output, so that optimizers don't take it for a demonstration.
+        the name of a role's output, so optimizers do not take it for a demonstration.
     """
     return [_example(row) for row in rows if row.gold]
 
@@ -34,8 +34,8 @@ def examples_of(rows: Iterable[Row]) -> list[dspy.Example]:
 def _example(row: Row) -> dspy.Example:
     return dspy.Example(
         question=row.question,
-        candidates=[_candidate(one.text, one.answer) for one in row.candidates],
-        evidence=[{"title": one.title, "text": one.text} for one in row.evidence],
+        candidates=[_candidate(candidate.text, candidate.answer) for candidate in row.candidates],
+        evidence=[{"title": passage.title, "text": passage.text} for passage in row.evidence],
         task=row.task,
         gold=list(row.gold),
         id=row.id,
@@ -47,13 +47,13 @@ def _candidate(text: str, answer: str | None) -> dict[str, str | None]:
 
 
 def selection_score(gold: dspy.Example, pred: dspy.Prediction, trace: Any = None) -> bool:
-    """Say whether the answer that shipped is right, by the official rule of the task.
+    """Return whether the answer that shipped is right, by the official rule of the task.
 
-    A metric for `dspy.Evaluate` and for optimizers that ask yes or no, such as `BootstrapFewShot`, to which any
-    prediction is a yes.
+    A metric for `dspy.Evaluate` and for optimizers that ask yes or no, such as `BootstrapFewShot`, which would take any
+    prediction for a yes.
 
     Args:
-        gold: An example with `gold`, a list of accepted answers or one, and `task`, without which it is `retrieval`.
+        gold: An example with `gold`, an accepted answer or a list of them, and `task` (`retrieval` by default).
         pred: The selector's prediction.
         trace: Not used; DSPy gives it.
     """
@@ -63,11 +63,11 @@ def selection_score(gold: dspy.Example, pred: dspy.Prediction, trace: Any = None
 def selection_feedback(
     gold: dspy.Example, pred: dspy.Prediction, trace: Any = None, pred_name: str | None = None, pred_trace: Any = None
 ) -> dspy.Prediction:
-    """Score a selection as `selection_score` does, and say in words what came of it. A metric for `dspy.GEPA`.
+    """Score a selection as `selection_score` does, and explain the outcome in words. A metric for `dspy.GEPA`.
 
     Args:
         gold: As for `selection_score`. Its `candidates` tell whether the judge's preference was right.
-        pred: The selector's prediction; of a program around it, one that keeps the fields of the decision.
+        pred: The selector's prediction; from a program around it, one that keeps the fields of the decision.
         trace: Not used; DSPy gives it.
         pred_name: The predictor that the feedback is for, such as `judge.predict` or `select.repairer.predict`; None
             for the program as a whole. The score is the same for all of them.
@@ -98,7 +98,7 @@ def _accepted(gold: dspy.Example) -> Sequence[str]:
     accepted = gold.get("gold")
     if not accepted:
         raise ArgumentError(
-            f"gold={accepted!r} of an example is no answer; label it with a list such as gold=['Doha']."
+            f"gold of an example must be an answer or a list of answers, such as ['Doha']; got {accepted!r}."
         )
     return [accepted] if isinstance(accepted, str) else list(accepted)
 
@@ -115,18 +115,18 @@ def _outcome(gold: dspy.Example, pred: dspy.Prediction) -> str:
     how = f" (branch {branch}, {support})" if branch else ""
     if _is_right(answer, gold):
         return f"{shipped}{how}, and it is right."
-    return f"{shipped}{how}, and it is wrong; right is {' or '.join(map(repr, _accepted(gold)))}."
+    return f"{shipped}{how}, and it is wrong; the right answer is {' or '.join(map(repr, _accepted(gold)))}."
 
 
 def _said(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
-    """What the role's reply was worth, one sentence a fact; nothing of a prediction that does not say who was asked."""
+    """Return sentences on the role's reply; nothing if the prediction does not say which roles were asked."""
     abstained, consulted = (pred.get("abstentions") or {}).get(role), pred.get("consulted")
     if consulted is None:
         return
     if role not in consulted:
         yield f"The {role} was not asked: its reply could not have changed the answer."
     elif abstained is not None:
-        yield f"The {role}'s reply counted for nothing: {str(abstained).removesuffix('.')}."
+        yield f"The {role}'s reply did not count: {str(abstained).removesuffix('.')}."
     elif role == "judge":
         yield from _of_judge(gold, pred)
     else:
@@ -154,12 +154,12 @@ def _of_repair(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterato
 
 
 def _why_not(answer: str | None, gold: dspy.Example, pred: dspy.Prediction) -> str:
-    """Why an answer did not ship that a role stated, as far as the decision tells."""
+    """Return why an answer that a role gave did not ship, as far as the decision tells."""
     task = _task(gold)
     if answer_class(answer, task) == answer_class(pred.consensus, task):
         return "it is consensus's own"
     if pred.branch == "judge":
         return "a certified preference comes before it"
     if pred.branch == "consensus" and pred.certified is not False:
-        return "consensus is certified" if pred.certified else "consensus is a yes or no, and final"
+        return "consensus is certified" if pred.certified else "consensus is a yes or no or a refusal, and final"
     return "it carries no certificate"

@@ -1,4 +1,4 @@
-"""What a role returned, as JSON has it: it is journaled so, and read back as it was."""
+"""A role's output as plain JSON: it is journaled so, and read back unchanged."""
 
 import math
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ class UnwritableError(Exception):
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON has it: models as objects, tuples as lists, numbers of NumPy and decimals as numbers.
+    """Return a value as plain JSON: models as objects, tuples as lists, numbers of NumPy and decimals as numbers.
 
     An object of any other type becomes its `repr`, and half of a surrogate pair U+FFFD.
 
     Raises:
-        UnwritableError: A number is infinite, NaN or too long, lists lie too deep in one another, or a class of the
-            user's raises.
+        UnwritableError: A number is infinite, NaN or too long, lists are nested too deep, or a class of the user's
+            raises.
     """
     try:
         return _plain(value, 0)
@@ -43,7 +43,7 @@ def _plain(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return encodable(str.__str__(value))
     if isinstance(value, BaseModel):
-        _plain(value.model_dump(), depth)  # for JSON it makes null of NaN
+        _plain(value.model_dump(), depth)  # its JSON would turn NaN into null
         return _plain(value.model_dump(mode="json"), depth)
     if isinstance(value, Mapping):
         return {str(_plain(key, depth + 1)): _plain(item, depth + 1) for key, item in value.items()}

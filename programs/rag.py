@@ -1,6 +1,6 @@
 """Retrieval-augmented answering with a locked judge: retrieve, sample several answers, select one.
 
-This is the program that a user of DSPy would write around a `Selector`; it is here to be used and to be copied.
+This is the program that a user of DSPy would write around a `Selector`. Use it or copy it.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from eldgr_dspy.programs.selector import Selector
 
 
 class RAG(dspy.Module):
-    """Answer a question from what a search finds, with as many samples as it takes to have a majority.
+    """Answer a question from what a search finds, with enough samples for a majority.
 
         rag = RAG(search, samples=5)
         pred = rag(question="...")
@@ -27,7 +27,7 @@ class RAG(dspy.Module):
     Attributes:
         respond: (context, question) -> reasoning, answer: a chain of thought, asked once a sample. A sample that cannot
             be parsed is a candidate without an answer, unless the selector's `on_error` is `raise`.
-        select: The selector; its roles can be given LMs of their own.
+        select: The selector; its roles can have their own LMs.
     """
 
     def __init__(
@@ -42,8 +42,8 @@ class RAG(dspy.Module):
 
         Args:
             search: Takes the question and returns what a `Selector` accepts as evidence: a prediction with `passages`,
-                or a list of strings, mappings or objects with a text. Any DSPy retriever will do. May be async if the
-                program is only ever awaited.
+                or a list of strings, mappings or objects with a text. Any DSPy retriever works. It may be async if the
+                program is only awaited.
             samples: How many answers to sample, at least 1.
             temperature: Of the samples; above 0, or they are all the same.
             selector: Decides; a `Selector()` by default. Answers are sampled under its `answer_field`.
@@ -53,11 +53,11 @@ class RAG(dspy.Module):
         """
         super().__init__()
         if not callable(search):
-            raise ArgumentError(f"search={search!r:.80} cannot be called; give a function or module of the question.")
+            raise ArgumentError(f"search must be a function or module of the question; got {search!r:.80}.")
         if type(samples) is not int or samples < 1:
-            raise ArgumentError(f"samples={samples!r:.80} is no number of samples; give a whole number, at least 1.")
+            raise ArgumentError(f"samples must be a whole number of at least 1; got {samples!r:.80}.")
         if not temperature > 0:
-            raise ArgumentError(f"temperature={temperature!r} makes all samples the same; give a number above 0.")
+            raise ArgumentError(f"temperature must be above 0, or all samples are the same; got {temperature!r}.")
         self.search = search
         self.samples = samples
         self.temperature = temperature
@@ -67,10 +67,10 @@ class RAG(dspy.Module):
 
     def forward(self, question: str) -> dspy.Prediction:
         """Return the selector's prediction, with the evidence as `passages` and the sampled answers as `pool`."""
-        found = settled(
+        result = settled(
             self.search(question), "search", "call await rag.acall(...), or give a search that is not async"
         )
-        passages = to_passages(found)
+        passages = to_passages(result)
         pool = [self._sample(number, _shown(passages), question) for number in range(self.samples)]
         return self._with_pool(self.select(question=question, candidates=pool, evidence=passages), passages, pool)
 
@@ -100,13 +100,13 @@ class RAG(dspy.Module):
             return None
 
     def _config(self, number: int) -> dict[str, Any]:
-        """A rollout number a sample: the portable way to n samples, and no cache gives them all the same answer."""
+        """Return a rollout number for each sample: a portable way to n samples that caches do not merge into one."""
         return {"rollout_id": number, "temperature": self.temperature}
 
     def _with_pool(
         self, chosen: dspy.Prediction, passages: Sequence[Passage], pool: Sequence[dspy.Prediction | None]
     ) -> dspy.Prediction:
-        answers = [None if one is None else one[self.select.answer_field] for one in pool]
+        answers = [None if sample is None else sample[self.select.answer_field] for sample in pool]
         return dspy.Prediction(**chosen.toDict(), passages=_shown(passages), pool=answers)
 
 

@@ -1,8 +1,8 @@
 """The three roles that an LM may play, each a small named Module around one signature.
 
-A role fences what it is given, asks once, and returns plain JSON values under the names that journals and replays use.
-It checks no range and catches no error: the first is done by `eldgr_dspy.replies`, the second by whoever drives the
-rule. Each role's LM is unbound, so that `dspy.configure`, `dspy.context` and `set_lm` all reach it.
+A role fences its inputs, asks once, and returns plain JSON values under the names that journals and replays use. It
+checks no range and catches no error: `eldgr_dspy.replies` does the first, the driver of the rule the second. Each
+role's LM is unbound, so that `dspy.configure`, `dspy.context` and `set_lm` all reach it.
 """
 
 from collections.abc import Sequence
@@ -34,12 +34,12 @@ class Judge(dspy.Module):
             return _content(JudgeCandidates, self.predict(**_judged(question, evidence, candidates)))
 
     async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Ask once, as `forward`."""
+        """Do the same as `forward`, without blocking."""
         with strict_parsing():
             return _content(JudgeCandidates, await self.predict.acall(**_judged(question, evidence, candidates)))
 
     def most_calls(self, candidates: Sequence[str]) -> int:
-        """One call, whatever the candidates."""
+        """Return 1: one call for any candidates."""
         return 1
 
 
@@ -61,12 +61,12 @@ class Deriver(dspy.Module):
             return _content(DeriveAnswer, self.predict(question=fence(question).question))
 
     async def aforward(self, *, question: str) -> dspy.Prediction:
-        """Ask once, as `forward`."""
+        """Do the same as `forward`, without blocking."""
         with strict_parsing():
             return _content(DeriveAnswer, await self.predict.acall(question=fence(question).question))
 
     def most_calls(self, candidates: Sequence[str]) -> int:
-        """One call, whatever the candidates."""
+        """Return 1: one call for any candidates."""
         return 1
 
 
@@ -78,7 +78,7 @@ class Repairer(dspy.Module):
         self.predict = dspy.Predict(RepairAnswer)
 
     def forward(self, *, question: str, evidence: Sequence[str]) -> dspy.Prediction:
-        """Ask once; a field marker that fencing defused is returned as it stands in the evidence.
+        """Ask once; a field marker that fencing defused is returned as it is in the evidence.
 
         Raises:
             dspy.AdapterParseError: The reply cannot be read.
@@ -88,12 +88,12 @@ class Repairer(dspy.Module):
             return _repair(self.predict(**_repaired(question, evidence)))
 
     async def aforward(self, *, question: str, evidence: Sequence[str]) -> dspy.Prediction:
-        """Ask once, as `forward`."""
+        """Do the same as `forward`, without blocking."""
         with strict_parsing():
             return _repair(await self.predict.acall(**_repaired(question, evidence)))
 
     def most_calls(self, candidates: Sequence[str]) -> int:
-        """One call, whatever the candidates."""
+        """Return 1: one call for any candidates."""
         return 1
 
 
@@ -115,7 +115,7 @@ def _repair(prediction: dspy.Prediction) -> dspy.Prediction:
 
 
 def _content(signature: Any, prediction: dspy.Prediction) -> dspy.Prediction:
-    """Return the signature's outputs and nothing else, as plain JSON values."""
+    """Return the signature's outputs alone, as plain JSON values."""
     return dspy.Prediction(**{name: _plain(prediction[name]) for name in signature.output_fields})
 
 

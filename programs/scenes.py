@@ -1,4 +1,4 @@
-"""Generated questions with what an LM says to them: typed replies, raw ones, and calls that do not come through.
+"""Generated questions with an LM's replies: typed ones, raw ones, and calls that do not come through.
 
 Strategies for `eldgr_dspy.programs.checking`, made of those of `eldgr_dspy.strategies`. Needs Hypothesis.
 """
@@ -25,13 +25,13 @@ _ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A question, and what the LM says in it.
+    """A question, and the LM's replies to it.
 
     Attributes:
         question: The question with its pool and evidence.
         said: The reply to each role that may be asked.
-        word, number: What stands in a field that none of these is asked for.
-        given: Whether evidence is given, if only an empty list, and not None.
+        word, number: The value of a field that none of these is asked for.
+        given: Whether evidence is given, even an empty list, and not None.
     """
 
     question: Question
@@ -41,7 +41,7 @@ class Scene:
     given: bool = True
 
     def inputs(self, answer_field: str) -> dict[str, Any]:
-        """Return the question as a user gives it; lists of its own each time."""
+        """Return the question as a user gives it; with new lists each time."""
         question = self.question
         candidates = [{answer_field: answer} for answer in question.answers]
         evidence = [{"title": passage.title, "text": passage.text} for passage in question.passages]
@@ -49,7 +49,7 @@ class Scene:
         return {"question": question.text, "candidates": candidates, "evidence": shown, "task": question.task}
 
     def reply(self, request: Request) -> Scripted:
-        """Return the reply to a request; a typed one has the further fields too that a module of one's own asks for."""
+        """Return the reply to a request; a typed one also has the further fields that a user's own module asks for."""
         response_format: Any = request.config.response_format
         properties = ((response_format or {}).get("schema") or {}).get("properties", {})
         role = role_of(request)
@@ -77,9 +77,9 @@ def _contested(draw: st.DrawFn) -> Question:
 @st.composite
 def _miscounted(draw: st.DrawFn) -> Question:
     """Draw an arithmetic question in which consensus is often wrong."""
-    one, other = draw(st.integers(2, 9)), draw(st.integers(2, 9))
-    pool = draw(st.permutations((str(one + other), f"{one + other}.0", str(one * other), "97")))
-    text = f"A crate holds {one} jars. How many jars do {other} crates hold?"
+    jars, crates = draw(st.integers(2, 9)), draw(st.integers(2, 9))
+    pool = draw(st.permutations((str(jars + crates), f"{jars + crates}.0", str(jars * crates), "97")))
+    text = f"A crate holds {jars} jars. How many jars do {crates} crates hold?"
     return Question(text, "arithmetic", tuple(pool[: draw(st.integers(2, 4))]))
 
 
@@ -92,7 +92,7 @@ def at_stake(task: Task, families: Sequence[Family] = ()) -> st.SearchStrategy[Q
 
 @st.composite
 def scenes(draw: st.DrawFn, asked: st.SearchStrategy[Question]) -> Scene:
-    """Draw one of the questions asked, with a reply of each role: as a rule typed, else raw or a call that failed."""
+    """Draw one of the questions asked, with a reply of each role: typed in most cases, else raw or a failed call."""
     question = draw(asked)
     typed: dict[Role, st.SearchStrategy[Any]] = (
         {"deriver": derivations(question).map(_derivation)}
@@ -104,12 +104,12 @@ def scenes(draw: st.DrawFn, asked: st.SearchStrategy[Question]) -> Scene:
 
 
 def situated(trials: Iterable[Trial]) -> list[Scene]:
-    """Return situations as scenes; a role that is silent there says that it has nothing."""
+    """Return situations as scenes; a role that is silent there abstains."""
     return [_situated(trial) for trial in trials]
 
 
 def asked_again(task: Task) -> list[Scene]:
-    """Return one question over and over: with other evidence, with none, and with the same answers in other pools."""
+    """Return one question repeated: with other evidence, with none, and with the same answers in other pools."""
     if task == "arithmetic":
         pools = (("18", "9", "9"), ("9", "18", "18"), ("18", "18", "9"), ("9", "9", "18"), ("18", "9", "9"))
         return situated(counted(pool, None, SOUND) for pool in pools)

@@ -1,4 +1,4 @@
-"""A scripted LM: replies written beforehand in place of a model's, through all of DSPy's own machinery.
+"""A scripted LM: replies written beforehand replace a model's, through all of DSPy's own machinery.
 
 For tests and demonstrations. It is an engine for `dspy.LM`, not a subclass with a `forward` of its own, so it works
 sync and async, under threads, with streaming, usage and callbacks, and without a deprecation warning. It calls no
@@ -27,10 +27,10 @@ class Line:
     """A scripted reply, and how it is delivered.
 
     Attributes:
-        text: What is said; a mapping is sent as JSON.
-        delay: Seconds that this request takes, beside the delay of the script.
-        cut: Whether the response says that it was cut off (`finish_reason` is `length`); the text is sent as it stands.
-        error: Raised in place of the response; in a stream, after the text has been streamed.
+        text: The reply; a mapping is sent as JSON.
+        delay: Seconds that this request takes, in addition to the delay of the script.
+        cut: Whether the response says that it was cut off (`finish_reason` is `length`); the text is sent unchanged.
+        error: Raised instead of the response; in a stream, after the text has been streamed.
     """
 
     text: str | Mapping[str, Any] = ""
@@ -51,7 +51,7 @@ _SIGNATURES: dict[Role, Any] = {"judge": JudgeCandidates, "deriver": DeriveAnswe
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What becomes of one request: a response, or an error in its place or at its end."""
+    """The outcome of one request: a response, or an error instead of it or at its end."""
 
     response: Response
     delay: float = 0.0
@@ -120,11 +120,11 @@ class ScriptedEngine:
         return Delivery(_response(request, line), line.delay, line.error)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "ScriptedEngine":
-        return self  # A connection is lent to the copies of an LM, not copied: they share one script.
+        return self  # Copies of an LM share a connection: they share one script.
 
 
 class AsyncScriptedEngine:
-    """The same script for `await`; it holds up no event loop."""
+    """The same script for `await`; it does not block the event loop."""
 
     def __init__(self, engine: ScriptedEngine) -> None:
         self.engine = engine
@@ -177,22 +177,22 @@ def scripted_lm(reply: Script, *, model: str = "scripted/lm", delay: float = 0.0
         kwargs: Further arguments of `dspy.LM`. Caching and retries are off unless asked for.
     """
     if isinstance(reply, str | Mapping):
-        raise ArgumentError(f"reply={reply!r:.80} is one reply; expected a callable or a sequence: wrap it in a list.")
+        raise ArgumentError(f"reply must be a callable or a sequence; got {reply!r:.80}. Wrap one reply in a list.")
     engine = ScriptedEngine(reply, delay)
     options = {"cache": False, "num_retries": 0, **kwargs}
     return ScriptedLM(model, engine=engine, async_engine=AsyncScriptedEngine(engine), **options)
 
 
 def text_of(request: Request) -> str:
-    """Return all that the LM would read: the system message, then each message."""
+    """Return all text that the LM would read: the system message, then each message."""
     return "\n\n".join([_opening(request), *(message.text or "" for message in request.messages)])
 
 
 def role_of(request: Request) -> Role | None:
-    """Return the role that is asked, None where it is something else.
+    """Return the role that is asked, None if the request is for something else.
 
-    It is known by the outputs that the schema names or, where none is sent, by the list of outputs with which each of
-    DSPy's adapters opens. A prompt that quotes such a list, as an optimizer's does, asks no role.
+    It is known by the outputs that the schema names or, without a schema, by the list of outputs at the start of each
+    DSPy adapter's prompt. A prompt that quotes such a list, as an optimizer's does, asks no role.
     """
     response_format: Any = request.config.response_format
     schema = (response_format or {}).get("schema")
@@ -210,7 +210,7 @@ def _opening(request: Request) -> str:
 
 
 def _sleep(seconds: float) -> None:
-    if seconds:  # sleep(0) would still give the processor away
+    if seconds:  # sleep(0) would still give up the processor
         time.sleep(seconds)
 
 

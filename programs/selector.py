@@ -1,18 +1,29 @@
 """The selector: EL-DGR as a DSPy module, with typed roles around one pure rule."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import dspy
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Reply
-from eldgr_dspy.decision import Decision, adrive, drive
-from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.consulting import Said, aask, ask
+from eldgr_dspy.certifying import UNHEARD, certificates_in, certifying, inputs_of, replies_in
+from eldgr_dspy.consultations import Abstention, Heard, Reply
+from eldgr_dspy.decision import RULES, Decision, Rule, adrive, drive
+from eldgr_dspy.named_objects import source_of
+from eldgr_dspy.programs.calls import Calls, OnFailure, require_timeout
+from eldgr_dspy.programs.certifier import Certifier
+from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask
+from eldgr_dspy.programs.engines.lenient import LENIENT
+from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
+from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
+from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, is_asked, require_choices
 from eldgr_dspy.programs.scoring.candidates import (
     CandidateScores,
     Scorers,
@@ -21,36 +32,56 @@ from eldgr_dspy.programs.scoring.candidates import (
     score_candidates,
 )
 from eldgr_dspy.questions import Settings, require_one_of
+from eldgr_dspy.refusals import REFUSALS, OwnRefusals, refusals_of
 from eldgr_dspy.replies import read_reply, require_reply
-from eldgr_dspy.words import TASKS, Consult, Homogeneous, Policy, Preference, Role, Strictness, Task
+from eldgr_dspy.rules import rule_given
+from eldgr_dspy.words import (
+    REPLIES,
+    TASKS,
+    Consult,
+    Consulted,
+    Homogeneous,
+    Policy,
+    Preference,
+    Refusal,
+    Replies,
+    Role,
+    Strictness,
+    Task,
+    is_role,
+)
 
 if TYPE_CHECKING:
     from eldgr_dspy.channels.protocols import Reasoning, Scorer
 
 OnError = Literal["abstain", "raise"]
+Uncertified = Literal["consensus", "abstain"]
 
 
 class Selector(dspy.Module):
     """Decide which of several sampled answers ships, by Evidence-Locked Derive-Gate-Repair.
 
-    Consensus ships, unless another answer carries a certificate and consensus does not. A judge is asked only where
-    its answer can still matter.
+    Consensus ships, unless another answer carries a certificate and consensus does not. A judge is asked only if its
+    answer can still matter.
 
         select = Selector(answer_field="response")
         pred = select(question=..., candidates=pool, evidence=passages)
         pred.response, pred.branch, pred.certified, pred.witness
 
-    The roles are public attributes, each a module that may be given its own LM (`select.judge.set_lm(lm)`), compiled,
-    or replaced by any module with the same inputs and outputs. They are unbound: the LM of `dspy.configure` or
-    `dspy.context` is used where a role has none of its own. Replies are read by the adapter of the settings if there
-    is one, else strictly; `StrictStreamListener` of `eldgr_dspy.programs.engines.strict` hears them in a stream. `save`
-    keeps prompts and demonstrations; what is given here to the constructor has to be given again before `load`.
+    The roles are public attributes, each a module that may have its own LM (`select.judge.set_lm(lm)`), be compiled, or
+    be replaced by any module with the same inputs and outputs. They are unbound: a role without its own LM uses that of
+    `dspy.configure` or `dspy.context`. Replies are read by the adapter of the settings if there is one, else as
+    `replies` says; `StrictStreamListener` of `eldgr_dspy.programs.engines.strict` hears them in a stream. Only roles
+    that the rule may ask in the selector's own task are predictors to an optimizer. `save` keeps prompts,
+    demonstrations and the choices that decide; give the constructor the same arguments before `load`, which refuses
+    others.
 
     Attributes:
         judge: (question, evidence, candidates) -> assessments, preferred, judge_rationale.
         deriver: (question) -> derivation_steps, derived_answer, consistency_check.
         repairer: (question, evidence) -> repaired_answer, repair_passage.
         settings: The choices of the rule; see `eldgr_dspy.questions.Settings`. No optimizer changes them.
+        certifier: Asks a certificate of your own that is awaited or asks an LM; None for any other.
         scorers: Who scores the candidates' reasoning, as given; none by default.
     """
 
@@ -58,52 +89,91 @@ class Selector(dspy.Module):
         self,
         *,
         task: Task = "retrieval",
-        certificate: Policy = "folded",
+        rule: "str | Rule" = "eldgr",
+        certificate: "Policy | str | Callable[..., Any]" = "folded",
         consult: Consult = "lazy",
         homogeneous: Homogeneous | None = None,
         preference: Preference = "global",
         derivation: Strictness = "bounded",
+        refusals: Sequence[str] | Callable[[str], bool] | OwnRefusals = REFUSALS,
+        refusal: Refusal = "inapplicable",
         on_error: OnError = "abstain",
+        on_failure: OnFailure = "raise",
+        timeout: float | None = None,
+        replies: Replies = "strict",
+        uncertified: Uncertified = "consensus",
         answer_field: str = "answer",
         scorers: "Scorer | Sequence[Scorer] | None" = None,
     ) -> None:
         """Create a selector with LM-backed roles.
 
         Args:
-            task: `retrieval` (answers are certified by the evidence) or `arithmetic` (by a derivation); may be given
-                a call. It is declared, never guessed.
-            certificate, consult, homogeneous, preference, derivation: see `eldgr_dspy.questions.Settings`.
-            on_error: What a reply that cannot be parsed, or has a value that it may not have, does: `abstain` (the role
-                has said nothing) or `raise`. Transport errors are always raised. Of a scorer `abstain` takes whatever
-                it raises, for the answer is decided by then: its scores are undefined.
-            answer_field: The field of the candidates that answers, and under which the prediction gives its answer too.
+            task: `retrieval` (the evidence certifies) or `arithmetic` (a derivation does); may also be given a call.
+            rule: The rule that decides: a name, or a rule of your own as a generator function or `module:function`;
+                see `eldgr_dspy.rules`.
+            certificate: A policy, or a certificate of your own: a function `(answer, evidence, question)`, a coroutine
+                function, a DSPy module, or `module:function`; see `eldgr_dspy.own_certificates`.
+            consult, homogeneous, preference, derivation, refusals, refusal: see `eldgr_dspy.questions.Settings`.
+            on_error: What happens if a reply cannot be parsed, or has a value that is not allowed: `abstain` (the role
+                abstains) or `raise`. For a scorer `abstain` catches every error: its scores are undefined.
+            on_failure: What happens if a call does not come through (no connection, refused, too late): `raise`, or
+                `abstain` (the role abstains, the rule goes on, and `failures` says why). A certificate whose call
+                failed is inapplicable: it neither certifies nor lets anything override.
+            timeout: Seconds that all calls about one question may take together; a later one is a failure.
+            replies: How replies are read: `strict` (one JSON object of exactly the fields) or `lenient` (see
+                `eldgr_dspy.programs.engines.lenient`). An adapter of the settings comes first.
+            uncertified: What ships if the decision is not certified: `consensus` (the rule's answer) or `abstain`
+                (None). An answer to which no certificate applies ships. Branch and decision are the same.
+            answer_field: The field of the candidates that holds the answer; the prediction has it too.
             scorers: Who scores the candidates' reasoning once the answer is decided: an object with `score`, and
-                perhaps `ascore`, which takes a list of `Reasoning` and returns a `StepTable` for each; or several. What
-                they say changes the ranking inside a stratum, and never what ships. The first of several ranks. They
+                perhaps `ascore`, which takes a list of `Reasoning` and returns a `StepTable` for each; or several.
+                Their scores change the ranking inside a stratum, and never what ships. The first of several ranks. They
                 are called from as many threads as the selector is.
 
         Raises:
             ArgumentError: naming the argument and the values that are known.
         """
         super().__init__()
-        require_one_of("task", task, TASKS)
-        require_one_of("on_error", on_error, ("abstain", "raise"))
-        if type(answer_field) is not str or not answer_field.strip():
-            raise ArgumentError(
-                f"answer_field={answer_field!r:.80} names no field; give the one that answers, as text."
-            )
-        if answer_field in (*_FIELDS, "scores") and answer_field != "answer":
-            raise ArgumentError(
-                f"answer_field={answer_field!r} is a field of the decision; let the candidates answer in another."
-            )
+        for name, value, allowed in (
+            ("task", task, TASKS),
+            ("on_error", on_error, get_args(OnError)),
+            ("on_failure", on_failure, get_args(OnFailure)),
+            ("replies", replies, REPLIES),
+            ("uncertified", uncertified, get_args(Uncertified)),
+        ):
+            require_one_of(name, value, allowed)
+        require_answer_field(answer_field)
+        require_timeout(timeout)
         self.task: Task = task
-        self.settings = Settings(certificate, derivation, consult, homogeneous, preference)
+        self.rule, self._steps = rule_given(rule)
+        given: Any = certificate
+        self.settings = Settings(given, derivation, consult, homogeneous, preference, refusals_of(refusals), refusal)
         self.on_error: OnError = on_error
+        self.on_failure: OnFailure = on_failure
+        self.timeout = timeout
+        self.replies: Replies = replies
+        self.uncertified: Uncertified = uncertified
         self.answer_field = answer_field
         self.scorers = Scorers(scorers)
+        own = self.settings.own
+        self.certifier: dspy.Module | None = Certifier(own) if own is not None and own.consulted else None
         self.judge: dspy.Module = Judge()
         self.deriver: dspy.Module = Deriver()
         self.repairer: dspy.Module = Repairer()
+
+    @classmethod
+    def from_frozen(cls, path: str | Path, **given: Any) -> "Selector":
+        """Return the selector that `eldgr freeze` wrote to a lock: its rule, settings, roles and models.
+
+        Args:
+            path: The lock.
+            given: `rule`, `lm`, roles, and what no lock holds; see `eldgr_dspy.programs.run.frozen.frozen_selector`.
+
+        Raises:
+            ArgumentError, RunChangedError: The lock was edited; code, versions, prompts or models differ from it.
+        """
+        made: Selector = import_module("eldgr_dspy.programs.run.frozen").frozen_selector(cls, path, **given)
+        return made
 
     def forward(
         self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None
@@ -113,105 +183,162 @@ class Selector(dspy.Module):
         Args:
             question: The question as asked.
             candidates: A list of strings, numbers, mappings or predictions, completions, or a prediction with
-                completions. None is a candidate without an answer; a number answers by its shortest text, 4.0 by "4".
+                completions. None is a candidate without an answer; a number's answer is its shortest text, 4.0 as "4".
                 A candidate's final answer is what it marks as such (`#### x`, `\boxed{}`, "the answer is"), else the
                 whole text; in arithmetic the last number.
             evidence: A list of strings, or of mappings or objects with `text` or `long_text` and perhaps `title`; one
-                string; or a prediction with `passages`. To a scorer None is no corpus at all, an empty list a corpus in
+                string; or a prediction with `passages`. To a scorer None means no corpus, an empty list a corpus in
                 which nothing was found.
             task: For this call, instead of the selector's own.
 
         Returns:
             A prediction with `answer` (also under `answer_field`), `branch`, `reason`, `certified`, `witness`,
             `consensus`, `preference`, `repair`, `tie`, `consulted`, `abstentions` and `ranking`, all plain JSON values;
-            see `eldgr_dspy.decision.Decision`. `certified` is None, not False, where no certificate applies, as to a
-            yes. With a scorer also `scores`: the table of each candidate in pool order (see
+            see `eldgr_dspy.decision.Decision`. `failures` says for each role whose call did not come through why, and
+            `votes` how many candidates give each answer. `certified` is None, not False, where no certificate applies,
+            as to a yes. With a scorer also `scores`: the table of each candidate in pool order (see
             `eldgr_dspy.channels.table.StepTable.to_json`), or several scorers' by name; inside a stratum `ranking` then
             goes by the tables' rewards instead of the judge's scalars, unless no reward is defined.
 
         Raises:
-            ArgumentError: if an argument is not what is described here.
-            dspy.LMError: if a call did not come through.
+            ArgumentError: if an argument does not fit this description.
+            dspy.LMError, ConnectionError, TimeoutError: if a call did not come through, and `on_failure` is `raise`.
+            CertificateError: if a certificate of your own raises or returns something else than a certificate.
             dspy.AdapterParseError, ReplyError: if a reply is not what was asked for, and `on_error` is `raise`.
             Exception: what a scorer raises, if `on_error` is `raise`.
         """
-        case = self._case(question, candidates, evidence, task)
-        replies: dict[Role, Reply] = {}
+        case, calls = self._case(question, candidates, evidence, task), Calls(self.on_failure, self.timeout)
+        heard: dict[Consulted, Heard] = {}
 
-        def consult(role: Role) -> Reply:
-            said = ask(getattr(self, role), case.question.role_inputs(role))
-            replies[role] = self._read(role, said, case)
-            return replies[role]
+        def consult(name: Consulted) -> Heard:
+            with self.reading():
+                said = calls.make(name, partial(ask, self.asked_as(name), inputs_of(case, name, heard)))
+            heard[name] = self.heard(name, said, case, calls)
+            return heard[name]
 
-        choice = drive(case.rule("eldgr")(case), consult)
+        choice = drive(certifying(self.rule_on(case))(case), consult)
+        replies = replies_in(heard)
         decision, texts = case.record(choice, replies), self._texts(case, evidence)
-        return self._prediction(case, decision, replies, [self._score(one, texts) for one in self.scorers])
+        scores = [self._score(scorer, texts, calls) for scorer in self.scorers]
+        return self._prediction(case, decision, replies, scores, calls)
 
     async def aforward(
         self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None
     ) -> dspy.Prediction:
-        """Select one answer as `forward` does, awaiting the roles."""
-        case = self._case(question, candidates, evidence, task)
-        replies: dict[Role, Reply] = {}
+        """Do the same as `forward`, awaiting the roles."""
+        case, calls = self._case(question, candidates, evidence, task), Calls(self.on_failure, self.timeout)
+        heard: dict[Consulted, Heard] = {}
 
-        async def consult(role: Role) -> Reply:
-            said = await aask(getattr(self, role), case.question.role_inputs(role))
-            replies[role] = self._read(role, said, case)
-            return replies[role]
+        async def consult(name: Consulted) -> Heard:
+            with self.reading():
+                said = await calls.amake(name, partial(aask, self.asked_as(name), inputs_of(case, name, heard)))
+            heard[name] = self.heard(name, said, case, calls)
+            return heard[name]
 
-        choice = await adrive(case.rule("eldgr")(case), consult)
+        choice = await adrive(certifying(self.rule_on(case))(case), consult)
+        replies = replies_in(heard)
         decision, texts = case.record(choice, replies), self._texts(case, evidence)
-        return self._prediction(case, decision, replies, [await self._ascore(one, texts) for one in self.scorers])
+        scores = [await self._ascore(scorer, texts, calls) for scorer in self.scorers]
+        return self._prediction(case, decision, replies, scores, calls)
+
+    def named_parameters(self) -> list[tuple[str, Any]]:
+        """Return the choices that `save` keeps, and the parameters of the roles that can be asked."""
+        parameters = [pair for pair in super().named_parameters() if is_asked(pair[0], self.rule, self.task)]
+        return [(CHOICES, SavedChoices(self.choices)), *parameters]  # first, so that loading compares them first
+
+    def load_state(self, state: Mapping[str, Any], **options: Any) -> None:
+        """Take prompts and demonstrations from a saved state.
+
+        Raises:
+            ArgumentError: It was saved with other choices, or without any. Nothing is changed then.
+        """
+        require_choices(state)
+        super().load_state(state, **options)
+
+    def set_lm(self, lm: Any) -> None:
+        """Set the LM of every role, asked or not, and of a certificate that is a DSPy module."""
+        parameters: list[Any] = [one for _, one in super().named_parameters() if isinstance(one, dspy.Module)]
+        for predictor in parameters:
+            predictor.lm = lm
+
+    def choices(self) -> dict[str, Any]:
+        """Return by name what decides what ships, and what `save` keeps: neither prompts nor LMs nor the timeout."""
+        names = ("task", "rule", "on_error", "on_failure", "replies", "uncertified", "answer_field")
+        source = {} if self.rule in RULES else {"rule_source": source_of(self._steps)}
+        return {**{name: getattr(self, name) for name in names}, **source, **self.settings.to_json()}
+
+    def rule_on(self, case: Case) -> Rule:
+        """Return the selector's rule on a case."""
+        return case.rule(self.rule) if self.rule in RULES else self._steps
+
+    def asked_as(self, name: Consulted) -> Any:
+        """Return the module that is asked: a role's, or the certifier."""
+        return getattr(self, name) if is_role(name) else self.certifier
+
+    def reading(self) -> AbstractContextManager[Any]:
+        """Read replies in the block as `replies` says, unless the settings have an adapter."""
+        if dspy.settings.adapter is not None:
+            return nullcontext()
+        adapter: AbstractContextManager[Any] = dspy.context(adapter=LENIENT if self.replies == "lenient" else STRICT)
+        return adapter
+
+    def heard(self, name: Consulted, said: Said | None, case: Case, calls: Calls) -> Heard:
+        """Return what was said as a rule sees it; None is a call that did not come through."""
+        reply = Abstention(f"failed: {calls.failures[name]}") if said is None else self._read(name, said, case)
+        if isinstance(reply, Abstention):
+            log_silence(name, reply.reason)
+        return reply
+
+    def _read(self, name: Consulted, said: Said, case: Case) -> Heard:
+        if said.error is not None and self.on_error == "raise":
+            raise said.error
+        if not is_role(name):
+            return certificates_in(said.content)
+        read = require_reply if self.on_error == "raise" else read_reply
+        return read(name, said.content, case.question.answers, len(case.question.passages))
 
     def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None) -> Case:
         declared = self.task if task is None else task
         require_one_of("task", declared, TASKS)
         return Case(to_question(question, candidates, evidence, declared, self.answer_field), self.settings)
 
-    def _read(self, role: Role, said: Said, case: Case) -> Reply:
-        if said.error is not None and self.on_error == "raise":
-            raise said.error
-        read = require_reply if self.on_error == "raise" else read_reply
-        return read(role, said.content, case.question.answers, len(case.question.passages))
-
     def _texts(self, case: Case, evidence: Any) -> "Sequence[Reasoning]":
         return reasonings_of(case.question, corpus=evidence is not None) if self.scorers else ()
 
-    def _score(self, scorer: "Scorer", texts: "Sequence[Reasoning]") -> CandidateScores:
+    def _score(self, scorer: "Scorer", texts: "Sequence[Reasoning]", calls: Calls) -> CandidateScores:
         try:
-            return score_candidates(scorer, texts)
-        except Exception as error:  # noqa: BLE001 - the answer is decided, and no scorer may lose it
+            return calls.within("scorer", partial(score_candidates, scorer, texts))
+        except Exception as error:  # noqa: BLE001 - the answer is decided, and no scorer may change that
             return self._unscored(error, len(texts))
 
-    async def _ascore(self, scorer: "Scorer", texts: "Sequence[Reasoning]") -> CandidateScores:
+    async def _ascore(self, scorer: "Scorer", texts: "Sequence[Reasoning]", calls: Calls) -> CandidateScores:
         try:
-            return await ascore_candidates(scorer, texts)
+            return await calls.awithin("scorer", partial(ascore_candidates, scorer, texts))
         except Exception as error:  # noqa: BLE001 - as in `_score`
             return self._unscored(error, len(texts))
 
     def _unscored(self, error: Exception, n: int) -> CandidateScores:
-        if self.on_error == "raise":
+        if self.on_error == "raise" and not (self.on_failure == "abstain" and isinstance(error, FAILURES)):
             raise error
         return CandidateScores.undefined(error, n)
 
     def _prediction(
-        self, case: Case, decision: Decision, replies: Mapping[Role, Reply], found: Sequence[CandidateScores]
+        self,
+        case: Case,
+        decision: Decision,
+        replies: Mapping[Role, Reply],
+        scored: Sequence[CandidateScores],
+        calls: Calls,
     ) -> dspy.Prediction:
-        values = {**plain(decision), self.answer_field: decision.answer}
-        if found:
-            values |= {"ranking": [*case.ranking(replies, found[0].rewards)], "scores": self.scorers.shown(found)}
+        answer = None if self.uncertified == "abstain" and _is_uncertified(case, decision) else decision.answer
+        values = {**plain(decision), "failures": calls.failures, "votes": case.votes()}
+        values |= {"answer": answer, self.answer_field: answer}
+        if scored:
+            values |= {"ranking": [*case.ranking(replies, scored[0].rewards)], "scores": self.scorers.shown(scored)}
         return dspy.Prediction(**values)
 
 
-def plain(decision: Decision) -> dict[str, Any]:
-    """Return a decision as plain JSON values, as predictions and `decisions.jsonl` have it."""
-    values = {name: getattr(decision, name) for name in _FIELDS}
-    witness = decision.witness
-    return {
-        **{name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},
-        "abstentions": dict(decision.abstentions),
-        "witness": None if witness is None else {**asdict(witness), "flags": list(witness.flags)},
-    }
-
-
-_FIELDS = tuple(field.name for field in fields(Decision))
+def _is_uncertified(case: Case, decision: Decision) -> bool:
+    """Return whether the answer is not certified, or its certificate was sought and could not be had."""
+    reason = case.certificate(decision.answer).reason
+    return decision.certified is False or (decision.certified is None and reason.startswith(UNHEARD))

@@ -28,7 +28,7 @@ def row(number: int, **changes: Any) -> dict[str, Any]:
 
 
 def write_pool(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    path.write_text("".join(json.dumps(record) + "\n" for record in rows), encoding="utf-8")
     return path
 
 
@@ -52,7 +52,7 @@ def selector_with(reply: Callable[[Any], Any], **settings: Any) -> tuple[Selecto
 def untimed(summary: Mapping[str, Any]) -> str:
     timed = ("seconds", "seconds_saved")
     return json.dumps(
-        json.loads(json.dumps(summary), object_hook=lambda found: {k: v for k, v in found.items() if k not in timed})
+        json.loads(json.dumps(summary), object_hook=lambda fields: {k: v for k, v in fields.items() if k not in timed})
     )
 
 
@@ -73,6 +73,7 @@ class Flaky:
 
 def recording(path: Path, ids: Iterable[str], **more: Any) -> Path:
     lines = [
-        {"kind": "consultation", "id": one, "role": "judge", "outcome": "ok", "content": VERDICT, **more} for one in ids
+        {"kind": "consultation", "id": row_id, "role": "judge", "outcome": "ok", "content": VERDICT, **more}
+        for row_id in ids
     ]
     return write_pool(path, lines)

@@ -30,10 +30,10 @@ def value(answer: str | None, *texts: str, policy: Policy = "folded") -> bool | 
     return certify(answer, [Passage("", text) for text in texts], policy).certified
 
 
-def found(certificate: Certificate) -> Witness:
+def witness_in(certificate: Certificate) -> Witness:
     assert certificate.witness is not None
     return certificate.witness
 
 
 def witness_of(answer: str, text: str, question: str = "") -> Witness:
-    return found(certify(answer, [Passage("", text)], question=question))
+    return witness_in(certify(answer, [Passage("", text)], question=question))

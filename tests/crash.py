@@ -77,10 +77,10 @@ def received(address: str, prefix: str) -> dict[str, Counter[Key]]:
         before = len(log)
         with urllib.request.urlopen(f"{address}/{prefix}", timeout=PATIENCE) as reply:
             log = json.load(reply)
-    found: dict[str, Counter[Key]] = defaultdict(Counter)
+    asked: dict[str, Counter[Key]] = defaultdict(Counter)
     for entry in log:
-        found[entry["token"]][entry["question"].split(":")[0], entry["role"]] += 1
-    return found
+        asked[entry["token"]][entry["question"].split(":")[0], entry["role"]] += 1
+    return asked
 
 
 def account(tally: Tally, asked: Mapping[str, Counter[Key]]) -> dict[str, int]:
@@ -154,9 +154,9 @@ def run_jobs(kills: int, seed: int, jobs: int, folder: Path) -> Counter[str]:
                 children[forked(work, place / "result.json")] = place / "result.json"
             for number in list(children):
                 wait(number, PATIENCE + 5 * kills)
-                found = json.loads(children.pop(number).read_text(encoding="utf-8"))
-                most = max(sums.pop("most lost at a kill", 0), found.pop("most lost at a kill"))
-                sums.update({**found, "most lost at a kill": most})
+                result = json.loads(children.pop(number).read_text(encoding="utf-8"))
+                most = max(sums.pop("most lost at a kill", 0), result.pop("most lost at a kill"))
+                sums.update({**result, "most lost at a kill": most})
         finally:
             for number in children:
                 with suppress(ProcessLookupError):

@@ -154,10 +154,10 @@ def consultations(lines: list[bytes]) -> Iterator[dict[str, Any]]:
 
 def calls_of(lines: list[bytes]) -> Counter[Key]:
     """How many calls each consultation took, by the lines of a journal."""
-    found: Counter[Key] = Counter()
+    calls: Counter[Key] = Counter()
     for record in consultations(lines):
-        found[f"{record['pool']}/{record['id']}", record["role"]] += record["calls"]
-    return found
+        calls[f"{record['pool']}/{record['id']}", record["role"]] += record["calls"]
+    return calls
 
 
 class Harness:
@@ -244,8 +244,8 @@ class Harness:
             if (out / name).exists() or finished:
                 require(untimed(out / name) == self.expected[name], f"{name} is not that of an undisturbed run")
         if finished:
-            settled = Counter((one["pool"], one["id"], one["role"]) for one in self._settled(out))
-            expected = Counter((one["pool"], one["id"], one["role"]) for one in consultations(self.lines))
+            settled = Counter((record["pool"], record["id"], record["role"]) for record in self._settled(out))
+            expected = Counter((record["pool"], record["id"], record["role"]) for record in consultations(self.lines))
             require(settled == expected, "the journal does not settle each consultation exactly once")
             left = {path.name for path in out.iterdir()} - {".lock", "journal.jsonl", *PAGES, *RESULTS}
             require(not left, f"a finished run leaves {sorted(left)}")
@@ -255,7 +255,7 @@ class Harness:
     def _settled(self, out: Path) -> list[dict[str, Any]]:
         lines, torn = lines_of(out / "journal.jsonl")
         require(not torn, "a finished run leaves a torn line")
-        return [one for one in consultations(lines) if one["outcome"] != "failed"]
+        return [record for record in consultations(lines) if record["outcome"] != "failed"]
 
 
 def _number(path: Path) -> int | None:

@@ -36,6 +36,7 @@ def pool_figures(**figures: Any) -> Any:
         "task": "retrieval",
         "ties": 0,
         "candidates": {"fewest": None, "most": 0, "without_answer": 0},
+        "conflicts": 0,
         "rules": {},
         "withheld": {},
         "contrasts": [],
@@ -45,6 +46,7 @@ def pool_figures(**figures: Any) -> Any:
         "audit": None,
         "decided": None,
         "risk_coverage": {},
+        "shipping": {},
         "remarks": [],
         **figures,
     }

@@ -1,4 +1,4 @@
-"""Runs to read back: made in an instant with the embedded roles, or with a scripted judge that has a price."""
+"""Runs to read back: made in an instant with the heuristic roles, or with a scripted judge that has a price."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -176,10 +176,10 @@ def understand(token: str, body: dict[str, Any]) -> Asked:
 
 
 def _inside(fenced: str) -> str:
-    found = _FENCED.fullmatch(fenced)
-    if found is None:
+    match = _FENCED.fullmatch(fenced)
+    if match is None:
         raise ValueError(f"{fenced!r:.200} is not fenced")
-    return found[2]
+    return match[2]
 
 
 class LMServer(ThreadingHTTPServer):

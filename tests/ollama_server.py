@@ -62,7 +62,7 @@ def filled(schema: Mapping[str, Any], within: Mapping[str, Any] | None = None) -
     if "const" in schema or "enum" in schema:
         return schema.get("const", [None, *schema.get("enum", ())][-1])
     if schema.get("type") == "object":
-        return {name: filled(one, within) for name, one in schema.get("properties", {}).items()}
+        return {name: filled(property_schema, within) for name, property_schema in schema.get("properties", {}).items()}
     return {"array": [], "integer": 0, "number": 0.5, "boolean": True}.get(schema.get("type", ""), "as asked")
 
 

@@ -42,7 +42,7 @@ class Rewards:
             raise self.outcome
         if not isinstance(self.outcome, list):
             return self.outcome  # type: ignore[no-any-return]  # what no scorer should return
-        texts = [one.text for one in reasonings]
+        texts = [reasoning.text for reasoning in reasonings]
         return [table_of(text or "", reward) for text, reward in zip_longest(texts, self.outcome)]
 
 
@@ -64,7 +64,7 @@ class ScoringModule(dspy.Module):
         self.predict = dspy.Predict("text -> reward: float")
 
     def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-        return [table_of(one.text, float(self.predict(text=one.text).reward)) for one in reasonings]
+        return [table_of(reasoning.text, float(self.predict(text=reasoning.text).reward)) for reasoning in reasonings]
 
 
 @functools.cache

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import dspy
 import pytest
@@ -13,6 +13,7 @@ from eldgr_dspy.certificates import certify
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm
 from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.words import Policy
 from tests.strategies import json_values, raw_contents
 
 ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
@@ -200,9 +201,10 @@ def shipped_lawfully(pred: Any, question: Question, chosen: Settings) -> None:
     if pred.branch == "consensus":
         assert pred.answer == pred.consensus
     elif question.task == "retrieval":
-        found = certify(pred.answer, question.passages, chosen.certificate, question.text)
+        policy = cast(Policy, chosen.certificate)
+        found = certify(pred.answer, question.passages, policy, question.text)
         assert found.certified is pred.certified is True
-        assert certify(pred.consensus, question.passages, chosen.certificate, question.text).certified is False
+        assert certify(pred.consensus, question.passages, policy, question.text).certified is False
         assert (pred.preference if pred.branch == "judge" else pred.repair) is not None
     else:
         assert (pred.branch, pred.certified, pred.answer) == ("repair", True, pred.repair)

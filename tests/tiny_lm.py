@@ -32,8 +32,8 @@ class Exchange(NamedTuple):
 def remembering(exchanges: Sequence[Exchange], folder: Path) -> Path:
     """Train a model on the exchanges, save it with its tokenizer, and return the folder."""
     torch.manual_seed(0)
-    tokenizer = _tokenizer([text for one in exchanges for text in (*_contents(one), one.reply)])
-    rows = [_row(tokenizer, one) for one in exchanges]
+    tokenizer = _tokenizer([text for exchange in exchanges for text in (*_contents(exchange), exchange.reply)])
+    rows = [_row(tokenizer, exchange) for exchange in exchanges]
     longest = max(len(tokens) for tokens, _ in rows)
     config = Qwen2Config(
         vocab_size=len(tokenizer),

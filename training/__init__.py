@@ -3,7 +3,7 @@
     trl grpo --reward_funcs eldgr_dspy.training.orm eldgr_dspy.training.format eldgr_dspy.training.ra_msd \
              --reward_weights 3.0 0.5 1.0 ...
 
-Public names load on first use: importing this room starts neither torch nor TRL.
+Public names load on first use: importing this package starts neither torch nor TRL.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
-"""The same rewards for trainers that call otherwise: one callable with the weights inside, and a score a completion.
+"""The same rewards for trainers with another interface: one callable with the weights inside, and a score a completion.
 
-TRL's asynchronous GRPO has no `reward_weights`, so it wants `TotalReward`. `score_completions` gives a score and what
-it is made of, for a trainer with a form of its own.
+TRL's asynchronous GRPO has no `reward_weights`, so it needs `TotalReward`. `score_completions` gives a score and its
+parts, for a trainer with an interface of its own.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ class TotalReward(Reward):
 
         Args:
             rewards: The terms.
-            weights: What each counts; None takes the paper's.
+            weights: The weight of each; None takes the paper's.
             name: Under which it is logged.
 
         Raises:
@@ -39,42 +39,42 @@ class TotalReward(Reward):
         own = weights_of(rewards)
         self.weights = tuple(own if weights is None else weights)
         if len(self.weights) != len(rewards):
-            raise ArgumentError(f"{len(self.weights)} weights were given for {len(rewards)} rewards; give as many.")
+            raise ArgumentError(f"weights must be one for each of {len(rewards)} rewards; got {len(self.weights)}.")
         needs = dict.fromkeys(column for reward in rewards for column in reward.needs)
         super().__init__(name, list(needs), confidence=any(reward.confidence for reward in rewards), parts=rewards)
 
     def wants_passages(self, task: str | None) -> bool:
-        """Whether one of its terms does; see `Reward.wants_passages`."""
+        """Whether one of its terms needs passages; see `Reward.wants_passages`."""
         return any(reward.wants_passages(task) for reward in self.parts)
 
     def measure(self, call: Call) -> Measured:
         """Return the weighted sum of each completion with its terms; see `Reward.measure`."""
-        found = dict(self._terms(call))
+        measured = dict(self._terms(call))
         sums = [
             sum(weight * value for weight, value in zip(self.weights, row, strict=True))
-            for row in zip(*(one.rewards() for one in found.values()), strict=True)
+            for row in zip(*(term.rewards() for term in measured.values()), strict=True)
         ]
-        terms = {name: one.scores for name, one in found.items()}
+        terms = {name: term.scores for name, term in measured.items()}
         flags = {f"{name}/undefined": Scores.of((~scores.defined).astype(float)) for name, scores in terms.items()}
-        parts = {f"{name}/{part}": scores for name, one in found.items() for part, scores in one.parts.items()}
-        shown = {f"{name}_{column}": rows for name, one in found.items() for column, rows in one.shown.items()}
+        parts = {f"{name}/{part}": scores for name, term in measured.items() for part, scores in term.parts.items()}
+        shown = {f"{name}_{column}": rows for name, term in measured.items() for column, rows in term.shown.items()}
         return Measured(Scores.of(sums), {**terms, **flags, **parts}, shown)
 
     def _terms(self, call: Call) -> Iterator[tuple[str, Measured]]:
-        """Measure the terms in order; where one fails, those behind it are told, for other processes may wait there."""
-        for at, one in enumerate(self.parts):
+        """Measure the terms in order; if one fails, the later ones are told, because other processes may wait there."""
+        for at, term in enumerate(self.parts):
             try:
-                measured = one.measure(replace(call, reward=one.__name__))
+                measured = term.measure(replace(call, reward=term.__name__))
             except Exception as error:
                 for later in self.parts[at + 1 :]:
                     later.give_up(error)
                 raise
-            yield one.__name__, measured
+            yield term.__name__, measured
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A completion's score, finite, and what it is made of: `orm`, `ra_msd/fact` and so on, where they are defined."""
+    """A completion's score, finite, and its parts: `orm`, `ra_msd/fact` and so on, if they are defined."""
 
     score: float
     parts: Mapping[str, float]
@@ -88,13 +88,13 @@ def score_completions(
 ) -> list[Scored]:
     """Return the weighted sum of rewards for each completion, and its parts; all completions are scored in one call.
 
-    Nobody is asked how likely tokens were, so rewards of steps are best made with `confidence=False`.
+    Token probabilities are not computed, so make rewards of steps with `confidence=False`.
 
     Args:
         rewards: The terms, with their own weights.
-        completions: What was written.
+        completions: The completions.
         rows: For each completion, the columns of `COLUMNS` that the rewards need.
-        prompts: One a completion, where a reward reads them.
+        prompts: One a completion, if a reward reads them.
 
     Raises:
         ArgumentError: A row lacks a column, or the lengths differ; also what the rewards raise.
@@ -103,7 +103,7 @@ def score_completions(
         return []
     total = TotalReward(rewards)
     if len(rows) != len(completions):
-        raise ArgumentError(f"{len(rows)} rows were given for {len(completions)} completions; give one for each.")
+        raise ArgumentError(f"rows must be one for each of {len(completions)} completions; got {len(rows)}.")
     columns = {name: [row[name] for row in rows] for name in COLUMNS if all(name in row for row in rows)}
     with kept_random_state():
         measured = total.measure(Call(total.__name__, prompts or [""] * len(rows), texts_of(completions), columns))

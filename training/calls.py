@@ -1,7 +1,7 @@
-"""One call of a reward function: the completions as texts, with the dataset's columns beside them.
+"""One call of a reward function: the completions as texts, and the dataset's columns.
 
-A trainer passes everything by keyword, one entry a completion. What is missing or of the wrong kind is refused in a
-sentence that names the reward, the column and the remedy.
+A trainer passes everything by keyword, one entry a completion. If something is missing or of the wrong kind, the error
+names the reward, the column and the remedy.
 """
 
 from collections.abc import Mapping, Sequence, Sized
@@ -25,21 +25,21 @@ COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
         "evidence": "the passages as strings or as {title, text}, or null where there is no corpus",
     }
 )
-"""The columns that rewards read beside `prompt`, and what each holds."""
+"""The columns that rewards read besides `prompt`, and the content of each."""
 
 _FALLBACKS: Final = frozenset({"last_number", "whole"})
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a reward was called with.
+    """The arguments of a call of a reward.
 
     Attributes:
         reward: The name of the reward, for errors.
         prompts: One a completion: text, or messages.
-        texts: What the model wrote, one a completion.
+        texts: The model's output, one a completion.
         columns: Everything else that was passed, by name.
-        trainer: Who calls, where that can be told; None otherwise.
+        trainer: Who calls, if known; None otherwise.
     """
 
     reward: str
@@ -52,7 +52,7 @@ class Call:
     def of(
         cls, reward: str, prompts: Sequence[object], completions: Sequence[Completion], columns: Mapping[str, object]
     ) -> "Call":
-        """Return the call as TRL made it; the trainer is whose method `log_metric` is, if that is one of TRL's.
+        """Return the call as TRL made it; the trainer owns `log_metric`, if that is a method of one of TRL's.
 
         Raises:
             ArgumentError: A completion is neither text nor messages, or a message's content is not text.
@@ -76,8 +76,8 @@ class Call:
         if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != len(self.texts):
             size = f"{len(values)} entries" if isinstance(values, Sized) else repr(values)
             raise ArgumentError(
-                f"The column {name!r} came to the reward {self.reward!r} as {size:.80} for {len(self.texts)} "
-                "completions; give one entry for each."
+                f"The column {name!r} for the reward {self.reward!r} must have one entry for each of "
+                f"{len(self.texts)} completions; got {size:.80}."
             )
         return list(values)
 
@@ -87,13 +87,13 @@ class Call:
         for at, value in enumerate(values):
             if not isinstance(value, str):
                 raise ArgumentError(
-                    f"{name}[{at}] is {value!r:.80}, but the reward {self.reward!r} expects {COLUMNS[name]}; mend the "
+                    f"{name}[{at}] must be {COLUMNS[name]} for the reward {self.reward!r}; got {value!r:.80}. Fix the "
                     "row of the dataset."
                 )
         return values
 
     def tasks(self, task: Task | None) -> list[Task]:
-        """Return the task of each row: `task` where it is given, otherwise the dataset's column of that name.
+        """Return the task of each row: `task` if it is given, otherwise the dataset's column of that name.
 
         Raises:
             ArgumentError: A task is not one of the two; also as `strings`.
@@ -101,54 +101,53 @@ class Call:
         if task is not None:
             return [task] * len(self.texts)
         named = self.strings("task")
-        found: dict[str, Task] = {one: one for one in TASKS}
-        for at, one in enumerate(named):
-            if one not in found:
+        known: dict[str, Task] = {name: name for name in TASKS}
+        for at, name in enumerate(named):
+            if name not in known:
                 raise ArgumentError(
-                    f"task[{at}]={one!r:.80} is not a task; give 'retrieval' or 'arithmetic' in the dataset's column "
-                    "task."
+                    f"task[{at}] must be 'retrieval' or 'arithmetic', in the dataset's column task; got {name!r:.80}."
                 )
-        return [found[one] for one in named]
+        return [known[name] for name in named]
 
     def answers(self, task: Task | None) -> list[Extraction | None]:
-        """Return the final answer of each completion with its form; None for one that has none."""
-        return [extract_answer(text, one) for text, one in zip(self.texts, self.tasks(task), strict=True)]
+        """Return the final answer of each completion with its form; None if it has none."""
+        return [extract_answer(text, row_task) for text, row_task in zip(self.texts, self.tasks(task), strict=True)]
 
     def passages(self) -> list[tuple[Passage, ...] | None]:
-        """Return the passages of each row; None for one that has no corpus, which is not the same as an empty one.
+        """Return the passages of each row; None for one without a corpus, which differs from an empty corpus.
 
         Raises:
             ArgumentError: A row's evidence is not passages; also as `column`.
         """
-        return [None if given is None else self._read(at, given) for at, given in enumerate(self.column("evidence"))]
+        return [None if given is None else self._parsed(at, given) for at, given in enumerate(self.column("evidence"))]
 
-    def _read(self, at: int, evidence: object) -> tuple[Passage, ...]:
-        from eldgr_dspy.programs.inputs import to_passages  # DSPy stands behind it, which `orm` and `format` do without
+    def _parsed(self, at: int, evidence: object) -> tuple[Passage, ...]:
+        from eldgr_dspy.programs.inputs import to_passages  # it imports DSPy, which `orm` and `format` do not need
 
         try:
             return to_passages(evidence)
         except ArgumentError as error:
             raise ArgumentError(
                 f"evidence[{at}] cannot be used ({error}) The reward {self.reward!r} expects {COLUMNS['evidence']}; "
-                "mend the row of the dataset."
+                "fix the row of the dataset."
             ) from error
 
 
-def is_marked(found: Extraction | None) -> bool:
-    """Whether an answer is stated as one, and not guessed from where it stands."""
-    return found is not None and found.form not in _FALLBACKS
+def is_marked(extraction: Extraction | None) -> bool:
+    """Return whether an answer is stated as one, and not guessed from its place."""
+    return extraction is not None and extraction.form not in _FALLBACKS
 
 
 def missing_column(reward: str, name: str) -> str:
-    """Return the sentence for a column that a reward needs and the dataset lacks."""
+    """Return the sentence about a column that a reward needs and the dataset lacks."""
     return (
-        f"The reward {reward!r} needs the column {name!r} ({COLUMNS[name]}), and it was not passed; add it to the "
+        f"The reward {reward!r} needs the column {name!r} ({COLUMNS[name]}), but it was not passed; add it to the "
         "dataset, and leave remove_unused_columns at False."
     )
 
 
 def texts_of(completions: Sequence[Completion]) -> tuple[str, ...]:
-    """Return what the model itself wrote: with tools, a completion also holds messages that it did not.
+    """Return what the model itself wrote: with tools, a completion also holds other messages.
 
     Raises:
         ArgumentError: A completion is neither text nor messages, or a message's content is not text.
@@ -162,8 +161,8 @@ def _text(at: int, completion: object) -> str:
     messages: list[Any] = list(completion) if isinstance(completion, Sequence) else [None]
     if not all(isinstance(message, Mapping) for message in messages):
         raise ArgumentError(
-            f"completions[{at}] is {completion!r:.80}, but text or a list of messages was expected; give what was "
-            "written, '' where it is nothing."
+            f"completions[{at}] must be text or a list of messages; got {completion!r:.80}. Give the output, '' if it "
+            "is empty."
         )
     return "\n".join(_content(message) for message in messages if message.get("role") == "assistant")
 
@@ -175,6 +174,6 @@ def _content(message: Message) -> str:
     if isinstance(content, str):
         return content
     raise ArgumentError(
-        f"completions: a message's content is {content!r:.80}, but text was expected; "
-        "join the text parts of the message before it is rewarded."
+        f"completions: a message's content must be text; got {content!r:.80}. "
+        "Join the text parts of the message before it is rewarded."
     )

@@ -1,8 +1,7 @@
-"""Checkpoints to be sampled from: whole models, or adapters of PEFT on a base; and the prompts that they are given.
+"""Checkpoints to sample from: whole models, or adapters of PEFT on a base; and their prompts.
 
-An instruction-tuned model that is asked without its chat template goes on with the question instead of answering it,
-and nothing fails. So a prompt is messages, which a template has to render, or text, which is refused where there is a
-template.
+An instruction-tuned model that is asked without its chat template continues the question instead of answering it, and
+nothing fails. So a prompt is messages, which a template must render, or text, which is refused if there is a template.
 """
 
 import json
@@ -26,9 +25,9 @@ class Checkpoint:
     """A checkpoint before it is loaded.
 
     Attributes:
-        name: What its candidates are called in the pool.
+        name: The name of its candidates in the pool.
         model: The folder, or a name on the Hugging Face Hub.
-        base: The model that it is an adapter on; None where it is a whole model.
+        base: The model that it is an adapter on; None for a whole model.
     """
 
     name: str
@@ -36,7 +35,7 @@ class Checkpoint:
     base: str | None
 
     @classmethod
-    def found(cls, name: str, model: str | Path, base: str | Path | None = None) -> "Checkpoint":
+    def of(cls, name: str, model: str | Path, base: str | Path | None = None) -> "Checkpoint":
         """Return the checkpoint in a folder: an adapter where it says so, on `base` or else on the base that it names.
 
         Raises:
@@ -55,14 +54,14 @@ class Checkpoint:
         return checkpoint
 
     def identity(self) -> dict[str, Any]:
-        """Return what tells it from any other: a digest of each folder's weights, the commit of a name of the Hub."""
+        """Return what identifies it: a digest of each folder's weights, the commit of a name of the Hub."""
         return {"weights": [_identity(place) for place in self._parts()]}
 
     def tokenizer(self) -> Any:
-        """Return its tokenizer: its own, or that of its base where the adapter was saved without one.
+        """Return its tokenizer: its own, or that of its base if the adapter was saved without one.
 
         Raises:
-            ArgumentError: There is none.
+            ArgumentError: Neither has one.
         """
         from transformers import AutoTokenizer
 
@@ -75,22 +74,22 @@ class Checkpoint:
         return tokenizer
 
     def window(self) -> int | None:
-        """Return how many tokens the model takes; None where its configuration does not say."""
+        """Return how many tokens the model takes; None if its configuration does not say."""
         from transformers import AutoConfig
 
         place = self.base or self.model
         config = self._loaded("configuration", place, lambda: AutoConfig.from_pretrained(place))
-        found: int | None = getattr(config, "max_position_embeddings", None)
-        return found
+        window: int | None = getattr(config, "max_position_embeddings", None)
+        return window
 
     def policy(self, tokenizer: Any, *, device: str | None = None, dtype: Precision = "auto") -> Any:
-        """Return the model in evaluation mode, its `generation_config` holding what ends a text and nothing else.
+        """Return the model in evaluation mode; its `generation_config` says only what ends a text.
 
-        A model brings settings of its own there, as a penalty on repetition, which would apply without a word.
+        A model brings its own settings there, such as a penalty on repetition, which would apply silently.
 
         Args:
             tokenizer: Its tokenizer, whose end of sequence also ends a text.
-            device: As torch names it; None takes a GPU where there is one.
+            device: As torch names it; None takes a GPU if there is one.
             dtype: The precision of the weights; `auto` as they were saved.
 
         Raises:
@@ -120,12 +119,12 @@ class Checkpoint:
             reason = " ".join(str(error).split())
             raise ArgumentError(
                 f"The {what} of the checkpoint {self.name!r} cannot be loaded from {place!r} ({brief(reason)}); give a "
-                "folder with a model of transformers or an adapter of PEFT, and base= where the base lies elsewhere."
+                "folder with a model of transformers or an adapter of PEFT, and base= if the base is elsewhere."
             ) from error
 
 
 def rendered(tokenizer: Any, checkpoint: str, question: str, prompt: Any) -> list[int]:
-    """Return the tokens of a prompt as the model is to read it, ready for its answer.
+    """Return the tokens of a prompt as the model must read it, ready for its answer.
 
     Args:
         tokenizer: Of transformers.
@@ -134,21 +133,21 @@ def rendered(tokenizer: Any, checkpoint: str, question: str, prompt: Any) -> lis
         prompt: Messages with role and content; text for a model without a chat template.
 
     Raises:
-        ArgumentError: The prompt is messages and there is no template, it is text and there is one, or the template
-            cannot render it or leaves out what is asked.
+        ArgumentError: The prompt is messages without a template, it is text with one, or the template cannot render it
+            or leaves out the question.
     """
     asked = f"the prompt of the question {question!r:.80}"
     template = getattr(tokenizer, "chat_template", None)
     if isinstance(prompt, str):
         if template:
             raise ArgumentError(
-                f"The checkpoint {checkpoint!r} has a chat template, and {asked} is text, which would go past it; give "
+                f"The checkpoint {checkpoint!r} has a chat template, but {asked} is text, which would bypass it; give "
                 "messages, as [{'role': 'user', 'content': ...}]."
             )
         return _spelling(tokenizer, checkpoint, asked, prompt, list(tokenizer(prompt).input_ids))
     if not template:
         raise ArgumentError(
-            f"The checkpoint {checkpoint!r} has no chat template to render {asked} with, and without one its "
+            f"The checkpoint {checkpoint!r} has no chat template to render {asked}, and without one its "
             "completions would be worthless; save the tokenizer that it was trained with into its folder."
         )
     _require_messages(asked, prompt)
@@ -158,9 +157,9 @@ def rendered(tokenizer: Any, checkpoint: str, question: str, prompt: Any) -> lis
 def _templated(tokenizer: Any, checkpoint: str, asked: str, messages: Sequence[Any]) -> list[int]:
     try:
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    except Exception as error:  # whatever a template raises
+    except Exception as error:  # a template may raise anything
         raise ArgumentError(
-            f"The chat template of the checkpoint {checkpoint!r} cannot render {asked} ({brief(error, 200)}); mend the "
+            f"The chat template of the checkpoint {checkpoint!r} cannot render {asked} ({brief(error, 200)}); fix the "
             "messages, or give the template that it was trained with."
         ) from error
     if messages[-1]["content"].strip() not in text:
@@ -172,7 +171,7 @@ def _templated(tokenizer: Any, checkpoint: str, asked: str, messages: Sequence[A
 
 
 def _spelling(tokenizer: Any, checkpoint: str, asked: str, text: str, tokens: list[int]) -> list[int]:
-    """Refuse a tokenizer that was loaded as one of another kind: it drops what it does not know without a word."""
+    """Refuse a tokenizer that was loaded as another kind: it silently drops what it does not know."""
     if 2 * len(tokenizer.decode(tokens)) < len(text):
         raise ArgumentError(
             f"The tokenizer of the checkpoint {checkpoint!r} spells less than half of {asked}; save the tokenizer that "
@@ -183,12 +182,13 @@ def _spelling(tokenizer: Any, checkpoint: str, asked: str, text: str, tokens: li
 
 def _require_messages(asked: str, prompt: Any) -> None:
     fits = isinstance(prompt, Sequence) and all(
-        isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("role", "content")) for one in prompt
+        isinstance(message, dict) and all(isinstance(message.get(name), str) for name in ("role", "content"))
+        for message in prompt
     )
     if not fits or not prompt or prompt[-1]["role"] != "user":
         raise ArgumentError(
-            f"{asked[0].upper()}{asked[1:]} is {prompt!r:.80}; expected messages with a role and a text, the last one "
-            "the user's."
+            f"{asked[0].upper()}{asked[1:]} must be messages with a role and a text, the last one the user's; "
+            f"got {prompt!r:.80}."
         )
 
 
@@ -203,11 +203,13 @@ def _require_weights(name: str, place: str) -> None:
     if folder.is_dir():
         if not any(folder.glob("*.safetensors")):
             raise ArgumentError(
-                f"The checkpoint {name!r} needs the weights in the folder {place!r}, and none are there as safetensors "
+                f"The checkpoint {name!r} needs weights as safetensors in the folder {place!r}, which has none "
                 "(pickles are not loaded); give the folder that the trainer saved its model to."
             )
     elif len(folder.parts) > 2 or folder.is_absolute() or place.startswith("."):
-        raise ArgumentError(f"The checkpoint {name!r} needs {place!r}, which is no folder on this disk; give another.")
+        raise ArgumentError(
+            f"The checkpoint {name!r} needs {place!r}, which is not a folder on this disk; give one that is."
+        )
 
 
 def _identity(place: str) -> str:

@@ -3,10 +3,10 @@
 One definition. c_t = exp(mean of log p(token | everything before it)) over the tokens of a step, the geometric mean of
 their probabilities, which does not fall with the length of the step (ours; the paper says "token confidence"). p is the
 policy's own distribution at temperature 1, over the whole vocabulary, without dropout, whatever the temperature or the
-cut-off that the tokens were sampled with.
+cut-off of the sampling.
 
-Nothing is tokenised a second time, which could give other tokens: it is asked what the sampled tokens spell. A token
-belongs to the step in which it ends; one that spells nothing, as the end of a sequence, to none.
+Nothing is tokenised again, which could give other tokens: the sampled tokens themselves are decoded. A token belongs to
+the step in which it ends; a token without text, such as the end of a sequence, belongs to no step.
 """
 
 import math
@@ -47,8 +47,8 @@ class TokenConfidence:
             spans: Start and end of each step, as `split_steps(text).spans`.
 
         Returns:
-            One score a span; undefined where the tokens do not spell the text exactly once, where no token ends in the
-            span, and where one of its tokens has no number.
+            One score a span; undefined if the tokens do not spell the text exactly once, if no token ends in the span,
+            or if one of its tokens has no number.
         """
         if self.text.count(text) != 1:
             return [ELSEWHERE] * len(spans)
@@ -64,7 +64,7 @@ class TokenConfidence:
 
 
 def token_confidence(tokenizer: Any, ids: Sequence[int], logps: Sequence[float]) -> TokenConfidence:
-    """Return what sampled tokens spell, with their log-probabilities; special tokens are left out.
+    """Return the text of sampled tokens, with their log-probabilities; special tokens are left out.
 
     Args:
         tokenizer: Of transformers.
@@ -80,11 +80,11 @@ def token_confidence(tokenizer: Any, ids: Sequence[int], logps: Sequence[float])
 def spelled(decode: Callable[[list[int]], str], ids: list[int]) -> list[str]:
     """Return what each token adds to the text that all of them spell.
 
-    Of tokens that spell a character only together, the first is given it and the others nothing. Decoding goes on from
-    a few tokens before, so that the time it takes grows with the number of tokens alone.
+    If several tokens spell one character together, the first gets it and the others nothing. Decoding continues from a
+    few tokens back, so that its time grows only with the number of tokens.
     """
     pieces = list[str]()
-    before = read = 0  # decoding starts at `before`; what the tokens in front of `read` add is known
+    before = read = 0  # decoding starts at `before`; the text of the tokens in front of `read` is known
     for at in range(1, len(ids) + 1):
         known, longer = decode(ids[before:read]), decode(ids[before:at])
         whole = len(longer) > len(known) and not longer.endswith(_PARTIAL)

@@ -1,10 +1,9 @@
-"""Learning curves: the exact match of what was sampled, step by step, with the channels beside it.
+"""Learning curves: the exact match of the sampled completions, step by step, and the channels.
 
 A reward can rise while answers get worse: a policy that repeats a passage is grounded in it and answers nothing. So a
-point of the curve has the exact match and every channel, each of its own, and never their sum alone.
+point of the curve has the exact match and every channel separately, and never only their sum.
 
-A step in which nothing was sampled, as where completions are used twice, has null, and not the value of the step
-before.
+A step in which nothing was sampled, as when completions are used twice, has null, and not the value of the step before.
 """
 
 import json
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
     from transformers import TrainerCallback
 
 WINDOW: Final = 10
-"""Steps that the rolling mean goes back over, as in the paper."""
+"""Steps of the rolling mean, as in the paper."""
 
 FILE: Final = "learning_curve.jsonl"
-"""What the file is called in the folder of a run."""
+"""The name of the file in the folder of a run."""
 
 EXACT_MATCH: Final = "orm/exact_match"
-"""Under which the outcome reward logs it: over the completions of rows with gold."""
+"""The name under which the outcome reward logs it: over the completions of rows with gold."""
 
 _COLUMNS, _WIDTH, _HEIGHT = 3, 290, 220  # of the panels
 _WHOLE: Final = {"exact_match": "exact match", "reward": "reward"}
@@ -45,13 +44,13 @@ class Point:
 
     Attributes:
         step: Its number, from 1.
-        exact_match: Of the completions sampled in it, in [0, 1]; None where none was sampled or scored.
-        rolling: The mean of `exact_match` over this step and the nine before, as far as they have one; None where none
+        exact_match: Of the completions sampled in it, in [0, 1]; None if none was sampled or scored.
+        rolling: The mean of `exact_match` over this step and the nine before, of those that have one; None if none
             has.
-        reward: The mean weighted reward; None where nothing was sampled.
+        reward: The mean weighted reward; None if nothing was sampled.
         rewards: The mean of each reward, unweighted, by name.
-        channels: The mean of each channel, by reward and channel, as `ra_msd/fact`; one that is nowhere defined is
-            left out.
+        channels: The mean of each channel, by reward and channel, as `ra_msd/fact`; one that is never defined is left
+            out.
     """
 
     step: int
@@ -63,9 +62,9 @@ class Point:
 
 
 class CurveRecorder:
-    """What `LearningCurve` does: it appends a line a step to a file, from what the trainer logs.
+    """The work of `LearningCurve`: it appends one line a step to a file, from the trainer's log.
 
-    A run that is resumed keeps the lines up to the step that it goes on from; one that begins keeps none.
+    A run that is resumed keeps the lines up to its checkpoint; a new run keeps none.
     """
 
     def __init__(self, path: str | Path | None = None, *, exact_match: str = EXACT_MATCH) -> None:
@@ -73,7 +72,7 @@ class CurveRecorder:
 
         Args:
             path: The file; None takes `learning_curve.jsonl` in the output folder of the run.
-            exact_match: Under which name exact match is logged, where the outcome reward has another.
+            exact_match: The name under which exact match is logged, if the outcome reward has another.
         """
         self._path = None if path is None else Path(path)
         self._key = exact_match
@@ -87,8 +86,8 @@ class CurveRecorder:
         """
         if getattr(args.logging_strategy, "value", args.logging_strategy) != "steps" or args.logging_steps != 1:
             raise ArgumentError(
-                f"logging_steps={args.logging_steps!r} with logging_strategy={str(args.logging_strategy)!r} does not "
-                "log every step, and a curve has a point a step; set logging_steps=1 (GRPOConfig's default is 10)."
+                f"logging_steps must be 1, for a point a step; got logging_steps={args.logging_steps!r} with "
+                f"logging_strategy={str(args.logging_strategy)!r} (GRPOConfig's default is 10). Set logging_steps=1."
             )
         if not state.is_world_process_zero:
             return
@@ -100,7 +99,7 @@ class CurveRecorder:
             out.writelines(map(_line, kept))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Mapping[str, Any] | None = None, **kwargs: Any) -> None:
-        """Append a point, where it is a step of training that is logged and no evaluation or summary."""
+        """Append a point for a logged step of training, but not for an evaluation or a summary."""
         if not state.is_world_process_zero or logs is None or "loss" not in logs:
             return
         self._matches.append(_number(logs.get(self._key)))
@@ -117,17 +116,17 @@ class CurveRecorder:
 
 
 def rolling_mean(values: Sequence[float | None], window: int = WINDOW) -> list[float | None]:
-    """Return for each value the mean of it and those before it within the window; None where there are only Nones."""
+    """Return for each value the mean of it and those before it within the window; None if all of them are None."""
     windows = (values[max(0, at + 1 - window) : at + 1] for at in range(len(values)))
-    found = ([value for value in one if value is not None] for one in windows)
-    return [math.fsum(one) / len(one) if one else None for one in found]
+    known = ([value for value in span if value is not None] for span in windows)
+    return [math.fsum(span) / len(span) if span else None for span in known]
 
 
 def read_curve(path: str | Path) -> list[Point]:
-    """Return the points of a curve in order; a last line that a kill has torn is passed over.
+    """Return the points of a curve in order; a last line that a kill has torn is skipped.
 
     Raises:
-        ArgumentError: There is no such file, or a line is no point.
+        ArgumentError: There is no such file, or a line is not a point.
     """
     path = Path(path)
     try:
@@ -143,25 +142,25 @@ def draw_curves(curves: Mapping[str, str | Path], to: str | Path) -> None:
     Lines are rolling means, dots the steps. A step without a value is a gap.
 
     Args:
-        curves: The file of each run, by the name that it shall have in the drawing.
+        curves: The file of each run, by its name in the drawing.
         to: The file to write, which ends in `.svg`.
 
     Raises:
-        ArgumentError: A file is not a learning curve, or `to` ends otherwise.
+        ArgumentError: A file is not a learning curve, or `to` has another ending.
     """
     picture = Path(to)
     if picture.suffix != ".svg":
         raise ArgumentError(f"to must be a file name that ends in .svg; got {str(to)!r}. Name it {picture.stem}.svg.")
-    found = {name: read_curve(file) for name, file in curves.items()}
-    channels = {key for points in found.values() for point in points for key in point.channels}
+    runs = {name: read_curve(file) for name, file in curves.items()}
+    channels = {key for points in runs.values() for point in points for key in point.channels}
     panels = [*_WHOLE, *sorted(channels, key=_order)]
-    marks = [mark for place, panel in enumerate(panels) for mark in _panel(place, panel, found)]
+    marks = [mark for place, panel in enumerate(panels) for mark in _panel(place, panel, runs)]
     below = _HEIGHT * math.ceil(len(panels) / _COLUMNS) + 12
-    for place, name in enumerate(found):
+    for place, name in enumerate(runs):
         marks += key(50, below + 24 * place, place, name, _WIDTH * _COLUMNS - 50)
     css = source("colours.css.jinja") + "svg { background: var(--page); font-family: system-ui, sans-serif; }"
     with replacing(picture) as out:
-        height = below + 24 * len(found)
+        height = below + 24 * len(runs)
         out.write(drawing(_WIDTH * _COLUMNS, height, "Learning curves", marks, css=css).encode())
 
 
@@ -170,7 +169,7 @@ def _panel(place: int, panel: str, curves: Mapping[str, Sequence[Point]]) -> Ite
     values = {
         name: [getattr(point, panel, point.channels.get(panel)) for point in points] for name, points in curves.items()
     }
-    ends = [value for one in values.values() for value in one if value is not None] if panel == "reward" else []
+    ends = [value for column in values.values() for value in column if value is not None] if panel == "reward" else []
     last = max((point.step for points in curves.values() for point in points), default=1)
     left, top = _WIDTH * (place % _COLUMNS) + 50, _HEIGHT * (place // _COLUMNS) + 40
     up = ticks(min(ends, default=0), max(ends, default=1))
@@ -224,7 +223,7 @@ if TYPE_CHECKING:
 
 @cache
 def learning_curve() -> "type[TrainerCallback]":
-    """Return `LearningCurve`, which is made when it is first asked for: transformers takes seconds to import."""
+    """Return `LearningCurve`, which is made on first use: transformers takes seconds to import."""
     from transformers import TrainerCallback
 
     bases = (CurveRecorder, TrainerCallback)

@@ -1,12 +1,12 @@
-"""Completions sampled in batches, each from a random stream of its own.
+"""Completions sampled in batches, each from its own random stream.
 
-A trainer's sampler takes all its numbers from one stream, so that what a question is answered depends on which
-questions stand before it. Here each completion has its own numbers, one a token: a token is the one at which the sum of
-the probabilities, in the order of the vocabulary, first exceeds the number. Neither order nor batch then changes what
-is drawn. What is left is rounding: sequences that are read together are padded, which moves logits in their last
-digits, and a number that falls just there takes another token. With a batch of one there is nothing left.
+A trainer's sampler takes all its numbers from one stream, so the answer to a question depends on the questions before
+it. Here each completion has its own numbers, one a token: the token at which the sum of the probabilities, in the order
+of the vocabulary, first exceeds the number. So neither order nor batch changes what is drawn, except by rounding:
+sequences that are read together are padded, which changes the last digits of logits, and a number that falls just there
+takes another token. With a batch of one there is no such effect.
 
-The global random streams are neither read nor moved.
+The global random streams are neither read nor changed.
 """
 
 import random
@@ -24,10 +24,10 @@ class Sampling:
     """How completions are sampled.
 
     Attributes:
-        seed: What the random numbers are made from, with the question's id, the checkpoint's name and the number of
-            the sample.
+        seed: The source of the random numbers, with the question's id, the checkpoint's name and the number of the
+            sample.
         samples: How many completions each checkpoint writes for a question.
-        temperature: What logits are divided by; the paper's is 0.7.
+        temperature: The divisor of the logits; the paper's is 0.7.
         top_p: The smallest set of tokens whose probabilities add up to it is sampled from; the paper's is 0.9.
         max_new_tokens: Where a completion is cut off; the paper's is 128.
 
@@ -52,11 +52,11 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What was sampled.
+    """The result of sampling.
 
     Attributes:
         tokens: The text with its tokens, and log p of each under the model itself, at temperature 1 and over the whole
-            vocabulary, whatever it was sampled with.
+            vocabulary, whatever the sampling settings.
         ended: Whether the model ended it; otherwise it was cut off.
     """
 
@@ -108,7 +108,7 @@ def complete(
 
 
 class _Draw:
-    """Leaves of each row's logits the token that its next number falls on, and remembers log p of it."""
+    """Keeps of each row's logits only the token that its next number selects, and remembers its log p."""
 
     def __init__(self, drawn: Any, temperature: float, top_p: float) -> None:
         from transformers import TemperatureLogitsWarper, TopPLogitsWarper
@@ -129,7 +129,7 @@ class _Draw:
 
 
 def _completion(model: Any, tokenizer: Any, tokens: list[int], logps: Sequence[float]) -> Completion:
-    """Cut off what generation wrote behind the end of a row while others of its batch went on."""
+    """Cut off what generation wrote after the end of a row while others of its batch continued."""
     ends = model.generation_config.eos_token_id
     end = next((at for at, token in enumerate(tokens) if token in ends), None)
     kept = tokens[:end]
@@ -138,4 +138,4 @@ def _completion(model: Any, tokenizer: Any, tokens: list[int], logps: Sequence[f
 
 def _require(name: str, value: object, holds: bool, expected: str) -> None:
     if not holds:
-        raise ArgumentError(f"{name}={value!r:.80} cannot be sampled with; give {expected}.")
+        raise ArgumentError(f"{name} must be {expected}; got {value!r:.80}.")

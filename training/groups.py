@@ -1,9 +1,9 @@
-"""The group rank of EL-DGR as a reward: what counts is a completion's place among those of its own question.
+"""The group rank of EL-DGR as a reward: a completion's place among those of its own question.
 
-A trainer deals completions over processes in one order, process by process, in which those of a prompt stand together;
-where a process ends says nothing of where a group does. So answers and auxiliary scores of all processes are brought
-together, and each process ranks the groups that its own completions are in. That is a collective: every process of a
-run has to call the reward, as a trainer does, and where one fails all raise.
+A trainer distributes completions over processes in one order, process by process, in which those of a prompt are
+together; a group may cross the end of a process. So answers and auxiliary scores of all processes are collected, and
+each process ranks the groups that its own completions are in. This is a collective operation: every process of a run
+must call the reward, as a trainer does, and if one fails all raise.
 """
 
 import hashlib
@@ -30,12 +30,12 @@ NO_SCORE: Final = Undefined("there is no auxiliary score")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What the other processes have to know of a completion.
+    """What the other processes need to know about a completion.
 
     Attributes:
         prompt: The prompt, as text.
-        answer: Its final answer; None where it has none.
-        score: Its auxiliary score; None where there is none.
+        answer: Its final answer; None without one.
+        score: Its auxiliary score; None without one.
     """
 
     prompt: str
@@ -45,7 +45,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one process tells the others: its completions in order and how many a prompt has, or why it has failed."""
+    """What one process tells the others: its completions in order and their number a prompt, or why it has failed."""
 
     samples: tuple[Sample, ...]
     size: int
@@ -55,16 +55,17 @@ class Share:
 class GroupReward(Reward):
     """The place of a completion in the group rank: 1 for the best of its group, 0 for the worst, ties share theirs.
 
-    Certified answers (and those to which a certificate is inapplicable) stand before uncertified ones; among them
-    consensus breaks the first tie, then the auxiliary score. No score moves a completion across that line. Where all
-    are equal each earns 0.5, from which a group learns nothing. In arithmetic it is a derivation that certifies, and
-    nobody is asked for one here, so there the auxiliary score alone ranks.
+    Certified answers (and a yes or no, to which a certificate does not apply) are before all others. A refusal is among
+    the others, so that a policy does not learn to refuse. Among the first, consensus breaks the first tie, then the
+    auxiliary score. No score moves a completion across that line. If all are equal each earns 0.5, from which a group
+    learns nothing. In arithmetic a derivation certifies, but no deriver is asked here, so there the auxiliary score
+    alone ranks.
 
-    A place says nothing of how good the group is. Logged beside it: `supported`, the share of completions before the
-    line, and `auxiliary`, the mean of those scores. Shown: `supported`.
+    A place does not show how good the group is. Also logged: `supported`, the share of completions before the line, and
+    `auxiliary`, the mean of those scores. Shown: `supported`.
 
-    Source: the lexicographic group rank after Eq. 4 of the paper. That the position in the group decides nothing is
-    ours: ties share a place, and all answers with the most votes are consensus. So is the scale.
+    Source: the lexicographic group rank after Eq. 4 of the paper. Ours: the position in the group decides nothing, so
+    ties share a place and all answers with the most votes are consensus; and the scale.
     """
 
     weight: ClassVar[float] = 1.0
@@ -81,17 +82,17 @@ class GroupReward(Reward):
         """Make the reward.
 
         Args:
-            auxiliary: Whose rewards rank inside a stratum, as `StepReward`; an undefined one ranks last there.
+            auxiliary: The reward that ranks inside a stratum, as `StepReward`; an undefined score ranks last there.
             certificate: What counts as occurring in the evidence.
             task: Of all rows; None reads the column `task`.
-            group_size: How many completions a prompt has, where no trainer stands behind the call who knows it.
+            group_size: How many completions a prompt has, if the caller is not a trainer that knows it.
             name: Under which it is logged.
 
         Raises:
-            ArgumentError: `certificate` is no policy, or `group_size` no whole number from 1.
+            ArgumentError: `certificate` is not a policy, or `group_size` not a whole number from 1.
         """
         if group_size is not None and (type(group_size) is not int or group_size < 1):
-            raise ArgumentError(f"group_size={group_size!r:.80} is no number of completions; give 1 or more.")
+            raise ArgumentError(f"group_size must be a whole number of at least 1; got {group_size!r:.80}.")
         columns = ["question", "evidence", *([] if task else ["task"]), *(auxiliary.needs if auxiliary else ())]
         wanted, parts = auxiliary is not None and auxiliary.confidence, [auxiliary] if auxiliary else []
         super().__init__(name, list(dict.fromkeys(columns)), confidence=wanted, parts=parts)
@@ -113,10 +114,10 @@ class GroupReward(Reward):
         """
         rows, error = list[Question](), None
         try:
-            scores = self._auxiliary_scores(call)  # first of all, for other processes may wait in there
+            scores = self._auxiliary_scores(call)  # first, because other processes may wait in there
             rows = self._questions(call)
             own = self._share(call, scores)
-        except Exception as raised:  # noqa: BLE001 - raised again, once the others need not wait for this process
+        except Exception as raised:  # noqa: BLE001 - raised again, once the other processes know of it
             own, error = _failed(raised), raised
         shares, rank = everyone(own)
         _require_success(shares, error)
@@ -141,17 +142,17 @@ class GroupReward(Reward):
         return [None if isinstance(score, Undefined) else score for score in scored]
 
     def _questions(self, call: Call) -> list[Question]:
-        """The question of each row with its evidence, and no candidates yet."""
+        """Return the question of each row with its evidence, and no candidates yet."""
         rows = zip(call.strings("question"), call.tasks(self.task), call.passages(), strict=True)
         return [Question(question, task, (), passages=passages or ()) for question, task, passages in rows]
 
     def _share(self, call: Call, scores: Sequence[float | None]) -> Share:
         prompts = [json.dumps(prompt, sort_keys=True, default=_as_text) for prompt in call.prompts]
-        answers = [found.answer if found else None for found in call.answers(self.task)]
+        answers = [answer.answer if answer else None for answer in call.answers(self.task)]
         return Share(tuple(map(Sample, prompts, answers, scores)), self._size(call))
 
     def _size(self, call: Call) -> int:
-        """How many completions a prompt has: as the trainer samples now, which is otherwise in evaluation."""
+        """Return how many completions a prompt has: as the trainer samples now, which differs in evaluation."""
         trainer = call.trainer
         number = "num_generations" if trainer is None or trainer.model.training else "num_generations_eval"
         size: Any = getattr(trainer, number, self.group_size)
@@ -171,7 +172,7 @@ class GroupReward(Reward):
 
 
 class Place(NamedTuple):
-    """Where a completion stands in its group, and whether its answer is supported."""
+    """Return the place of a completion in its group, and whether its answer is supported."""
 
     place: float
     supported: bool
@@ -180,16 +181,16 @@ class Place(NamedTuple):
 def midranks(keys: Sequence[Key]) -> list[float]:
     """Return the place of each key among all, from 0 for the least to 1 for the greatest; equal ones share the mean.
 
-    Where all are equal, or there is one, each is at 0.5.
+    If all are equal, or there is only one, each is at 0.5.
     """
     beaten = [sum(other < key for other in keys) + (sum(other == key for other in keys) - 1) / 2 for key in keys]
     return [count / (len(keys) - 1) if len(keys) > 1 else 0.5 for count in beaten]
 
 
 def whole_groups(shares: Sequence[Share]) -> list[list[Sample]]:
-    """Return the completions of all processes in groups, in the order in which a trainer deals them.
+    """Return the completions of all processes in groups, in the order in which a trainer distributes them.
 
-    A group is a place in that order. Equal prompts alone make none: two rows of a dataset may have the same.
+    A group is a place in that order. Equal prompts alone do not make a group: two rows of a dataset may have the same.
 
     Raises:
         ArgumentError: They are not whole groups, or a group has completions of different prompts.
@@ -201,13 +202,13 @@ def whole_groups(shares: Sequence[Share]) -> list[list[Sample]]:
             raise ArgumentError(
                 f"{len(samples)} completions are not groups of {size} of one prompt each: group {number} has "
                 f"{len(group)} completions of {len({sample.prompt for sample in group})} prompts; give the "
-                "num_generations of the trainer as group_size, and completions in the order in which it deals them."
+                "num_generations of the trainer as group_size, and completions in the trainer's order."
             )
     return groups
 
 
 def everyone(own: Share) -> tuple[list[Share], int]:
-    """Return what all processes of the run tell, in order, and which of them this is; one alone has only its own."""
+    """Return what all processes of the run tell, in order, and the number of this one; alone, it has only its own."""
     torch: Any = sys.modules.get("torch")
     distributed = torch.distributed if torch is not None and torch.distributed.is_available() else None
     if distributed is None or not distributed.is_initialized():
@@ -222,7 +223,7 @@ def _failed(error: Exception) -> Share:
 
 
 def _as_text(part: Any) -> str:
-    """What a prompt holds beside texts and numbers; an image by its content, for each completion has its own copy."""
+    """Return the part of a prompt that is not text or a number; an image by its content, since copies differ."""
     if not callable(getattr(part, "tobytes", None)):
         return str(part)
     shape = [getattr(part, name, None) for name in ("mode", "size", "shape", "dtype")]
@@ -238,16 +239,17 @@ def _require_success(shares: Sequence[Share], error: Exception | None) -> None:
 
 
 def _key(case: Case, sample: Sample, key: str | None, in_consensus: bool) -> Key:
-    supported = key is not None and case.certified(sample.answer) is not False
+    certified = key is not None and case.certified(sample.answer) is not False
+    supported = certified and not case.refuses(sample.answer)
     score = sample.score
     return supported, supported and in_consensus, score is not None, score or 0.0
 
 
 def _measured(own: Share, places: Sequence[Place]) -> Measured:
     scores = [NO_SCORE if sample.score is None else sample.score for sample in own.samples]
-    parts = {"supported": Scores.of([float(one.supported) for one in places]), "auxiliary": Scores.of(scores)}
-    shown = {"supported": [one.supported for one in places]}
-    return Measured(Scores.of([one.place for one in places], "place", 0, 1), parts, shown)
+    parts = {"supported": Scores.of([float(place.supported) for place in places]), "auxiliary": Scores.of(scores)}
+    shown = {"supported": [place.supported for place in places]}
+    return Measured(Scores.of([place.place for place in places], "place", 0, 1), parts, shown)
 
 
 eldgr_rank = GroupReward()

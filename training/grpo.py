@@ -1,8 +1,8 @@
 """A training run from a recipe: `python -m eldgr_dspy.training.grpo --config ra_msd --dataset_name data`.
 
-It is TRL's GRPO with our rewards, the policy's token confidence, the learning curve, and a record by which a run can
-only be resumed as what it was. Every flag and field of `GRPOConfig` and `ModelConfig` is TRL's own; under `accelerate
-launch -m` it runs on many processes.
+It is TRL's GRPO with our rewards, the policy's token confidence, the learning curve, and a record that lets a run be
+resumed only with its original settings. Every flag and field of `GRPOConfig` and `ModelConfig` is TRL's own; under
+`accelerate launch -m` it runs on many processes.
 """
 
 import sys
@@ -32,13 +32,13 @@ class Recipe(NamedTuple):
 
 
 def parsed(arguments: Sequence[str]) -> Recipe:
-    """Return the recipe that `--config` names, with the flags beside it in place of its values.
+    """Return the recipe that `--config` names, with other flags replacing its values.
 
     Args:
         arguments: As on the command line.
 
     Raises:
-        ArgumentError: There is no such recipe, or a field is not known or has a value that it may not have.
+        ArgumentError: There is no such recipe, or a field is not known or has a value that is not allowed.
     """
     given = list(arguments)
     for at, argument in enumerate(given[:-1]):
@@ -58,11 +58,11 @@ def parsed(arguments: Sequence[str]) -> Recipe:
 
 
 def train(recipe: Recipe) -> Any:
-    """Train as a recipe says, save the model into its output folder, and return the trainer.
+    """Train with a recipe, save the model into its output folder, and return the trainer.
 
     Raises:
         ArgumentError: The data lack a column, the tokenizer a chat template, or the folder has another run.
-        RunChangedError: The run to be resumed was begun with another recipe.
+        RunChangedError: The run to be resumed was started with another recipe.
     """
     folder, resume = Path(recipe.training.output_dir), _resumed(recipe.training.resume_from_checkpoint)
     if not resume:
@@ -90,7 +90,7 @@ def made(recipe: Recipe) -> Any:
     """
     trl, settings, rewards = _trl(), recipe.training, rewards_of(recipe.rewards)
     _require_complete(recipe, len(rewards))
-    if settings.reward_weights is None and all(isinstance(one, Reward) for one in rewards):
+    if settings.reward_weights is None and all(isinstance(reward, Reward) for reward in rewards):
         settings.reward_weights = weights_of(rewards)
     settings.model_init_kwargs = {
         "revision": recipe.model.model_revision,
@@ -112,7 +112,7 @@ def made(recipe: Recipe) -> Any:
             peft_config=trl.get_peft_config(recipe.model),
             callbacks=[learning_curve()()],
         )
-    except OSError as error:  # by which transformers says that there is no such model or tokenizer
+    except OSError as error:  # which transformers raises if there is no such model or tokenizer
         said = " ".join(str(error).split())
         raise ArgumentError(
             f"model_name_or_path={recipe.model.model_name_or_path!r} cannot be loaded ({brief(said, 200)}); give a "
@@ -121,8 +121,8 @@ def made(recipe: Recipe) -> Any:
 
 
 def trainable(model: Any) -> str:
-    """Return a sentence with how many parameters of a model are trained; those that ZeRO-3 has apart are counted."""
-    sizes = [(getattr(one, "ds_numel", None) or one.numel(), one.requires_grad) for one in model.parameters()]
+    """Return a sentence with how many parameters of a model are trained; those that ZeRO-3 has split off count too."""
+    sizes = [(getattr(param, "ds_numel", None) or param.numel(), param.requires_grad) for param in model.parameters()]
     trained, whole = sum(size for size, wanted in sizes if wanted), sum(size for size, _ in sizes)
     return f"Trainable parameters: {trained:,} of {whole:,} ({trained / whole:.3%})."
 
@@ -138,14 +138,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _require_complete(recipe: Recipe, rewards: int) -> None:
-    """Refuse a recipe without a model or with a weight too many or too few, which TRL would say in other words."""
+    """Refuse a recipe without a model or with the wrong number of weights, which TRL would say less clearly."""
     if recipe.model.model_name_or_path is None:
         raise ArgumentError("The recipe names no model; give model_name_or_path, a folder or a name on the Hub.")
     weights = recipe.training.reward_weights
     if weights is not None and len(weights) != rewards:
         raise ArgumentError(
-            f"reward_weights has {len(weights)} weights for {rewards} rewards ({', '.join(recipe.rewards.rewards)}); "
-            "give as many, or leave the field out for the paper's."
+            f"reward_weights must have one weight for each reward ({', '.join(recipe.rewards.rewards)}); got "
+            f"{len(weights)} for {rewards}. Give as many, or leave the field out for the paper's."
         )
 
 
@@ -178,13 +178,13 @@ def _data(recipe: Recipe) -> Any:
 def _split(splits: Any, name: str) -> Any:
     if name not in splits:
         raise ArgumentError(
-            f"The data have no split {name!r}, but {', '.join(splits)}; give one as dataset_train_split."
+            f"dataset_train_split must be a split of the data ({', '.join(splits)}); got {name!r}. Give one of them."
         )
     return splits[name]
 
 
 def _resumed(given: Any) -> Any:
-    """Whether, or from which checkpoint, a run is resumed: on the command line every value is a text."""
+    """Return whether, or from which checkpoint, a run is resumed: on the command line every value is a text."""
     words = {"true": True, "false": False}
     return words.get(str(given).lower(), given)
 

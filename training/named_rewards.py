@@ -1,4 +1,4 @@
-"""Rewards that are ready to be named: `trl grpo --reward_funcs eldgr_dspy.training.orm eldgr_dspy.training.ra_msd`.
+"""Rewards that need no arguments: `trl grpo --reward_funcs eldgr_dspy.training.orm eldgr_dspy.training.ra_msd`.
 
 That command can pass no arguments, so these take theirs from the dataset's columns and from one environment variable,
 `ELDGR_NLI`: the NLI model, by its name or folder. It is loaded when a step is first scored, once a process, and shared
@@ -29,18 +29,18 @@ LOGIC_ALONE: Final[Weighting] = PAPER.without(*_OTHERS)
 
 @dataclass(frozen=True, slots=True)
 class NamedNLI:
-    """An NLI model that is loaded when it is first asked, once a process; it pickles as its name.
+    """An NLI model that is loaded on first use, once a process; it pickles as its name.
 
     Attributes:
-        model: A name on the Hugging Face Hub or a folder; None takes that of `ELDGR_NLI` when it is asked, and without
-            it the paper's.
+        model: A name on the Hugging Face Hub or a folder; None takes that of `ELDGR_NLI` on first use, or else the
+            paper's.
     """
 
     model: str | None = None
 
     @property
     def name(self) -> str:
-        """That of the loaded model."""
+        """The name of the loaded model."""
         return self._loaded().name
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
@@ -61,12 +61,12 @@ def _load(model: str) -> CrossEncoderNLI:
 
 
 def process_reward(nli: NLI, name: str = "prm", on_error: OnError = "raise") -> StepReward:
-    """Return the process reward: mean_t of `logic`, for which no passage is read and no token probability is needed.
+    """Return the process reward: mean_t of `logic`, which needs no passage and no token probability.
 
     Args:
         nli: Who reads pairs.
         name: Under which it is logged.
-        on_error: What becomes of a batch that the model fails on; see `StepReward`.
+        on_error: What to do with a batch that the model fails on; see `StepReward`.
     """
     scorer = NLIScorer(nli, weighting=LOGIC_ALONE)
     return StepReward(scorer, name=name, evidence=False, confidence=False, on_error=on_error)

@@ -1,4 +1,4 @@
-"""The two rewards of the paper that read nothing but a completion: outcome (R_ORM) and format (R_format)."""
+"""The two rewards of the paper that read only a completion: outcome (R_ORM) and format (R_format)."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -19,9 +19,9 @@ NO_ANSWER = "the completion has no answer; ask for one in the prompt, as '#### x
 class OutcomeReward(Reward):
     """1 for a right final answer, 0 for a wrong or missing one; a row without gold is undefined.
 
-    Right is an exact match in retrieval and numeric equality in arithmetic. Undefined earns 0 as every completion of
-    the same row does, so that within a group nothing is gained or lost by it. Logged beside it: `exact_match`, the mean
-    over the rows with gold, and `answered`, the share of completions that state or end in an answer.
+    Right is an exact match in retrieval and numeric equality in arithmetic. Undefined earns 0, as does every completion
+    of the same row, so that nothing is gained or lost within a group. Also logged: `exact_match`, the mean over the
+    rows with gold, and `answered`, the share of completions that state or end in an answer.
 
     Shown: `answer`, and `note`, why there is none or why it is undefined.
 
@@ -42,12 +42,12 @@ class OutcomeReward(Reward):
 
     def measure(self, call: Call) -> Measured:
         """Return whether each completion is right; see `Reward.measure`."""
-        tasks, found = call.tasks(self.task), call.answers(self.task)
+        tasks, extractions = call.tasks(self.task), call.answers(self.task)
         golds = [_accepted(call, at, gold) for at, gold in enumerate(call.column("gold"))]
-        scores = Scores.of(_right(*row) for row in zip(found, golds, tasks, strict=True))
-        answers = [one.answer if one else None for one in found]
-        parts = {"exact_match": scores, "answered": _flags(one is not None for one in found)}
-        notes = [why if one else NO_ANSWER for why, one in zip(reasons(scores), found, strict=True)]
+        scores = Scores.of(_right(*row) for row in zip(extractions, golds, tasks, strict=True))
+        answers = [extraction.answer if extraction else None for extraction in extractions]
+        parts = {"exact_match": scores, "answered": _flags(extraction is not None for extraction in extractions)}
+        notes = [why if extraction else NO_ANSWER for why, extraction in zip(reasons(scores), extractions, strict=True)]
         return Measured(scores, parts, {"answer": answers, "note": notes})
 
 
@@ -69,27 +69,28 @@ class FormatReward(Reward):
 
     def measure(self, call: Call) -> Measured:
         """Return whether each completion marks its answer; see `Reward.measure`."""
-        found = call.answers(self.task)
+        extractions = call.answers(self.task)
         return Measured(
-            _flags(is_marked(one) for one in found), shown={"form": [one.form if one else None for one in found]}
+            _flags(is_marked(extraction) for extraction in extractions),
+            shown={"form": [extraction.form if extraction else None for extraction in extractions]},
         )
 
 
 def _accepted(call: Call, at: int, gold: object) -> tuple[str, ...]:
-    """The answers that a row accepts; none where it has no gold."""
+    """Return the answers that a row accepts; an empty list without gold."""
     accepted = (gold,) if isinstance(gold, str) else tuple(gold) if isinstance(gold, list | tuple) else gold
     if accepted is None:
         return ()
-    if not isinstance(accepted, tuple) or not all(isinstance(one, str) for one in accepted):
+    if not isinstance(accepted, tuple) or not all(isinstance(answer, str) for answer in accepted):
         raise ArgumentError(
-            f"gold[{at}] is {gold!r:.80}, but the reward {call.reward!r} expects {COLUMNS['gold']}, as strings; mend "
+            f"gold[{at}] must be {COLUMNS['gold']}, as strings, for the reward {call.reward!r}; got {gold!r:.80}. Fix "
             "the row of the dataset."
         )
     return accepted
 
 
-def _right(found: Extraction | None, accepted: tuple[str, ...], task: Task) -> Score:
-    return float(score(found.answer if found else None, accepted, task).em) if accepted else NO_GOLD
+def _right(extraction: Extraction | None, accepted: tuple[str, ...], task: Task) -> Score:
+    return float(score(extraction.answer if extraction else None, accepted, task).em) if accepted else NO_GOLD
 
 
 def _flags(values: Iterable[bool]) -> Scores:

@@ -1,4 +1,4 @@
-"""A recipe says what it looks: TRL reads YAML 1.1, where `no` is false, 010 is 8, 1:30 is 90 and a date is a day."""
+"""A recipe means what it looks like: TRL reads YAML 1.1, where `no` is false, 010 is 8, 1:30 is 90, a date is a day."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from eldgr_dspy.errors import ArgumentError, brief
 
 
 def require_plain(path: Path) -> None:
-    """Refuse a recipe that YAML reads otherwise than it looks.
+    """Refuse a recipe that YAML would read differently from its looks.
 
     Raises:
         ArgumentError: It is not YAML; it has an alias, an unknown tag, or a field twice; or a value without quotes is
@@ -55,5 +55,5 @@ def _as_json(_: Any, node: Any) -> Any:
 def _marked(node: Any, problem: str) -> Exception:
     import yaml
 
-    found: Exception = yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
-    return found
+    error: Exception = yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
+    return error

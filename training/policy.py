@@ -1,7 +1,7 @@
 """The log-probabilities of sampled tokens by the policy itself, with or without adapters.
 
-Samplers do not report them in one way: generation of transformers reports none, and vLLM those after temperature and
-cut-off. So the policy reads each sequence once more, in evaluation mode and without gradients, which is the cost of
+Samplers report them in different ways: generation of transformers not at all, and vLLM those after temperature and
+cut-off. So the policy reads each sequence once more, in evaluation mode and without gradients. This is the cost of
 `epist`: one forward pass over prompts and completions.
 """
 
@@ -15,7 +15,7 @@ TEMPERATURE: Final = 1.0
 """The logits are divided by it; 1 is the model's own distribution."""
 
 BATCH: Final = 8
-"""Sequences that are read at once, where no trainer says how many."""
+"""Sequences that are read at once, if no trainer says how many."""
 
 
 def token_logps(
@@ -28,27 +28,27 @@ def token_logps(
 ) -> list[list[float]]:
     """Return log p(token | prompt and earlier tokens) for each token of each completion, in nats.
 
-    Sequences are padded on the right, where a causal model does not look, so that positions are those of a sequence
-    alone, and prompts of like length are read together. Dropout is off; each module is left in the mode it was in.
+    Sequences are padded on the right, where a causal model does not look, so positions are those of a sequence alone;
+    and prompts of similar length are read together. Dropout is off; each module keeps its mode.
 
     Args:
-        model: A causal language model of transformers, adapters included; where it lies is where it reads.
+        model: A causal language model of transformers, adapters included; it reads on its current device.
         prompt_ids: The tokens of each prompt; at least one.
         completion_ids: The tokens of each completion.
-        temperature: What the logits are divided by.
+        temperature: The divisor of the logits.
         batch_size: Sequences at once.
     """
     import torch
 
     rows = [(list(prompt), list(completion)) for prompt, completion in zip(prompt_ids, completion_ids, strict=True)]
     order = sorted(range(len(rows)), key=lambda at: len(rows[at][0]))
-    found: list[list[float]] = [[] for _ in rows]
+    all_logps: list[list[float]] = [[] for _ in rows]
     with _evaluating(model), torch.no_grad():
         for first in range(0, len(rows), batch_size):
             places = order[first : first + batch_size]
-            for at, logps in zip(places, _read(model, [rows[at] for at in places], temperature), strict=True):
-                found[at] = logps
-    return found
+            for at, logps in zip(places, _logps(model, [rows[at] for at in places], temperature), strict=True):
+                all_logps[at] = logps
+    return all_logps
 
 
 def policy_confidence(
@@ -56,7 +56,7 @@ def policy_confidence(
 ) -> list[TokenConfidence]:
     """Return the token confidence of each completion under the policy of a trainer of TRL, at temperature 1.
 
-    Where the model is sharded over processes, each of them has to come here with as many completions.
+    If the model is sharded over processes, each of them must call this with as many completions.
 
     Args:
         trainer: With `model`, `args` and `processing_class`.
@@ -65,17 +65,17 @@ def policy_confidence(
     """
     batch_size = trainer.args.per_device_train_batch_size
     tokenizer = getattr(trainer.processing_class, "tokenizer", trainer.processing_class)
-    found = token_logps(trainer.model, prompt_ids, completion_ids, batch_size=batch_size)
-    return [token_confidence(tokenizer, ids, logps) for ids, logps in zip(completion_ids, found, strict=True)]
+    all_logps = token_logps(trainer.model, prompt_ids, completion_ids, batch_size=batch_size)
+    return [token_confidence(tokenizer, ids, logps) for ids, logps in zip(completion_ids, all_logps, strict=True)]
 
 
 def confidence_behind(
     trainer: Any, prompts: Sequence[object], completion_ids: Sequence[Sequence[int]]
 ) -> list[TokenConfidence] | None:
-    """Return what `policy_confidence` says, for prompts as a reward function is given them.
+    """Return the same as `policy_confidence`, for prompts as a reward function gets them.
 
     Returns:
-        None where the trainer is not one of TRL that tokenises its prompts in one place, or the prompts have images.
+        None if the trainer is not one of TRL that tokenises its prompts in one place, or the prompts have images.
     """
     tokenize = getattr(trainer, "_tokenize_prompts", None)
     if tokenize is None:
@@ -95,7 +95,7 @@ def _evaluating(model: Any) -> Iterator[None]:
             module.training = mode
 
 
-def _read(model: Any, batch: list[tuple[list[int], list[int]]], temperature: float) -> Iterator[list[float]]:
+def _logps(model: Any, batch: list[tuple[list[int], list[int]]], temperature: float) -> Iterator[list[float]]:
     import torch
 
     longest = max(len(prompt) + len(completion) for prompt, completion in batch)
@@ -104,7 +104,7 @@ def _read(model: Any, batch: list[tuple[list[int], list[int]]], temperature: flo
     for at, (prompt, completion) in enumerate(batch):
         ids[at, : len(prompt) + len(completion)] = torch.tensor(prompt + completion)
         mask[at, : len(prompt) + len(completion)] = 1
-    first = min(len(prompt) for prompt, _ in batch) - 1  # what stands before says nothing of a completion
+    first = min(len(prompt) for prompt, _ in batch) - 1  # earlier logits do not predict a completion
     device = model.device
     read = model(
         input_ids=ids.to(device), attention_mask=mask.to(device), use_cache=False, logits_to_keep=longest - first

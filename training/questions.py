@@ -1,6 +1,6 @@
-"""Questions as training and sampling want them: GSM8K, HotpotQA or rows of one's own, each with its prompt.
+"""Questions for training and sampling: GSM8K, HotpotQA or your own rows, each with its prompt.
 
-The same rows go to the trainer and to `sample_pool`, so that a policy is asked as it was trained.
+The trainer and `sample_pool` use the same rows, so that a policy is asked as it was trained.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ ASKED: Final[dict[Task, str]] = {
     "arithmetic": "Reason in short steps, one a line. Then write the answer, a number, on a line of its own: "
     "#### number",
 }
-"""What is asked for below a question: the forms that `format` rewards. The paper prints no prompt; these are ours."""
+"""The request below a question: the forms that `format` rewards. The paper prints no prompt; these are ours."""
 
 
 def prompt_of(question: str, task: Task) -> list[dict[str, str]]:
@@ -31,10 +31,10 @@ def training_rows(path: str | Path, task: Task, evidence: Evidence = "paragraphs
     Args:
         path: JSON lines or Parquet: rows of GSM8K or HotpotQA as `datasets` has them, or with `gold` and `evidence`.
         task: Of all of them.
-        evidence: What the evidence of a row of HotpotQA is; see `read_questions`. GSM8K has none: `evidence` is null.
+        evidence: Which evidence of a HotpotQA row is used; see `read_questions`. GSM8K has none: `evidence` is null.
 
     Raises:
-        ArgumentError: The task is none.
+        ArgumentError: The task is not known.
         PoolError: The file cannot be read, naming line and field.
     """
     require_one_of("task", task, TASKS)
@@ -46,5 +46,5 @@ def training_rows(path: str | Path, task: Task, evidence: Evidence = "paragraphs
             "question": question,
             "task": task,
             "gold": list(entry.gold),
-            "evidence": [{"title": one.title, "text": one.text} for one in entry.evidence] or None,
+            "evidence": [{"title": passage.title, "text": passage.text} for passage in entry.evidence] or None,
         }

@@ -1,4 +1,4 @@
-"""A reward leaves every random stream as it found it, so that runs which differ in their rewards sample the same text.
+"""A reward leaves every random stream unchanged, so that runs that differ only in rewards sample the same text.
 
 A trainer samples from the streams that a scorer may draw from too. Without this, the first number that a reward draws
 changes every later completion.
@@ -15,9 +15,9 @@ import numpy as np
 
 @contextmanager
 def kept_random_state() -> Iterator[None]:
-    """Restore the global random state of Python, numpy, torch and every CUDA device behind the block, error or not.
+    """Restore the global random state of Python, numpy, torch and every CUDA device after the block, error or not.
 
-    A stream that is not running yet is not kept: torch where nothing has imported it, CUDA where nothing has used it.
+    A stream that does not exist yet is not saved: torch if nothing has imported it, CUDA if nothing has used it.
     """
     python, legacy = random.getstate(), np.random.get_state()
     try:

@@ -1,7 +1,7 @@
-"""What a recipe says of rewards: which, by which weights, gate and corpus; all else of it is TRL's and passes through.
+"""The part of a recipe about rewards: which, with which weights, gate and corpus; the rest is TRL's, passed unchanged.
 
-A recipe is a YAML file of fields. Those here stand beside every field of `GRPOConfig`, `ModelConfig` and TRL's script
-arguments, so that vLLM, DeepSpeed, FSDP and whatever TRL comes to know need no line of ours.
+A recipe is a YAML file of fields. Those here are added to the fields of `GRPOConfig`, `ModelConfig` and TRL's script
+arguments, so that vLLM, DeepSpeed, FSDP and whatever TRL adds need no line of ours.
 """
 
 import json
@@ -37,16 +37,16 @@ class RewardArguments:
 
     Attributes:
         rewards: Names of rewards, of `NAMES` or dotted; `reward_weights` of TRL has their weights.
-        nli: The NLI model, a name or a folder; None takes that of `ELDGR_NLI`, and without it the paper's.
+        nli: The NLI model, a name or a folder; None takes that of `ELDGR_NLI`, or else the paper's.
         reading: How f is made of three probabilities.
-        corpus: A file of passages that all steps are held against, JSON lines or Parquet with `text` and perhaps
-            `title`; None holds each against the evidence of its row.
-        documents: Passages that a step is held against at most.
+        corpus: A file of passages that all steps are compared with, JSON lines or Parquet with `text` and perhaps
+            `title`; None compares each with the evidence of its row.
+        documents: Passages that a step is compared with at most.
         channel_weights: A weight a channel, summing to 1.
-        gate: The channels whose least value has to reach `tau`.
+        gate: The channels whose least value must reach `tau`.
         tau: The threshold of the gate.
         drop: Channels whose weight is set to 0, the others renormalised; `logic` and `fact` also leave the gate.
-        on_error: What becomes of a batch that the NLI model fails on: `raise` ends the run; `undefined` warns, and its
+        on_error: What to do with a batch that the NLI model fails on: `raise` ends the run; `undefined` warns, and its
             completions earn 0 for their steps.
     """
 
@@ -54,7 +54,7 @@ class RewardArguments:
     nli: str | None = field(default=None, metadata={"help": "NLI model, a name or a folder."})
     reading: str = field(default="label", metadata={"help": "How f_NLI is made: label, expected or settled."})
     corpus: str | None = field(default=None, metadata={"help": "File of passages for all rows."})
-    documents: int = field(default=5, metadata={"help": "Passages that a step is held against at most."})
+    documents: int = field(default=5, metadata={"help": "Passages that a step is compared with at most."})
     channel_weights: dict | str | None = field(  # type: ignore[type-arg]  # the form that the parser understands
         default=None, metadata={"help": "A weight a channel, as JSON on the command line."}
     )
@@ -70,7 +70,7 @@ class RewardArguments:
         """Return weights, gate and threshold.
 
         Raises:
-            ArgumentError: A name is no channel, or the weights do not sum to 1.
+            ArgumentError: A name is not a channel, or the weights do not sum to 1.
         """
         given: Any = self.channel_weights
         if isinstance(given, str):
@@ -91,7 +91,7 @@ def rewards_of(arguments: RewardArguments) -> list[Any]:
     """Return the rewards that a recipe names, in its order.
 
     Raises:
-        ArgumentError: A name is none, or a field has a value that it may not have.
+        ArgumentError: A name is not known, or a field has a value that is not allowed.
     """
     return [_reward(name, arguments) for name in arguments.rewards]
 
@@ -108,7 +108,7 @@ def recipe_path(name: str) -> Path:
     if own.is_file():
         return own
     known = sorted(path.relative_to(RECIPES).with_suffix("").as_posix() for path in RECIPES.rglob("*.yaml"))
-    raise ArgumentError(f"--config {name!r:.80} is no file and no recipe; give a file, or one of {', '.join(known)}.")
+    raise ArgumentError(f"--config must be a file or one of {', '.join(known)}; got {name!r:.80}.")
 
 
 def _reward(name: str, arguments: RewardArguments) -> Any:
@@ -132,7 +132,7 @@ def _steps(arguments: RewardArguments) -> StepReward:
 
 
 def _any(given: Any) -> Any:
-    """A word of a recipe, of which whoever is given it looks whether it is one of those that may be."""
+    """Return a word of a recipe; the function that receives it checks that it is allowed."""
     return given
 
 
@@ -144,12 +144,12 @@ def _corpus(path: Path) -> Retriever:
     except PoolError as error:
         raise ArgumentError(
             f"corpus={str(path)!r} cannot be read ({error}); give a file of passages, or leave the field out to "
-            "hold each step against the evidence of its row."
+            "compare each step with the evidence of its row."
         ) from error
     if not passages:
         raise ArgumentError(
-            f"corpus={str(path)!r} has no passage; give a file with some, or leave the field out to hold each step "
-            "against the evidence of its row."
+            f"corpus={str(path)!r} has no passage; give a file with some, or leave the field out to compare each step "
+            "with the evidence of its row."
         )
     return retriever(passages)
 
@@ -164,12 +164,12 @@ def _passages(path: Path, where: str, record: Any) -> Sequence[Passage]:
 def _imported(name: str) -> Any:
     module, _, attribute = name.rpartition(".")
     try:
-        sys.path.insert(0, str(Path.cwd()))  # where a reward of one's own lies, as under `trl grpo`
+        sys.path.insert(0, str(Path.cwd()))  # for a user's own reward, as under `trl grpo`
         return getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise ArgumentError(
-            f"rewards has {name!r:.80}, which is none of {', '.join(NAMES)} and cannot be imported ({error}); give one "
-            "of these, or the dotted name of a reward."
+            f"rewards must have names of {', '.join(NAMES)}, or dotted names of other rewards; got {name!r:.80}, which "
+            f"cannot be imported ({error})."
         ) from error
     finally:
         sys.path.pop(0)

@@ -1,4 +1,4 @@
-"""What a run lacks, said before it starts: columns and passages that a reward reads, and the chat template."""
+"""Check a run before it starts: the columns and passages that a reward reads, and the chat template."""
 
 from collections.abc import Mapping, Sequence, Sized
 from typing import Any
@@ -11,17 +11,17 @@ from eldgr_dspy.training.rewards import Reward
 def require_inputs(dataset: Any, rewards: Sequence[Reward], tokenizer: Any, settings: Any = None) -> None:
     """Raise unless the dataset has the columns and passages that the rewards read, and its prompts can be rendered.
 
-    A row may be without passages. Where all are, a reward that reads passages would not be the one that was asked for.
+    A row may lack passages. If all lack them, a reward that reads passages would not be the one that was asked for.
 
     Args:
         dataset: Of Hugging Face's `datasets`, with the column `prompt`; one that is streamed is judged by its first
-            row, and its passages are not looked for.
+            row, and its passages are not checked.
         rewards: The rewards of this package.
         tokenizer: Of transformers.
-        settings: The `GRPOConfig`, where there is one.
+        settings: The `GRPOConfig`, if there is one.
 
     Raises:
-        ArgumentError: In one sentence: what is missing, and how to mend it.
+        ArgumentError: In one sentence: what is missing, and how to fix it.
     """
     if getattr(settings, "remove_unused_columns", False):
         raise ArgumentError(
@@ -29,11 +29,11 @@ def require_inputs(dataset: Any, rewards: Sequence[Reward], tokenizer: Any, sett
         )
     first: Mapping[str, Any] = next(iter(dataset), {})
     if not first:
-        raise ArgumentError("The dataset has no row; give one with a column 'prompt'.")
+        raise ArgumentError("The dataset must have at least one row; give one with a column 'prompt'.")
     if "prompt" not in first:
         raise ArgumentError(
-            f"The dataset has no column 'prompt', but {', '.join(map(repr, first))}; add one that holds text, or "
-            "messages with role and content."
+            f"The dataset must have the column 'prompt'; got {', '.join(map(repr, first))}. Add one that holds text, "
+            "or messages with role and content."
         )
     for reward in rewards:
         for name in reward.needs:
@@ -53,7 +53,7 @@ def _require_passages(dataset: Any, reward: Reward) -> None:
             wanted = True
     if wanted:
         raise ArgumentError(
-            f"The reward {reward.__name__!r} reads passages, and no row of the dataset has any in the column "
+            f"The reward {reward.__name__!r} reads passages, but no row of the dataset has any in the column "
             "'evidence'; add them as strings or as {title, text}, or give all rows one corpus, by the field corpus of "
             "a recipe or by StepReward(NLIScorer(nli, retriever=...), evidence=False)."
         )
@@ -64,6 +64,6 @@ def _require_template(prompt: object, tokenizer: Any) -> None:
         return
     name = getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__
     raise ArgumentError(
-        f"The column 'prompt' holds messages, and the tokenizer {name!r} has no chat template to render them; set "
+        f"The column 'prompt' holds messages, but the tokenizer {name!r} has no chat template to render them; set "
         "tokenizer.chat_template, train from an instruction-tuned model, or give prompts as text."
     )

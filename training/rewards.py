@@ -1,9 +1,9 @@
-"""What every reward here is: a picklable callable that TRL's trainers take, with a name, a weight and what it logs.
+"""The base of every reward here: a picklable callable that TRL's trainers take, with a name, a weight and its log.
 
 It is called once with all completions of a generation batch, and returns one finite number for each, unweighted, so
-that the logged mean of `orm` is the exact match; `reward_weights` brings in 3.0, 0.5 and 1.0. What could not be
-measured is `Undefined` until the very last line: there it becomes 0, for TRL has no better word. (None counts as 0 too,
-and so does NaN; infinity takes its whole group out of training without a word.)
+that the logged mean of `orm` is the exact match; `reward_weights` adds 3.0, 0.5 and 1.0. What could not be measured
+stays `Undefined` until the very end. There it becomes 0, because TRL has nothing better: None and NaN count as 0 too,
+and infinity silently takes its whole group out of training.
 """
 
 import time
@@ -21,12 +21,12 @@ from eldgr_dspy.training.randomness import kept_random_state
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a reward found, one entry a completion.
+    """A reward's results, one entry a completion.
 
     Attributes:
         scores: The reward, unweighted.
-        parts: What it is made of, by name; each is logged as the mean over the completions where it is defined.
-        shown: Plain values beside each completion in the table of completions, by column.
+        parts: Its parts, by name; each is logged as the mean over the completions where it is defined.
+        shown: Plain values for each completion in the table of completions, by column.
     """
 
     scores: Scores
@@ -34,16 +34,16 @@ class Measured:
     shown: Mapping[str, Sequence[object]] = field(default_factory=dict[str, Sequence[object]])
 
     def rewards(self) -> list[float]:
-        """The rewards as a trainer takes them: 0 where undefined."""
+        """The rewards as a trainer takes them: 0 if undefined."""
         return [0.0 if isinstance(score, Undefined) else score for score in self.scores]
 
 
 class Reward(ABC):
-    """A reward function for TRL: `GRPOTrainer(reward_funcs=[...])`, `RLOOTrainer`, and others that call it so.
+    """A reward function for TRL: `GRPOTrainer(reward_funcs=[...])`, `RLOOTrainer`, and others with the same interface.
 
     Attributes:
         __name__: Under which a trainer logs it; two of one run need two names.
-        weight: What it counts in the paper's completion reward; see `weights_of`.
+        weight: Its weight in the paper's completion reward; see `weights_of`.
         needs: The columns of the dataset that it reads, of `COLUMNS`.
         confidence: Whether it reads token confidence, which costs a forward pass of the policy.
         parts: The rewards that it is made of.
@@ -60,11 +60,11 @@ class Reward(ABC):
         self.parts = tuple(parts)
 
     def wants_passages(self, task: str | None) -> bool:
-        """Whether it is about the passages of a row whose task this is."""
+        """Return whether it reads the passages of a row with this task."""
         return "evidence" in self.needs
 
     def prepare(self) -> None:
-        """Load what it reads with, so that what is absent is said before a run and not at its first step.
+        """Load its model, so that a missing one is reported before a run and not at its first step.
 
         Raises:
             ArgumentError: It cannot be loaded.
@@ -74,35 +74,35 @@ class Reward(ABC):
 
     @abstractmethod
     def measure(self, call: Call) -> Measured:
-        """Return what is found of each completion of a call.
+        """Return the results for each completion of a call.
 
         Raises:
-            ArgumentError: A column is missing, or has a value that it may not have.
+            ArgumentError: A column is missing, or has a value that is not allowed.
         """
 
     def give_up(self, error: Exception) -> None:
-        """Take part, without having measured anything, in whatever other processes of the run wait for.
+        """Take part, without results, in whatever other processes of the run wait for.
 
         Args:
-            error: Why this process has measured nothing; it is raised behind this.
+            error: Why this process has no results; it is raised afterwards.
         """
         for reward in self.parts:
             reward.give_up(error)
 
     def __call__(self, prompts: Sequence[object], completions: Sequence[Completion], **columns: object) -> list[float]:
-        """Return the reward of each completion: finite, unweighted, 0 where it is undefined.
+        """Return the reward of each completion: finite, unweighted, 0 if it is undefined.
 
-        The global random state of Python, numpy, torch and CUDA is the same behind the call as before it. Where the
-        trainer passes `log_metric`, it is given the share of undefined completions, the mean of each part and the
-        seconds taken; where it passes `log_extra`, what the reward shows of each completion, as `orm_answer`.
+        The global random state of Python, numpy, torch and CUDA is the same after the call as before. If the trainer
+        passes `log_metric`, it gets the share of undefined completions, the mean of each part and the seconds taken; if
+        it passes `log_extra`, it gets what the reward shows of each completion, as `orm_answer`.
 
         Args:
             prompts: One a completion.
-            completions: Texts, or conversations of which the assistant's messages alone are read.
+            completions: Texts, or conversations of which only the assistant's messages are read.
             columns: The dataset's columns, one entry a completion, and whatever else the trainer passes.
 
         Raises:
-            ArgumentError: A column is missing, or has a value that it may not have.
+            ArgumentError: A column is missing, or has a value that is not allowed.
             ScoringError: A scorer failed, and the reward's `on_error` is "raise".
         """
         began = time.perf_counter()
@@ -128,7 +128,7 @@ class Reward(ABC):
 def metrics(measured: Measured) -> dict[str, float]:
     """Return the share of undefined completions, and the mean of each part over those where it is defined.
 
-    A part that is nowhere defined is left out: it has no mean.
+    A part that is never defined is left out: it has no mean.
     """
     n = len(measured.scores)
     shares = {"undefined": float(n - measured.scores.defined.sum()) / n} if n else {}
@@ -147,7 +147,7 @@ def weights_of(rewards: Sequence[Reward]) -> list[float]:
 
 
 def require_names(names: Iterable[str]) -> None:
-    """Raise where two rewards of a run have one name.
+    """Raise if two rewards of a run have one name.
 
     Raises:
         ArgumentError: TRL would log both under it, as one.
@@ -160,5 +160,5 @@ def require_names(names: Iterable[str]) -> None:
 
 
 def reasons(scores: Sequence[Score]) -> list[str | None]:
-    """Return why each score is undefined; None for one that is not."""
+    """Return why each score is undefined; None for a defined one."""
     return [score.reason if isinstance(score, Undefined) else None for score in scores]

@@ -1,4 +1,4 @@
-"""A run is gone on with as what it was begun: its recipe is written down, and another one is refused on resume."""
+"""A resumed run keeps its original settings: its recipe is written down, and another one is refused on resume."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,9 +12,9 @@ from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.files import replacing
 
 FILE: Final = "recipe.json"
-"""What the record is called in the folder of a run."""
+"""The name of the record in the folder of a run."""
 
-# Fields that shape no number of a run: what is shown, kept and served, and where. The data are known by their content.
+# Fields that change no number of a run: display, saving, publishing and paths. The data are known by their content.
 _FREE: Final = (
     *("output_dir", "run_name", "project", "report_to", "disable_tqdm", "debug", "resume_from_checkpoint"),
     *("log", "save_", "eval", "per_device_eval", "hub_", "push_", "trackio_", "dataloader_", "do_", "dataset", "ddp_"),
@@ -31,7 +31,7 @@ def recipe_of(groups: Iterable[Any], rows: Iterable[Mapping[str, Any]], processe
         rows: The data.
         processes: How many train together.
     """
-    named = {one.name: getattr(group, one.name) for group in groups for one in fields(group)}
+    named = {field.name: getattr(group, field.name) for group in groups for field in fields(group)}
     kept = {name: value for name, value in named.items() if not name.startswith(_FREE)}
     data = sha256()
     for row in rows:
@@ -43,46 +43,46 @@ def recipe_of(groups: Iterable[Any], rows: Iterable[Mapping[str, Any]], processe
 
 
 def require_same_recipe(folder: Path, recipe: Mapping[str, Any]) -> None:
-    """Raise unless a run that is resumed has the recipe that it was begun with.
+    """Raise unless a run that is resumed has the recipe that it was started with.
 
-    A field that only one of the two knows is passed over: TRL gets new ones with its releases.
+    A field that only one of the two knows is ignored: TRL gets new ones with its releases.
 
     Raises:
         RunChangedError: Saying which fields differ, and how.
-        ArgumentError: No run was begun in the folder.
+        ArgumentError: The folder has no run.
     """
     try:
         begun = json.loads((folder / FILE).read_text("utf-8"))
     except FileNotFoundError:
         raise ArgumentError(
-            f"resume_from_checkpoint is set, and no run was begun in output_dir={str(folder)!r}: it has no {FILE}; "
-            "leave the field out to begin one, or give the folder of the run."
+            f"resume_from_checkpoint is set, but output_dir={str(folder)!r} has no run to resume: it has no {FILE}; "
+            "leave the field out to start one, or give the folder of the run."
         ) from None
     both = begun.keys() & recipe.keys()
     changed = differences({name: begun[name] for name in both}, {name: recipe[name] for name in both})
     if changed:
         listed = "\n".join(f"  {line}" for line in changed)
         raise RunChangedError(
-            f"{folder}: the run that is to be resumed was begun with another recipe:\n{listed}\n"
-            "Give each of these fields the value that it had, or another output_dir for a run of its own."
+            f"{folder}: the run to resume was started with another recipe:\n{listed}\n"
+            "Give each of these fields its original value, or another output_dir for a new run."
         )
 
 
 def require_unused(folder: Path) -> None:
-    """Raise where a run that begins would stand among the checkpoints of another one.
+    """Raise if a new run would be written among the checkpoints of another one.
 
     Raises:
         ArgumentError: The folder has checkpoints.
     """
     if any(folder.glob("checkpoint-*")):
         raise ArgumentError(
-            f"output_dir={str(folder)!r} has checkpoints of a run; set resume_from_checkpoint: true to go on with it, "
+            f"output_dir={str(folder)!r} has checkpoints of a run; set resume_from_checkpoint: true to resume it, "
             "or give another output_dir."
         )
 
 
 def write_recipe(folder: Path, recipe: Mapping[str, Any]) -> None:
-    """Write down the recipe that a run begins with."""
+    """Write down the recipe of a new run."""
     folder.mkdir(parents=True, exist_ok=True)
     with replacing(folder / FILE) as out:
         out.write(json.dumps(recipe, indent=1).encode("ascii") + b"\n")

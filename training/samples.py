@@ -1,7 +1,7 @@
-"""The file of sampled completions beside a pool: one line each, only ever appended, so that sampling can go on.
+"""The file of sampled completions next to a pool: one line each, only ever appended, so that sampling can be resumed.
 
-Before them stand the settings and what each checkpoint is. A completion that is in the file is not sampled again; what
-contradicts the file is refused, and what it lacks is added: further questions, checkpoints or samples.
+The settings and the checkpoints come first. A completion that is in the file is not sampled again. Input that
+contradicts the file is refused; anything new is added: further questions, checkpoints or samples.
 """
 
 import json
@@ -26,13 +26,13 @@ Key = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A completion as it is filed.
+    """A completion as it is stored.
 
     Attributes:
         id: The question's.
         checkpoint: The name of the checkpoint.
         number: Of the sample, from 1.
-        prompt: A hash of the tokens that it answers.
+        prompt: A hash of the tokens of its prompt.
         text: The completion.
         ended: Whether the model ended it; otherwise it was cut off.
         ends: Where in the text each of its tokens ends.
@@ -50,12 +50,12 @@ class Sample:
 
     @property
     def key(self) -> Key:
-        """Which completion it is."""
+        """The completion's key."""
         return self.id, self.checkpoint, self.number
 
 
 class SamplesFile:
-    """The file, open for appending and locked while it is; what it holds is in memory."""
+    """The file, open for appending and locked while it is; its content is in memory."""
 
     def __init__(self, path: Path) -> None:
         """Open or create the file, and drop a torn last line with a `TornLineWarning`; `opened` also locks it.
@@ -79,13 +79,13 @@ class SamplesFile:
     @classmethod
     @contextmanager
     def opened(cls, path: Path) -> Iterator["SamplesFile"]:
-        """Open the file and keep other processes from it. Raises `RunLockedError` where one is writing to it."""
+        """Open the file and keep other processes from it. Raises `RunLockedError` if one is writing to it."""
         busy = f"{path}: another process is sampling into it; wait for it, or give another path."
         with locked(path.with_name(f".{path.name}.lock"), busy):
             yield cls(path)
 
     def state(self, kind: str, name: str, details: Mapping[str, Any]) -> None:
-        """State what samples are made with; what was stated before has to be the same.
+        """State the settings of samples; an earlier statement must be the same.
 
         Args:
             kind: `settings` or `checkpoint`.
@@ -102,14 +102,14 @@ class SamplesFile:
         elif changed := differences(stated, details):
             listed = "\n".join(f"  {line}" for line in changed)
             raise RunChangedError(
-                f"{self.path}: it was begun with another {kind} {name!r}:\n{listed}\n"
+                f"{self.path}: it was started with another {kind} {name!r}:\n{listed}\n"
                 "Undo the change, or give another path for the pool."
             )
 
     def require_prompt(self, key: Key, prompt: str) -> None:
-        """Raise a `RunChangedError` where the file has that completion, of another prompt."""
-        found = self.samples.get(key)
-        if found is not None and found.prompt != prompt:
+        """Raise a `RunChangedError` if the file has that completion for another prompt."""
+        sample = self.samples.get(key)
+        if sample is not None and sample.prompt != prompt:
             raise RunChangedError(
                 f"{self.path}: the question {key[0]!r:.80} was sampled from {key[1]!r} with another prompt or another "
                 "chat template; undo the change, give the question another id, or give another path for the pool."

@@ -1,7 +1,7 @@
-"""From checkpoints to a pool: one or several candidates a question of each, frozen, with how likely each token was.
+"""From checkpoints to a pool: one or several candidates a question of each, frozen, with token probabilities.
 
-The pool is what `eldgr_dspy.pools` reads. Candidates stand in the order of the checkpoints, samples of one together.
-Beside it grows a file of the samples, by which a call that was broken off goes on, and a finished one asks no model.
+The pool is what `eldgr_dspy.pools` reads. Candidates are in the order of the checkpoints, samples of one together. A
+file of the samples grows next to it: an interrupted call resumes from it, and a finished one asks no model.
 """
 
 import gc
@@ -36,49 +36,49 @@ def sample_pool(
     device: str | None = None,
     dtype: Precision = "auto",
 ) -> Pool:
-    """Sample candidates from checkpoints and write them as a pool; go on where an earlier call was broken off.
+    """Sample candidates from checkpoints and write them as a pool; resume an interrupted call.
 
-    What a question is answered depends on the seed, its id, its prompt, the checkpoint with its name and the number of
-    the sample: not on the order or the number of questions, checkpoints and samples. It depends on `batch_size`,
-    `device` and their company in a batch by rounding alone; see `eldgr_dspy.training.generation`. The global random
-    streams stay as they are.
+    The answer to a question depends on the seed, its id, its prompt, the checkpoint with its name and the number of the
+    sample. It does not depend on the order or the number of questions, checkpoints and samples. It depends on
+    `batch_size`, `device` and the other completions of a batch only by rounding; see `eldgr_dspy.training.generation`.
+    The global random streams are unchanged.
 
     Args:
-        path: Where the pool shall be; its name states the format. `NAME.samples.jsonl` beside it holds the samples.
+        path: The file of the pool; its name states the format. `NAME.samples.jsonl` next to it holds the samples.
         questions: Rows as for training: `id`, `prompt` (messages; text for models without a chat template), `question`,
-            `task`, and where there are any `gold` and `evidence`.
+            `task`, and optionally `gold` and `evidence`.
         checkpoints: A folder for each name: a model of transformers, or an adapter of PEFT. A model may also be named
             as on the Hugging Face Hub. A candidate's source is the name with the number of the sample, as `grpo/1`.
         sampling: How they are sampled.
-        base: The base of the adapters, where it is not at the place that they name.
+        base: The base of the adapters, if it is not at the place that they name.
         batch_size: Completions at once.
-        device: As torch names it; None takes a GPU where there is one.
+        device: As torch names it; None takes a GPU if there is one.
         dtype: The precision of the weights; `auto` as they were saved.
 
     Returns:
-        The pool. An answer is what `extract_answer` finds, null where it finds none. Under `meta`, which is no part of
-        the content hash, `samples` has for each candidate in order: whether it `ended` or was cut off, the `form` of
-        its answer, and where its tokens end in the text (`ends`) with their log-probabilities (`logps`) by the model
-        itself at temperature 1.
+        The pool. An answer is what `extract_answer` finds, null if it finds none. `samples` under `meta`, which is not
+        part of the content hash, has for each candidate in order: whether it `ended` or was cut off, the `form` of its
+        answer, and where its tokens end in the text (`ends`) with their log-probabilities (`logps`) by the model itself
+        at temperature 1.
 
     Raises:
         ArgumentError: A checkpoint or its chat template cannot be used, a prompt is too long, there is no checkpoint,
             or `path` is a pool that was not sampled; all of it before anything is sampled.
-        PoolError: The questions are no pool.
-        RunChangedError: The file of samples was begun with other settings, weights or prompts.
+        PoolError: The questions do not make a pool.
+        RunChangedError: The file of samples was started with other settings, weights or prompts.
         RunLockedError: Another process is sampling into it.
     """
     path = Path(path)
     require_one_of("dtype", dtype, get_args(Precision))
     if type(batch_size) is not int or batch_size < 1:
-        raise ArgumentError(f"batch_size={batch_size!r:.80} is no number of completions; give 1 or more.")
+        raise ArgumentError(f"batch_size must be a whole number of at least 1; got {batch_size!r:.80}.")
     if not checkpoints:
-        raise ArgumentError("checkpoints is empty; give at least one, as {'grpo': 'runs/grpo'}.")
+        raise ArgumentError("checkpoints must have at least one, such as {'grpo': 'runs/grpo'}; got none.")
     asked = _asked(path, questions)
-    plans = [_plan(Checkpoint.found(name, model, base), asked, sampling) for name, model in checkpoints.items()]
+    plans = [_plan(Checkpoint.of(name, model, base), asked, sampling) for name, model in checkpoints.items()]
     beside = path.with_name(f"{pool_name(path)}.samples.jsonl")
     if path.exists() and not beside.exists():
-        raise ArgumentError(f"{path} exists and has no {beside.name} beside it; give a path that is not taken.")
+        raise ArgumentError(f"{path} exists without {beside.name} next to it; give a path that is not in use.")
     with SamplesFile.opened(beside) as samples:
         settings = _settings(sampling, dtype)
         samples.state("settings", "sampling", settings)
@@ -93,7 +93,7 @@ def sample_pool(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A question: its row, in which one empty candidate holds the place of those to come, and its prompt."""
+    """A question: its row, in which one empty candidate is a placeholder for the samples, and its prompt."""
 
     row: Row
     prompt: Any
@@ -101,7 +101,7 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is to be asked of a checkpoint: for each question's id the tokens of its prompt."""
+    """The prompts for a checkpoint: for each question's id the tokens."""
 
     checkpoint: Checkpoint
     tokenizer: Any
@@ -112,17 +112,17 @@ class _Plan:
 
 
 def _asked(path: Path, questions: Iterable[Mapping[str, Any]]) -> list[_Asked]:
-    """The questions, held to be a pool before an hour is spent on them."""
+    """Return the questions, checked as a pool before hours are spent on them."""
     asked = [_question(f"questions[{at}]", given) for at, given in enumerate(questions)]
     with tempfile.TemporaryDirectory() as folder:
-        write_pool(Path(folder) / path.name, (one.row for one in asked))
+        write_pool(Path(folder) / path.name, (question.row for question in asked))
     return asked
 
 
 def _question(where: str, given: Mapping[str, Any]) -> _Asked:
     for name in ("id", "prompt", "question", "task"):
         if given.get(name) is None:
-            raise ArgumentError(f"{where} has no {name!r}; each question needs id, prompt, question and task.")
+            raise ArgumentError(f"{where} must have id, prompt, question and task; it has no {name!r}.")
     gold = given.get("gold")
     try:
         passages = to_passages(given.get("evidence"))
@@ -138,21 +138,23 @@ def _question(where: str, given: Mapping[str, Any]) -> _Asked:
 
 
 def _plan(checkpoint: Checkpoint, asked: Sequence[_Asked], sampling: Sampling) -> _Plan:
-    """Render every prompt, so that what a checkpoint lacks is said before another one has been sampled for hours."""
+    """Render every prompt, so that what a checkpoint lacks is reported before another one is sampled for hours."""
     tokenizer, window = checkpoint.tokenizer(), checkpoint.window()
-    prompts = {one.row.id: rendered(tokenizer, checkpoint.name, one.row.id, one.prompt) for one in asked}
+    prompts = {
+        question.row.id: rendered(tokenizer, checkpoint.name, question.row.id, question.prompt) for question in asked
+    }
     for id, tokens in prompts.items():
         if window is not None and len(tokens) + sampling.max_new_tokens > window:
             raise ArgumentError(
                 f"The prompt of the question {id!r:.80} has {len(tokens)} tokens, and with {sampling.max_new_tokens} "
-                f"to come that is more than the {window} which the checkpoint {checkpoint.name!r} takes; shorten it "
+                f"to follow that is more than the {window} which the checkpoint {checkpoint.name!r} takes; shorten it "
                 "or drop the question."
             )
     return _Plan(checkpoint, tokenizer, prompts)
 
 
 def _settings(sampling: Sampling, dtype: Precision) -> dict[str, Any]:
-    """What every sample of a file shares; how many there are may grow."""
+    """Return the settings that every sample of a file shares; the number of samples may grow."""
     names = ("seed", "temperature", "top_p", "max_new_tokens")
     return {**{name: getattr(sampling, name) for name in names}, "dtype": dtype}
 
@@ -160,7 +162,7 @@ def _settings(sampling: Sampling, dtype: Precision) -> dict[str, Any]:
 def _fill(
     samples: SamplesFile, plan: _Plan, sampling: Sampling, batch_size: int, device: str | None, dtype: Precision
 ) -> None:
-    """Sample what a file still lacks of a checkpoint, a batch at a time; the model is loaded for that alone."""
+    """Sample what a file still lacks of a checkpoint, a batch at a time; the model is loaded only for that."""
     missing = [key for key in plan.keys(sampling.samples) if key not in samples.samples]
     if not missing:
         return
@@ -168,7 +170,7 @@ def _fill(
     for at in range(0, len(missing), batch_size):
         samples.add(_batch(model, plan, missing[at : at + batch_size], sampling))
     del model
-    gc.collect()  # the next one shall find room
+    gc.collect()  # to free memory for the next one
 
 
 def _batch(model: Any, plan: _Plan, keys: Sequence[Key], sampling: Sampling) -> list[Sample]:
@@ -181,35 +183,39 @@ def _batch(model: Any, plan: _Plan, keys: Sequence[Key], sampling: Sampling) -> 
         Sample(
             *key,
             prompt=_hash(prompt),
-            text=one.tokens.text,
-            ended=one.ended,
-            ends=list(one.tokens.ends),
-            logps=[round(logp, _PLACES) for logp in one.tokens.logps],
+            text=completion.tokens.text,
+            ended=completion.ended,
+            ends=list(completion.tokens.ends),
+            logps=[round(logp, _PLACES) for logp in completion.tokens.logps],
         )
-        for key, prompt, one in zip(keys, prompts, completions, strict=True)
+        for key, prompt, completion in zip(keys, prompts, completions, strict=True)
     ]
 
 
 def _rows(asked: Sequence[_Asked], names: Sequence[str], sampling: Sampling, samples: SamplesFile) -> Iterator[Row]:
-    for one in asked:
-        own = [samples.samples[one.row.id, name, number] for name in names for number in range(1, sampling.samples + 1)]
-        yield _row(one.row, own)
+    for question in asked:
+        own = [
+            samples.samples[question.row.id, name, number]
+            for name in names
+            for number in range(1, sampling.samples + 1)
+        ]
+        yield _row(question.row, own)
 
 
 def _row(row: Row, samples: Sequence[Sample]) -> Row:
-    found = [extract_answer(sample.text, row.task) for sample in samples]
-    pairs = list(zip(samples, found, strict=True))
+    answers = [extract_answer(sample.text, row.task) for sample in samples]
+    pairs = list(zip(samples, answers, strict=True))
     candidates = [
         {
             "text": sample.text,
-            "answer": one.answer if one else None,
+            "answer": answer.answer if answer else None,
             "source": f"{sample.checkpoint}/{sample.number}",
         }
-        for sample, one in pairs
+        for sample, answer in pairs
     ]
     shown = [
-        {"ended": sample.ended, "form": one.form if one else None, "ends": sample.ends, "logps": sample.logps}
-        for sample, one in pairs
+        {"ended": sample.ended, "form": answer.form if answer else None, "ends": sample.ends, "logps": sample.logps}
+        for sample, answer in pairs
     ]
     return Row.model_validate({**row.model_dump(), "candidates": candidates, "meta": {"samples": shown}})
 

@@ -2,7 +2,7 @@
 
 `ra_msd` is all seven and `prm` is `logic` alone; they differ in the weights of the scorer. An undefined channel is
 dropped and the others renormalised, inside a step. A completion without a measurable step is undefined, earns 0 and is
-logged as such, so that nobody gains by not being measurable.
+logged as such, so that a policy gains nothing by not being measurable.
 """
 
 import json
@@ -26,7 +26,7 @@ OnError = Literal["raise", "undefined"]
 ON_ERROR: tuple[OnError, ...] = get_args(OnError)
 
 TOKEN_CONFIDENCE = "token_confidence"
-"""Under which a trainer passes a `TokenConfidence` a completion."""
+"""The name under which a trainer passes a `TokenConfidence` a completion."""
 
 Confidences = Sequence[Score] | None
 
@@ -34,8 +34,8 @@ Confidences = Sequence[Score] | None
 class StepReward(Reward):
     """mean_t R_step of each completion, in [0, 1].
 
-    Logged beside it: the mean of each channel, over the completions where it is defined; `steps`, how many a completion
-    has; `conflated`, the share of them that is conflated in the paper's form; `failed`, whether the scorer did. Shown:
+    Also logged: the mean of each channel, over the completions where it is defined; `steps`, how many a completion has;
+    `conflated`, the share of them that is conflated in the paper's form; `failed`, whether the scorer failed. Shown:
     `steps`, the table of the completion as JSON, and `note`, why it is undefined.
 
     Source: mean_t R_step of the paper's completion reward, where it counts 1.
@@ -57,22 +57,22 @@ class StepReward(Reward):
 
         Args:
             scorer: Who scores the channels, and by which weights: `NLIScorer`, or any other. It is pickled with the
-                reward, where a trainer does that.
+                reward, if a trainer does that.
             name: Under which it is logged; two such rewards in one run need two.
             task: Of all rows; None reads the column `task`.
-            evidence: Whether each row brings its passages in the column `evidence`; False where the scorer has a corpus
-                of its own, or no passage is wanted.
-            confidence: Whether the policy is asked how likely its tokens were, on which `epist` depends.
-            on_error: What becomes of a batch that the scorer fails on: `raise` ends the training with a `ScoringError`;
+            evidence: Whether each row brings its passages in the column `evidence`; False if the scorer has its own
+                corpus, or needs no passage.
+            confidence: Whether token probabilities of the policy are computed, on which `epist` depends.
+            on_error: What to do with a batch that the scorer fails on: `raise` ends the training with a `ScoringError`;
                 `undefined` warns, and all completions of the batch are undefined and earn 0.
 
         Raises:
-            ArgumentError: `on_error` is none of the two, or `scorer` cannot score.
+            ArgumentError: `on_error` is neither of the two, or `scorer` cannot score.
         """
         require_one_of("on_error", on_error, ON_ERROR)
         if not callable(getattr(scorer, "score", None)):
             raise ArgumentError(
-                f"scorer={scorer!r:.80} is not a scorer; give an object with score(reasonings), as NLIScorer."
+                f"scorer must be an object with score(reasonings), such as NLIScorer; got {scorer!r:.80}."
             )
         columns = {"question": True, "evidence": evidence, "task": task is None}
         super().__init__(name, [column for column, wanted in columns.items() if wanted], confidence=confidence)
@@ -104,26 +104,26 @@ class StepReward(Reward):
 
     def _reasonings(self, call: Call) -> list[Reasoning]:
         questions = call.strings("question")
-        answers = [one.answer if one and is_marked(one) else "" for one in call.answers(self.task)]
+        answers = [answer.answer if answer and is_marked(answer) else "" for answer in call.answers(self.task)]
         passages = call.passages() if self.evidence else [None] * len(call.texts)
         confidences = self._confidences(call) if self.confidence else [None] * len(call.texts)
         return list(map(Reasoning, call.texts, questions, passages, answers, confidences))
 
     def _confidences(self, call: Call) -> list[Confidences]:
-        """c_t of the steps of each completion; None for all where nobody knows how likely the tokens were."""
-        found = _token_confidence(call)
-        if found is None:
+        """Return c_t of the steps of each completion; None for all if token probabilities are not known."""
+        confidences = _token_confidence(call)
+        if confidences is None:
             warnings.warn(
-                f"The reward {self.__name__!r} knows of no token probabilities, so epist is undefined and left out; "
+                f"The reward {self.__name__!r} gets no token probabilities, so epist is undefined and left out; "
                 "train with TRL's GRPOTrainer or RLOOTrainer on text, or make the reward with confidence=False.",
                 stacklevel=4,
             )
             return [None] * len(call.texts)
-        rows = zip(call.texts, found, strict=True)
+        rows = zip(call.texts, confidences, strict=True)
         return [tokens.of_steps(text, split_steps(text).spans) for text, tokens in rows]
 
     def _tables(self, reasonings: list[Reasoning]) -> list[StepTable] | Undefined:
-        """The table of each completion; why there is none where the scorer failed and that is survived."""
+        """Return the table of each completion; why there is none if the scorer failed and the run continues."""
         try:
             return _checked(self.scorer.score(reasonings), len(reasonings))
         except Exception as error:
@@ -133,15 +133,15 @@ class StepReward(Reward):
             )
             if self.on_error == "raise":
                 raise ScoringError(
-                    f"{failed}; mend it, or give the reward or the recipe on_error='undefined', by which they would "
+                    f"{failed}; fix it, or give the reward or the recipe on_error='undefined', with which they would "
                     "earn 0."
                 ) from error
-            warnings.warn(f"{failed}; they earn 0, and the log calls them undefined.", stacklevel=4)
+            warnings.warn(f"{failed}; they earn 0, and the log counts them as undefined.", stacklevel=4)
             return Undefined(f"the scorer failed: {brief(said)}")
 
 
 def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
-    """What the trainer passed, or what the policy of the trainer who calls says; None without either."""
+    """Return what the trainer passed, or else the probabilities from the caller's policy; None without either."""
     passed: Any = call.columns.get(TOKEN_CONFIDENCE)
     if passed is not None:
         return _one_each(call, passed)
@@ -151,17 +151,17 @@ def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
 
 def _one_each(call: Call, passed: object) -> list[TokenConfidence]:
     given = list(passed) if isinstance(passed, Sequence) else []
-    if len(given) != len(call.texts) or not all(isinstance(one, TokenConfidence) for one in given):
+    if len(given) != len(call.texts) or not all(isinstance(tokens, TokenConfidence) for tokens in given):
         raise ArgumentError(
-            f"The column {TOKEN_CONFIDENCE!r} came to the reward {call.reward!r} as {passed!r:.80} for "
-            f"{len(call.texts)} completions; give one TokenConfidence for each, or leave the column out."
+            f"The column {TOKEN_CONFIDENCE!r} for the reward {call.reward!r} must have one TokenConfidence for each of "
+            f"{len(call.texts)} completions; got {passed!r:.80}. Give one for each, or leave the column out."
         )
     return given
 
 
 def _checked(tables: object, n: int) -> list[StepTable]:
     tables = settled(tables, "its method score", "give a scorer whose score is not")
-    if not isinstance(tables, list | tuple) or not all(isinstance(one, StepTable) for one in tables):
+    if not isinstance(tables, list | tuple) or not all(isinstance(table, StepTable) for table in tables):
         raise ArgumentError(f"it returned {tables!r:.80}; expected a list of StepTable, one for each text")
     if len(tables) != n:
         raise ArgumentError(f"it returned {len(tables)} tables for {n} texts; expected one for each")
@@ -173,6 +173,6 @@ def _checked(tables: object, n: int) -> list[StepTable]:
 
 
 def _conflated(table: StepTable) -> Score:
-    """The share of a completion's steps that is conflated, of those where that can be told."""
+    """Return the share of a completion's steps that is conflated, of those for which it is known."""
     told = [step.conflated for step in table.scores]
-    return Scores.of([one if isinstance(one, Undefined) else float(one) for one in told], "conflated").mean()
+    return Scores.of([flag if isinstance(flag, Undefined) else float(flag) for flag in told], "conflated").mean()

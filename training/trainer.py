@@ -1,7 +1,7 @@
 """TRL's GRPO trainer, with the token confidence of the policy passed to every reward.
 
-Without it each reward that wants the confidence asks the policy by itself, which is what happens under `trl grpo`. The
-numbers are the same; with it they are computed once, for all rewards, and what a run lacks is said before it starts.
+Without it each reward that needs the confidence computes it by itself, as under `trl grpo`. The numbers are the same;
+with it they are computed once, for all rewards, and anything missing is reported before the run starts.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trl.trainer.grpo_trainer import GRPOTrainer
 
 
-# Of what TRL's `_generate` returns.
+# Part of what TRL's `_generate` returns.
 _PROMPT_IDS, _COMPLETION_IDS, _EXTRA, _IMAGES = 0, 1, 5, 6
 
 
@@ -34,7 +34,7 @@ class PolicyConfidence:
         super().__init__(*args, **kwargs)
         trainer: Any = self
         require_names(trainer.reward_func_names)
-        rewards = [one for one in trainer.reward_funcs if isinstance(one, Reward)]
+        rewards = [reward for reward in trainer.reward_funcs if isinstance(reward, Reward)]
         held_out = trainer.eval_dataset
         for dataset in (trainer.train_dataset, *(held_out.values() if isinstance(held_out, dict) else [held_out])):
             if dataset is not None:
@@ -47,17 +47,17 @@ class PolicyConfidence:
         made = above._generate(prompts)
         if not (isinstance(made, tuple) and len(made) > _IMAGES and isinstance(made[_EXTRA], dict)):
             raise ArgumentError(
-                "TRL's GRPOTrainer generates in another form than that of trl 1.16, on which ConfidenceGRPOTrainer "
-                "stands; use its GRPOTrainer, where each reward asks the policy by itself."
+                "TRL's GRPOTrainer must generate as in trl 1.16, on which ConfidenceGRPOTrainer is built; with this "
+                "release, use TRL's GRPOTrainer, where each reward asks the policy by itself."
             )
         if not made[_IMAGES] and self._wants_confidence():
             made[_EXTRA][TOKEN_CONFIDENCE] = policy_confidence(self, made[_PROMPT_IDS], made[_COMPLETION_IDS])
         return made
 
     def _wants_confidence(self) -> bool:
-        """Whether any reward reads it; one that is not of this package may."""
+        """Return whether any reward reads it; one from outside this package may."""
         trainer: Any = self
-        return any(not isinstance(one, Reward) or one.confidence for one in trainer.reward_funcs)
+        return any(not isinstance(reward, Reward) or reward.confidence for reward in trainer.reward_funcs)
 
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 @cache
 def confidence_trainer() -> "type[GRPOTrainer]":
-    """Return `ConfidenceGRPOTrainer`, which is made when it is first asked for: TRL takes seconds to import."""
+    """Return `ConfidenceGRPOTrainer`, which is made on first use: TRL takes seconds to import."""
     from trl.trainer.grpo_trainer import GRPOTrainer
 
     bases = (PolicyConfidence, GRPOTrainer)

@@ -1,8 +1,8 @@
-"""The seven channels as formulas over numbers, and what is made of them: table 1 and equations 1, 2 and 5 of the paper.
+"""The seven channels as formulas over numbers, and their rewards: table 1 and equations 1, 2 and 5 of the paper.
 
-Every function takes one value a step and returns one score a step (`Scores`); what could not be measured is
-`Undefined` and stays so. The formulas read no text: `overlap`, `steps`, `claims` and `counterfactuals` do. No model is
-called here and nothing is retrieved. A channel describes a step; it certifies nothing and decides nothing.
+Every function takes one value a step and returns one score a step (`Scores`); a value that could not be measured is
+`Undefined` and stays so. The formulas do not read text: `overlap`, `steps`, `claims` and `counterfactuals` do. Nothing
+here calls a model or retrieves. A channel describes a step; it does not certify or decide anything.
 
     >>> from eldgr_dspy import channels
     >>> rows = channels.Grounding.of([[1.0, 0.0], [], channels.Undefined("there is no corpus")])
@@ -54,7 +54,7 @@ __all__ = [
     "minimality",
     "SOURCES",
     "BETA",
-    # what they are computed from
+    # their inputs
     "Score",
     "Scores",
     "Values",
@@ -63,7 +63,7 @@ __all__ = [
     "ENTAILS",
     "f_nli",
     "is_neutral",
-    # what is made of them
+    # rewards, records and analyses
     "WEIGHTS",
     "TAU",
     "PAPER",

@@ -1,8 +1,7 @@
-r"""Code fences and LaTeX blocks in a text: where it must not be cut, and where it says nothing in words.
+r"""Find code fences and LaTeX blocks in a text, which must not be cut and have no words.
 
-Known are ``` and ~~~ fences, `\[...\]`, `\(...\)`, `$$...$$` and `\begin{x}...\end{x}`. A fence that nothing closes
-runs to the end, as in Markdown; LaTeX that nothing closes is no block. Inline `$...$` is not looked at: a dollar
-sign is money more often.
+It knows ``` and ~~~ fences, `\[...\]`, `\(...\)`, `$$...$$` and `\begin{x}...\end{x}`. An open fence runs to the end of
+the text, as in Markdown; open LaTeX is not a block. Inline `$...$` is ignored: a dollar sign is money more often.
 """
 
 import re
@@ -21,13 +20,13 @@ _CLOSES = {"[": "]", "(": ")"}
 
 
 def blocks(text: str) -> list[tuple[int, int]]:
-    """Return start and end of each block, in order and apart from one another. Linear, but for a search by halves."""
+    """Return start and end of each block, in order and without overlap. Linear, apart from a binary search."""
     tokens = [match for match in _TOKEN.finditer(text) if match["slashes"] is None]
-    closers: dict[str, list[int]] = defaultdict(list)  # what closes -> which tokens
+    closers: dict[str, list[int]] = defaultdict(list)  # closing sign -> its tokens
     for at, token in enumerate(tokens):
         for name in _closes(token):
             closers[name].append(at)
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     at = 0
     while at < len(tokens):
         token, at = tokens[at], at + 1
@@ -36,16 +35,16 @@ def blocks(text: str) -> list[tuple[int, int]]:
             continue
         last = _following(closers[closer], at)
         if last is not None:
-            found.append((token.start(), tokens[last].end()))
+            spans.append((token.start(), tokens[last].end()))
             at = last + 1
         elif token["fence"]:
-            found.append((token.start(), len(text)))
+            spans.append((token.start(), len(text)))
             break
-    return found
+    return spans
 
 
 def _closes(token: re.Match[str]) -> list[str]:
-    """What a token may close. A fence closes one of its own sign that is no longer than itself."""
+    """The signs that a token may close. A fence closes one of its own sign that is not longer."""
     if token["fence"]:
         return [token["fence"][0] * n for n in range(3, min(len(token["fence"]), 12) + 1)]
     if token["dollars"]:
@@ -54,7 +53,7 @@ def _closes(token: re.Match[str]) -> list[str]:
 
 
 def _closer(token: re.Match[str]) -> str | None:
-    """What would close the block that a token opens; None where it opens none."""
+    """The sign that closes the block that a token opens; None if it does not open one."""
     if token["fence"]:
         return token["fence"][:12]
     if token["dollars"]:
@@ -66,5 +65,5 @@ def _closer(token: re.Match[str]) -> str | None:
 
 def _following(places: list[int], at: int) -> int | None:
     """The first of the places that is not before `at`."""
-    found = bisect_left(places, at)
-    return places[found] if found < len(places) else None
+    index = bisect_left(places, at)
+    return places[index] if index < len(places) else None

@@ -1,8 +1,8 @@
-"""What a step claims: its statements, each to be held against the evidence on its own.
+"""Find the claims of a step: its statements, each to be checked against the evidence separately.
 
 `Claims` is what a channel scorer asks, by rule or by an LM alike; `RuleClaims` is the rule. A claim by rule is a slice
 of the step: nothing is rewritten, no pronoun resolved, and a sentence that joins two facts without a conjunction stays
-one claim. A claim is not true for being listed here. Linear in the length of the step.
+one claim. A claim may be false. Linear in the length of the step.
 """
 
 import re
@@ -19,23 +19,23 @@ from eldgr_dspy.numbers import fold_digits
 from eldgr_dspy.sentence_ends import sentences
 
 Claimed = tuple[str, ...] | Undefined
-"""The claims of one step, in order; empty where it claims nothing, undefined where that could not be found out."""
+"""The claims of one step, in order; empty if it claims nothing, undefined if that could not be determined."""
 
 MOST = 32
-"""Claims a step; what an LM or a rule finds beyond is refused, so that one step can't take all pairs of a batch."""
+"""Claims a step; more claims of an LM or a rule are refused, so that one step can't use up all pairs of a batch."""
 
 _VERB = (
     "am|is|are|was|were|has|have|had|does|do|did|can|could|will|would|may|might|must|should|shall|became|becomes"
     "|costs?|equals?|gives?|gets?|got|makes?|made|means?|needs?|says?|said|sells?|sold|takes?|took|won|wrote|\\w{2,}ed"
 )
 _SUBJECT = "he|she|it|they|we|there|this|that|these|those|his|her|its|their|the|a|an|each|all|both|so|[A-Z0-9$]\\S*+"
-# Where a clause with a subject and a verb of its own follows.
+# Before a clause with its own subject and verb.
 _CLAUSE = re.compile(
     rf""";\s++ | (?<=\s)(?:while|whereas)\s++(?=\S++\s)
     | ,\s++(?:and|but|so)\s++(?=(?:{_SUBJECT})\s++(?:\S++\s++){{0,3}}?(?:{_VERB})\b)""",
     re.VERBOSE,
 )
-# What is planned, asked or announced is not claimed.
+# Plans, questions and announcements are not claims.
 _PLAN = re.compile(
     r"""\W*+(?:(?:first|next|now|then|so|thought\s[0-9]+:|thought:)\W++)*+
     (?: let(?:'s|’s|\sus|\sme)\b | (?:i|we)\s(?:(?:need|have|want)\sto|should|must|will)\b
@@ -46,7 +46,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 class Claims(Protocol):
-    """Whoever says what steps claim: a rule, or a module that asks an LM."""
+    """Finds the claims of steps: a rule, or a module that asks an LM."""
 
     def find(self, steps: Sequence[StepInContext]) -> Sequence[Claimed]:
         """Return the claims of each step, in order; `Undefined` for a step on which it abstains."""
@@ -65,21 +65,21 @@ class RuleClaims:
 def claims_of(step: str) -> tuple[str, ...]:
     """Return the sentences of a step, cut at semicolons and before further clauses; each is a slice of the step.
 
-    Left out are code, LaTeX blocks, questions, plans ("Let's ...", "I need to find ..."), and what has a single word.
+    It leaves out code, LaTeX blocks, questions, plans ("Let's ...", "I need to find ..."), and single words.
     """
-    found: list[str] = []
+    claims: list[str] = []
     for prose in _prose(step):
         for sentence in sentences(prose):
             if not sentence.rstrip("\"'”’) ").endswith(("?", "？")) and not _PLAN.match(sentence):
-                found.extend(_clauses(sentence))
-    return tuple(found[:MOST])
+                claims.extend(_clauses(sentence))
+    return tuple(claims[:MOST])
 
 
 def checked_claims(step: str, claims: Sequence[str]) -> Claimed:
     """Return the claims that an LM found in a step, as a `Claims` may return them.
 
-    Blank ones and repetitions are dropped. The whole is undefined where a claim states a number that the step does not,
-    or where there are more than `MOST`: what an LM made up is not the step's.
+    Blank ones and repetitions are dropped. The result is undefined if a claim states a number that the step does not
+    have, or if there are more than `MOST` claims: inventions of an LM are not the step's claims.
     """
     distinct = {fold(claim).text.strip(): claim.strip() for claim in reversed(claims)}
     kept = tuple(claim for folded, claim in reversed(distinct.items()) if folded)
@@ -98,7 +98,7 @@ def _numbers(text: str) -> set[str]:
 
 
 def _prose(step: str) -> list[str]:
-    """What stands outside of blocks, and before and after each."""
+    """The stretches of the text outside of blocks."""
     at, parts = 0, list[str]()
     for start, end in blocks(step):
         parts.append(step[at:start])
@@ -114,7 +114,7 @@ def _trimmed(piece: str) -> str:
 
 
 def _clauses(sentence: str) -> list[str]:
-    """A sentence cut into clauses; what has less than two words stays with the clause before it."""
+    """A sentence cut into clauses; a part of less than two words stays with the clause before it."""
     cuts = [cut.span() for cut in _CLAUSE.finditer(sentence)]
     starts, ends = [0, *(end for _, end in cuts)], [*(start for start, _ in cuts), len(sentence)]
     kept: list[tuple[int, int]] = []

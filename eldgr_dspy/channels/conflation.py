@@ -1,7 +1,8 @@
-"""Conflation (Eq. 1) and the rate of unsupported steps: where a score is high though the evidence is against the step.
+"""Conflation (Eq. 1) and the rate of unsupported steps: a high score although the evidence contradicts the step.
 
-Both are relative to what was retrieved. The paper's form asks that *every* document retrieved contradicts the step: one
-neutral document makes the maximum 0 and the test cannot fire. Over the documents that are not neutral it still can.
+Both are relative to the retrieved documents. In the paper's form, *every* retrieved document must contradict the step:
+one neutral document makes the maximum 0, so that the test cannot fire. It still can over the documents that are not
+neutral.
 """
 
 from typing import Literal, get_args
@@ -13,10 +14,10 @@ from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values, same
 from eldgr_dspy.errors import ArgumentError
 
 ETA = -0.8
-"""eta: at or below it no document supports the step; the paper's example."""
+"""eta: at or below this value no document supports the step; the paper's example."""
 
 DELTA = 0.85
-"""delta: from it on a score is high; the paper's example."""
+"""delta: from this value on a score is high; the paper's example."""
 
 Over = Literal["retrieved", "not_neutral"]
 
@@ -36,15 +37,15 @@ def conflated(
             entail or contradict.
 
     Returns:
-        One a step. Undefined where the score is, where the grounding is, and where the set of documents is empty.
+        One value a step. Undefined if the score or the grounding is, or if the set of documents is empty.
 
     Raises:
         ArgumentError: An argument is out of range, or scores and grounding differ in length.
     """
     if not eta < 0 < delta <= 1:
-        raise ArgumentError(f"eta={eta} and delta={delta} were given, but eta < 0 < delta <= 1 was expected.")
+        raise ArgumentError(f"eta and delta must satisfy eta < 0 < delta <= 1; got eta={eta} and delta={delta}.")
     if over not in get_args(Over):
-        raise ArgumentError(f"over={over!r} is not a set of documents; give {' or '.join(get_args(Over))}.")
+        raise ArgumentError(f"over must be {' or '.join(get_args(Over))}; got {over!r}.")
     scores = Scores.of(judged, "judged", 0, 1)
     same_length(scores, grounding)
     best = _best(grounding) if over == "retrieved" else grounding.best_of_those_that_speak()
@@ -52,7 +53,7 @@ def conflated(
 
 
 def _best(grounding: Grounding) -> Scores:
-    """`grounding.best()`, but undefined where nothing was retrieved: there is no maximum over no documents."""
+    """`grounding.best()`, but undefined without documents, which have no maximum."""
     best, empty = grounding.best(), ~grounding.retrieved.any(axis=1)
     reasons = {int(at): "no document was retrieved" for at in np.flatnonzero(empty)}
     return Scores(best.numbers, best.defined & ~empty, {**reasons, **best.reasons})
@@ -69,19 +70,19 @@ def _verdict(score: Score, best: Score, eta: float, delta: float) -> bool | Unde
 def unsupported_rate(grounding: Grounding, eta: float = ETA) -> Score:
     """E[U_t], U_t = 1[max_d f_NLI(s_t | d) <= eta]: the share of steps that no document supports.
 
-    Steps without a corpus are left out; where nothing was retrieved the step is neutral, as in `fact`.
+    Steps without a corpus are left out; a step without retrieved documents is neutral, as in `fact`.
 
     Args:
         grounding: What the documents say of the steps.
         eta: In [-1, 1]; Eq. 1 has it below 0.
 
     Returns:
-        A share in [0, 1]; undefined where no step is measured.
+        A share in [0, 1]; undefined if no step is measured.
 
     Raises:
         ArgumentError: `eta` is out of range.
     """
     if not -1 <= eta <= 1:
-        raise ArgumentError(f"eta={eta} is not a value of f_NLI; give a number from -1 to 1.")
+        raise ArgumentError(f"eta must be a number from -1 to 1, as f_NLI is; got {eta}.")
     best = grounding.best()
     return Scores((best.numbers <= eta).astype(np.float64), best.defined, best.reasons).mean()

@@ -1,8 +1,8 @@
-"""A step with its meaning changed: what `adv` holds against the same documents as the step itself.
+"""Change the meaning of a step: `adv` checks the changed step against the same documents as the step itself.
 
 `Counterfactuals` is what a channel scorer asks, by rule or by an LM alike; `RuleCounterfactuals` is the rule: change a
-number, else swap an entity, else negate, else take an antonym. It is deterministic and knows no meaning: a changed step
-is usually false where the step is true, and nobody has checked. Linear in the length of step and passages.
+number, else swap an entity, else negate, else take an antonym. It is deterministic and does not understand meaning: if
+a step is true, the changed one is usually false, but this is not checked. Linear in the length of step and passages.
 """
 
 import re
@@ -23,18 +23,18 @@ Kind = Literal["number", "entity", "negation", "antonym"]
 
 @dataclass(frozen=True, slots=True)
 class Counterfactual:
-    """A changed step, and what was changed in it."""
+    """A changed step, and the kind of change."""
 
     text: str
     kind: Kind
 
 
 Changed = Counterfactual | Undefined | None
-"""None where nothing in the step can be changed; undefined where it could not be scored or an LM abstained."""
+"""None if nothing in the step can be changed; undefined if it could not be scored or an LM abstained."""
 
 
 class Counterfactuals(Protocol):
-    """Whoever changes steps: a rule, or a module that asks an LM."""
+    """Changes steps: a rule, or a module that asks an LM."""
 
     def change(self, steps: Sequence[StepInContext]) -> Sequence[Changed]:
         """Return each step with its meaning changed."""
@@ -56,11 +56,11 @@ class RuleCounterfactuals:
 
 
 def counterfactual(step: str, passages: Sequence[str] = ()) -> Counterfactual | None:
-    """Return the step with one thing changed, or None where the rule finds nothing to change.
+    """Return the step with one change, or None if the rule finds nothing to change.
 
-    In this order: the last number (its format stays: only one digit, or one number word, is another); the last
+    It tries, in this order: the last number (in the same format: one digit, or one number word, changes); the last
     entity, swapped for the first of the passages that has as many words and that the step does not name; the first
-    auxiliary negated, or its negation taken away; the first word of the table of antonyms. Code and LaTeX stay.
+    auxiliary negated, or its negation removed; the first word of the table of antonyms. Code and LaTeX stay.
 
     Args:
         step: The step's text.
@@ -68,9 +68,9 @@ def counterfactual(step: str, passages: Sequence[str] = ()) -> Counterfactual | 
     """
     visible = _prose(step)
     for kind, change in _CHANGES.items():
-        found = change(visible, passages)
-        if found is not None:
-            start, end, instead = found
+        edit = change(visible, passages)
+        if edit is not None:
+            start, end, instead = edit
             return Counterfactual(step[:start] + instead + step[end:], kind)
     return None
 
@@ -85,7 +85,7 @@ def _prose(step: str) -> str:
 
 
 def checked_counterfactual(step: str, changed: str, kind: Kind) -> Changed:
-    """Return what an LM made of a step, undefined where it is blank or says the same."""
+    """Return a step as an LM changed it, undefined if it is blank or says the same."""
     before, after = fold(step).text.strip(), fold(changed).text.strip()
     if not after or before == after:
         return Undefined("the changed step is empty" if not after else "the changed step says the same")
@@ -93,20 +93,20 @@ def checked_counterfactual(step: str, changed: str, kind: Kind) -> Changed:
 
 
 Change = tuple[int, int, str]
-"""Start and end in the step, and what stands there instead; never the same text."""
+"""Start and end in the step, and the new text, which always differs."""
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
 
 _WORDS: Sequence[str] = "two three four five six seven eight nine ten eleven twelve".split()
 _NEXT: dict[str, str] = dict(zip(_WORDS, [*_WORDS[1:], "ten"], strict=True))
-# A number that stands alone: no part of a word, a version or an ordinal.
+# A number by itself: not part of a word, a version or an ordinal.
 _NUMBER = re.compile(rf"(?<![\w.])(?:\d++(?:[.,]\d++)*+(?!\w|[.,]\d)|(?i:{'|'.join(_WORDS)})\b)")
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
 
 
 def _number(step: str, passages: Sequence[str]) -> Change | None:
-    found = deque(_NUMBER.finditer(step), maxlen=1)
-    return (*found[0].span(), _other_number(found[0][0])) if found else None
+    last = deque(_NUMBER.finditer(step), maxlen=1)
+    return (*last[0].span(), _other_number(last[0][0])) if last else None
 
 
 def _other_number(number: str) -> str:
@@ -118,7 +118,7 @@ def _other_number(number: str) -> str:
 
 
 def _leading(number: str) -> int:
-    """Where the first digit stands that is not zero; the last digit of a zero."""
+    """The place of the first digit that is not zero; for a zero, of its last digit."""
     return next((at for at, sign in enumerate(number) if sign.isdecimal() and int(sign)), len(number) - 1)
 
 
@@ -137,14 +137,14 @@ _NO_NAMES = STOP_WORDS | frozenset(
     "according action additionally again although answer because finally first further given hence however i last let"
     " moreover next now observation only second similarly since step still then therefore third thought thus".split()
 )
-# Entities that a passage is searched for; the rest of it is not read.
+# How many entities of a passage are read at most.
 _MOST_READ = 20_000
 
 
 def _entity(step: str, passages: Sequence[str]) -> Change | None:
     own = list(_named(step))
     known = {fold(name).text for _, name, _ in own}
-    named = [found for passage in passages for found in _named(passage[:_MOST_READ])] if own else []
+    named = [entity for passage in passages for entity in _named(passage[:_MOST_READ])] if own else []
     others: dict[tuple[int, bool], str] = {}
     for _, name, _ in sorted(named, key=itemgetter(2)):
         if fold(name).text not in known:
@@ -156,17 +156,17 @@ def _entity(step: str, passages: Sequence[str]) -> Change | None:
 
 
 def _shape(name: str) -> tuple[int, bool]:
-    """What two names have to share to be swapped: how many words, and whether they are in capitals."""
+    """What two names must have in common to be swapped: the number of words, and whether they are in capitals."""
     return len(name.split()), name.isupper()
 
 
 def _named(text: str) -> Iterator[tuple[int, str, bool]]:
     """The capitalised runs that look like names: start, name, and whether it may be a word that opens a sentence."""
-    for found in _ENTITY.finditer(text):
-        start, name = found.start(), found[0]
+    for match in _ENTITY.finditer(text):
+        start, name = match.start(), match[0]
         while name.partition(" ")[0].casefold() in _NO_NAMES and " " in name:
             start, name = start + name.index(" ") + 1, name.partition(" ")[2]
-        opens = start == found.start() and _OPENS.search(text[max(0, start - _REACH) : start]) is not None
+        opens = start == match.start() and _OPENS.search(text[max(0, start - _REACH) : start]) is not None
         if name[0].upper() != name[0].lower() and name.casefold() not in _NO_NAMES:
             yield start, name, opens and " " not in name and not name.isupper()
 
@@ -182,12 +182,12 @@ _NEGATED = re.compile(
 
 
 def _negation(step: str, passages: Sequence[str]) -> Change | None:
-    found = _NEGATED.search(step)
-    if found is None:
+    match = _NEGATED.search(step)
+    if match is None:
         return None
-    if found["aux"]:
-        return (*found.span(), found["aux"] if found["not"] else f"{found['aux']} not")
-    return (*found.span(), f"{found['wont']}ill" if found["wont"] else found["can"] or f"{found['cant']}n")
+    if match["aux"]:
+        return (*match.span(), match["aux"] if match["not"] else f"{match['aux']} not")
+    return (*match.span(), f"{match['wont']}ill" if match["wont"] else match["can"] or f"{match['cant']}n")
 
 
 _OPPOSITES = (
@@ -205,11 +205,11 @@ _ANTONYM = re.compile(rf"\b(?:{'|'.join(_ANTONYMS)})\b", re.IGNORECASE)
 
 
 def _antonym(step: str, passages: Sequence[str]) -> Change | None:
-    found = _ANTONYM.search(step)
-    if found is None:
+    match = _ANTONYM.search(step)
+    if match is None:
         return None
-    word = _ANTONYMS[found[0].lower()]
-    return (*found.span(), word.capitalize() if found[0][0].isupper() else word)
+    word = _ANTONYMS[match[0].lower()]
+    return (*match.span(), word.capitalize() if match[0][0].isupper() else word)
 
 
 _CHANGES: dict[Kind, Callable[[str, Sequence[str]], Change | None]] = {

@@ -13,13 +13,13 @@ BETA = 0.1
 
 
 def logic(f: Values) -> Scores:
-    """R_logic = (1 + f_NLI(s_t | Q, s_<t)) / 2: whether a step follows from what stands before it, true or not.
+    """R_logic = (1 + f_NLI(s_t | Q, s_<t)) / 2: whether a step follows from the text before it, true or not.
 
     Args:
         f: In [-1, 1], the premise being the question and the earlier steps.
 
     Raises:
-        ArgumentError: A value is out of range; so for every function here.
+        ArgumentError: A value is out of range. Every function here raises this.
     """
     return each(_halved, Scores.of(f, "f", -1, 1))
 
@@ -27,8 +27,8 @@ def logic(f: Values) -> Scores:
 def fact(best: Values) -> Scores:
     """R_fact = (1 + max_d f_NLI(s_t | d)) / 2: whether the evidence supports a step.
 
-    Nothing retrieved from a corpus that exists is neutral, so 0.5; without a corpus it is undefined (both ours). One
-    neutral document among contradicting ones gives 0.5 as well: see `Grounding.least`.
+    If nothing was retrieved from an existing corpus, it is neutral, so 0.5; without a corpus it is undefined (both
+    ours). One neutral document among contradicting ones gives 0.5 as well: see `Grounding.least`.
 
     Args:
         best: In [-1, 1]; `Grounding.best()`.
@@ -74,18 +74,18 @@ def triang(independent: Values, needed: int = SOURCES) -> Scores:
         needed: M, at least 1.
     """
     if needed < 1:
-        raise ArgumentError(f"needed={needed} sources cannot be counted up to; give 1 or more (the paper has 3).")
+        raise ArgumentError(f"needed must be at least 1 source; got {needed}. The paper has 3.")
     return each(lambda n: np.minimum(n / needed, 1.0), _counts(independent, "independent"))
 
 
 def adv(grounded: Values, counterfactual: Values) -> Scores:
     """R_adv = sigmoid(R_fact(s_t) - R_fact(s_t^counter)): whether support falls when the meaning changes.
 
-    It lies in [0.269, 0.731], since both are in [0, 1]; 0.5 says that the evidence does not tell the two apart.
+    It is in [0.269, 0.731], since both are in [0, 1]; at 0.5 the evidence does not distinguish the two.
 
     Args:
         grounded: R_fact of the step.
-        counterfactual: R_fact of the changed step under the same documents; undefined where nothing could be changed.
+        counterfactual: R_fact of the changed step under the same documents; undefined if nothing could be changed.
     """
     return each(
         lambda r, c: 1 / (1 + np.exp(c - r)),
@@ -95,14 +95,14 @@ def adv(grounded: Values, counterfactual: Values) -> Scores:
 
 
 def minimality(unsupported: Values, beta: float = BETA) -> Scores:
-    """R_min = exp(-beta n_new): whether a step refrains from new claims that nothing supports. Its record key is `min`.
+    """R_min = exp(-beta n_new): whether a step avoids new unsupported claims. Its record key is `min`.
 
     Args:
         unsupported: n_new, whole numbers; `overlap.new_unsupported`, undefined for a step that claims nothing.
         beta: Above 0.
     """
     if not 0 < beta < np.inf:
-        raise ArgumentError(f"beta={beta} does not make the score fall; give a number above 0 (the paper has 0.1).")
+        raise ArgumentError(f"beta must be above 0, so that the score falls; got {beta}. The paper has 0.1.")
     return each(lambda n: np.exp(-beta * n), _counts(unsupported, "unsupported"))
 
 

@@ -1,7 +1,7 @@
-"""What each document says of each step: one row of f_NLI a step, which `fact`, `triang`, `min` and conflation all read.
+"""Whether documents support steps: one row of f_NLI a step, the input of `fact`, `triang`, `min` and conflation.
 
 f_NLI is -1 for contradiction, 0 for neutral and 1 for entailment (section 3 of the paper). It is made here from three
-probabilities, by one of three readings; no NLI model is called and no text is read.
+probabilities, by one of three readings. This module does not call an NLI model or read text.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ ENTAILS = 0.5
 """From this f_NLI on, a document entails (ours; under `label` any threshold in (0, 1] is the same)."""
 
 Row = Sequence[float] | Floats | Undefined
-"""f_NLI of one step under each document retrieved for it; empty where none was; undefined where there is no corpus."""
+"""f_NLI of one step under each document retrieved for it; empty without documents, undefined without a corpus."""
 
 # How far probabilities may be from a sum of 1: half precision keeps three digits.
 _SUM_SLACK = 5e-3
@@ -36,10 +36,10 @@ def f_nli(probabilities: ArrayLike, reading: Reading = "label") -> Floats:
         reading: One of the three; the last two are ours.
 
     Raises:
-        ArgumentError: A row is no distribution (NaN, negative, not summing to 1), or `reading` is none of the three.
+        ArgumentError: A row is not a distribution (NaN, negative, not summing to 1), or `reading` is unknown.
     """
     if reading not in READINGS:
-        raise ArgumentError(f"reading={reading!r} is not a reading of f_NLI; give one of {', '.join(READINGS)}.")
+        raise ArgumentError(f"reading must be one of {', '.join(READINGS)}; got {reading!r}.")
     given = _distributions(probabilities)
     labels = _labels(given)
     if reading == "label":
@@ -70,7 +70,7 @@ def _distributions(probabilities: ArrayLike) -> Floats:
         return np.zeros((0, 3))
     if given.ndim != 2 or given.shape[1] != 3:
         raise ArgumentError(
-            f"probabilities has the shape {given.shape}, but (n, 3) was expected: contradiction, neutral, entailment."
+            f"probabilities must have shape (n, 3): contradiction, neutral, entailment; got shape {given.shape}."
         )
     fits = np.isfinite(given).all(axis=1) & (given >= 0).all(axis=1) & (abs(given.sum(axis=1) - 1) <= _SUM_SLACK)
     if not fits.all():
@@ -87,11 +87,11 @@ class Grounding:
     """The rows of n steps, padded to K documents. A step without a corpus is undefined; one without a hit is neutral.
 
     Attributes:
-        f: Shape (n, K), in [-1, 1]; 0 where there is no document.
+        f: Shape (n, K), in [-1, 1]; 0 without a document.
         retrieved: Shape (n, K); whether there is a document.
         neutral: Shape (n, K); whether the document is neutral.
-        reasons: Step -> why nothing can be said of it.
-        numbers: Shape (n, K); what each document is called, its place in the row unless they were `numbered`.
+        reasons: Step -> why it is undefined.
+        numbers: Shape (n, K); the number of each document: its place in the row, unless they were `numbered`.
     """
 
     f: Floats
@@ -102,7 +102,7 @@ class Grounding:
 
     @classmethod
     def of(cls, rows: Iterable[Row]) -> "Grounding":
-        """Return the grounding that rows of f_NLI state; a document is neutral where its f is 0.
+        """Return the grounding of rows of f_NLI; a document is neutral if its f is 0.
 
         Raises:
             ArgumentError: A value is not in [-1, 1].
@@ -118,9 +118,9 @@ class Grounding:
 
     @classmethod
     def from_probabilities(cls, rows: Iterable[ArrayLike | Undefined], reading: Reading = "label") -> "Grounding":
-        """Return the grounding that probabilities state by a reading of f_NLI.
+        """Return the grounding of probabilities under a reading of f_NLI.
 
-        A document is neutral where neutral is its label, whatever the reading.
+        A document is neutral if neutral is its label, whatever the reading.
 
         Args:
             rows: For each step an array of shape (documents, 3), as `f_nli` takes it, or `Undefined`.
@@ -149,7 +149,7 @@ class Grounding:
         )
 
     def numbered(self, documents: Sequence[Sequence[int]]) -> "Grounding":
-        """Return the same rows, whose documents are called by their numbers in the corpus and not by their places.
+        """Return the same rows with documents numbered as in the corpus and not by their places.
 
         Args:
             documents: For each step the numbers of its documents, in the order of its row; empty where it is undefined.
@@ -171,33 +171,33 @@ class Grounding:
         return len(self.f)
 
     def best(self) -> Scores:
-        """max_d f, in [-1, 1]: 0 where nothing was retrieved; what `fact` reads."""
+        """max_d f, in [-1, 1]: 0 if nothing was retrieved; `fact` uses it."""
         return self._column(_or_neutral(np.where(self.retrieved, self.f, -np.inf).max(axis=1, initial=-np.inf)))
 
     def least(self) -> Scores:
-        """min_d f, in [-1, 1] (ours): one neutral document hides from `best` whatever contradicts the step."""
+        """min_d f, in [-1, 1] (ours): one neutral document hides contradictions from `best`, but not from this."""
         return self._column(_or_neutral(np.where(self.retrieved, self.f, np.inf).min(axis=1, initial=np.inf)))
 
     def best_of_those_that_speak(self) -> Scores:
-        """max_d f over the documents that are not neutral (ours); undefined where there is none."""
+        """max_d f over the documents that are not neutral (ours); undefined without such a document."""
         speaks = self.retrieved & ~self.neutral
         best = np.where(speaks, self.f, -np.inf).max(axis=1, initial=-np.inf)
-        silent = {int(at): "no document is other than neutral" for at in np.flatnonzero(np.isinf(best))}
+        silent = {int(at): "every document is neutral" for at in np.flatnonzero(np.isinf(best))}
         return self._column(_or_neutral(best), silent)
 
     def deciding(self) -> list[int | None]:
-        """The number of the document whose f is `best`; the earliest of several; None where nothing was retrieved."""
+        """The number of the document whose f is `best`; the earliest of several; None if nothing was retrieved."""
         return self._numbers_of(np.where(self.retrieved, self.f, -np.inf), self.retrieved)
 
     def contradicting(self) -> list[int | None]:
-        """The number of the document that contradicts the step most; None where no f is below 0."""
+        """The number of the document that contradicts the step most; None if no f is below 0."""
         return self._numbers_of(np.where(self.retrieved, -self.f, -np.inf), self.retrieved & (self.f < 0))
 
     def entailing(self, threshold: float = ENTAILS) -> list[tuple[int, ...] | Undefined]:
         """The numbers of the documents that entail each step: f at or above the threshold."""
         entails = self.retrieved & (self.f >= threshold)
-        found = [tuple(row[said].tolist()) for row, said in zip(self.numbers, entails, strict=True)]
-        return [Undefined(self.reasons[at]) if at in self.reasons else row for at, row in enumerate(found)]
+        rows = [tuple(row[said].tolist()) for row, said in zip(self.numbers, entails, strict=True)]
+        return [Undefined(self.reasons[at]) if at in self.reasons else row for at, row in enumerate(rows)]
 
     def _numbers_of(self, order: Floats, counted: Flags) -> list[int | None]:
         if not self.f.size:

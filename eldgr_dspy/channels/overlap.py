@@ -1,8 +1,8 @@
-"""How much two texts share, by words alone: the numbers behind `info`, `triang` and `min` that need no model.
+"""Measure how much two texts have in common, by words only: the inputs of `info`, `triang` and `min` without a model.
 
-Novelty, progress, near-duplicates and what is new among claims. The formulas are ours; the paper leaves them open. No
-meaning is read: a paraphrase counts as new, and a negation as nearly the same. Texts in scripts without spaces are
-compared by pairs of characters. Of steps and claims only those that share words are compared with one another.
+It has novelty, progress, near-duplicates and new claims. The formulas are ours; the paper leaves them open. Meaning is
+ignored: a paraphrase counts as new, and a negation as almost the same. Texts in scripts without spaces are compared by
+pairs of characters. Steps and claims are compared only if they share words.
 """
 
 import re
@@ -29,7 +29,7 @@ _RUN = re.compile(
 
 
 def units(text: str) -> list[str]:
-    """Return what a text is compared by: its folded words in order, pairs of characters where words have no gaps."""
+    """Return the units of a comparison: the folded words in order, or pairs of characters in scripts without spaces."""
     return [unit for word in WORD.findall(fold(text).text) for unit in _parts(word)]
 
 
@@ -49,13 +49,13 @@ def _content(text: str) -> frozenset[str]:
     return frozenset(units(text)) - STOP_WORDS
 
 
-def _jaccard(one: frozenset[object], other: frozenset[object]) -> float:
-    union = len(one | other)
-    return len(one & other) / union if union else 0.0
+def _jaccard(first: frozenset[object], second: frozenset[object]) -> float:
+    union = len(first | second)
+    return len(first & second) / union if union else 0.0
 
 
 def _shingles(text: str) -> frozenset[object]:
-    """Each run of three words, or the whole where there are fewer."""
+    """Each run of three words, or all words if there are fewer."""
     words = units(text)
     return frozenset(tuple(words[at : at + SHINGLE]) for at in range(max(1, len(words) - SHINGLE + 1)) if words)
 
@@ -63,8 +63,8 @@ def _shingles(text: str) -> frozenset[object]:
 def novelty(steps: Sequence[str]) -> Scores:
     """nov_t = 1 - the greatest similarity to any earlier step, in [0, 1]; the first step is new.
 
-    Similarity is the share of the words of both that are in both, stop words aside. A step without such a word is
-    undefined.
+    Similarity is the number of common words over the number of all words of the two, without stop words. A step with
+    only stop words is undefined.
     """
     kept = [_content(step) for step in steps]
     holding: dict[str, list[int]] = {}
@@ -72,7 +72,7 @@ def novelty(steps: Sequence[str]) -> Scores:
     for at, words in enumerate(kept):
         shared = Counter(earlier for word in words for earlier in holding.get(word, ()))
         closest = max((n / (len(words) + len(kept[earlier]) - n) for earlier, n in shared.items()), default=0.0)
-        scores.append(1 - closest if words else Undefined("the step has no word that says something"))
+        scores.append(1 - closest if words else Undefined("the step has only stop words"))
         for word in words:
             holding.setdefault(word, []).append(at)
     return Scores.of(scores, "novelty", 0, 1)
@@ -81,11 +81,11 @@ def novelty(steps: Sequence[str]) -> Scores:
 def progress(steps: Sequence[str], question: str, answer: str = "") -> Scores:
     """prog_t: the share of the words of question and answer that a step is the first to use, in [0, 1].
 
-    Stop words aside; over all steps it sums to at most 1. Undefined where question and answer have no such word.
+    Stop words do not count; over all steps it sums to at most 1. Undefined if question and answer have only stop words.
     """
     target = _content(question) | _content(answer)
     if not target:
-        return Scores.of([Undefined("question and answer have no word that says something")] * len(steps))
+        return Scores.of([Undefined("question and answer have only stop words")] * len(steps))
     left, shares = set(target), list[float]()
     for step in steps:
         covered = left & _content(step)
@@ -94,20 +94,20 @@ def progress(steps: Sequence[str], question: str, answer: str = "") -> Scores:
     return Scores.of(shares, "progress", 0, 1)
 
 
-def similarity(one: str, other: str) -> float:
-    """Return how far two texts are the same, in [0, 1]: the share of their runs of three words that both have."""
-    return _jaccard(_shingles(one), _shingles(other))
+def similarity(text: str, other: str) -> float:
+    """Return how similar two texts are, in [0, 1]: the share of their runs of three words that both have."""
+    return _jaccard(_shingles(text), _shingles(other))
 
 
 def independent_sources(texts: Sequence[str], sources: Sequence[str], near: float = NEAR) -> int:
     """n_indep: how many of the documents that entail a step are independent of one another.
 
-    Two documents are one where they have the same source or are near-duplicates, and so are all that such pairs
-    connect. Neither their order nor a further copy changes the number.
+    Two documents count as one if they have the same source or are near-duplicates, and so do all documents that such
+    pairs connect. Neither their order nor another copy changes the number.
 
     Args:
         texts: The documents.
-        sources: The title or address of each; empty where it is unknown.
+        sources: The title or address of each; empty if it is unknown.
         near: From this similarity on, two texts are near-duplicates; in (0, 1].
 
     Raises:
@@ -115,16 +115,16 @@ def independent_sources(texts: Sequence[str], sources: Sequence[str], near: floa
     """
     if len(texts) != len(sources):
         raise ArgumentError(
-            f"{len(texts)} texts were given with {len(sources)} sources; give one source a text, or ''."
+            f"sources must have one entry a text; got {len(sources)} sources for {len(texts)} texts. Give '' for none."
         )
     if not 0 < near <= 1:
-        raise ArgumentError(f"near={near} is not a similarity; give a number above 0, at most 1.")
+        raise ArgumentError(f"near must be above 0 and at most 1; got {near}.")
     shingles, names = [_shingles(text) for text in texts], [fold(source).text.strip() for source in sources]
     group = list(range(len(texts)))
-    for one in range(len(texts)):
-        for other in range(one):
-            if (names[one] and names[one] == names[other]) or _jaccard(shingles[one], shingles[other]) >= near:
-                joined, into = group[one], group[other]
+    for index in range(len(texts)):
+        for other in range(index):
+            if (names[index] and names[index] == names[other]) or _jaccard(shingles[index], shingles[other]) >= near:
+                joined, into = group[index], group[other]
                 group = [into if member == joined else member for member in group]
     return len(set(group))
 
@@ -138,10 +138,10 @@ def new_unsupported(
         claims: The claims of each step, in order.
         best: For each step, max_d f_NLI of each of its claims.
         threshold: From this f_NLI on, a document entails a claim.
-        near: From this similarity on, a claim is one that was made before.
+        near: From this similarity on, a claim repeats an earlier one.
 
     Returns:
-        A whole number a step; undefined for a step that makes no claim, and where no support could be read.
+        A whole number a step; undefined for a step without claims, or if their support is undefined.
 
     Raises:
         ArgumentError: The two differ in length, or a step's scores from its claims.
@@ -158,13 +158,13 @@ def new_unsupported(
 
 
 _Made = defaultdict[object, set[frozenset[object]]]
-"""The claims that were made, by each run of words that is in them."""
+"""The earlier claims, indexed by each run of words in them."""
 
 
 def _count_new(
     own: Sequence[str] | Undefined, support: Scores, made: _Made, threshold: float, near: float
 ) -> float | Undefined:
-    """Count one step's claims, and note them as made."""
+    """Count one step's claims, and add them to the index."""
     if isinstance(own, Undefined):
         return own
     if len(own) != len(support):

@@ -1,7 +1,7 @@
-"""What the scoring of reasoning is made of: the text to be scored, and who retrieves, who reads and who scores.
+"""The interfaces for scoring reasoning: the text to score, and the protocols of retriever, NLI model and scorer.
 
-Nothing here retrieves or calls a model. What implements the protocols is in `eldgr_dspy.programs.scoring`; anything
-else with these methods does as well.
+Nothing here retrieves or calls a model. `eldgr_dspy.programs.scoring` implements the protocols; any other object with
+these methods works too.
 """
 
 from collections.abc import Sequence
@@ -15,14 +15,14 @@ from eldgr_dspy.channels.undefined import Floats, Score
 
 @dataclass(frozen=True, slots=True)
 class Reasoning:
-    """A text to be scored step by step.
+    """A text to score step by step.
 
     Attributes:
         text: The reasoning, without the question.
         question: What it answers; may be empty.
-        passages: The corpus that it is held against; None where there is none at all, which is not the same as an empty
-            one: nothing retrieved from a corpus is neutral, no corpus leaves `fact` undefined.
-        answer: Its final answer, towards which progress is measured; may be empty.
+        passages: The corpus to check it against. None, for no corpus, differs from an empty corpus: without a corpus
+            `fact` is undefined, and with an empty one it is neutral.
+        answer: Its final answer, the goal for progress; may be empty.
         confidences: c_t, one for each step of `split_steps(text)`; None without token probabilities.
     """
 
@@ -42,11 +42,11 @@ class Hit:
 
 
 class Retriever(Protocol):
-    """Whoever finds documents in a corpus."""
+    """Finds documents in a corpus."""
 
     @property
     def documents(self) -> Sequence[Passage]:
-        """The corpus, in order; or what was found of it so far, where nobody knows it whole. No number changes."""
+        """The corpus, in order; or the documents found so far, if the whole is not known. Numbers never change."""
         ...
 
     def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
@@ -55,15 +55,15 @@ class Retriever(Protocol):
 
 
 class NLI(Protocol):
-    """Whoever reads whether a premise entails or contradicts a hypothesis."""
+    """Judges whether a premise entails or contradicts a hypothesis."""
 
     @property
     def name(self) -> str:
-        """What distinguishes its readings from another's: model, revision, precision, truncation."""
+        """Everything that can change its readings: model, revision, precision, truncation."""
         ...
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
-        """Return what it reads in (premise, hypothesis) pairs.
+        """Return the readings of (premise, hypothesis) pairs.
 
         Returns:
             Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that it could not read.
@@ -72,8 +72,8 @@ class NLI(Protocol):
 
 
 class Scorer(Protocol):
-    """Whoever scores reasoning on the seven channels: an NLI model, an LM, or both."""
+    """Scores reasoning on the seven channels, with an NLI model, an LM, or both."""
 
     def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-        """Return the table of each text, in order; what could not be measured is `Undefined` in it."""
+        """Return the table of each text, in order; scores that could not be measured are `Undefined`."""
         ...

@@ -1,7 +1,7 @@
-"""Seven scores made into one: weights, gate, step reward (Eq. 2) and the completion reward; all of it may be switched.
+"""Combine seven scores into one: weights, gate, step reward (Eq. 2) and completion reward, all configurable.
 
-An undefined channel is dropped and the other weights renormalised; an undefined `logic` or `fact` leaves the gate. This
-is the scalar that the paper finds to be null as a training signal; no rule ships an answer by it.
+An undefined channel is dropped and the other weights are renormalised; an undefined `logic` or `fact` is left out of
+the gate. The paper finds no effect of this scalar as a training signal; no rule uses it to choose an answer.
 """
 
 import math
@@ -21,13 +21,13 @@ WEIGHTS: Mapping[Channel, float] = MappingProxyType(
 """w of the paper, in the order of its table."""
 
 TAU = 0.5
-"""tau: what the lesser of `logic` and `fact` has to reach."""
+"""tau: the threshold for the smaller of `logic` and `fact`."""
 
 OUTCOME_WEIGHT = 3.0
 FORMAT_WEIGHT = 0.5
 
 Columns = Mapping[Channel, Values]
-"""A channel's scores, one a step; a channel that is left out is undefined throughout."""
+"""A channel's scores, one a step; a missing channel is undefined for every step."""
 
 ABSENT = "the channel was not scored"
 
@@ -43,7 +43,7 @@ class Weighting:
 
     Attributes:
         weights: One a channel, 0 or more, summing to 1.
-        gated: The channels whose least value has to reach `tau`.
+        gated: The channels whose smallest value must reach `tau`.
         tau: In [0, 1].
     """
 
@@ -57,16 +57,16 @@ class Weighting:
         values = list(self.weights.values())
         if any(not 0 <= value <= 1 for value in values) or not math.isclose(math.fsum(values), 1, abs_tol=1e-9):
             raise ArgumentError(
-                f"weights={dict(self.weights)} do not sum to 1 with each from 0 to 1; divide them by their sum."
+                f"weights={dict(self.weights)} must each be from 0 to 1 and sum to 1. Divide them by their sum."
             )
         if not 0 <= self.tau <= 1:
-            raise ArgumentError(f"tau={self.tau} is not a threshold for a channel; give a number from 0 to 1.")
+            raise ArgumentError(f"tau must be a number from 0 to 1; got {self.tau}.")
 
     def without(self, *dropped: Channel) -> "Weighting":
         """Return the weighting with channels dropped: weight zero, the rest renormalised, `logic` and `fact` ungated.
 
         Raises:
-            ArgumentError: A name is no channel, or no weight is left.
+            ArgumentError: A name is not a channel, or all weights would be zero.
         """
         for name in dropped:
             _check_channel(name)
@@ -88,10 +88,10 @@ def weighted_mean(columns: Columns, weighting: Weighting = PAPER) -> Scores:
     """R-bar = sum_i w_i R_i over the channels that are defined, their weights renormalised: the score before the gate.
 
     Returns:
-        One score a step, in [0, 1]; undefined where every channel with a weight is.
+        One score a step, in [0, 1]; undefined if every channel with a weight is.
 
     Raises:
-        ArgumentError: A name is no channel, a score is not in [0, 1], or the columns differ in length.
+        ArgumentError: A name is not a channel, a score is not in [0, 1], or the columns differ in length.
     """
     matrix, defined = _matrix(columns)
     weights = np.array([weighting.weights.get(name, 0.0) for name in CHANNELS]) * defined
@@ -102,7 +102,7 @@ def weighted_mean(columns: Columns, weighting: Weighting = PAPER) -> Scores:
 
 
 def gate(columns: Columns, weighting: Weighting = PAPER) -> Scores:
-    """min{R_logic, R_fact} over those that are defined; undefined where neither is: then there is no gate.
+    """min{R_logic, R_fact} over those that are defined; undefined if neither is: then there is no gate.
 
     Arguments and errors are those of `weighted_mean`.
     """
@@ -113,9 +113,9 @@ def gate(columns: Columns, weighting: Weighting = PAPER) -> Scores:
 
 
 def step_reward(columns: Columns, weighting: Weighting = PAPER) -> Scores:
-    """R_step (Eq. 2): the weighted mean where the gate reaches tau, otherwise the gate itself.
+    """R_step (Eq. 2): the weighted mean if the gate reaches tau, otherwise the gate itself.
 
-    It is not monotone at the gate: a step that comes to pass it may earn less, its other channels being low.
+    It is not monotone at the gate: a step that now passes it may earn less if its other channels are low.
 
     Arguments and errors are those of `weighted_mean`.
     """
@@ -129,8 +129,8 @@ def step_reward(columns: Columns, weighting: Weighting = PAPER) -> Scores:
 class CompletionReward:
     """R_total = 3.0 R_ORM + 0.5 R_format + mean_t R_step, with its terms.
 
-    `steps` is the mean over the steps whose reward is defined; where it is undefined, `total` counts 0 for it. This is
-    the one place where something undefined adds 0, so that a completion cannot gain by not being measurable.
+    `steps` is the mean over the steps whose reward is defined; if it is undefined, `total` counts 0 for it. Only here
+    does an undefined value count as 0, so that a completion cannot gain by not being measurable.
     """
 
     total: float
@@ -160,14 +160,12 @@ def _terms(outcome: object, format_: object) -> list[tuple[str, object]]:
     terms = [("outcome", outcome), ("format_", format_)]
     for name, value in terms:
         if isinstance(value, Undefined):
-            raise ArgumentError(
-                f"{name} is {value!r}, but a number from 0 to 1 was expected; leave the completion out."
-            )
+            raise ArgumentError(f"{name} must be a number from 0 to 1; got {value!r}. Leave the completion out.")
     return terms
 
 
 def columns_of(columns: Columns) -> dict[Channel, Scores]:
-    """Return all seven columns, each checked to be in [0, 1]; one that is left out is undefined throughout.
+    """Return all seven columns, each checked to be in [0, 1]; a missing one is undefined for every step.
 
     Raises:
         ArgumentError: As `weighted_mean`.

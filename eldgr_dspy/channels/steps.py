@@ -1,8 +1,8 @@
-"""Reasoning text as steps with character spans: the spans of steps and answer line rebuild the text, whatever it is.
+"""Split reasoning text into steps with character spans; the spans of steps and answer line rebuild any text.
 
-A step is a piece of text, not an inference: nothing here understands what it says. Steps are split by the first of
+A step is a piece of text, not an inference: nothing here understands it. Steps are split by the first of
 these that gives at least two: markers ("Step 3:", "3.", "3)"), blank lines, lines, sentences. Code fences and LaTeX
-blocks stay whole, and a line that does nothing but state the answer stands apart. Linear in the length of the text.
+blocks stay whole, and a line that only states the answer is separate. Linear in the length of the text.
 """
 
 import re
@@ -21,12 +21,12 @@ from eldgr_dspy.sentence_ends import sentence_starts
 By = Literal["markers", "paragraphs", "lines", "sentences", "whole"]
 
 LONGEST = 2_000
-"""Characters; a longer step is split further where it can be, and is undefined where it can't."""
+"""Characters; a longer step is split further if possible, and is undefined otherwise."""
 
 MOST = 256
-"""Steps; what is left over stays together in the last one."""
+"""Steps; the rest of the text stays together in the last one."""
 
-# Of a line that does nothing but state the answer; a longer one explains it.
+# Of a line that only states the answer; a longer one explains it.
 _LONGEST_ANSWER = 120
 
 _LEAD = r"[ \t>*_#-]*+"
@@ -34,7 +34,7 @@ _NUMBER = rf"{_LEAD}(?:\([0-9]{{1,3}}\)|[0-9]{{1,3}}[.)])[*_]*+[ \t]++(?=\S)"
 _NAME = rf"{_LEAD}(?i:step)[ \t]*+[0-9]{{1,3}}[*_]*+[ \t]*+[:.)–—-][*_]*+[ \t]*+"
 _NUMBERED = re.compile(rf"^{_NUMBER}", re.MULTILINE)
 _NAMED = re.compile(rf"^{_NAME}", re.MULTILINE)
-# Labels of ReAct are left out of what is scored, and split nothing: their lines do.
+# Labels of ReAct are not scored. They do not split the text; their lines do.
 _LABEL = r"(?:Thought|Action|Observation)(?:[ \t][0-9]{1,3})?:[ \t]*+"
 _MARKER = re.compile(rf"\s*+(?:{_NAME}|{_NUMBER}|{_LABEL})")
 _NEWLINE = re.compile(r"\r\n|\r|\n")
@@ -50,7 +50,7 @@ _ANSWER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step: `text` is the slice `start:end` of what was split, with its marker and the white space behind it."""
+    """A step: `text` is the slice `start:end` of the whole text, with its marker and the white space after it."""
 
     start: int
     end: int
@@ -58,7 +58,7 @@ class Step:
 
     @property
     def content(self) -> str:
-        """The text without its marker and without white space around it: what is scored."""
+        """The text without its marker and without white space around it: the part that is scored."""
         marker = _MARKER.match(self.text)
         return self.text[marker.end() if marker else 0 :].strip()
 
@@ -70,8 +70,8 @@ class Steps:
     Attributes:
         text: What was split.
         steps: In order; together with `answer` they cover the text without gap or overlap.
-        answer: The line that does nothing but state the answer, or None. It may stand between steps.
-        by: What the steps were split by.
+        answer: The line that only states the answer, or None. It may be between steps.
+        by: How the steps were split.
     """
 
     text: str
@@ -87,7 +87,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class StepInContext:
-    """A step as claims and counterfactuals are asked for: with what stands before it and what it is held against."""
+    """A step with the text before it and the passages to check it against: the input for claims and counterfactuals."""
 
     text: str
     question: str = ""
@@ -96,7 +96,7 @@ class StepInContext:
 
 
 def split_steps(text: str, longest: int = LONGEST, most: int = MOST) -> Steps:
-    """Split a reasoning text into steps. No text raises; a blank one is one empty step.
+    """Split any reasoning text into steps; a blank one is one empty step.
 
     Args:
         text: The reasoning, without the question.
@@ -107,7 +107,7 @@ def split_steps(text: str, longest: int = LONGEST, most: int = MOST) -> Steps:
         ArgumentError: `longest` or `most` is below 1.
     """
     if longest < 1 or most < 1:
-        raise ArgumentError(f"longest={longest} and most={most} were given, but both have to be 1 or more.")
+        raise ArgumentError(f"longest and most must be 1 or more; got longest={longest} and most={most}.")
     if not text.strip():
         return Steps(text, (Step(0, len(text), text),) if text else (), None, "whole")
     whole = blocks(text)
@@ -120,7 +120,7 @@ def split_steps(text: str, longest: int = LONGEST, most: int = MOST) -> Steps:
 
 
 def unmeasurable(text: str) -> Undefined | None:
-    """Say why a step can't be scored, or None where it can: it is empty, one word, too long, or code or LaTeX alone."""
+    """Say why a step can't be scored, or None if it can: it is empty, one word, too long, or only code or LaTeX."""
     content = drop_invisible(text).strip()
     if len(content) > LONGEST:
         return Undefined(f"the step is longer than {LONGEST:,} characters")
@@ -128,7 +128,7 @@ def unmeasurable(text: str) -> Undefined | None:
         return Undefined("the step is empty")
     outside = _outside(content)
     if not outside.strip():
-        return Undefined("the step is nothing but code or LaTeX")
+        return Undefined("the step is only code or LaTeX")
     said = len(units(outside))
     return Undefined("the step has one word" if said else "the step has no word") if said < 2 else None
 
@@ -185,7 +185,7 @@ def _named_at(text: str, body: list[Span]) -> bool:
 
 
 def _cut(text: str, part: Span, by: By, whole: list[Span]) -> list[Span]:
-    """The pieces of a part; a cut inside a block, or that leaves nothing but white space, is not made."""
+    """The pieces of a part; it is not cut inside a block, or where only white space would be left."""
     start, end = part
     last = start + len(text[start:end].rstrip())
     edges, first = [start], _first_sign(text, start, end)
@@ -198,8 +198,8 @@ def _cut(text: str, part: Span, by: By, whole: list[Span]) -> list[Span]:
 
 def _first_sign(text: str, start: int, end: int) -> int:
     """Where the white space that starts at `start` ends."""
-    found = _SIGN.search(text, start, end)
-    return found.start() if found else end
+    match = _SIGN.search(text, start, end)
+    return match.start() if match else end
 
 
 def _outside_blocks(cuts: Sequence[int], whole: list[Span]) -> Iterator[int]:
@@ -219,13 +219,13 @@ def _refined(text: str, piece: Span, by: By, longest: int, whole: list[Span]) ->
     pieces = [piece]
     for finer in kinds[kinds.index(by) + 1 :] if by in kinds else []:
         pieces = [
-            part for one in pieces for part in (_cut(text, one, finer, whole) if one[1] - one[0] > longest else [one])
+            part for cut in pieces for part in (_cut(text, cut, finer, whole) if cut[1] - cut[0] > longest else [cut])
         ]
     return pieces
 
 
 def _answer_line(text: str, whole: list[Span]) -> Span | None:
-    """The last line that does nothing but state an answer, outside of code; None where there is none."""
+    """The last line outside of code that only states an answer; None without one."""
     lines = [match.span() for match in _LINE.finditer(text)]
     starts = set(_outside_blocks([start for start, _ in lines], [span for span in whole if "\n" in text[slice(*span)]]))
     for start, end in reversed(lines):
@@ -236,10 +236,10 @@ def _answer_line(text: str, whole: list[Span]) -> Span | None:
 
 
 def _laid_out(text: str, pieces: list[Span], answer: Span | None, by: By, most: int) -> Steps:
-    """Give every piece the white space that nothing else holds, so that the spans cover the text."""
+    """Give the white space between pieces to the pieces, so that the spans cover the text."""
     kept = pieces[:most]
     if len(pieces) > most and answer and answer[0] > kept[-1][0]:
-        answer = answer if answer[0] > pieces[-1][0] else None  # else it stands in the last step, which holds the rest
+        answer = answer if answer[0] > pieces[-1][0] else None  # else it is in the last step, which has the rest
     starts = sorted([start for start, _ in kept] + ([answer[0]] if answer else []))
     edges = [0, *starts[1:], len(text)] if starts else [0, len(text)]
     made = [Step(start, end, text[start:end]) for start, end in pairwise(edges)]

@@ -1,7 +1,7 @@
-"""The record of a step's seven channels, and a table of them for a text: what a log, the command and a trainer show.
+"""The record of a step's seven channels, and a table of the records of a text, for logs, the command and trainers.
 
 Channels that a model measured and aspects that a judge stated have the same record. In JSON an undefined score is null,
-and its reason stands beside it under `undefined`.
+and its reason is under `undefined`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from eldgr_dspy.channels.undefined import Score, Scores, Undefined, Values
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.words import Channel
 
-UNGROUNDED = "no documents were held against the step"
+UNGROUNDED = "the step was not checked against documents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +23,13 @@ class StepScores:
 
     Attributes:
         channels: All seven, in [0, 1].
-        gate: The lesser of `logic` and `fact`, of those that are defined and gated.
+        gate: The smaller of `logic` and `fact`, of those that are defined and gated.
         reward: R_step (Eq. 2).
         conflated: Eq. 1, in the paper's form.
         conflated_not_neutral: The same over the documents that are not neutral (ours).
         least: min_d f_NLI, in [-1, 1].
-        document: The number of the document that decides `fact`, as the grounding calls it; None where nothing was
-            retrieved.
-        contradicting: The number of the document that contradicts the step most; None where none does.
+        document: The grounding's number of the document that decides `fact`; None if nothing was retrieved.
+        contradicting: The number of the document that contradicts the step most; None if no document does.
     """
 
     channels: Mapping[Channel, Score]
@@ -43,7 +42,7 @@ class StepScores:
     contradicting: int | None
 
     def to_json(self) -> dict[str, object]:
-        """Return plain JSON values: null for what is undefined, with its reason under `undefined`."""
+        """Return plain JSON values: null for undefined scores, with their reasons under `undefined`."""
         single: dict[str, Score | bool] = {
             "gate": self.gate,
             "reward": self.reward,
@@ -78,15 +77,15 @@ class StepTable:
 
     @property
     def reward(self) -> Score:
-        """mean_t R_step over the steps whose reward is defined; undefined where none is."""
+        """mean_t R_step over the steps whose reward is defined; undefined if none is defined."""
         return Scores.of([step.reward for step in self.scores], "reward").mean()
 
     def mean(self, channel: Channel) -> Score:
-        """The mean of a channel over the steps where it is defined; undefined where none is."""
+        """The mean of a channel over the steps where it is defined; undefined if there is not one."""
         return Scores.of([step.channels[channel] for step in self.scores], channel).mean()
 
     def to_json(self) -> dict[str, object]:
-        """Return plain JSON values: `reward`, `undefined` (why there is none, or null), and `steps` with their text."""
+        """Return plain JSON values: `reward`, `undefined` (why, or null), and `steps` with their text."""
         reward = self.reward
         rows = zip(self.spans, self.scores, strict=True)
         return {

@@ -1,7 +1,7 @@
-"""A score that could not be measured is `Undefined`, with the reason: a value of its own that never becomes a number.
+"""Scores that may be undefined: a score that could not be measured is `Undefined`, with the reason, never a number.
 
-`Scores` is a column of scores, one a step. In numpy the undefined ones are masked; in JSON they are null beside their
-reason. NaN and infinity are refused at the border, so nothing behind it has to ask for them.
+`Scores` is a column of scores, one a step. In numpy the undefined ones are masked; in JSON they are null with a reason.
+NaN and infinity are refused on input, so the rest of the code need not check for them.
 """
 
 import math
@@ -18,13 +18,13 @@ from eldgr_dspy.errors import ArgumentError
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-# Single precision leaves a probability this far beside its range; what lies further out is a mistake.
+# Single precision can put a probability this far outside its range; anything further out is a mistake.
 _SLACK = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """What could not be measured, and why. It has no truth value and no order, and takes no part in arithmetic."""
+    """A score that could not be measured, and why. It has no truth value and no order, and arithmetic on it fails."""
 
     reason: str
 
@@ -34,7 +34,7 @@ class Undefined:
 
 Score = float | Undefined
 Values = Iterable[object]
-"""Scores as they are given: floats, integers, numpy numbers and `Undefined`, one a step, or a `Scores`."""
+"""Scores as input: floats, integers, numpy numbers and `Undefined`, one a step, or a `Scores`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +42,7 @@ class Scores(Sequence[Score]):
     """One score a step. `scores[i]` is a float or `Undefined`; `scores.masked` is the numpy form.
 
     Attributes:
-        numbers: Shape (n,); 0 where undefined, and not to be read there.
+        numbers: Shape (n,); 0 where undefined, without a meaning.
         defined: Shape (n,); which of them are measured.
         reasons: Step -> why it is undefined; its keys are exactly the steps that are not defined.
     """
@@ -57,12 +57,12 @@ class Scores(Sequence[Score]):
 
         Args:
             values: One a step.
-            name: What they are called in an error.
-            low: The least value allowed; one that is less by rounding alone is taken as it.
-            high: The greatest value allowed, likewise.
+            name: Their name in an error.
+            low: The smallest value allowed; a value that is smaller only by rounding counts as `low`.
+            high: The largest value allowed, with the same tolerance.
 
         Raises:
-            ArgumentError: A value is NaN, infinite, out of range, or no number.
+            ArgumentError: A value is NaN, infinite, out of range, or not a number.
         """
         if isinstance(values, Scores):
             given = values
@@ -88,7 +88,7 @@ class Scores(Sequence[Score]):
 
     @property
     def masked(self) -> "np.ma.MaskedArray[Any, np.dtype[np.float64]]":
-        """The numpy form, shape (n,), float64: what is undefined is masked."""
+        """The numpy form, shape (n,), float64: undefined scores are masked."""
         return np.ma.MaskedArray(self.numbers, mask=~self.defined)
 
     def __len__(self) -> int:
@@ -115,14 +115,14 @@ class Scores(Sequence[Score]):
     __hash__ = None  # type: ignore[assignment]  # arrays may change
 
     def mean(self) -> Score:
-        """The mean of what is measured; undefined where nothing is."""
+        """The mean of the measured scores; undefined without any."""
         if not self.defined.any():
             return Undefined("no step was measured" if len(self) else "there is no step")
         return float(self.numbers[self.defined].mean())
 
 
 def each(compute: Callable[..., Floats], *columns: Scores) -> Scores:
-    """Apply an elementwise function to columns; a step is undefined where any of them is, for the first one's reason.
+    """Apply an elementwise function to columns; a step is undefined if any of them is, with the first one's reason.
 
     Raises:
         ArgumentError: The columns differ in length.
@@ -141,24 +141,23 @@ def same_length(*columns: Sized) -> int:
     """Return the length that all columns have.
 
     Raises:
-        ArgumentError: They differ, or there is none.
+        ArgumentError: They differ, or there are no columns.
     """
     lengths = {len(column) for column in columns}
     if len(lengths) != 1:
         raise ArgumentError(
-            f"The columns have {sorted(lengths)} entries, but one a step was expected; give Undefined(reason) "
+            f"The columns have {sorted(lengths)} entries; expected one a step. Give Undefined(reason) "
             "for a step without a score."
         )
     return lengths.pop()
 
 
 def refuse(name: str, at: int, value: object, low: float = -math.inf, high: float = math.inf) -> NoReturn:
-    """Raise the error for a value that is no score."""
+    """Raise the error for a value that is not a score."""
     expected = "a finite number" if math.isinf(low) else f"a number from {low:g} to {high:g}"
     expected = f"{low:g} or more" if math.isinf(high) and not math.isinf(low) else expected
     raise ArgumentError(
-        f"{name}[{at}] is {value!r}, but {expected} was expected; where a score could not be measured, give "
-        "Undefined(reason)."
+        f"{name}[{at}] must be {expected}; got {value!r}. If a score could not be measured, give Undefined(reason)."
     )
 
 

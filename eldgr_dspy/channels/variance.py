@@ -1,8 +1,8 @@
-"""The exact decomposition of the variance of the weighted mean (Eq. 5), and which pairs of channels lower it.
+"""Decompose the variance of the weighted mean exactly (Eq. 5), and find the pairs of channels that lower it.
 
 It describes the score before the gate, not the step reward, which is nonlinear; and it describes a sample of steps, not
-a policy. By the paper's text a pair with negative covariance lowers the variance: it does, by its own term. Whether the
-variance is less than that of the channels alone depends on the sum over all pairs.
+a policy. The paper says that a pair with negative covariance lowers the variance: it does, by its own term. Whether the
+variance is less than for uncorrelated channels depends on the sum over all pairs.
 """
 
 from collections.abc import Mapping
@@ -51,10 +51,10 @@ def variance_decomposition(columns: Columns, weighting: Weighting = PAPER) -> Va
     Args:
         columns: The scores of every channel that has a weight, one a step; all defined. Drop a channel that cannot be
             measured by `Weighting.without`.
-        weighting: The weights; its gate is not looked at.
+        weighting: The weights; its gate is not used.
 
     Raises:
-        ArgumentError: A score is undefined or out of range, columns differ in length, or there is no step.
+        ArgumentError: A score is undefined or out of range, columns differ in length, or there are no steps.
     """
     weighed: list[Channel] = [name for name in CHANNELS if weighting.weights.get(name)]
     given = {name: column for name, column in columns_of(columns).items() if name in weighed}
@@ -68,7 +68,7 @@ def variance_decomposition(columns: Columns, weighting: Weighting = PAPER) -> Va
     weights = np.array([weighting.weights[name] for name in weighed])
     matrix = np.stack([column.numbers for column in given.values()])
     if not matrix.shape[1]:
-        raise ArgumentError("There is no step, but a variance needs at least one.")
+        raise ArgumentError("A variance needs at least one step; got none.")
     terms = np.outer(weights, weights) * np.cov(matrix, bias=True).reshape(len(weighed), len(weighed))
     own: dict[Channel, float] = dict.fromkeys(CHANNELS, 0.0)
     own |= {name: float(terms[at, at]) for at, name in enumerate(weighed)}

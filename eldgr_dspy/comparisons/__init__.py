@@ -1,1 +1,1 @@
-"""Runs beside runs, and beside the paper: arms, seeds, ablations, and the paper's tables with its published numbers."""
+"""Compare finished runs with each other and with the paper: two runs, seeds, ablations, and the paper's tables."""

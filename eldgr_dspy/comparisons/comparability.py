@@ -1,7 +1,7 @@
-"""What of a run can be set beside the paper's figures and what cannot, in sentences that follow from the run.
+"""Say in sentences which results of a run are comparable with the paper's and which are not.
 
-A run does not prove whose questions or candidates it is on. So what cannot be known is said to be unknown, also where
-the numbers happen to be the paper's.
+A run does not prove whose questions or candidates it is on. So unknown facts are called unknown, even if the numbers
+happen to be the paper's.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,11 +14,11 @@ from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.figures.remarks import never_asked
 from eldgr_dspy.figures.results.summary import AuditCounts, Candidates, RuleContrast, RuleFigures
 from eldgr_dspy.formatting import questions
-from eldgr_dspy.words import Role, Task
+from eldgr_dspy.words import Consulted, Role, Task
 
 
 class AskedRole(TypedDict):
-    """What a role was asked on a pool, every attempt included, and of which models; `module` is its class."""
+    """The consultations of a role on a pool, every attempt included, and its models; `module` is its class."""
 
     consultations: int
     abstained: int
@@ -29,14 +29,14 @@ class AskedRole(TypedDict):
 
 
 class PoolConfirmed(TypedDict):
-    """Under which lock a run is, and how often its pool had been seen."""
+    """The lock of a run, and how often its pool had been seen."""
 
     lock: str
     seen_before: int
 
 
 class SecondsAQuestion(TypedDict):
-    """Seconds a question; None where anything was recorded, since a recording has no time of its own."""
+    """Seconds a question; None if any reply was recorded, since a recording has no time of its own."""
 
     judge: float | None
     verifier: float | None
@@ -44,10 +44,10 @@ class SecondsAQuestion(TypedDict):
 
 
 class Here(TypedDict):
-    """What a run measured, in the form of the paper's tables: contrasts, audit and settings as `summary.json` has them.
+    """A run's results in the form of the paper's tables: contrasts, audit and settings as in `summary.json`.
 
     Attributes:
-        leads: Of eldgr, by the rule that it is set against. full_authority: judge against majority.
+        leads: Of eldgr, by the other rule. full_authority: judge against majority.
         roles: Those that were asked on the pool.
     """
 
@@ -59,7 +59,7 @@ class Here(TypedDict):
     n_failed: int
     candidates: Candidates
     rules: dict[str, RuleFigures]
-    withheld: dict[str, dict[Role, int]]
+    withheld: dict[str, dict[Consulted, int]]
     leads: dict[str, RuleContrast]
     full_authority: RuleContrast | None
     audit: AuditCounts | None
@@ -79,7 +79,7 @@ _STATISTICS = (
     "Comparable: the statistics are the paper's: paired percentile bootstrap with 20,000 resamples of questions, "
     "two-sided exact McNemar test, "
 )
-_EMBEDDED = "eldgr_dspy.programs.heuristics"
+_OURS = "eldgr_dspy.programs.heuristics"
 _UNKNOWN = ", and a recording does not say what made it"
 _SCORES: Mapping[Task, str] = {
     "arithmetic": "numeric accuracy.",
@@ -88,29 +88,29 @@ _SCORES: Mapping[Task, str] = {
 
 
 def comparable(here: Here, published: Selection) -> Iterator[str]:
-    """Yield a sentence for each thing in which a run is as the paper.
+    """Yield a sentence for each respect in which a run matches the paper.
 
     Args:
-        here: A run's part of `eldgr_dspy.comparisons.reproduction.reproduce`. published: what it stands beside.
+        here: A run's part of `eldgr_dspy.comparisons.reproduction.reproduce`. published: the paper's counterpart.
     """
     yield _RULE
     yield _STATISTICS + _SCORES[published.task]
     if _counts(here) == {CANDIDATES}:
         yield "Comparable: four candidates a question."
     if _judges(here) and _paper_judge(here):
-        yield f"Comparable: the judge was asked of {_named(_judges(here))}, the paper's model."
+        yield f"Comparable: the judge was {_named(_judges(here))}, the paper's model."
     if published.task == "retrieval" and here["settings"]["certificate"] == "substring":
         yield "Comparable: the certificate is verbatim occurrence."
     if published.task == "arithmetic" and here["settings"]["derivation"] == "stated":
-        yield "Comparable: a derivation counts that parses and comes with a check."
+        yield "Comparable: a derivation counts if it parses and has a check."
     if published.audit is not None and here["confirmation"] and not here["confirmation"]["seen_before"]:
         yield "Comparable: the run was under a lock, and the pool was seen for the first time."
 
 
 def not_comparable(here: Here, published: Selection) -> Iterator[str]:
-    """Yield a sentence for each thing in which a run is not as the paper, or cannot be known to be."""
+    """Yield a sentence for each respect in which a run differs from the paper, or may differ."""
     yield _questions(here, published)
-    yield f"Not comparable: who wrote the candidates a run does not state; in the paper it is {published.candidates}."
+    yield f"Not comparable: a run does not state who wrote the candidates; in the paper it is {published.candidates}."
     if _counts(here) not in ({CANDIDATES}, set()):
         yield f"Not comparable: {_span(_counts(here))} candidates a question, and four in the paper."
     yield from _roles(here, published)
@@ -123,8 +123,8 @@ def not_comparable(here: Here, published: Selection) -> Iterator[str]:
 def _questions(here: Here, published: Selection) -> str:
     if here["n_scored"] == published.n:
         return (
-            f"Not comparable: pool {here['pool']!r} has as many scored questions as the paper; whether they are the "
-            "same a run cannot say."
+            f"Not comparable: pool {here['pool']!r} has as many scored questions as the paper; a run cannot tell "
+            "whether they are the same."
         )
     return (
         f"Not comparable: {questions(here['n_scored'])} of pool {here['pool']!r}, and {published.n:,} of "
@@ -133,8 +133,8 @@ def _questions(here: Here, published: Selection) -> str:
 
 
 def _counts(here: Here) -> set[int]:
-    found = here["candidates"]
-    return {count for count in (found["fewest"], found["most"]) if count is not None} if here["n"] else set()
+    candidates = here["candidates"]
+    return {count for count in (candidates["fewest"], candidates["most"]) if count is not None} if here["n"] else set()
 
 
 def _span(counts: set[int]) -> str:
@@ -165,8 +165,8 @@ def _roles(here: Here, published: Selection) -> Iterator[str]:
             )
         if asked["abstained"] == asked["consultations"]:
             yield (
-                f"Not comparable: the {role} abstained on all {questions(asked['consultations'])}, so that no rule had "
-                "anything of it."
+                f"Not comparable: the {role} abstained on all {questions(asked['consultations'])}, so no rule used "
+                "its replies."
             )
         elif asked["abstained"]:
             yield f"The {role} abstained on {asked['abstained']:,} of {questions(asked['consultations'])}."
@@ -177,11 +177,11 @@ def _who(here: Here, role: Role) -> str:
     if asked is None:
         return f"the {role} was never asked"
     if asked["models"]:
-        return f"the {role} was asked of {_named(asked['models'])}"
+        return f"the {role} was {_named(asked['models'])}"
     if asked["recorded"] == asked["consultations"]:
         return f"the {role}'s replies are recorded{_UNKNOWN}"
     folder, _, name = str(asked["module"]).rpartition(".")
-    return f"the {role} is {name}, {'which asks no LM' if folder == _EMBEDDED else 'and no LM call of it was counted'}"
+    return f"the {role} is {name}, {'which asks no LM' if folder == _OURS else 'and no LM call of it was counted'}"
 
 
 def _named(models: list[str]) -> str:
@@ -195,15 +195,15 @@ def _settings(settings: Mapping[str, Any], task: Task) -> Iterator[str]:
     if task == "retrieval":
         if settings["certificate"] != "substring":
             yield (
-                f"Not comparable: the certificate is {settings['certificate']!r}, and verbatim occurrence in the paper "
+                f"Not comparable: the certificate is {_certificate(settings)!r}, and verbatim occurrence in the paper "
                 "(--certificate substring)."
             )
         if settings["preference"] != "global":
             yield f"Not comparable: the preference is {settings['preference']!r}, and global in the paper's equation."
     elif settings["derivation"] != "stated":
         yield (
-            f"Not comparable: derivations are held to {settings['derivation']!r}; the paper takes one that parses and "
-            "comes with a check (--derivation stated)."
+            f"Not comparable: derivations are checked at {settings['derivation']!r}; the paper accepts one that parses "
+            "and has a check (--derivation stated)."
         )
     if settings["homogeneous"] is not None:
         yield (
@@ -213,19 +213,24 @@ def _settings(settings: Mapping[str, Any], task: Task) -> Iterator[str]:
 
 def _freezing(confirmation: PoolConfirmed | None) -> Iterator[str]:
     if confirmation is None:
-        yield "Not comparable: the run was under no lock, so that nothing shows that its rule was fixed beforehand."
+        yield "Not comparable: the run had no lock, so nothing shows that its rule was fixed beforehand."
     elif confirmation["seen_before"]:
-        yield "Not comparable: under a lock, but the pool had been seen before, so this confirms nothing."
+        yield "Not comparable: under a lock, but the pool had been seen before, so this run does not confirm anything."
 
 
 def _gaps(here: Here) -> Iterator[str]:
     if here["n_scored"] < here["n"]:
         yield f"Scores are over the {questions(here['n_scored'])} that have a gold answer, of {here['n']:,}."
     if here["n_failed"]:
-        yield f"{questions(here['n_failed'])} had a call that did not come through and decided as with a silent role."
+        yield f"{questions(here['n_failed'])} had a failed call and decided as if that role had abstained."
     for rule, label in LABELS.items():
         if rule in here["withheld"]:
             yield f"{label} has no result here: {never_asked(here['withheld'][rule])}."
         elif rule not in here["rules"]:
             yield f"{label} has no result here: {rule} was not among the rules of the run."
     yield from here["remarks"]
+
+
+def _certificate(settings: Mapping[str, Any]) -> str:
+    certificate = settings["certificate"]
+    return str(certificate["name"] if isinstance(certificate, Mapping) else certificate)

@@ -1,6 +1,6 @@
-"""Finished runs by names: `NAME=RUN`, since what a run stands for does not follow from the names of its pools.
+"""Read finished runs given as `NAME=RUN`, since the names of its pools do not tell what a run stands for.
 
-One pool of each run is meant. It is the only one of the task that the name asks for, or it is named as `NAME=RUN:POOL`.
+Each name means one pool of a run: the only one of the task that the name needs, or the one named in `NAME=RUN:POOL`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,10 +15,10 @@ from eldgr_dspy.words import Task
 
 @dataclass(frozen=True)
 class NamedRun:
-    """A finished run under a name, with the pool of it that is meant; the pool has scored questions.
+    """A finished run under a name, with its pool; the pool has scored questions.
 
     Attributes:
-        name: What it stands for. pool: the pool's name. summary: the content of `summary.json`.
+        name: What the run stands for. pool: the pool's name. summary: the content of `summary.json`.
     """
 
     name: str
@@ -45,24 +45,26 @@ def named_runs(arguments: Iterable[str], tasks: Mapping[str, Task] | None = None
 
     Args:
         arguments: As typed.
-        tasks: The names that are known, with the task that each asks for; None where any name and task will do.
+        tasks: The known names, with the task that each needs; None if any name and task is allowed.
 
     Raises:
-        ArgumentError: an argument names no run; a name is unknown or given twice; a run cannot be read or is not
-            finished; the pool is not told, is of another task, or has no question with a gold answer.
+        ArgumentError: an argument does not name a run; a name is unknown or given twice; a run cannot be read or is not
+            finished; the pool is ambiguous, is of another task, or has no question with a gold answer.
         JournalError: a journal cannot be read.
     """
-    found = dict[str, NamedRun]()
+    runs = dict[str, NamedRun]()
     for argument in arguments:
         name, _, given = argument.partition("=")
         if not name or not given:
-            raise ArgumentError(f"{argument!r} names no run; give NAME=RUN, such as {_example(tasks)}=runs/NAME.")
+            raise ArgumentError(
+                f"{argument!r} does not name a run; give NAME=RUN, such as {_example(tasks)}=runs/NAME."
+            )
         if tasks is not None and name not in tasks:
             raise ArgumentError(f"{argument!r}: {name!r} is not known; use one of {', '.join(tasks)}.")
-        if name in found:
-            raise ArgumentError(f"{argument!r}: {name!r} is given already, as {found[name]}; give each name once.")
-        found[name] = _named(name, given, None if tasks is None else tasks[name])
-    return found
+        if name in runs:
+            raise ArgumentError(f"{argument!r}: {name!r} is given already, as {runs[name]}; give each name once.")
+        runs[name] = _named(name, given, None if tasks is None else tasks[name])
+    return runs
 
 
 def _example(tasks: Mapping[str, Task] | None) -> str:
@@ -73,11 +75,11 @@ def _named(name: str, given: str, task: Task | None) -> NamedRun:
     path, pool = _located(given)
     run = read_run(path)
     summary = run.summary()
-    found = NamedRun(name, run, _pool(f"{name}={path}", summary["pools"], pool, task), summary)
-    if not found.figures["n_scored"]:
-        lack = "has no question with a gold answer, so nothing is scored" if found.figures["n"] else "is empty"
-        raise ArgumentError(f"{found}: pool {found.pool!r} {lack}; give a run on a pool with gold answers.")
-    return found
+    named = NamedRun(name, run, _pool(f"{name}={path}", summary["pools"], pool, task), summary)
+    if not named.figures["n_scored"]:
+        lack = "has no question with a gold answer, so nothing is scored" if named.figures["n"] else "is empty"
+        raise ArgumentError(f"{named}: pool {named.pool!r} {lack}; give a run on a pool with gold answers.")
+    return named
 
 
 def _located(given: str) -> tuple[Path, str | None]:
@@ -95,9 +97,9 @@ def _pool(said: str, pools: Mapping[str, PoolFigures], given: str | None, task: 
     fitting = [name for name in ([given] if given is not None else pools) if task in (None, pools[name]["task"])]
     if not fitting:
         raise ArgumentError(
-            f"{said} is to be a run on a pool of task {task or 'arithmetic or retrieval'}; its pools are {listed}."
+            f"{said} must be a run on a pool of task {task or 'arithmetic or retrieval'}; its pools are {listed}."
             if given is None
-            else f"{said} is to be on a pool of task {task}, and {given!r} is another; its pools are {listed}."
+            else f"{said} must be on a pool of task {task}, and {given!r} is not; its pools are {listed}."
         )
     if len(fitting) > 1:
         raise ArgumentError(f"{said} has several pools, {listed}; say which by its name, as {said}:{fitting[0]}.")

@@ -1,8 +1,8 @@
-"""The paper's figures as data: each with the place in the paper where it is printed, and what it is over.
+"""The paper's numbers as data: each with its place in the paper, and the questions that it covers.
 
-Every figure is a `Decimal` with the digits that are printed, so that what is computed again can be held to them. Scores
-are percentages. A lead is EL-DGR minus the other rule in percentage points; the table of the confirmation prints the
-same differences the other way round. Source: the paper's TeX; places are its labels.
+Every number is a `Decimal` with the printed digits, so that a recomputed one can be compared with them. Scores are
+percentages. A lead is EL-DGR minus the other rule in percentage points; the table of the confirmation prints the same
+differences with the opposite sign. Source: the paper's TeX; places are its labels.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ MAIN, CONFIRMATION, AUDIT, AUTHORITY = "tab:main_results", "tab:eldgr_confirmati
 
 @dataclass(frozen=True, slots=True)
 class PublishedScore:
-    """What a selector or a policy scores, in percent: accuracy, or exact match and token F1."""
+    """The scores of a selector or a policy, in percent: accuracy, or exact match and token F1."""
 
     em: Decimal
     f1: Decimal | None = None
@@ -48,7 +48,7 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """Seconds a question that calls take on average: of the scalar judge, of the verifier, and of both together."""
+    """The average seconds a question for calls: of the scalar judge, of the verifier, and of both together."""
 
     both: Decimal
     judge: Decimal | None = None
@@ -57,14 +57,14 @@ class Seconds:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What the paper prints of the four selectors on one set of questions.
+    """The paper's results for the four selectors on one set of questions.
 
     Attributes:
         title: the name of the data. table: the label of the table with scores and leads.
         n: how many questions. candidates: who wrote the four of each question.
-        scores: by rule. leads: of EL-DGR, by the rule it is set against.
+        scores: by rule. leads: of EL-DGR, by the other rule.
         full_authority: the scalar judge minus majority vote, in percentage points, as the paper's text states it.
-        seconds: from the paragraph on cost. homogeneous: how many questions have one class of answers, likewise.
+        seconds: from the paragraph on cost. homogeneous: how many questions have one class of answers, also from there.
         audit: counts of questions by the names of `summary.json`; the paper has one for the confirmation alone.
     """
 
@@ -83,7 +83,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """A row of the corrected ablation: percent, and the differences in EM that are printed beside it."""
+    """A row of the corrected ablation: percent, and the differences in EM that are printed next to it."""
 
     em: Decimal
     f1: Decimal
@@ -95,7 +95,7 @@ class CorrectedAblation:
     """The channel drops that were run again: `tab:hotpot_ablation`, one seed, every exact p against full 1.0.
 
     Attributes:
-        rows: by name, a channel's name standing for the run without it. labels: the names that the paper gives them.
+        rows: by name; a channel's name means the run without it. labels: the paper's names for them.
     """
 
     table: str
@@ -128,7 +128,7 @@ def _lead(delta: str, low: str, high: str, p: str, wins: int, losses: int, *, pr
 
 def _scores(*printed: str) -> dict[str, PublishedScore]:
     """Scores in the order of `LABELS`, each as `EM` or `EM/F1`."""
-    pairs = [[Decimal(one) for one in text.split("/")] for text in printed]
+    pairs = [[Decimal(score) for score in text.split("/")] for text in printed]
     return {rule: PublishedScore(*pair) for rule, pair in zip(LABELS, pairs, strict=True)}
 
 

@@ -1,7 +1,7 @@
-"""The paper, rebuilt: its figures beside those of runs in its form, and its contrasts computed again from their counts.
+"""Reproduce the paper's tables: its results next to those of runs, and its contrasts recomputed from their counts.
 
-Runs stand for the paper's data by name, never by the names of their pools. Figures here are percentages and percentage
-points as in `summary.json`; what is printed is in `eldgr_dspy.comparisons.published`.
+Runs are matched to the paper's data by the given names, never by the names of their pools. Numbers here are percentages
+and percentage points as in `summary.json`; the printed ones are in `eldgr_dspy.comparisons.published`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,7 +18,7 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.results.summary import Scores, WinsLosses
 from eldgr_dspy.formatting import figure
 from eldgr_dspy.statistics import contrast_from_counts
-from eldgr_dspy.words import ROLES, Role, Task
+from eldgr_dspy.words import ROLES, Role, Task, is_role
 
 
 class PublishedLead(TypedDict):
@@ -30,14 +30,14 @@ class PublishedLead(TypedDict):
 
 
 class Agreement(TypedDict):
-    """Whether delta and p are what is printed, to every digit."""
+    """Whether delta and p equal the printed ones in every digit."""
 
     delta: bool
     p: bool
 
 
 class Recomputed(WinsLosses):
-    """A published contrast, computed again from its counts.
+    """A published contrast, recomputed from its counts.
 
     Attributes:
         counts: Whether wins and losses are printed or implied.
@@ -55,7 +55,7 @@ class Recomputed(WinsLosses):
 
 
 class PublishedFigures(TypedDict):
-    """What the paper prints of the four selectors on one set of questions."""
+    """The paper's results for the four selectors on one set of questions."""
 
     title: str
     table: str
@@ -70,7 +70,7 @@ class PublishedFigures(TypedDict):
 
 
 class Beside(TypedDict):
-    """What is published of some data, what is here (None without a run), and what can be compared, in sentences."""
+    """The published results on some data, the run's results (None without a run), and sentences on comparability."""
 
     published: PublishedFigures
     here: Here | None
@@ -87,31 +87,31 @@ class Reproduction(TypedDict):
 
 
 def reproduce(runs: Iterable[str] = ()) -> Reproduction:
-    """Return every table of the paper as figures, with what runs came to beside them.
+    """Return every table of the paper as numbers, with the results of runs next to them.
 
     Args:
-        runs: Each `NAME=RUN` or `NAME=RUN:POOL`, the names being those of `PUBLISHED`, as for
-            `eldgr_dspy.comparisons.named_runs.named_runs`; a name that is left out has nothing beside it.
+        runs: Each `NAME=RUN` or `NAME=RUN:POOL` with the names of `PUBLISHED`, as for
+            `eldgr_dspy.comparisons.named_runs.named_runs`; for a missing name only the paper's results are shown.
 
     Raises:
-        ArgumentError: a name is none of the paper's or comes twice, or a run is on a pool of another task, is not
-            finished or cannot be read whole.
+        ArgumentError: a name is unknown or given twice, or a run is on a pool of another task, is not finished or
+            cannot be read whole.
         JournalError: a journal cannot be read.
     """
-    found = named_runs(runs, {name: published.task for name, published in PUBLISHED.items()})
+    by_name = named_runs(runs, {name: published.task for name, published in PUBLISHED.items()})
     return {
-        "data": {name: _beside(published, found.get(name)) for name, published in PUBLISHED.items()},
+        "data": {name: _beside(published, by_name.get(name)) for name, published in PUBLISHED.items()},
         "contrasts": list(recomputed()),
         "ablations": {"corrected": _plain(asdict(CORRECTED)), "legacy": _plain(asdict(LEGACY))},
     }
 
 
 def recomputed() -> Iterator[Recomputed]:
-    """Yield the nine published contrasts, each computed again by the package's statistics."""
+    """Yield the nine published contrasts, each recomputed by the package's statistics."""
     for name, selection in PUBLISHED.items():
         for against, lead in selection.leads.items():
-            found = contrast_from_counts(selection.n, lead.wins, lead.losses, unit=100)
-            ends = zip(found.interval, lead.interval, strict=True)
+            contrast = contrast_from_counts(selection.n, lead.wins, lead.losses, unit=100)
+            ends = zip(contrast.interval, lead.interval, strict=True)
             yield {
                 "data": name,
                 "against": against,
@@ -120,14 +120,14 @@ def recomputed() -> Iterator[Recomputed]:
                 "losses": lead.losses,
                 "counts": lead.counts,
                 "published": _lead(lead),
-                "recomputed": {"delta": found.delta, "ci": list(found.interval), "p": found.p},
-                "agree": {"delta": agrees(found.delta, lead.delta), "p": agrees(found.p, lead.p)},
+                "recomputed": {"delta": contrast.delta, "ci": list(contrast.interval), "p": contrast.p},
+                "agree": {"delta": agrees(contrast.delta, lead.delta), "p": agrees(contrast.p, lead.p)},
                 "ends_apart": [abs(_steps(end, selection.n) - _steps(printed, selection.n)) for end, printed in ends],
             }
 
 
 def agrees(value: float, printed: Decimal) -> bool:
-    """Whether a value, rounded half up to the digits that are printed, is what is printed."""
+    """Whether a value, rounded half up to the printed digits, equals the printed one."""
     return figure(value, _places(printed)) == f"{printed:f}"
 
 
@@ -173,12 +173,12 @@ def _lead(lead: Lead) -> PublishedLead:
 
 
 def _plain(value: Any) -> Any:
-    """A value with numbers in the place of decimals."""
+    """A value with each `Decimal` replaced by a float."""
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 # -- what a run measured ----------------------------------------------------------------------------------------------
@@ -191,8 +191,8 @@ def found_in(named: NamedRun) -> Here:
         ArgumentError: the run cannot be read whole.
     """
     pool = named.figures
-    leads = {one["against"]: one for one in pool["contrasts"] if one["rule"] == "eldgr"}
-    authority = [one for one in pool["contrasts"] if (one["rule"], one["against"]) == ("judge", "majority")]
+    leads = {row["against"]: row for row in pool["contrasts"] if row["rule"] == "eldgr"}
+    authority = [row for row in pool["contrasts"] if (row["rule"], row["against"]) == ("judge", "majority")]
     asked = _asked(named)
     stated = named.run.stated("role")
     return {
@@ -209,33 +209,33 @@ def found_in(named: NamedRun) -> Here:
         "full_authority": authority[0] if authority else None,
         "audit": pool["audit"],
         "homogeneous": pool["audit"] and pool["audit"]["homogeneous"],
-        "settings": asdict(named.run.settings),
+        "settings": named.run.settings.to_json(),
         "confirmation": _confirmation(named),
         "remarks": named.summary["remarks"],
         "roles": {
             role: {
-                "consultations": found.consultations,
-                "abstained": found.abstained,
-                "recorded": found.recorded,
-                "calls": found.calls,
-                "models": found.models,
+                "consultations": counts.consultations,
+                "abstained": counts.abstained,
+                "recorded": counts.recorded,
+                "calls": counts.calls,
+                "models": counts.models,
                 "module": stated[role]["details"].get("module") if role in stated else None,
             }
-            for role, found in asked.items()
-            if found.consultations
+            for role, counts in asked.items()
+            if counts.consultations
         },
         "seconds": _seconds(asked, pool["n"]),
     }
 
 
 def _confirmation(named: NamedRun) -> PoolConfirmed | None:
-    found = named.summary["confirmation"]
-    return found and {"lock": found["lock"], "seen_before": found["seen_before"].get(named.pool, 0)}
+    confirmed = named.summary["confirmation"]
+    return confirmed and {"lock": confirmed["lock"], "seen_before": confirmed["seen_before"].get(named.pool, 0)}
 
 
 @dataclass(slots=True)
 class _Asked:
-    """What a role was asked on a pool; every attempt counts, as it does for who waits."""
+    """The consultations of a role on a pool; every attempt counts, since each takes time."""
 
     consultations: int = 0
     abstained: int = 0
@@ -244,23 +244,23 @@ class _Asked:
     models: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
-    def take(self, one: Consultation) -> None:
+    def add(self, consultation: Consultation) -> None:
         self.consultations += 1
-        self.abstained += one.outcome == "abstained"
-        self.recorded += one.recorded
-        self.calls += one.calls
-        self.seconds += one.seconds or 0.0
-        if one.asked and one.asked not in self.models:
-            self.models.append(one.asked)
+        self.abstained += consultation.outcome == "abstained"
+        self.recorded += consultation.recorded
+        self.calls += consultation.calls
+        self.seconds += consultation.seconds or 0.0
+        if consultation.asked and consultation.asked not in self.models:
+            self.models.append(consultation.asked)
 
 
 def _asked(named: NamedRun) -> dict[Role, _Asked]:
-    """Who was asked on the questions that were decided."""
+    """The roles that were asked on the decided questions."""
     ids = {row["id"] for row in named.run.decisions(named.summary) if row["pool"] == named.pool}
     asked: dict[Role, _Asked] = {role: _Asked() for role in ROLES}
-    for one in named.run.consultations():
-        if one.pool == named.pool and one.id in ids:
-            asked[one.role].take(one)
+    for consultation in named.run.consultations():
+        if consultation.pool == named.pool and consultation.id in ids and is_role(consultation.role):
+            asked[consultation.role].add(consultation)
     return asked
 
 

@@ -1,4 +1,4 @@
-"""A rule's scores in one finished run, question by question, to be set against another's on the same questions.
+"""A rule's scores in one finished run, question by question, to compare with another's on the same questions.
 
 The candidates of the runs may differ; the questions and their gold answers may not. Scores are percentages, and
 differences percentage points.
@@ -19,11 +19,11 @@ _NAMED = 3  # ids that a message names
 
 
 @dataclass(frozen=True)
-class Arm:
+class RuleScores:
     """A rule's scores on the pool of one run, by id; None without a gold answer, and F1 in arithmetic.
 
     Attributes:
-        texts: The folded text of each question: rows of one text are one question in a contrast.
+        texts: The folded text of each question; rows with the same text are one question in a contrast.
     """
 
     named: NamedRun
@@ -33,7 +33,7 @@ class Arm:
     texts: Mapping[str, str]
 
 
-def arm_of(named: NamedRun, rule: str) -> Arm:
+def rule_scores_of(named: NamedRun, rule: str) -> RuleScores:
     """Return the scores of a rule in a run.
 
     Raises:
@@ -46,7 +46,7 @@ def arm_of(named: NamedRun, rule: str) -> Arm:
             f"{', '.join(named.figures['rules'])}."
         )
     rows = [row for row in named.run.decisions(named.summary) if (row["pool"], row["rule"]) == (named.pool, rule)]
-    return Arm(
+    return RuleScores(
         named,
         {row["id"]: _percent(row["em"]) for row in rows},
         {row["id"]: _percent(row["f1"]) for row in rows},
@@ -59,16 +59,16 @@ def _percent(score: float | None) -> float | None:
     return None if score is None else 100.0 * score
 
 
-def require_the_same_questions(arms: Sequence[Arm]) -> None:
-    """Hold every run to the questions and gold answers of the first.
+def require_the_same_questions(arms: Sequence[RuleScores]) -> None:
+    """Check that every run has the questions and gold answers of the first.
 
     Raises:
-        ArgumentError: naming the first questions that one of them lacks, or another task or gold answer.
+        ArgumentError: naming the first questions that one of them lacks, or a different task or gold answer.
     """
     first, *others = arms
     for other in others:
-        for one, lacking in ((first, other), (other, first)):
-            _require_ids(one, lacking)
+        for arm, lacking in ((first, other), (other, first)):
+            _require_ids(arm, lacking)
         tasks = first.named.figures["task"], other.named.figures["task"]
         if tasks[0] != tasks[1]:
             raise ArgumentError(
@@ -77,7 +77,7 @@ def require_the_same_questions(arms: Sequence[Arm]) -> None:
         _require_gold(first, other)
 
 
-def _require_gold(first: Arm, other: Arm) -> None:
+def _require_gold(first: RuleScores, other: RuleScores) -> None:
     for id_, gold in first.gold.items():
         if gold != other.gold[id_]:
             raise ArgumentError(
@@ -86,25 +86,25 @@ def _require_gold(first: Arm, other: Arm) -> None:
             )
 
 
-def _require_ids(one: Arm, lacking: Arm) -> None:
-    missing = [id_ for id_ in one.gold if id_ not in lacking.gold]
+def _require_ids(arm: RuleScores, lacking: RuleScores) -> None:
+    missing = [id_ for id_ in arm.gold if id_ not in lacking.gold]
     if missing:
         named = ", ".join(map(repr, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
         raise ArgumentError(
-            f"{questions(len(missing))} of {one.named} {'is' if len(missing) == 1 else 'are'} not in {lacking.named}: "
+            f"{questions(len(missing))} of {arm.named} {'is' if len(missing) == 1 else 'are'} not in {lacking.named}: "
             f"{named}; give runs on the same questions, with the same --limit."
         )
 
 
-def contrast_of(arm: Arm, against: Arm) -> Paired:
+def contrast_of(arm: RuleScores, against: RuleScores) -> Paired:
     """Return one run against another on the same questions, as a contrast of `summary.json`."""
-    found = _paired(arm.em, against.em, arm.texts)
-    graded = _paired(arm.f1, against.f1, arm.texts) if any(one is not None for one in arm.f1.values()) else None
-    return as_figures(found, graded)
+    contrast = _paired(arm.em, against.em, arm.texts)
+    graded = _paired(arm.f1, against.f1, arm.texts) if any(f1 is not None for f1 in arm.f1.values()) else None
+    return as_figures(contrast, graded)
 
 
 def _paired(
     rule: Mapping[str, float | None], against: Mapping[str, float | None], texts: Mapping[str, str]
 ) -> Contrast:
-    aligned = align(rule, against, missing="drop")  # what lacks a gold answer lacks it in both
+    aligned = align(rule, against, missing="drop")  # a question without a gold answer lacks it in both
     return contrast_by_cluster(aligned.rule, aligned.against, [texts[id_] for id_ in aligned.ids])

@@ -1,6 +1,6 @@
-"""Runs of several seeds on the same questions: one rule against another over all of them, and whose the spread is.
+"""Compare two rules over runs of several seeds on the same questions, and split the spread by its source.
 
-A run is a seed: of sampling, where each is on a pool of its own, or of the judge, where all are on one. Scores are
+A run is a seed: of sampling if each run has its own pool, or of the judge if all runs are on one pool. Scores are
 percentages, differences percentage points, variances their squares.
 """
 
@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from typing_extensions import TypedDict
 
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
-from eldgr_dspy.comparisons.rule_scores import Arm, arm_of, require_the_same_questions
+from eldgr_dspy.comparisons.rule_scores import RuleScores, require_the_same_questions, rule_scores_of
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.summary import Paired, WinsLosses
 from eldgr_dspy.figures.summary import as_figures
@@ -19,13 +19,13 @@ from eldgr_dspy.statistics import Contrast, SeedVariance, contrast_by_cluster, s
 from eldgr_dspy.words import Task
 
 Score: TypeAlias = Literal["em", "f1"]
-Pairs: TypeAlias = Sequence[tuple[Arm, Arm]]
+Pairs: TypeAlias = Sequence[tuple[RuleScores, RuleScores]]
 
 _FEW = 5
 
 
 class SeedRun(WinsLosses):
-    """A seed: what either rule scored, and the difference."""
+    """A seed: the scores of both rules, and the difference."""
 
     run: str
     pool: str
@@ -36,7 +36,7 @@ class SeedRun(WinsLosses):
 
 
 class Spreads(TypedDict):
-    """The spread of the rule, of what it is set against, and of their difference."""
+    """The spread of the rule, of the other rule, and of their difference."""
 
     rule: SeedVariance
     against: SeedVariance
@@ -69,16 +69,16 @@ def over_seeds(runs: Iterable[str], *, rule: str = "eldgr", against: str = "majo
             a run cannot be read, is not finished, has no result of a rule, or other questions or gold answers.
         JournalError: a journal cannot be read.
     """
-    found = [*named_runs(f"run {number}={given}" for number, given in enumerate(runs, start=1)).values()]
-    _require_several(found)
+    seeds = [*named_runs(f"run {number}={given}" for number, given in enumerate(runs, start=1)).values()]
+    _require_several(seeds)
     if rule == against:
         raise ArgumentError(f"rule={rule!r} and against={against!r} are the same; give two rules.")
-    pairs = [(arm_of(named, rule), arm_of(named, against)) for named in found]
+    pairs = [(rule_scores_of(named, rule), rule_scores_of(named, against)) for named in seeds]
     require_the_same_questions([arm for arm, _ in pairs])
     ids = [id_ for id_, em in pairs[0][0].em.items() if em is not None]
     if len(ids) < 2:
         raise ArgumentError(f"{questions(len(ids))} with a gold answer; give runs on two or more, to see their spread.")
-    figures = found[0].figures
+    figures = seeds[0].figures
     scores: tuple[Score, ...] = ("em", "f1") if figures["task"] == "retrieval" else ("em",)
     contrasts = {score: _contrast(pairs, ids, score) for score in scores}
     return {
@@ -90,28 +90,28 @@ def over_seeds(runs: Iterable[str], *, rule: str = "eldgr", against: str = "majo
         "runs": [_run(*pair, ids, scores) for pair in pairs],
         "variance": {score: _variance(pairs, ids, score) if score in scores else None for score in ("em", "f1")},
         "contrast": as_figures(contrasts["em"], contrasts.get("f1")),
-        "remarks": list(_remarks(found, [pairs[0][0].texts[id_] for id_ in ids])),
+        "remarks": list(_remarks(seeds, [pairs[0][0].texts[id_] for id_ in ids])),
     }
 
 
-def _require_several(found: Sequence[NamedRun]) -> None:
-    if len(found) < 2:
-        raise ArgumentError(f"There is {len(found)} run; give two or more, one a seed.")
+def _require_several(runs: Sequence[NamedRun]) -> None:
+    if len(runs) < 2:
+        raise ArgumentError(f"A comparison of seeds needs two or more runs; got {len(runs)}. Give one run a seed.")
     seen = dict[tuple[str, str], NamedRun]()
-    for named in found:
+    for named in runs:
         place = str(named.run.path.resolve()), named.pool
         if place in seen:
-            raise ArgumentError(f"{named} is {seen[place]} once more; a run is one seed: give each once.")
+            raise ArgumentError(f"{named} is the same run as {seen[place]}; a run is one seed: give each once.")
         seen[place] = named
 
 
-def _scores(arm: Arm, ids: Sequence[str], score: Score) -> list[float]:
+def _scores(arm: RuleScores, ids: Sequence[str], score: Score) -> list[float]:
     given = arm.em if score == "em" else arm.f1
     return [given[id_] or 0.0 for id_ in ids]  # those that are scored
 
 
-def _run(arm: Arm, other: Arm, ids: Sequence[str], scores: Sequence[Score]) -> SeedRun:
-    one, against = _scores(arm, ids, "em"), _scores(other, ids, "em")
+def _run(arm: RuleScores, other: RuleScores, ids: Sequence[str], scores: Sequence[Score]) -> SeedRun:
+    rule, against = _scores(arm, ids, "em"), _scores(other, ids, "em")
     means = {score: [sum(_scores(of, ids, score)) / len(ids) for of in (arm, other)] for score in scores}
     return {
         "run": arm.named.run.path.as_posix(),
@@ -120,36 +120,36 @@ def _run(arm: Arm, other: Arm, ids: Sequence[str], scores: Sequence[Score]) -> S
         "em": means["em"],
         "f1": means.get("f1"),
         "delta": means["em"][0] - means["em"][1],
-        "wins": sum(1 for a, b in zip(one, against, strict=True) if a > b),
-        "losses": sum(1 for a, b in zip(one, against, strict=True) if a < b),
+        "wins": sum(1 for a, b in zip(rule, against, strict=True) if a > b),
+        "losses": sum(1 for a, b in zip(rule, against, strict=True) if a < b),
     }
 
 
 def _variance(pairs: Pairs, ids: Sequence[str], score: Score) -> Spreads:
-    one, other = ([_scores(pair[side], ids, score) for pair in pairs] for side in (0, 1))
-    gaps = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(one, other, strict=True)]
-    return {"rule": seed_variance(one), "against": seed_variance(other), "difference": seed_variance(gaps)}
+    rule, against = ([_scores(pair[side], ids, score) for pair in pairs] for side in (0, 1))
+    gaps = [[a - b for a, b in zip(*rows, strict=True)] for rows in zip(rule, against, strict=True)]
+    return {"rule": seed_variance(rule), "against": seed_variance(against), "difference": seed_variance(gaps)}
 
 
 def _contrast(pairs: Pairs, ids: Sequence[str], score: Score) -> Contrast:
     """The rule against the other with questions as the unit: the outcomes of one question err together."""
-    rule, against = ([one for pair in pairs for one in _scores(pair[side], ids, score)] for side in (0, 1))
+    rule, against = ([outcome for pair in pairs for outcome in _scores(pair[side], ids, score)] for side in (0, 1))
     return contrast_by_cluster(rule, against, [arm.texts[id_] for arm, _ in pairs for id_ in ids])
 
 
-def _remarks(found: Sequence[NamedRun], texts: Sequence[str]) -> Iterator[str]:
+def _remarks(runs: Sequence[NamedRun], texts: Sequence[str]) -> Iterator[str]:
     n, distinct = len(texts), len(set(texts))
     if distinct < n:
         yield (
-            f"{questions(n)} have {distinct:,} different texts: one that stands several times counts once in the "
-            "contrast, and as often as it stands in the spread."
+            f"{questions(n)} have {distinct:,} different texts: a repeated text counts once in the "
+            "contrast, and every time in the spread."
         )
-    if n < found[0].figures["n"]:
-        yield f"Scores are over the {questions(n)} that have a gold answer, of {found[0].figures['n']:,}."
-    contents = {named.sha256 for named in found}
+    if n < runs[0].figures["n"]:
+        yield f"Scores are over the {questions(n)} that have a gold answer, of {runs[0].figures['n']:,}."
+    contents = {named.sha256 for named in runs}
     if len(contents) == 1:
-        yield "All runs are on one pool: the seeds are those of the roles, and nothing is said of other candidates."
-    elif len(contents) < len(found):
+        yield "All runs are on one pool: the seeds are those of the roles; the results are only for these candidates."
+    elif len(contents) < len(runs):
         yield "Some of the runs are on the same pool: its candidates count as several seeds."
-    if len(found) < _FEW:
-        yield f"{len(found)} seeds say little of others, and the interval over seeds is as wide as that."
+    if len(runs) < _FEW:
+        yield f"{len(runs)} seeds say little about other seeds, so the interval over seeds is wide."

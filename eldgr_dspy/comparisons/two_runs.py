@@ -1,7 +1,7 @@
-"""One run against another: the same rule on the same questions, paired by question; figures, cost, and what differs.
+"""Compare two runs: the same rule on the same questions, paired by question; results, cost, and other settings.
 
-Only runs on the same content and the same questions are compared, since all else is no paired comparison. Percentages
-are numbers from 0 to 100, differences percentage points, the first run minus the second.
+Only runs on the same content and the same questions can be compared in pairs. Percentages are numbers from 0 to 100,
+differences percentage points, the first run minus the second.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from eldgr_dspy.figures.results.summary import Adjusted, RoleSums, RuleFigures, 
 from eldgr_dspy.figures.summary import as_figures
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, Equivalence, contrast_by_cluster, equivalence_from_counts, holm
-from eldgr_dspy.words import ROLES, Role, Task
+from eldgr_dspy.words import Consulted, Task, roles_and
 
 _MEND = (
     "restore it from a copy, or give its eldgr evaluate command again, without --fresh, which makes it anew and asks "
@@ -29,7 +29,7 @@ _MEND = (
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What is compared of a decision."""
+    """The compared part of a decision."""
 
     id: str
     text: str
@@ -43,7 +43,7 @@ class PairContrast(Adjusted):
 
     Attributes:
         n_distinct: How many different texts the scored questions have.
-        equivalence: Under a margin; None without one, and where a text stands several times.
+        equivalence: Under a margin; None without one, or if a text is repeated.
     """
 
     n_distinct: int
@@ -51,7 +51,7 @@ class PairContrast(Adjusted):
 
 
 class PairedPool(TypedDict):
-    """A pool in two runs: the rule's figures in either, and on how many questions another class of answers ships."""
+    """A pool in two runs: the rule's results in both, and on how many questions they ship different classes."""
 
     n: int
     n_scored: int
@@ -65,37 +65,37 @@ class TwoRuns(TypedDict):
     """How a rule did in two runs.
 
     Attributes:
-        runs: The two directories. consultations: What either asked of all roles, every attempt included.
-        models: For each role the model that either run asked, `none` for a role without one, None for one not asked.
-        differences: A readable line for each difference in what the runs were made with.
+        runs: The two directories. consultations: Those of all roles in each run, every attempt included.
+        models: For each role the model in each run, `none` for a role without one, None for a role not asked.
+        differences: A readable line for each difference in the settings and roles of the runs.
     """
 
     rule: str
     runs: list[str]
     pools: dict[str, PairedPool]
     consultations: list[RoleSums]
-    models: dict[Role, list[str | None]]
+    models: dict[Consulted, list[str | None]]
     differences: list[str]
 
 
-def compare_runs(one: RunRead, other: RunRead, rule: str = "eldgr", margin: float | None = None) -> TwoRuns:
+def compare_runs(run_a: RunRead, run_b: RunRead, rule: str = "eldgr", margin: float | None = None) -> TwoRuns:
     """Return how a rule did in two runs.
 
     Args:
-        one, other: The runs. rule: Whose decisions are compared.
-        margin: In percentage points, what does not matter: whether the rule is as good in both runs up to it is tested.
+        run_a, run_b: The runs. rule: Whose decisions are compared.
+        margin: The difference that does not matter, in percentage points; equivalence within it is tested.
 
     Raises:
-        ArgumentError: a run is not finished, the rule has no result in one, or pools or questions differ; or a margin
-            that is none.
+        ArgumentError: a run is not finished, the rule has no result in one, pools or questions differ, or the margin is
+            invalid.
     """
-    figures = one.summary(), other.summary()
-    _require_same_pools(one, other, figures)
-    for run, summary in zip((one, other), figures, strict=True):
+    figures = run_a.summary(), run_b.summary()
+    _require_same_pools(run_a, run_b, figures)
+    for run, summary in zip((run_a, run_b), figures, strict=True):
         _require_rule(run, summary, rule)
-    lines = [_lines(run, summary, rule) for run, summary in zip((one, other), figures, strict=True)]
+    lines = [_lines(run, summary, rule) for run, summary in zip((run_a, run_b), figures, strict=True)]
     for name in figures[0]["pools"]:
-        _require_same_questions(name, (one, other), lines[0][name], lines[1][name])
+        _require_same_questions(name, (run_a, run_b), lines[0][name], lines[1][name])
     contrasts = _contrasts(figures[0], lines[0], lines[1], margin)
     pools: dict[str, PairedPool] = {
         name: {
@@ -110,27 +110,30 @@ def compare_runs(one: RunRead, other: RunRead, rule: str = "eldgr", margin: floa
     }
     return {
         "rule": rule,
-        "runs": [str(one.path), str(other.path)],
+        "runs": [str(run_a.path), str(run_b.path)],
         "pools": pools,
         "consultations": [_asked(summary) for summary in figures],
-        "models": {role: [_model(run, role) for run in (one, other)] for role in ROLES},
-        "differences": list(_differences(one, other)),
+        "models": {
+            role: [_model(run, role) for run in (run_a, run_b)]
+            for role in roles_and({*run_a.stated("role"), *run_b.stated("role")})
+        },
+        "differences": list(_differences(run_a, run_b)),
     }
 
 
-def _require_same_pools(one: RunRead, other: RunRead, figures: tuple[Summary, Summary]) -> None:
+def _require_same_pools(run_a: RunRead, run_b: RunRead, figures: tuple[Summary, Summary]) -> None:
     first, second = (summary["pools"] for summary in figures)
     for name in [*first, *second]:
         if name not in first or name not in second:
-            has, lacks = (one, other) if name in first else (other, one)
+            has, lacks = (run_a, run_b) if name in first else (run_b, run_a)
             raise ArgumentError(
                 f"{has.path} is on pool {name!r} and {lacks.path} is not; give two runs on the same pools."
             )
-        contents = [run.stated("pool")[name]["details"]["sha256"] for run in (one, other)]
+        contents = [run.stated("pool")[name]["details"]["sha256"] for run in (run_a, run_b)]
         if contents[0] != contents[1]:
             raise ArgumentError(
-                f"Pool {name!r} is another in {one.path} (sha256 {contents[0]:.16}...) than in {other.path} "
-                f"({contents[1]:.16}...); give two runs on the same content."
+                f"Pool {name!r} differs: in {run_a.path} it has sha256 {contents[0]:.16}..., in {run_b.path} "
+                f"{contents[1]:.16}...; give two runs on the same content."
             )
 
 
@@ -145,24 +148,24 @@ def _require_rule(run: RunRead, summary: Summary, rule: str) -> None:
 
 
 def _lines(run: RunRead, summary: Summary, rule: str) -> dict[str, list[_Line]]:
-    found: dict[str, list[_Line]] = {name: [] for name in summary["pools"]}
+    lines: dict[str, list[_Line]] = {name: [] for name in summary["pools"]}
     for row in run.decisions(summary):
-        if row["rule"] == rule and row["pool"] in found:
-            found[row["pool"]].append(
+        if row["rule"] == rule and row["pool"] in lines:
+            lines[row["pool"]].append(
                 _Line(row["id"], folded_question(row["question"]), row["answer"], row["em"], row["f1"])
             )
-    return found
+    return lines
 
 
 def _require_same_questions(pool: str, runs: tuple[RunRead, RunRead], first: list[_Line], second: list[_Line]) -> None:
-    """The pool is the same, so that its questions come in one order: the first of another id is the difference."""
+    """The pool is the same, so its questions have one order: the first different id is the difference."""
     ids = [[line.id for line in lines] for lines in (first, second)]
-    number = next((at for at, (one, other) in enumerate(zip_longest(*ids)) if one != other), None)
+    number = next((at for at, (id_, other) in enumerate(zip_longest(*ids)) if id_ != other), None)
     if number is None:
         return
     said = [
-        f"{run.path} has {repr(found[number]) if number < len(found) else 'no more'}"
-        for run, found in zip(runs, ids, strict=True)
+        f"{run.path} has {repr(given[number]) if number < len(given) else 'no more'}"
+        for run, given in zip(runs, ids, strict=True)
     ]
     cut = number == min(map(len, ids))
     raise ArgumentError(
@@ -172,18 +175,18 @@ def _require_same_questions(pool: str, runs: tuple[RunRead, RunRead], first: lis
 
 
 def _rearranged(ids: Sequence[Sequence[str]]) -> str:
-    """What has become of a `decisions.jsonl`, as a run on the same content decides the same questions in one order."""
+    """What happened to a `decisions.jsonl`: a run on the same content decides the same questions in the same order."""
     same = sorted(ids[0]) == sorted(ids[1])
-    return f"the pool is the same, so that one decisions.jsonl has been {'put in another order' if same else 'changed'}"
+    return f"the pool is the same, so one decisions.jsonl has been {'put in another order' if same else 'changed'}"
 
 
 def _differ(task: Task, first: list[_Line], second: list[_Line]) -> int:
-    return sum(1 for one, other in zip(first, second, strict=True) if _key(one, task) != _key(other, task))
+    return sum(1 for line, other in zip(first, second, strict=True) if _key(line, task) != _key(other, task))
 
 
 def _key(line: _Line, task: Task) -> str | None:
-    found = answer_class(line.answer, task)
-    return found.key if found else None
+    class_ = answer_class(line.answer, task)
+    return class_.key if class_ else None
 
 
 def _contrasts(
@@ -192,14 +195,14 @@ def _contrasts(
     """A contrast of each pool that is scored."""
     scored = [name for name, pool in summary["pools"].items() if pool["n_scored"]]
     pairs = {name: _scored(first[name], second[name]) for name in scored}
-    found = {name: _paired(pairs[name], lambda line: line.em) for name in scored}
-    adjusted = holm([one.p for one in found.values()])
+    contrasts = {name: _paired(pairs[name], lambda line: line.em) for name in scored}
+    adjusted = holm([contrast.p for contrast in contrasts.values()])
     return {
         name: {
-            **as_figures(found[name], _graded(pairs[name])),
+            **as_figures(contrasts[name], _graded(pairs[name])),
             "p_holm": p,
-            "n_distinct": found[name].n,
-            "equivalence": _equivalence(found[name], margin) if found[name].n == len(pairs[name]) else None,
+            "n_distinct": contrasts[name].n,
+            "equivalence": _equivalence(contrasts[name], margin) if contrasts[name].n == len(pairs[name]) else None,
         }
         for name, p in zip(scored, adjusted, strict=True)
     }
@@ -210,9 +213,9 @@ def _scored(first: list[_Line], second: list[_Line]) -> list[tuple[_Line, _Line]
 
 
 def _paired(pairs: Sequence[tuple[_Line, _Line]], score: Callable[[_Line], float | None]) -> Contrast:
-    """Rows of one text are one question, with the mean of their scores."""
-    one, other = ([100.0 * (score(pair[side]) or 0.0) for pair in pairs] for side in (0, 1))
-    return contrast_by_cluster(one, other, [first.text for first, _ in pairs])
+    """Rows with the same text are one question, with the mean of their scores."""
+    scores_a, scores_b = ([100.0 * (score(pair[side]) or 0.0) for pair in pairs] for side in (0, 1))
+    return contrast_by_cluster(scores_a, scores_b, [first.text for first, _ in pairs])
 
 
 def _graded(pairs: Sequence[tuple[_Line, _Line]]) -> Contrast | None:
@@ -226,7 +229,7 @@ def _equivalence(contrast: Contrast, margin: float | None) -> Equivalence | None
 
 
 def _asked(summary: Summary) -> RoleSums:
-    """What a run asked of all roles."""
+    """The consultations of all roles in a run."""
     roles = summary["consultations"].values()
     asked = [role for role in roles if role["calls"]]
     return {
@@ -250,13 +253,13 @@ def _model(run: RunRead, role: str) -> str | None:
     return "none" if lm is None else str(lm.get("model", "several"))
 
 
-def _differences(one: RunRead, other: RunRead) -> Iterator[str]:
+def _differences(run_a: RunRead, run_b: RunRead) -> Iterator[str]:
     """Yield a line for each difference in the rule's settings and in the roles that were asked."""
     for kind in ("settings", "role"):
-        first, second = one.stated(kind), other.stated(kind)
+        first, second = run_a.stated(kind), run_b.stated(kind)
         for name in dict.fromkeys([*first, *second]):
             if name not in first or name not in second:
-                yield f"{name}: asked by {(one if name in first else other).path} alone"
+                yield f"{name}: asked only by {(run_a if name in first else run_b).path}"
                 continue
             for line in differences(first[name]["details"], second[name]["details"]):
                 yield f"{name}: {line}"

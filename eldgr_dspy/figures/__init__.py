@@ -1,5 +1,5 @@
-"""What a run comes to, as numbers: scores, contrasts, the decision audit, authority bounds, the judge's record.
+"""The results of a run as numbers: scores, contrasts, the decision audit, authority bounds, the judge's record.
 
-Nothing here asks an LM or writes for people; `eldgr_dspy.report` shows these figures, `eldgr_dspy.comparisons` sets
-those of several runs side by side.
+Nothing here asks an LM or writes for people; `eldgr_dspy.report` shows these results, and `eldgr_dspy.comparisons`
+compares those of several runs.
 """

@@ -1,4 +1,4 @@
-"""Why a role said nothing, by kind: a few words for the sentences that a journal has.
+"""The kinds of reasons why a role abstained or its call failed: a few words for the sentences in a journal.
 
 A failed call is of the kind of its error, such as `LMTimeoutError`. An abstention is of one of the kinds below.
 """
@@ -15,32 +15,37 @@ KINDS = (
     "inconsistent",
     "nothing to say",
 )
-"""Kinds of abstention: a reply that is not exactly the JSON asked for; one with a value that it may not have; one that
-ended at its limit of tokens, or was ended by a filter; several where one was asked for; a prompt beyond the model's
-window; orders that prefer different answers; and whatever a role says of itself."""
+"""Kinds of abstention: a reply that is not exactly the expected JSON; an invalid value; a reply that ended at its limit
+of tokens, or was stopped by a filter; several replies instead of one; a prompt beyond the model's window; orders that
+prefer different answers; and a reason that the role states itself."""
 
 FAILED = "failed: "
-"""How the reason of a role begins in a decision whose call did not come through; it is no abstention."""
+"""The prefix of a role's reason in a decision if its call failed, which is not an abstention."""
 
-_BEGINS = {
-    "unparsable": "unreadable",
-    **{kind: kind for kind in KINDS[2:-1]},
-}
+DECLARED = KINDS[-2:]
+"""The kinds that a role states itself; every other abstention is a reply that cannot be used."""
+
+_BEGINS = {"unparsable": "unreadable", **{kind: kind for kind in KINDS}}
 _INVALID = re.compile(
     "(?:preferred|repaired_answer|repair_passage|derived_answer|judge_rationale|consistency_check|expression|value)="
     r"|assessments(?:\[| are not )|derivation_steps are not |a derivation step is |no derived answer"
 )
-"""How `eldgr_dspy.replies` and `eldgr_dspy.cases` say that a reply was read and has what it may not have."""
+"""The messages of `eldgr_dspy.replies` and `eldgr_dspy.cases` for a reply with an invalid value."""
 _UNDECIDED = "the final is undecided: "  # of a knockout, before the reason of its last comparison
 
 
 def kind_of(reason: str) -> str:
-    """Return the kind of an abstention, of the reason that the journal gives for it."""
+    """Return the kind of an abstention from its reason in the journal."""
     said = reason.removeprefix(_UNDECIDED)
     kind = _BEGINS.get(said.partition(":")[0])
     if kind is not None:
         return kind
     return "invalid" if _INVALID.match(said) else KINDS[-1]
+
+
+def is_unusable(reason: str) -> bool:
+    """Return whether an abstention is a reply that cannot be used, and not one that the role states itself."""
+    return kind_of(reason) not in DECLARED
 
 
 def error_of(reason: str) -> str:

@@ -1,7 +1,7 @@
-"""The decision audit: on which questions EL-DGR kept consensus, let the judge or a repair in, and what that did.
+"""The decision audit: on which questions EL-DGR kept consensus or shipped a preference or a repair, and the effect.
 
-A question leaves a few marks, and questions with the same marks are counted together: an audit is as small for a
-million questions as for ten, and every figure is made from the counts at the end. Source: ours.
+Each question is reduced to a few marks, and questions with the same marks are counted together: an audit is as small
+for a million questions as for ten, and every number is computed from the counts at the end. Source: ours.
 """
 
 from collections import Counter
@@ -13,26 +13,26 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.abstention_kinds import error_of, kind_of
 from eldgr_dspy.figures.results.summary import AuditCounts, Became, Decisions, RoleSilences, Saved, Stage
-from eldgr_dspy.words import ROLES, Branch, Role, Task
+from eldgr_dspy.words import ROLES, Branch, Consulted, Role, Task
 
 
 class Marks(NamedTuple):
-    """What is kept of a question.
+    """The marks of a question.
 
     Attributes:
         branch: What decided.
-        level: What vouches for what shipped: in retrieval `exact`, `folded`, `uncertified` or `inapplicable`; in
-            arithmetic the level at which its derivation passed, or `unchecked`.
-        became: What shipped, against consensus.
+        level: What supports the answer that shipped: in retrieval `exact`, `folded`, `uncertified` or `inapplicable`;
+            in arithmetic the level at which its derivation passed, or `unchecked`.
+        became: The outcome of the answer that shipped, against consensus.
         homogeneous: Whether the candidates form one class.
         settled: The certificate of consensus; in arithmetic, whether a checked derivation agrees with it.
         rival: Whether consensus is uncertified and another class certified. preferred: and the judge preferred a
             certified one.
-        proposed: Whether a repair was proposed, the judge not having overridden; in arithmetic, a derivation given.
+        proposed: Whether a repair was proposed without an override by the judge; in arithmetic, a derivation given.
         certified: Whether that is certified; in arithmetic, whether its check passed.
         asked: The roles that were asked. always: those that `consult="always"` asks.
-        abstained: The roles that said nothing, each with the kind of its reason. failed: those whose call did not come
-            through, each with its error.
+        abstained: The roles that abstained, each with the kind of its reason. failed: those whose call failed, each
+            with its error.
     """
 
     branch: Branch
@@ -51,14 +51,14 @@ class Marks(NamedTuple):
 
 
 def became(before: bool, after: bool) -> Became:
-    """Return what became of an answer that was right before or not, and is right after or not."""
+    """Return the outcome of an answer from whether it was right before and is right after."""
     if after:
         return "right" if before else "won"
     return "lost" if before else "wrong"
 
 
 class Consulting(NamedTuple):
-    """What asking a role came to in a run: questions, LM calls and seconds in all."""
+    """The cost of asking a role in a run: questions, LM calls and seconds in all."""
 
     questions: int
     calls: int
@@ -72,12 +72,12 @@ class Audit:
     task: Task
     marks: Counter[Marks] = field(default_factory=Counter)
 
-    def take(self, case: Case, decision: Decision, outcome: Became, failed: Collection[Role] = ()) -> None:
+    def add(self, case: Case, decision: Decision, outcome: Became, failed: Collection[Consulted] = ()) -> None:
         """Take what `eldgr` decided on a question.
 
         Args:
-            case: The question. decision: what was decided. outcome: what became of it, against consensus.
-            failed: The roles whose call did not come through; a failed call is no abstention.
+            case: The question. decision: what was decided. outcome: that of the answer, against consensus.
+            failed: The roles whose call failed; a failed call does not count as an abstention.
         """
         silent, marks = decision.abstentions, _in_retrieval if self.task == "retrieval" else _in_arithmetic
         self.marks[
@@ -97,7 +97,7 @@ class Audit:
     # -- figures ------------------------------------------------------------------------------------------------------
 
     def count(self, holds: Callable[[Marks], object]) -> int:
-        """Return on how many questions something holds."""
+        """Return the number of questions on which a condition holds."""
         return sum(n for marks, n in self.marks.items() if holds(marks))
 
     def counts(self) -> AuditCounts:
@@ -107,32 +107,32 @@ class Audit:
         differs from consensus is a repair override, and `certified_consensus` counts checked derivations that equal it.
         """
         return {
-            "preserved": self.count(lambda one: one.branch == "consensus"),
-            "judge_overrides": self.count(lambda one: one.branch == "judge"),
-            "repair_overrides": self.count(lambda one: one.branch == "repair"),
-            "correct_to_incorrect": self.count(lambda one: one.became == "lost"),
-            "incorrect_to_correct": self.count(lambda one: one.became == "won"),
-            "abstentions": self.count(lambda one: one.abstained),
-            "homogeneous": self.count(lambda one: one.homogeneous),
-            "certified_consensus": self.count(lambda one: one.settled),
+            "preserved": self.count(lambda marks: marks.branch == "consensus"),
+            "judge_overrides": self.count(lambda marks: marks.branch == "judge"),
+            "repair_overrides": self.count(lambda marks: marks.branch == "repair"),
+            "correct_to_incorrect": self.count(lambda marks: marks.became == "lost"),
+            "incorrect_to_correct": self.count(lambda marks: marks.became == "won"),
+            "abstentions": self.count(lambda marks: marks.abstained),
+            "homogeneous": self.count(lambda marks: marks.homogeneous),
+            "certified_consensus": self.count(lambda marks: marks.settled),
         }
 
     def outcomes(self) -> list[Decisions]:
-        """Return the questions by what decided, what vouches for what shipped, and what became of it."""
-        found = Counter[tuple[Branch, str, Became]]()
+        """Return the questions by the branch that decided, the support of the answer that shipped, and its outcome."""
+        totals = Counter[tuple[Branch, str, Became]]()
         for marks, n in self.marks.items():
-            found[marks.branch, marks.level, marks.became] += n
+            totals[marks.branch, marks.level, marks.became] += n
         return [
             {"branch": branch, "level": level, "outcome": became, "questions": n}
-            for (branch, level, became), n in sorted(found.items())
+            for (branch, level, became), n in sorted(totals.items())
         ]
 
     def funnel(self) -> list[Stage]:
-        """Return how many questions come to each stage on the way to an override, in order."""
+        """Return how many questions reach each stage before an override, in order."""
         stages = _RETRIEVAL if self.task == "retrieval" else _ARITHMETIC
         return [{"stage": name, "questions": self.count(holds)} for name, holds in stages.items()]
 
-    def silences(self) -> dict[Role, RoleSilences]:
+    def silences(self) -> dict[Consulted, RoleSilences]:
         """Return for each role that was asked on how many questions it abstained or its call failed, and by what kinds.
 
         The kinds are those of `eldgr_dspy.figures.abstention_kinds`, and the errors of failed calls.
@@ -148,8 +148,8 @@ class Audit:
         """Return on how many questions each role was asked, would always have been, and what that would cost more.
 
         Args:
-            consulting: What asking each role came to. A consultation that was not made is taken to cost as much as the
-                mean of those; what is saved is None where a role that would be asked never was.
+            consulting: The cost of asking each role. A consultation that was not made is assumed to cost the mean of
+                the others; the saving is None if a role that would be asked never was.
         """
         asked, always = Counter[Role](), Counter[Role]()
         for marks, n in self.marks.items():
@@ -172,29 +172,29 @@ def _silences(
     role: Role, abstained: Mapping[tuple[Role, str], int], failed: Mapping[tuple[Role, str], int]
 ) -> RoleSilences:
     silent, broken = (
-        {kind: n for (one, kind), n in sorted(counts.items()) if one == role} for counts in (abstained, failed)
+        {kind: n for (other, kind), n in sorted(counts.items()) if other == role} for counts in (abstained, failed)
     )
     return {"abstained": sum(silent.values()), "failed": sum(broken.values()), "kinds": {**silent, **broken}}
 
 
 _RETRIEVAL: Mapping[str, Callable[[Marks], object]] = {
-    "questions": lambda one: True,
-    "consensus uncertified": lambda one: one.settled is False,
-    "another class certified": lambda one: one.rival,
-    "judge preferred a certified one": lambda one: one.preferred,
-    "judge overrides": lambda one: one.branch == "judge",
-    "still open": lambda one: one.settled is False and one.branch != "judge",
-    "repair proposed": lambda one: one.proposed,
-    "repair certified": lambda one: one.certified,
-    "repair overrides": lambda one: one.branch == "repair",
+    "questions": lambda marks: True,
+    "consensus uncertified": lambda marks: marks.settled is False,
+    "another class certified": lambda marks: marks.rival,
+    "judge preferred a certified one": lambda marks: marks.preferred,
+    "judge overrides": lambda marks: marks.branch == "judge",
+    "still open": lambda marks: marks.settled is False and marks.branch != "judge",
+    "repair proposed": lambda marks: marks.proposed,
+    "repair certified": lambda marks: marks.certified,
+    "repair overrides": lambda marks: marks.branch == "repair",
 }
 _ARITHMETIC: Mapping[str, Callable[[Marks], object]] = {
-    "questions": lambda one: True,
-    "derivation asked": lambda one: "deriver" in one.asked,
-    "derivation given": lambda one: one.proposed,
-    "derivation checked": lambda one: one.certified,
-    "differs from consensus": lambda one: one.certified and not one.settled,
-    "repair overrides": lambda one: one.branch == "repair",
+    "questions": lambda marks: True,
+    "derivation asked": lambda marks: "deriver" in marks.asked,
+    "derivation given": lambda marks: marks.proposed,
+    "derivation checked": lambda marks: marks.certified,
+    "differs from consensus": lambda marks: marks.certified and not marks.settled,
+    "repair overrides": lambda marks: marks.branch == "repair",
 }
 
 
@@ -210,7 +210,7 @@ def _level(case: Case, decision: Decision) -> str:
 
 
 def _in_retrieval(case: Case, decision: Decision) -> tuple[bool | None, bool, bool, bool, bool]:
-    """The marks from `settled` to `certified`; what only an open question has is not looked for in another."""
+    """The marks from `settled` to `certified`; marks of open questions are not computed for others."""
     kept = decision.branch == "consensus"
     settled = decision.certified if kept else case.certified(decision.consensus)
     if settled is not False:

@@ -1,8 +1,8 @@
-"""The authority bound: between what and what a rule's outcome lies, whatever the judge answers.
+"""The authority bound: a rule's worst and best outcome on a question over all judges.
 
-Over all judges the outcome of a rule on a question ranges over a finite set that the pool alone fixes; so the rule's
-accuracy lies in an interval that needs no judge to be known. The rule itself is driven over every possible reply, so
-the bound holds for any rule of the same form. Source: ours; it makes the paper's title a number.
+Over all judges, a rule can have only finitely many outcomes on a question, and they depend only on the pool. So the
+rule's accuracy is in an interval that can be computed without a judge. The rule is run on every possible reply, so the
+bound holds for any rule of the same form. Source: ours; it makes the paper's title a number.
 """
 
 import re
@@ -28,7 +28,7 @@ def outcomes(rule: Rule, case: Case, replies: Mapping[Role, Sequence[Reply]]) ->
     """Yield the answer of `rule` on `case` for every combination of the given replies.
 
     Args:
-        replies: What each role may reply; a role that is absent is silent.
+        replies: The possible replies of each role; a missing role abstains.
     """
     answer, asked = _asked(rule, case)
     yield answer
@@ -44,12 +44,12 @@ def _reply(given: Mapping[Role, Reply], role: Role) -> Reply:
 
 
 def asks(rule: Rule, case: Case, role: Role) -> bool:
-    """Whether `rule` asks `role` about `case` when all roles are silent."""
+    """Whether `rule` asks `role` about `case` when all roles abstain."""
     return role in _asked(rule, case)[1]
 
 
 def asked_of_any_judge(rule: Rule, case: Case) -> frozenset[Role]:
-    """Return the roles that `rule` asks about `case` after one reply of the judge or another, the others silent."""
+    """Return the roles that `rule` asks about `case` over all replies of the judge, if the others abstain."""
     roles = frozenset(_asked(rule, case)[1])
     if "judge" not in roles:
         return roles
@@ -57,7 +57,7 @@ def asked_of_any_judge(rule: Rule, case: Case) -> frozenset[Role]:
 
 
 def _asked(rule: Rule, case: Case, judge: Reply = _SILENT) -> tuple[str | None, list[Role]]:
-    """The answer of `rule` on a reply of the judge, the other roles silent, and the roles that it asked."""
+    """The answer of `rule` on a reply of the judge if the other roles abstain, and the roles that it asked."""
     asked: list[Role] = []
 
     def reply(role: Role) -> Reply:
@@ -74,14 +74,15 @@ def interval(
     correct: Callable[[str | None], bool],
     spans: Sequence[str] = (),
 ) -> tuple[bool, bool]:
-    """Return (worst, best): whether the rule is right on `case` whatever the judge answers, and whether it can be.
+    """Return (worst, best): whether the rule is right on `case` for every judge, and whether it is for some judge.
 
-    A rule of one's own is to read replies through `case`, and the scores of a verdict not at all.
+    A user's own rule must read replies through `case`, and must not read the scores of a verdict.
 
     Args:
         correct: Whether an answer is right.
-        spans: What the repairer may reply besides nothing; empty for a silent repairer. Those of `extreme_spans` stand
-            for all where the rule ships no repair but a certified one of another class than consensus.
+        spans: The repairer's possible replies apart from an abstention; empty for a repairer that always abstains.
+            Those of `extreme_spans` stand for all where the rule ships no repair but a certified one of another class
+            than consensus.
     """
     every = [correct(answer) for answer in set(outcomes(rule, case, _possible(case, spans)))]
     return all(every), any(every)
@@ -97,16 +98,16 @@ def _scored(case: Case, indices: Sequence[int]) -> Iterator[Verdict]:
     """Verdicts with scores, where `stratum` takes the best certified candidate in the place of the preferred one."""
     if case.settings.preference == "stratum":
         answers = case.question.answers
-        best = [one for one in indices if case.certified(answers[one])]
-        scores = (tuple(float(other == one) for other in range(len(answers))) for one in best)
+        best = [index for index in indices if case.certified(answers[index])]
+        scores = (tuple(float(other == index) for other in range(len(answers))) for index in best)
         yield from (Verdict(preferred, given) for given in scores for preferred in indices)
 
 
 def sways(rule: Rule, case: Case, role: Role) -> bool:
-    """Whether a role can change what `rule` ships on `case`, the others silent; spellings of one class are the same.
+    """Whether a role can change the class that `rule` ships on `case` if the others abstain.
 
-    A repairer may give any span of the evidence. What a deriver may derive is not in the pool: it can change what ships
-    wherever it is asked.
+    A repairer may give any span of the evidence. A deriver's possible answers are not in the pool, so it can change the
+    answer wherever it is asked.
     """
     if role == "judge":
         return _differ(case, outcomes(rule, case, {role: _possible(case, ())[role]}))
@@ -122,7 +123,7 @@ def _differ(case: Case, answers: Iterable[str | None]) -> bool:
 
 
 def extreme_spans(case: Case, gold: Sequence[str], correct: Callable[[str | None], bool]) -> list[str]:
-    """Return spans of the evidence that stand for all: one that is right, if any is, and one that is wrong, if any is.
+    """Return spans that represent all spans of the evidence: a right one, if any is right, and a wrong one, if any is.
 
     A span is any run of characters, so that words are taken apart too: `substring` certifies parts of them, and of
     "A Paris-based firm" every policy certifies "Paris". Whether a repair overrides depends on its certificate and its
@@ -164,7 +165,7 @@ def _spans(case: Case, most: int) -> Iterator[str]:
 
 
 def _runs(source: str, n: int) -> Iterator[str]:
-    """The runs of `n` words or numbers, with what stands beside them."""
+    """The runs of `n` words or numbers, with the marks next to them."""
     places = [match.span() for match in re.finditer(r"[^\W_]+", source)]
     for first, last in zip(places, places[n - 1 :], strict=False):
         yield from _with_what_is_beside(source, first[0], last[1])
@@ -175,15 +176,15 @@ def _spans_like(case: Case, gold: Sequence[str]) -> Iterator[str]:
     for wanted in map(normalise, gold):
         spelled = _spelled(wanted)
         for source in _sources(case):
-            for found in chain.from_iterable(pattern.finditer(source) for pattern in spelled):
-                yield from _with_what_is_beside(source, *found.span(1))
+            for match in chain.from_iterable(pattern.finditer(source) for pattern in spelled):
+                yield from _with_what_is_beside(source, *match.span(1))
 
 
 def _spelled(wanted: str) -> tuple[re.Pattern[str], ...]:
     """Patterns whose group 1 is every shortest span that normalises to an answer, and few that do not."""
     if not wanted:  # a gold answer such as "A", of which the normalisation leaves nothing
         alone = ("a", _ARTICLE, _MARK, rf"{_ARTICLE}(?:\s|{_MARK}){{1,{_BESIDE}}}{_ARTICLE}")
-        return tuple(re.compile(f"(?=({one}))", re.IGNORECASE) for one in alone)
+        return tuple(re.compile(f"(?=({form}))", re.IGNORECASE) for form in alone)
     words = (f"{_MARK}*+".join(map(re.escape, word)) for word in wanted.split())
     two = f"i{_MARK}*+\u0307"  # what the one letter of Istanbul's is in lower case
     spelled = _GAP.join(words).replace(two, f"(?:{two}|\u0130)")
@@ -191,7 +192,7 @@ def _spelled(wanted: str) -> tuple[re.Pattern[str], ...]:
 
 
 def _with_what_is_beside(source: str, start: int, end: int) -> Iterator[str]:
-    """A span of a source, then with the punctuation and white space beside it, which may make it of another class."""
+    """A span of a source, then with the punctuation and white space next to it, which may change its class."""
     before = takewhile(lambda at: _is_dropped(source[at]), range(start - 1, max(-1, start - 1 - _BESIDE), -1))
     behind = takewhile(lambda at: _is_dropped(source[at]), range(end, min(len(source), end + _BESIDE)))
     ends = [end, *(at + 1 for at in behind)]

@@ -1,7 +1,7 @@
-"""What a pool holds, seen before anything is asked: candidates, agreement, missing answers, evidence, repetitions.
+"""The contents of a pool, before any role is asked: candidates, agreement, missing answers, evidence, repetitions.
 
-These are figures of the pool and of no rule. How many questions have a right candidate says how far any choice among
-them can go; how many have candidates that all agree, on how many there is nothing to choose.
+These numbers do not depend on a rule. The share of questions with a right candidate is the best possible score of any
+choice among candidates; on questions whose candidates all agree there is nothing to choose.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from eldgr_dspy.words import Task
 
 
 class Percent(TypedDict):
-    """How many of how many, and that in percent; None where it is a share of nothing."""
+    """A count out of a total, and the percentage; None if the total is 0."""
 
     count: int
     of: int
@@ -87,7 +87,7 @@ def contents_of(pool: Pool) -> "Contents":
     """Read a pool through once and return what it holds."""
     contents = Contents(pool.task)
     for row in pool.rows():
-        contents.take(row)
+        contents.add(row)
     return contents
 
 
@@ -102,7 +102,7 @@ class Contents:
         self._candidates, self._passages, self._characters = _Range(), _Range(), _Range()
         self._questions = array("q")
 
-    def take(self, row: Row) -> None:
+    def add(self, row: Row) -> None:
         """Take one question."""
         self.n += 1
         self._questions.append(_digest(row.question))
@@ -112,17 +112,17 @@ class Contents:
             self._right += _any_right(row)
         self._repeated += _repeated(row.candidates)
         self._bare += not row.evidence
-        self._passages.take(len(row.evidence))
-        self._characters.take(sum(len(passage.text) for passage in row.evidence))
+        self._passages.add(len(row.evidence))
+        self._characters.add(sum(len(passage.text) for passage in row.evidence))
 
     def _count_answers(self, row: Row) -> None:
         vote = majority([candidate.answer for candidate in row.candidates], row.task)
-        self._candidates.take(len(row.candidates))
+        self._candidates.add(len(row.candidates))
         self._missing += vote.classes.count(None)
         self._homogeneous += vote.n_classes == 1
         self._unanswered += vote.n_classes == 0
 
-    def figures(self) -> "PoolContents":
+    def figures(self) -> PoolContents:
         """Return the figures as JSON has them."""
         repeated_questions = self.n - len(np.unique(self._keys()))
         return {
@@ -154,7 +154,7 @@ class _Range:
         self.fewest: int | None = None
         self.most = self.total = 0
 
-    def take(self, count: int) -> None:
+    def add(self, count: int) -> None:
         self.fewest = count if self.fewest is None else min(self.fewest, count)
         self.most = max(self.most, count)
         self.total += count

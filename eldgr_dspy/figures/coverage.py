@@ -1,20 +1,26 @@
-"""Risk and coverage: how often a rule errs on the questions on which it is most to be trusted.
+"""Risk and coverage: how often a rule is wrong on the questions on which it is most confident, or that it certifies.
 
-A rule that may stay silent answers the share of questions of which it is surest, and errs on some of these (selective
-classification: El-Yaniv & Wiener 2010, "On the foundations of noise-free selective classification"). Here nothing stays
-silent: the curve describes what certificate and votes say of the errors of one run. It tests nothing, and the order was
-not chosen by it.
+A rule that may abstain answers only the questions on which it is most confident, and is wrong on some of these
+(selective classification: El-Yaniv & Wiener 2010, "On the foundations of noise-free selective classification"). In the
+curve no rule abstains: it shows how well certificate and votes predict the errors of one run. It is not a test, and was
+not used to choose the order. `shipped` is one point, fixed beforehand, with a bound.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 
+import numpy as np
+from numpy.typing import NDArray
+
+from eldgr_dspy.figures.results.summary import Shipped
+from eldgr_dspy.statistics import proportion_upper_bound
+
 MOST_POINTS = 100
-"""How many points a curve has at most; of more distinct confidences some are left out, evenly, and never the last."""
+"""The most points of a curve; of more distinct confidences some are left out, evenly, but never the last."""
 
 Confidence = tuple[bool, float]
-"""Whether what shipped is certified or its certificate inapplicable, and the share of the candidates that vote for
-consensus; a greater one is trusted more."""
+"""Whether the answer that shipped is certified or its certificate inapplicable, and the share of the candidates that
+vote for consensus; larger is more confident."""
 
 
 def risk_coverage(decided: Iterable[tuple[Confidence, bool]]) -> list[list[float]]:
@@ -24,8 +30,8 @@ def risk_coverage(decided: Iterable[tuple[Confidence, bool]]) -> list[list[float
         decided: For each question with a gold answer, the confidence in what shipped, and whether it is right.
 
     Returns:
-        One point a distinct confidence: the share of questions with at least that, and the share of these that are
-        wrong. The last has coverage 100, and what accuracy lacks of 100 as its risk. Empty without questions.
+        One point for each distinct confidence: the share of questions with at least that confidence, and the share of
+        these that are wrong. The last has coverage 100, and as risk 100 minus the accuracy. Empty without questions.
     """
     counts = Counter(decided)
     total, covered, wrong = counts.total(), 0, 0
@@ -36,3 +42,27 @@ def risk_coverage(decided: Iterable[tuple[Confidence, bool]]) -> list[list[float
         points.append([100.0 * covered / total, 100.0 * wrong / covered])
     every = -(-len(points) // MOST_POINTS)
     return points[::-1][::every][::-1] if points else []
+
+
+def shipped(ships: NDArray[np.bool_], right: NDArray[np.int8], texts: NDArray[np.int64]) -> Shipped:
+    """Return on how many questions an answer ships, and how often it is wrong there.
+
+    Args:
+        ships: For each question, whether an answer ships.
+        right: For each question, 1 if the answer is right, 0 if it is wrong, and negative without a gold answer.
+        texts: For each question with a gold answer, the number of its text. The bound counts a text once, as wrong if
+            any of its answers that ship is wrong: copies of a question are not independent. It is never below the risk.
+    """
+    n, scored = int(ships.sum()), right >= 0
+    among = ships[scored]
+    wrong = among & (right[scored] == 0)
+    distinct, distinct_wrong = (int(np.unique(texts[marks]).size) for marks in (among, wrong))
+    risk = float(wrong.sum() / among.sum()) if distinct else None
+    return {
+        "questions": n,
+        "coverage": 100.0 * n / ships.size if ships.size else None,
+        "scored": int(among.sum()),
+        "wrong": None if risk is None else int(wrong.sum()),
+        "risk": None if risk is None else 100.0 * risk,
+        "risk_at_most": None if risk is None else 100.0 * max(risk, proportion_upper_bound(distinct, distinct_wrong)),
+    }

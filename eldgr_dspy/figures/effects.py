@@ -1,8 +1,8 @@
-"""What else than the answers a judge's verdicts go by: the order in which it is shown candidates, and their length.
+"""Biases of a judge: how its verdicts depend on the order of the candidates and on their length.
 
-Measured from what is recorded, hence for any judge and without a call. None of these figures changes a decision. They
-are associations on one pool: the longer answer may be the better one, and only a judge that is shown the same
-candidates in several orders (`SwapConsistent`) says by itself that order moved it.
+They are measured from recorded replies, so for any judge and without a call, and do not change decisions. They are
+associations on one pool: the longer answer may be the better one, and only a judge that sees the same candidates in
+several orders (`SwapConsistent`) shows directly that order changed its verdict.
 """
 
 import re
@@ -27,7 +27,7 @@ class Showing:
 
     Attributes:
         order: Their pool indices, in the order shown.
-        preferred: The pool index that it preferred, None where it gave no verdict.
+        preferred: The pool index that it preferred, None without a verdict.
         rationale: Its reason, in which candidates are numbered as they were shown.
     """
 
@@ -41,20 +41,20 @@ class Showing:
 
 
 def showings(content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> tuple[Showing, ...]:
-    """Return what a judge was shown, from the fields that it returned, as journaled or as supplied by a recording.
+    """Return the orders in which a judge saw the candidates, from its journaled or recorded fields.
 
-    Under `orders` a judge says itself what it showed its LM; an entry that is not a showing is passed over. Without
-    that field it was shown the pool once, in the pool's order.
+    Under `orders` a judge reports what it showed its LM; an invalid entry is skipped. Without that field the judge saw
+    the pool once, in the pool's order.
     """
     if "orders" not in content:
         return _verdict(content, answers, n_passages)
     entries = content["orders"] if isinstance(content["orders"], list) else []
-    found = (_showing(entry, len(answers)) for entry in entries if isinstance(entry, Mapping))
-    return tuple(one for one in found if one is not None)
+    parsed = (_showing(entry, len(answers)) for entry in entries if isinstance(entry, Mapping))
+    return tuple(showing for showing in parsed if showing is not None)
 
 
 def _verdict(content: Mapping[str, Any], answers: Sequence[str | None], n_passages: int) -> tuple[Showing, ...]:
-    """The verdict on the whole pool as if it had been shown so, nothing where there is none."""
+    """The verdict on the whole pool, shown once in its order; empty without a verdict."""
     reply = read_reply("judge", content, answers, n_passages)
     whole = tuple(range(len(answers)))
     return (Showing(whole, reply.preferred, reply.rationale),) if isinstance(reply, Verdict) else ()
@@ -79,38 +79,39 @@ def flips(shown: Iterable[Showing], classes: Classes) -> list[bool]:
     "Judging LLM-as-a-judge"), here for pools of any size and by class.
     """
     groups = defaultdict[frozenset[int], list[Showing]](list)
-    for one in shown:
-        groups[frozenset(one.order)].append(one)
+    for showing in shown:
+        groups[frozenset(showing.order)].append(showing)
     return [
-        len({classes[one.preferred] for one in group if one.preferred is not None}) > 1
+        len({classes[showing.preferred] for showing in group if showing.preferred is not None}) > 1
         for group in groups.values()
-        if len({one.order for one in group if one.contested(classes)}) > 1
+        if len({showing.order for showing in group if showing.contested(classes)}) > 1
     ]
 
 
-def first_shown_wins(one: Showing, classes: Classes) -> tuple[bool, float] | None:
-    """Return whether the class shown first was preferred, and how likely that is where order plays no part.
+def first_shown_wins(showing: Showing, classes: Classes) -> tuple[bool, float] | None:
+    """Return whether the class shown first was preferred, and how likely that is if order does not matter.
 
-    That is the share of the shown candidates that are of the preferred class, 1/G where no two agree. None where the
-    verdict does not say: there is none, or all candidates are of one class.
+    This probability is the share of the shown candidates that are of the preferred class, 1/G if no two agree. None
+    without a verdict, or if all candidates are of one class.
     """
-    if one.preferred is None or not one.contested(classes):
+    if showing.preferred is None or not showing.contested(classes):
         return None
-    preferred = classes[one.preferred]
-    share = sum(classes[index] == preferred for index in one.order) / len(one.order)
-    return classes[one.order[0]] == preferred, share
+    preferred = classes[showing.preferred]
+    share = sum(classes[index] == preferred for index in showing.order) / len(showing.order)
+    return classes[showing.order[0]] == preferred, share
 
 
-def longer_wins(one: Showing, classes: Classes, lengths: Sequence[int]) -> bool | None:
+def longer_wins(showing: Showing, classes: Classes, lengths: Sequence[int]) -> bool | None:
     """Return whether the preferred candidate is longer than the median of those of other classes shown with it.
 
-    Where length plays no part this is as often true as false. None where it is as long, or where the verdict does not
-    say. `lengths` are those of the candidates as shown, in characters. Source: ours, after the verbosity bias of pairs.
+    If length does not matter, this is as often true as false. None if the lengths are equal, or if the verdict does not
+    tell. `lengths` are those of the candidates as shown, in characters. Source: ours, after the verbosity bias of
+    pairs.
     """
-    if one.preferred is None or not one.contested(classes):
+    if showing.preferred is None or not showing.contested(classes):
         return None
-    others = median(lengths[index] for index in one.order if classes[index] != classes[one.preferred])
-    return None if lengths[one.preferred] == others else lengths[one.preferred] > others
+    others = median(lengths[index] for index in showing.order if classes[index] != classes[showing.preferred])
+    return None if lengths[showing.preferred] == others else lengths[showing.preferred] > others
 
 
 _NUMBER = r"candidate\s+(?:number\s+|no\.?\s*|\#)?(?P<{}>\d{{1,4}})\b"
@@ -122,17 +123,17 @@ _STATED = re.compile(
 )
 
 
-def contradicts(one: Showing, classes: Classes) -> bool | None:
-    """Return whether the rationale says of other candidates alone that they are the best one.
+def contradicts(showing: Showing, classes: Classes) -> bool | None:
+    """Return whether the rationale calls only other candidates the best one.
 
-    Seen by a few plain forms ("I prefer candidate 2", "candidate 2 is correct"), by number, and taken by class. None
-    where the rationale says nothing in such a form. It is counted and never read as a verdict: `preferred` rules.
+    It matches a few plain forms ("I prefer candidate 2", "candidate 2 is correct") by number, and compares classes.
+    None if the rationale has none of these forms. This is only counted: `preferred` is the verdict.
     """
-    if one.preferred is None:
+    if showing.preferred is None:
         return None
-    numbers = (int(match[match.lastgroup or 0]) for match in _STATED.finditer(one.rationale))
-    stated = {classes[one.order[number]] for number in numbers if number < len(one.order)}
-    return classes[one.preferred] not in stated if stated else None
+    numbers = (int(match[match.lastgroup or 0]) for match in _STATED.finditer(showing.rationale))
+    stated = {classes[showing.order[number]] for number in numbers if number < len(showing.order)}
+    return classes[showing.preferred] not in stated if stated else None
 
 
 # -- the effects over a pool ------------------------------------------------------------------------------------------
@@ -140,19 +141,19 @@ def contradicts(one: Showing, classes: Classes) -> bool | None:
 
 @dataclass(slots=True)
 class _Share:
-    """How many of how many."""
+    """A count out of a total."""
 
     count: int = 0
     of: int = 0
 
-    def take(self, true: bool | None) -> None:
-        """Take one observation; None is none."""
+    def add(self, true: bool | None) -> None:
+        """Take one observation; None is not counted."""
         if true is not None:
             self.count += true
             self.of += 1
 
     def figures(self) -> Share:
-        """Return count, number and rate in percent, None where there is nothing to take a share of."""
+        """Return count, total and rate in percent, None if the total is 0."""
         return {"count": self.count, "of": self.of, "rate": 100.0 * self.count / self.of if self.of else None}
 
 
@@ -167,30 +168,31 @@ class JudgeEffects:
     contradicted: _Share = field(default_factory=_Share)
     _expected: float = 0.0
 
-    def take(self, question: Question, classes: Classes, content: Mapping[str, Any]) -> None:
+    def add(self, question: Question, classes: Classes, content: Mapping[str, Any]) -> None:
         """Take what the judge returned to one question; `classes` are those in which the pool's answers vote."""
         n_passages = len(question.passages)
         shown = showings(content, question.answers, n_passages)
         candidates: Any = question.role_inputs("judge")["candidates"]
         lengths = list(map(len, candidates))
         for flipped in flips(shown, classes):
-            self.position_flips.take(flipped)
-        for one in shown or _verdict(content, question.answers, n_passages):  # each candidate may be shown by itself
-            self.longer.take(longer_wins(one, classes, lengths))
-        for one in shown:
-            self.verdicts += one.preferred is not None
-            self.contradicted.take(contradicts(one, classes))
-            first = first_shown_wins(one, classes)
+            self.position_flips.add(flipped)
+        # Each candidate may be shown by itself.
+        for showing in shown or _verdict(content, question.answers, n_passages):
+            self.longer.add(longer_wins(showing, classes, lengths))
+        for showing in shown:
+            self.verdicts += showing.preferred is not None
+            self.contradicted.add(contradicts(showing, classes))
+            first = first_shown_wins(showing, classes)
             if first is not None:
-                self.first_shown.take(first[0])
+                self.first_shown.add(first[0])
                 self._expected += first[1]
 
     def figures(self) -> Effects:
         """Return the effects as the record has them: counts of verdicts, and rates in percent.
 
         `position_flips` counts sets of candidates that were judged in several orders, the other figures verdicts; a
-        judge that is asked in two orders gives two a question. `expected` is what the rate of `first_shown_wins` would
-        come to if order played no part.
+        judge that is asked in two orders gives two a question. `expected` is the rate of `first_shown_wins` if
+        order did not matter.
         """
         of = self.first_shown.of
         return {

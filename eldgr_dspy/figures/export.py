@@ -1,8 +1,8 @@
 """Decisions as one flat table, a row a question and rule, in CSV or in Parquet.
 
-Lists and objects are JSON in a cell, a witness has a column a field. Parquet keeps types and nulls. In CSV a null is an
-empty cell, true and false are `true` and `false`, and a text that a spreadsheet would run as a formula gets a `'` in
-front; so does one that begins with `'`, so that taking one away gives the text back.
+Lists and objects are JSON in a cell; a witness has a column for each field. Parquet keeps types and nulls. In CSV a
+null is an empty cell, true and false are `true` and `false`, and a text that a spreadsheet would run as a formula gets
+a `'` in front; so does one that begins with `'`, so that removing one `'` restores the text.
 """
 
 import csv
@@ -60,8 +60,8 @@ def export(decisions: Iterable[Decided], path: Path) -> int:
 def flat(decision: Decided) -> dict[str, Any]:
     """Return a line of `decisions.jsonl` as a row: the columns, each with text, a number, a truth value or None."""
     witness: Mapping[str, Any] = decision["witness"] or dict.fromkeys(_WITNESS)
-    found: dict[str, Any] = {**decision, **{f"witness_{name}": witness[name] for name in _WITNESS}}
-    return {name: _cell(name, found[name]) for name in COLUMNS}
+    values: dict[str, Any] = {**decision, **{f"witness_{name}": witness[name] for name in _WITNESS}}
+    return {name: _cell(name, values[name]) for name in COLUMNS}
 
 
 def _cell(name: str, value: Any) -> Any:
@@ -87,7 +87,7 @@ def _csv_cell(value: Any) -> Any:
 
 
 def disarmed(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula: with a `'` in front where its first character says so.
+    """Return a text that no spreadsheet reads as a formula: with a `'` in front if its first character could start one.
 
     That is the first one that is seen, in its compatibility form: a small or full-width sign counts as the sign itself.
     A plain number such as -5 or +3.2 is not a formula and stays. Source: OWASP, "CSV Injection".
@@ -100,7 +100,7 @@ def disarmed(text: str) -> str:
 
 
 def _is_seen(character: str) -> bool:
-    """Whether a character shows by itself: no space, control, format character or mark."""
+    """Whether a character is visible by itself: not a space, control, format character or mark."""
     return category(character)[0] not in "CMZ" and character not in _FILLERS
 
 

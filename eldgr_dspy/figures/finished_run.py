@@ -1,7 +1,7 @@
-"""A run directory read back: what its journal states, its figures, its decisions; and a sentence where it is not whole.
+"""Read a run directory: its journal, its results and its decisions, with clear errors if it is not complete.
 
-Nothing is opened for writing and nothing is locked. A run is finished where its `summary.json` counts what its journal
-holds; that is read from both, since times of files do not survive a copy.
+Nothing is opened for writing or locked. A run is finished if its `summary.json` has the counts of its journal; both are
+read for this, since a copy does not keep the times of files.
 """
 
 import importlib.metadata
@@ -21,6 +21,7 @@ from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.journal import read_journal
+from eldgr_dspy.own_certificates import same_certificate
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.system import opened, refusal
 
@@ -35,9 +36,9 @@ class RunRead:
 
     Attributes:
         path: The directory.
-        heads: What the run states to be made with, in order, see `eldgr_dspy.journal`.
-        totals: What its consultations add up to.
-        torn: Whether the last line of its journal is torn; it is passed over.
+        heads: The run's settings, pools and roles, in order, see `eldgr_dspy.journal`.
+        totals: The totals of its consultations.
+        torn: Whether the last line of its journal is torn; such a line is skipped.
     """
 
     path: Path
@@ -46,31 +47,36 @@ class RunRead:
     torn: bool = False
 
     def stated(self, kind: Literal["settings", "pool", "role"]) -> dict[str, dict[str, Any]]:
-        """Return what the journal states of a kind, by name: each line with its `details`; the last of a name."""
+        """Return the journal's lines of a kind by name, each with its `details`; the last one for each name."""
         return {head["name"]: head for head in self.heads if head["kind"] == kind}
 
     @property
     def settings(self) -> Settings:
         """The settings of the rule. Raises `ArgumentError` where this version does not know them."""
         details = self.stated("settings")["rule"]["details"]
+        if isinstance(details.get("certificate"), Mapping):
+            try:
+                same_certificate(details["certificate"])
+            except ArgumentError as error:
+                raise ArgumentError(f"{self.path} was made with a certificate of your own. {error}") from error
         try:
-            return Settings(**details)
+            return Settings.from_json(details)
         except (TypeError, ArgumentError) as error:
             raise ArgumentError(
-                f"{self.path}: {details!r:.200} are no settings that eldgr_dspy {installed_version()} knows"
+                f"{self.path}: {details!r:.200} are not settings that eldgr_dspy {installed_version()} knows"
                 f"{self._made_by()}; read the run with the version that made it."
             ) from error
 
     @property
     def versions(self) -> list[str]:
-        """The versions of the package that its roles were asked by; none where nobody was asked."""
+        """The versions of the package that asked its roles; empty if none was asked."""
         versions = (role["details"].get("versions") for role in self.stated("role").values())
-        found = [one.get("eldgr_dspy") for one in versions if isinstance(one, Mapping)]
-        return sorted({str(one) for one in found if one is not None})
+        own = [stated.get("eldgr_dspy") for stated in versions if isinstance(stated, Mapping)]
+        return sorted({str(version) for version in own if version is not None})
 
     @property
     def made_by_others(self) -> str | None:
-        """A sentence where another version of the package than this one made the run, as far as it states one."""
+        """A sentence if another version of the package made the run, as far as the run states one."""
         others = [version for version in self.versions if version != installed_version()]
         made = f"{self.path} was made by eldgr_dspy {' and '.join(others)}; this is {installed_version()}"
         return f"{made}, which may decide otherwise." if others else None
@@ -80,7 +86,7 @@ class RunRead:
         return _whole_lines(self.path / "journal.jsonl", [])
 
     def finished(self) -> bool:
-        """Whether the run has been finished: its figures are there and count what the journal holds."""
+        """Whether the run is finished: its results exist and have the counts of the journal."""
         return (self.path / "summary.json").exists() and self._counts_all(self._summary())
 
     def summary(self) -> Summary:
@@ -98,10 +104,10 @@ class RunRead:
         return summary
 
     def _summary(self) -> Summary:
-        return self._read("summary.json", SUMMARY)
+        return self._result("summary.json", SUMMARY)
 
     def _counts_all(self, summary: Summary) -> bool:
-        """Whether a summary is of this journal: the same pools, and the same sums over the consultations."""
+        """Whether a summary belongs to this journal: the same pools, and the same totals of the consultations."""
         stated = self.stated("pool")
         pools = all(pool["n"] <= stated.get(name, _NONE)["details"]["rows"] for name, pool in summary["pools"].items())
         return not self.torn and pools and summary["consultations"] == self.totals.roles()
@@ -112,13 +118,13 @@ class RunRead:
         Raises:
             ArgumentError: as `summary` does.
         """
-        return self._read("record.json", RECORD)
+        return self._result("record.json", RECORD)
 
     def decisions(self, summary: Summary) -> Iterator[Decided]:
         """Yield the lines of `decisions.jsonl`, one at a time.
 
         Raises:
-            ArgumentError: a line cannot be read, or there are not as many as the summary's figures are over.
+            ArgumentError: a line cannot be read, or their number differs from that of the summary.
         """
         path, counts = self.path / "decisions.jsonl", Counter[tuple[str, str]]()
         try:
@@ -137,7 +143,7 @@ class RunRead:
                         f"summary.json counts {pool['n']:,}: a part is missing; {self._mend()}."
                     )
 
-    def _read(self, name: str, content: TypeAdapter[_Content]) -> _Content:
+    def _result(self, name: str, content: TypeAdapter[_Content]) -> _Content:
         path = self.path / name
         try:
             return content.validate_json(path.read_bytes(), strict=True)
@@ -175,13 +181,13 @@ def read_run(path: Path) -> RunRead:
     """Read a run directory: its journal once through.
 
     Raises:
-        ArgumentError: there is no such directory, it is none of a run, or its journal cannot be read.
+        ArgumentError: the directory does not exist, is not that of a run, or its journal cannot be read.
         JournalError: a line of the journal other than a torn last one cannot be read.
     """
     journal = path / "journal.jsonl"
     if not path.is_dir():
-        found = "is no directory" if path.exists() else "no such directory"
-        raise ArgumentError(f"{path}: {found}; give the directory of a run, such as runs/NAME.")
+        fault = "not a directory" if path.exists() else "no such directory"
+        raise ArgumentError(f"{path}: {fault}; give the directory of a run, such as runs/NAME.")
     if not journal.is_file():
         raise ArgumentError(f"{path} holds no journal.jsonl; give the directory of a run, such as runs/NAME.")
     heads = list[dict[str, Any]]()
@@ -191,7 +197,9 @@ def read_run(path: Path) -> RunRead:
     except OSError as error:
         raise ArgumentError(refusal(error, journal)) from error
     if "rule" not in run.stated("settings"):
-        raise ArgumentError(f"{journal} does not state what it is made with: a recording, or a run that never began.")
+        raise ArgumentError(
+            f"{journal} does not state the settings of a run: it is a recording, or its run never started."
+        )
     for name, head in run.stated("pool").items():
         if {"sha256": str, "rows": int} != {key: type(head["details"].get(key)) for key in ("sha256", "rows")}:
             raise JournalError(f"{journal}: pool {name!r} is stated without sha256 and rows, as by another version.")
@@ -206,7 +214,7 @@ def _is_torn(journal: Path) -> bool:
 
 
 def _whole_lines(journal: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]:
-    """Yield the consultations of a journal; a torn last line, which its own run would drop, is passed over."""
+    """Yield the consultations of a journal; a torn last line, which its own run would drop, is skipped."""
     return read_journal(journal, heads, on_torn=lambda error: None)
 
 

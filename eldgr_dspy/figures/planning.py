@@ -1,6 +1,6 @@
-"""What an evaluation can see, in percent of the questions: how many a gain needs, and what a finished run could see.
+"""Plan evaluations: how many questions a gain needs, and which gains a finished run could detect.
 
-The figures are those of `eldgr_dspy.statistics.power`: the exact power of the exact test. What is undefined is None.
+The numbers are from `eldgr_dspy.statistics.power`: the exact power of the exact test. An undefined value is None.
 """
 
 from typing_extensions import TypedDict
@@ -8,11 +8,11 @@ from typing_extensions import TypedDict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.summary import RuleContrast, Summary
 from eldgr_dspy.statistics import detectable_gain, least_significant, mcnemar_power, questions_needed
-from eldgr_dspy.words import Role, Task
+from eldgr_dspy.words import Consulted, Task
 
 
 class QuestionsNeeded(TypedDict):
-    """How many questions a gain needs, what power that many have, and the wins and losses to expect of them."""
+    """How many questions a gain needs, the power of that many, and the expected wins and losses."""
 
     gain: float
     discordant: float
@@ -25,13 +25,13 @@ class QuestionsNeeded(TypedDict):
 
 
 class ContrastSeen(TypedDict):
-    """What a contrast of a finished run could have seen.
+    """The gains that a contrast of a finished run could have detected.
 
     Attributes:
         discordant: Questions, in percent. least_significant: The narrowest split of as many discordant questions whose
-            p is at most alpha, as [wins, losses]; None where there is none.
-        detectable_gain: The smallest gain in percent that is seen with the power; None where there is none.
-        questions: How many another run would need for the gain; None without one, or where over ten million would be.
+            p is at most alpha, as [wins, losses]; None if no split is.
+        detectable_gain: The smallest gain in percent that is detected with the power; None without one.
+        questions: How many another run would need for the gain; None without a gain, or above ten million.
     """
 
     rule: str
@@ -54,7 +54,7 @@ class PoolSeen(TypedDict):
 
 
 class RunSeen(TypedDict):
-    """What a finished run could have seen."""
+    """The gains that a finished run could have detected."""
 
     alpha: float
     power: float
@@ -81,21 +81,21 @@ class PoolForecast(TypedDict):
 
     n: int
     task: Task
-    roles: dict[Role, RoleForecast]
+    roles: dict[Consulted, RoleForecast]
 
 
 class Forecast(TypedDict):
     """What a run would ask; `models` is None for a role without an LM."""
 
     pools: dict[str, PoolForecast]
-    models: dict[Role, str | None]
+    models: dict[Consulted, str | None]
 
 
 def plan_ahead(gain: float, discordant: float, *, power: float, alpha: float) -> QuestionsNeeded:
     """Return how many questions a gain needs.
 
     Args:
-        gain: Wins minus losses, in percent of the questions. discordant: Wins plus losses, likewise.
+        gain: Wins minus losses, in percent of the questions. discordant: Wins plus losses, also in percent.
         power: The probability wanted of seeing it. alpha: The level of the test; both from 0 to 1.
 
     Raises:
@@ -128,7 +128,7 @@ def _require_percentage(name: str, value: float) -> None:
 
 
 def what_it_saw(summary: Summary, *, power: float, alpha: float, gain: float | None = None) -> RunSeen:
-    """Return what gain each contrast of a finished run could have seen.
+    """Return the gain that each contrast of a finished run could have detected.
 
     Args:
         summary: The content of its `summary.json`. power, alpha: as in `plan_ahead`.
@@ -139,25 +139,25 @@ def what_it_saw(summary: Summary, *, power: float, alpha: float, gain: float | N
     pools: dict[str, PoolSeen] = {
         name: {
             "n": pool["n_scored"],
-            "contrasts": [_seen(pool["n_scored"], one, power, alpha, gain) for one in pool["contrasts"]],
+            "contrasts": [_seen(pool["n_scored"], contrast, power, alpha, gain) for contrast in pool["contrasts"]],
         }
         for name, pool in summary["pools"].items()
     }
     return {"alpha": alpha, "power": power, "gain": gain, "pools": pools}
 
 
-def _seen(n: int, one: RuleContrast, power: float, alpha: float, gain: float | None) -> ContrastSeen:
-    discordant = one["wins"] + one["losses"]
+def _seen(n: int, contrast: RuleContrast, power: float, alpha: float, gain: float | None) -> ContrastSeen:
+    discordant = contrast["wins"] + contrast["losses"]
     share = discordant / n
     split = least_significant(discordant, alpha=alpha)
     smallest = detectable_gain(n, share, power=power, alpha=alpha)
     return {
-        "rule": one["rule"],
-        "against": one["against"],
-        "wins": one["wins"],
-        "losses": one["losses"],
-        "delta": one["delta"],
-        "p": one["p"],
+        "rule": contrast["rule"],
+        "against": contrast["against"],
+        "wins": contrast["wins"],
+        "losses": contrast["losses"],
+        "delta": contrast["delta"],
+        "p": contrast["p"],
         "discordant": 100.0 * share,
         "least_significant": list(split) if split else None,
         "detectable_gain": None if smallest is None else 100.0 * smallest,
@@ -166,8 +166,8 @@ def _seen(n: int, one: RuleContrast, power: float, alpha: float, gain: float | N
 
 
 def _needed(gain: float, share: float, power: float, alpha: float) -> int | None:
-    """How many questions a gain needs where that share is discordant; None where none, or over ten million, do."""
+    """How many questions a gain needs if that share is discordant; None if no number, or only over ten million, do."""
     try:
         return questions_needed(gain, share, power=power, alpha=alpha) if gain <= share else None
-    except ArgumentError:  # power and alpha have been found good by now
+    except ArgumentError:  # power and alpha have been checked by now
         return None

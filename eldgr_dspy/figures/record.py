@@ -1,8 +1,8 @@
 """The judge's record: what a deployment should state about a judge that decides (the paper's section on deployment).
 
-Which default it must beat, which certificate it needs to do so, and how often it did, by outcome and by certificate;
-with what was asked, what answered, what could not be read, what else verdicts went by, and what it cost. Written as
-`record.json`; `eldgr_dspy.figures.results.Record` is its shape.
+It has the default that the judge must beat, the certificate that it needs, and how often it overrode, by outcome and by
+certificate; also the models that were asked and that answered, unreadable replies, biases and cost. It is written as
+`record.json`; `eldgr_dspy.figures.results.Record` is its type.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from eldgr_dspy.consultations import Consultation, Outcome
 from eldgr_dspy.figures.abstention_kinds import error_of, kind_of
 from eldgr_dspy.figures.results.record import Cost, Effects, Fingerprints, OverrideRates, Record, Share
 from eldgr_dspy.figures.results.summary import Decisions, PoolFigures, RoleSums, Summary
-from eldgr_dspy.words import ROLES, Branch, Role
+from eldgr_dspy.words import CONSULTED, Branch, Consulted, roles_and
 
 _Amount = TypeVar("_Amount", int, float)
 _Text = TypeVar("_Text", bound=str)
@@ -29,7 +29,7 @@ _FEWEST_TOKENS, _LONG = 1 / 8, 4_000
 
 
 class JournalTotals:
-    """What the lines of a journal add up to: every attempt that was made, whether it came through or not."""
+    """The totals of a journal's lines: every attempt, whether it succeeded or failed."""
 
     def __init__(self, consultations: Iterable[Consultation], decided: Container[int] | None = None) -> None:
         """Add up consultations.
@@ -38,46 +38,47 @@ class JournalTotals:
             consultations: All lines of a journal.
             decided: The questions, by `question_key`, that reasons and unreadable replies are counted of; all for None.
         """
-        self.models: Counter[tuple[Role, str | None, str | None]] = Counter()
-        self.reasons: Counter[tuple[Role, Outcome, str, str]] = Counter()
-        self.through: Counter[Role] = Counter()
-        self.unreadable: Counter[Role] = Counter()
-        self._outcomes: Counter[tuple[Role, str]] = Counter()
-        self._amounts: dict[tuple[Role, str], list[float | None]] = defaultdict(list)
-        self._cached: Counter[Role] = Counter()
-        self._shortened: Counter[Role] = Counter()
+        self.models: Counter[tuple[Consulted, str | None, str | None]] = Counter()
+        self.reasons: Counter[tuple[Consulted, Outcome, str, str]] = Counter()
+        self.through: Counter[Consulted] = Counter()
+        self.unreadable: Counter[Consulted] = Counter()
+        self._outcomes: Counter[tuple[Consulted, str]] = Counter()
+        self._amounts: dict[tuple[Consulted, str], list[float | None]] = defaultdict(list)
+        self._cached: Counter[Consulted] = Counter()
+        self._shortened: Counter[Consulted] = Counter()
         self._decided, self._elsewhere = decided, 0
-        for one in consultations:
-            self._take(one)
+        for consultation in consultations:
+            self._take(consultation)
 
-    def _take(self, one: Consultation) -> None:
-        self._outcomes[one.role, "recorded" if one.recorded else one.outcome] += 1
-        if self._decided is None or question_key(one.pool, one.id) in self._decided:
-            self._take_reading(one)
+    def _take(self, consultation: Consultation) -> None:
+        self._outcomes[consultation.role, "recorded" if consultation.recorded else consultation.outcome] += 1
+        if self._decided is None or question_key(consultation.pool, consultation.id) in self._decided:
+            self._take_reading(consultation)
         else:
             self._elsewhere += 1
-        if one.recorded:
+        if consultation.recorded:
             return
-        self._cached[one.role] += one.cached
-        self._shortened[one.role] += _was_shortened(one)
-        if not one.calls:
+        self._cached[consultation.role] += consultation.cached
+        self._shortened[consultation.role] += _was_shortened(consultation)
+        if not consultation.calls:
             return
-        self.models[one.role, one.asked, one.served] += one.calls
+        self.models[consultation.role, consultation.asked, consultation.served] += consultation.calls
         for name in ("calls", "prompt_tokens", "completion_tokens", "cost"):
-            self._amounts[one.role, name].append(getattr(one, name))
+            self._amounts[consultation.role, name].append(getattr(consultation, name))
 
-    def _take_reading(self, one: Consultation) -> None:
-        self.through[one.role] += one.settled
-        if one.reason:
-            kind = error_of(one.reason) if one.outcome == "failed" else kind_of(one.reason)
-            self.reasons[one.role, one.outcome, kind, one.reason.split(":")[0][:80]] += 1
-            self.unreadable[one.role] += kind == "unreadable"
+    def _take_reading(self, consultation: Consultation) -> None:
+        self.through[consultation.role] += consultation.settled
+        if consultation.reason:
+            kind = error_of(consultation.reason) if consultation.outcome == "failed" else kind_of(consultation.reason)
+            self.reasons[consultation.role, consultation.outcome, kind, consultation.reason.split(":")[0][:80]] += 1
+            self.unreadable[consultation.role] += kind == "unreadable"
 
-    def roles(self) -> dict[Role, RoleSums]:
+    def roles(self) -> dict[Consulted, RoleSums]:
         """Return for each role how its consultations ended, calls, tokens and dollars (None where any is unknown)."""
-        return {role: self._role(role) for role in ROLES}
+        asked = {role for role, _ in self._outcomes}
+        return {role: self._role(role) for role in roles_and(asked)}
 
-    def _role(self, role: Role) -> RoleSums:
+    def _role(self, role: Consulted) -> RoleSums:
         return {
             "ok": self._outcomes[role, "ok"],
             "abstained": self._outcomes[role, "abstained"],
@@ -90,13 +91,13 @@ class JournalTotals:
             "cost": self._sum(role, "cost"),
         }
 
-    def parse_failures(self) -> dict[Role, Share]:
-        """Return for each role how many of its replies could not be read, of those that came through; recorded too."""
-        return {role: _share(self.unreadable[role], self.through[role]) for role in ROLES}
+    def parse_failures(self) -> dict[Consulted, Share]:
+        """Return for each role how many of its successful replies could not be read, recorded ones included."""
+        return {role: _share(self.unreadable[role], self.through[role]) for role in roles_and(self.through)}
 
     def cost(self) -> Cost:
         """Return calls, tokens and dollars of all roles together, None where unknown for any call."""
-        roles = [self._role(role) for role in ROLES if self._amounts[role, "calls"]]
+        roles = [self._role(role) for role in CONSULTED if self._amounts[role, "calls"]]
         return {
             "calls": sum(role["calls"] for role in roles),
             "prompt_tokens": total_of([role["prompt_tokens"] for role in roles]),
@@ -105,9 +106,9 @@ class JournalTotals:
         }
 
     def remarks(self) -> list[str]:
-        """Return what one who reads the figures should know of the models, a sentence each."""
+        """Return what a reader of the results should know about the models, a sentence each."""
         others = [
-            f"The {role} was asked of {asked}, and {served} answered ({n} call{'' if n == 1 else 's'})."
+            f"The {role} was asked of {asked}, but {served} answered ({n} call{'' if n == 1 else 's'})."
             for (role, asked, served), n in sorted(self.models.items(), key=str)
             if is_same_model(asked, served) is False
         ]
@@ -122,11 +123,11 @@ class JournalTotals:
         ]
         return others + shortened + elsewhere * bool(self._elsewhere)
 
-    def _count(self, role: Role, name: str) -> int | None:
-        found = self._sum(role, name)
-        return None if found is None else int(found)
+    def _count(self, role: Consulted, name: str) -> int | None:
+        total = self._sum(role, name)
+        return None if total is None else int(total)
 
-    def _sum(self, role: Role, name: str) -> float | None:
+    def _sum(self, role: Consulted, name: str) -> float | None:
         known = [amount for amount in self._amounts[role, name] if amount is not None]
         if not known or len(known) < len(self._amounts[role, name]):
             return None
@@ -134,25 +135,25 @@ class JournalTotals:
 
 
 def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
-    """Return the sum of amounts, None where one is unknown."""
+    """Return the sum of amounts, None if one is unknown."""
     known = [amount for amount in amounts if amount is not None]
     total: Any = sum(known)  # of the kind that the amounts are
     return total if len(known) == len(amounts) else None
 
 
 def question_key(pool: str, question: str) -> int:
-    """Return what stands for a question of a pool where many are remembered."""
+    """Return a short key for a question of a pool, for remembering many."""
     return hash((pool, question))
 
 
-def _was_shortened(one: Consultation) -> bool:
-    """Whether a server says to have read so little of a prompt that it cannot have read all of it."""
-    sent, read = one.prompt_characters, one.prompt_tokens
+def _was_shortened(consultation: Consultation) -> bool:
+    """Whether a server reports so few tokens for a prompt that it cannot have read all of it."""
+    sent, read = consultation.prompt_characters, consultation.prompt_tokens
     return sent is not None and read is not None and sent >= _LONG and read < sent * _FEWEST_TOKENS
 
 
 def is_same_model(asked: str | None, served: str | None) -> bool | None:
-    """Return whether the model that answered is one that was asked for; None where either is unknown.
+    """Return whether the model that answered is one that was asked for; None if either is unknown.
 
     Providers and dates aside: `gpt-4o-2024-08-06` is an `openai/gpt-4o`, and `gpt-4o-mini` is not.
 
@@ -161,7 +162,7 @@ def is_same_model(asked: str | None, served: str | None) -> bool | None:
     """
     if asked is None or served is None:
         return None
-    return any(_names(one) & _names(served) for one in asked.split("+"))
+    return any(_names(model) & _names(served) for model in asked.split("+"))
 
 
 def _names(model: str) -> set[str]:
@@ -180,14 +181,16 @@ def judges_record(
     Args:
         summary: As written to `summary.json`.
         heads: The journal's statements of what the run is made with; a pool that is not in the summary is left out.
-        totals: What the journal's consultations add up to.
-        effects: What else the judge's verdicts went by, a pool; see `eldgr_dspy.figures.effects`.
+        totals: The totals of the journal's consultations.
+        effects: The judge's biases on each pool; see `eldgr_dspy.figures.effects`.
     """
     stated: dict[str, dict[str, Any]] = {"settings": {}, "pool": {}, "role": {}}
     for head in heads:
         stated.setdefault(head["kind"], {})[head["name"]] = head["details"]
     settings = stated["settings"].get("rule", {})
-    roles: dict[Role, dict[str, Any]] = {role: stated["role"][role] for role in ROLES if role in stated["role"]}
+    roles: dict[Consulted, dict[str, Any]] = {
+        role: stated["role"][role] for role in CONSULTED if role in stated["role"]
+    }
     return {
         "default": "consensus: majority vote over answer classes, ties to the earliest candidate",
         "certificate": {"retrieval": settings.get("certificate"), "arithmetic": settings.get("derivation")},
@@ -214,11 +217,11 @@ def judges_record(
 
 
 def _on_addresses(heads: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A sentence for each role that was stated anew, which is where its LM was asked at another address."""
+    """A sentence for each role that was stated again because its LM was asked at another address."""
     stated = Counter(head["name"] for head in heads if head["kind"] == "role")
     return [
         f"The {role} was asked at {stated[role]} addresses; one of them is stated here, and the journal states all."
-        for role in ROLES
+        for role in CONSULTED
         if stated[role] > 1
     ]
 
@@ -228,7 +231,7 @@ def _on_pools(summary: Summary) -> list[str]:
 
 
 def _fingerprints(details: Mapping[str, Any]) -> Fingerprints:
-    """What stands for a role: all of its details, as the journal has it, its prompts alone, and its LM's settings."""
+    """Fingerprints of a role: of all its details, as in the journal, of its prompts, and of its LM's settings."""
     settings = {name: details.get(name) for name in ("lm", "adapter", "adapter_options")}
     return {"role": _digest(details), "prompts": _digest(details.get("prompts")), "settings": _digest(settings)}
 
@@ -242,7 +245,7 @@ def _share(count: int, of: int) -> Share:
 
 
 def _rates(pool: PoolFigures) -> OverrideRates | None:
-    """The measured override rate, split by what it did to the answer; None where EL-DGR was not run."""
+    """The measured override rate, split by its effect on the answer; None if EL-DGR was not run."""
     audit = pool["audit"]
     if audit is None or not pool["n"]:
         return None
@@ -258,15 +261,15 @@ def _rates(pool: PoolFigures) -> OverrideRates | None:
         "neither": None
         if gained is None or lost is None or pool["n_scored"] < pool["n"]
         else overrides - gained - lost,
-        "by_outcome": {branch: _shares(pool, branch, lambda one: one["outcome"]) for branch in _OVERRIDING},
-        "by_certificate": {branch: _shares(pool, branch, lambda one: one["level"]) for branch in _OVERRIDING},
+        "by_outcome": {branch: _shares(pool, branch, lambda row: row["outcome"]) for branch in _OVERRIDING},
+        "by_certificate": {branch: _shares(pool, branch, lambda row: row["level"]) for branch in _OVERRIDING},
     }
 
 
 def _shares(pool: PoolFigures, branch: Branch, by: Callable[[Decisions], _Text]) -> dict[_Text, float]:
     """The overrides of a branch by outcome or by level, in percent of the questions."""
-    found = Counter[_Text]()
-    for one in pool["decided"]["outcomes"] if pool["decided"] else ():
-        if one["branch"] == branch:
-            found[by(one)] += one["questions"]
-    return {name: 100.0 * n / pool["n"] for name, n in found.items()}
+    counts = Counter[_Text]()
+    for row in pool["decided"]["outcomes"] if pool["decided"] else ():
+        if row["branch"] == branch:
+            counts[by(row)] += row["questions"]
+    return {name: 100.0 * n / pool["n"] for name, n in counts.items()}

@@ -1,7 +1,7 @@
-"""What one should know of a pool before its figures: roles that gave nothing to go by, and questions without an answer.
+"""Warnings to read before a pool's results: roles without usable replies, and questions without an answer.
 
-A table looks the same whether a judge decided or none could be read. These are sentences for where that matters: half
-of the questions, or more.
+A table looks the same whether a judge decided or its replies could not be read. These sentences appear when that
+concerns half of the questions or more.
 """
 
 from collections import Counter
@@ -11,43 +11,45 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.abstention_kinds import KINDS, kind_of
 from eldgr_dspy.formatting import questions
-from eldgr_dspy.words import ROLES, Role, Task
+from eldgr_dspy.words import CONSULTED, Consulted, Task
 
-_INSTEAD: Mapping[Role, str] = {
+_INSTEAD: Mapping[Consulted, str] = {
     "judge": "rules went on without it there",
     "deriver": "nothing was derived there",
     "repairer": "nothing was repaired there",
+    "certificate": "no certificate applied there, so that consensus shipped",
+    "repair_certificate": "no repair was certified there",
 }
 
 
 class Remarks:
-    """The remarks on a pool, taken question by question; counts alone are kept."""
+    """The remarks on a pool, taken question by question; only counts are kept."""
 
     def __init__(self, task: Task) -> None:
         self._task: Task = task
         self._n = self._unanswered = self._bare = 0
-        self._asked: Counter[Role] = Counter()
-        self._called: Counter[Role] = Counter()
-        self._kinds: dict[Role, Counter[str]] = {role: Counter() for role in ROLES}
-        self._implausible: Counter[Role] = Counter()
+        self._asked: Counter[Consulted] = Counter()
+        self._called: Counter[Consulted] = Counter()
+        self._kinds: dict[Consulted, Counter[str]] = {role: Counter() for role in CONSULTED}
+        self._implausible: Counter[Consulted] = Counter()
         self._example = ""
 
-    def take(self, case: Case, consultations: Iterable[Consultation]) -> None:
-        """Take a question, and what was asked on it by whatever rules."""
+    def add(self, case: Case, consultations: Iterable[Consultation]) -> None:
+        """Take a question with its consultations by any rule."""
         self._n += 1
         self._unanswered += case.vote.n_classes == 0
         self._bare += not case.question.passages
-        for one in {one.role: one for one in consultations}.values():
-            self._asked[one.role] += 1
-            self._called[one.role] += bool(one.calls)
-            if one.implausible:
-                self._implausible[one.role] += 1
-                self._example = self._example or one.implausible
-            if one.outcome == "abstained" and _counts(one):
-                self._kinds[one.role][kind_of(one.reason or "")] += 1
+        for consultation in {consultation.role: consultation for consultation in consultations}.values():
+            self._asked[consultation.role] += 1
+            self._called[consultation.role] += bool(consultation.calls)
+            if consultation.implausible:
+                self._implausible[consultation.role] += 1
+                self._example = self._example or consultation.implausible
+            if consultation.outcome == "abstained" and _counts(consultation):
+                self._kinds[consultation.role][kind_of(consultation.reason or "")] += 1
 
     def sentences(self) -> list[str]:
-        """Return the remarks, a sentence or two each; none where all is well."""
+        """Return the remarks, a sentence or two each; empty if there is nothing to remark."""
         return [*self._on_candidates(), *self._on_evidence(), *self._on_roles(), *self._on_counts()]
 
     def _on_candidates(self) -> Iterator[str]:
@@ -68,10 +70,10 @@ class Remarks:
     def _on_roles(self) -> Iterator[str]:
         for role, kinds in self._kinds.items():
             if self._is_most(kinds.total(), self._asked[role]):
-                found = ", ".join(f"{n:,} {kind}" for kind, n in sorted(kinds.items()))
+                listed = ", ".join(f"{n:,} {kind}" for kind, n in sorted(kinds.items()))
                 doctor = f" `eldgr doctor --judge MODEL` looks into the {role}'s model." if self._called[role] else ""
                 asked = f"{_of(kinds.total(), self._asked[role])} that it was asked"
-                yield f"The {role} gave no usable reply on {asked} ({found}): {_INSTEAD[role]}.{doctor}"
+                yield f"The {role} gave no usable reply on {asked} ({listed}): {_INSTEAD[role]}.{doctor}"
 
     def _on_counts(self) -> Iterator[str]:
         for role, n in self._implausible.items():
@@ -84,12 +86,12 @@ class Remarks:
         return bool(of) and 2 * count >= of
 
 
-def _counts(one: Consultation) -> bool:
-    """Whether an abstention leaves nothing to go by; to find no span and no derivation is a reply of its own."""
-    return one.role == "judge" or kind_of(one.reason or "") != KINDS[-1]
+def _counts(consultation: Consultation) -> bool:
+    """Whether an abstention is an unusable reply; finding no span or no derivation is a usable one."""
+    return consultation.role == "judge" or kind_of(consultation.reason or "") != KINDS[-1]
 
 
-def never_asked(why: Mapping[Role, int]) -> str:
+def never_asked(why: Mapping[Consulted, int]) -> str:
     """Return in words on how many questions which role was never asked where a rule needs it."""
     asked = " and ".join(f"the {role} was never asked on {questions(n)}" for role, n in why.items())
     return f"{asked} where this rule needs it"

@@ -1,8 +1,7 @@
-"""From decisions to figures: what each rule was worth on a pool, how it compares, and what it changed.
+"""Compute results from decisions: each rule's score on a pool, its contrasts, and what it changed.
 
 A `Tally` takes the rows one by one and keeps a few bytes for each, so that a pool need not be in memory; `summary()`
-gives the part of `summary.json` that belongs to the pool. Percentages are numbers from 0 to 100; what is undefined is
-None, never 0.
+returns the pool's part of `summary.json`. Percentages are numbers from 0 to 100; an undefined value is None, never 0.
 """
 
 from array import array
@@ -10,14 +9,17 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from eldgr_dspy.answers import Score, official_score, score
 from eldgr_dspy.cases import Case
+from eldgr_dspy.certifying import certify_again
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.audit import Audit, Consulting, became
 from eldgr_dspy.figures.authority import PoolBounds
 from eldgr_dspy.figures.bounds import sways
-from eldgr_dspy.figures.coverage import Confidence, risk_coverage
+from eldgr_dspy.figures.coverage import Confidence, risk_coverage, shipped
 from eldgr_dspy.figures.remarks import Remarks
 from eldgr_dspy.figures.results.summary import (
     AuditCounts,
@@ -29,12 +31,15 @@ from eldgr_dspy.figures.results.summary import (
     RuleContrast,
     RuleFigures,
     Scores,
+    Shipping,
 )
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster, holm
-from eldgr_dspy.words import ROLES, Role, Task
+from eldgr_dspy.words import ROLES, Consulted, Role, Task, is_role, roles_and
 
 UNSCORED = -1
+_WHATEVER_IS_CERTIFIED = ("first", "majority", "judge")
+"""The rules that ship the same whatever is certified, so that a consulted certificate is no cost of theirs."""
 
 _Scores = tuple[Score, Score]
 """An answer's score, and its score by the official script."""
@@ -42,49 +47,50 @@ _Scores = tuple[Score, Score]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One rule's decision on one question, with the consultations that it alone needed.
+    """One rule's decision on one question, with the consultations that this rule needed.
 
     Attributes:
-        decision: None where a role that the rule needs was never asked; `missing` names that role.
+        decision: None if a role that the rule needs was never asked; `missing` names that role.
     """
 
     decision: Decision | None
-    missing: Role | None = None
+    missing: Consulted | None = None
     consultations: Sequence[Consultation] = ()
 
 
 @dataclass(slots=True)
 class _RuleTally:
-    """What is kept of one rule: a byte each for right and trusted and a double for F1 a question, and sums a role.
+    """What is kept of one rule: a byte each for right, trusted and answered and a double for F1 a question, and sums.
 
     The official scores are those of the raw texts; `is_official` says that no question's differs from its score.
     """
 
     em: "array[int]" = field(default_factory=lambda: array("b"))
     trusted: "array[int]" = field(default_factory=lambda: array("b"))
+    answered: "array[int]" = field(default_factory=lambda: array("b"))
     f1: "array[float]" = field(default_factory=lambda: array("d"))
     official_em: int = 0
     official_f1: float = 0.0
     is_official: bool = True
-    calls: Counter[Role] = field(default_factory=Counter)
-    asked: Counter[Role] = field(default_factory=Counter)
-    missing: Counter[Role] = field(default_factory=Counter)
-    tokens: Counter[Role] = field(default_factory=Counter)
-    uncounted: set[Role] = field(default_factory=set)
-    seconds: dict[Role, float] = field(default_factory=lambda: defaultdict(float))
+    calls: Counter[Consulted] = field(default_factory=Counter)
+    asked: Counter[Consulted] = field(default_factory=Counter)
+    missing: Counter[Consulted] = field(default_factory=Counter)
+    tokens: Counter[Consulted] = field(default_factory=Counter)
+    uncounted: set[Consulted] = field(default_factory=set)
+    seconds: dict[Consulted, float] = field(default_factory=lambda: defaultdict(float))
 
-    def take(self, consultations: Sequence[Consultation]) -> None:
+    def add(self, consultations: Sequence[Consultation]) -> None:
         """Take what a question asked."""
-        for one in consultations:
-            self.asked[one.role] += 1
-            self.calls[one.role] += one.calls
-            self.seconds[one.role] += one.seconds or 0.0
-            if not one.calls:
+        for consultation in consultations:
+            self.asked[consultation.role] += 1
+            self.calls[consultation.role] += consultation.calls
+            self.seconds[consultation.role] += consultation.seconds or 0.0
+            if not consultation.calls:
                 continue
-            if one.prompt_tokens is None or one.completion_tokens is None:
-                self.uncounted.add(one.role)
+            if consultation.prompt_tokens is None or consultation.completion_tokens is None:
+                self.uncounted.add(consultation.role)
             else:
-                self.tokens[one.role] += one.prompt_tokens + one.completion_tokens
+                self.tokens[consultation.role] += consultation.prompt_tokens + consultation.completion_tokens
 
 
 class Tally:
@@ -93,7 +99,7 @@ class Tally:
     def __init__(self, task: Task, rules: Sequence[str]) -> None:
         self.task: Task = task
         self.n = self.n_scored = self.failed = 0
-        self.ties = self.most = self.without_answer = 0
+        self.ties = self.most = self.without_answer = self.conflicts = 0
         self.fewest: int | None = None
         self.audit = Audit(task)
         self._remarks = Remarks(task)
@@ -105,34 +111,37 @@ class Tally:
         self._sways: Counter[str] = Counter()
 
     def add(
-        self, case: Case, gold: Sequence[str], outcomes: Mapping[str, Outcome], failed: Collection[Role]
+        self, case: Case, gold: Sequence[str], outcomes: Mapping[str, Outcome], failed: Collection[Consulted]
     ) -> dict[str, Score | None]:
-        """Take one question. Returns each rule's score, None where there is no gold answer or no decision.
+        """Take one question. Returns each rule's score, None without a gold answer or a decision.
 
         Args:
-            failed: The roles whose call for this question did not come through; it decided as with a silent role, stays
-                in n and is counted apart from abstentions.
+            failed: The roles whose call for this question failed; the question decided as if they had abstained, stays
+                in n and is not counted among abstentions.
         """
         self.n += 1
+        if any(outcome.missing == "certificate" for outcome in outcomes.values()):
+            certify_again(case, {})
+            self._bounds.withhold()
         self._count(case)
-        self._remarks.take(case, [one for outcome in outcomes.values() for one in outcome.consultations])
+        self._remarks.add(case, [asked for outcome in outcomes.values() for asked in outcome.consultations])
         self.failed += bool(failed)
         if gold:
             self.n_scored += 1
             text = hash(folded_question(case.question.text))
             self._cluster.append(self._clusters.setdefault(text, len(self._clusters)))
-        found: dict[str | None, _Scores] = {}
-        scores = {name: self._take(name, outcome, gold, found) for name, outcome in outcomes.items()}
+        memo: dict[str | None, _Scores] = {}
+        scores = {name: self._take(name, outcome, gold, memo) for name, outcome in outcomes.items()}
         if gold:
-            self._bounds.take(case, gold)
-        else:  # nobody knows what a judge's preference is worth there, but still whether it can matter
+            self._bounds.add(case, gold)
+        else:  # here the value of a judge's preference is unknown, but not whether it can matter
             self._sways.update(name for name in self._rules if sways(case.rule(name), case, "judge"))
         eldgr = outcomes.get("eldgr")
         if eldgr and eldgr.decision:
             after = scores["eldgr"]
-            before = self._scores(eldgr.decision.consensus, gold, found)[0] if gold else None
+            before = self._scores(eldgr.decision.consensus, gold, memo)[0] if gold else None
             outcome = became(before.em, after.em) if before and after else "unscored"
-            self.audit.take(case, eldgr.decision, outcome, failed)
+            self.audit.add(case, eldgr.decision, outcome, failed)
         return scores
 
     def _count(self, case: Case) -> None:
@@ -141,20 +150,24 @@ class Tally:
         self.most = max(self.most, n)
         self.without_answer += classes.count(None)
         self.ties += case.vote.tie
+        self.conflicts += self.task == "retrieval" and case.n_certified > 1
         self._shares.append(classes.count(case.vote.winner) / n if case.vote.winner is not None else 0.0)
 
-    def _take(self, name: str, outcome: Outcome, gold: Sequence[str], found: dict[str | None, _Scores]) -> Score | None:
+    def _take(self, name: str, outcome: Outcome, gold: Sequence[str], memo: dict[str | None, _Scores]) -> Score | None:
         tally = self._rules[name]
         if outcome.decision is None:
             if outcome.missing:
                 tally.missing[outcome.missing] += 1
             return None
-        tally.take(outcome.consultations)
+        tally.add(
+            [asked for asked in outcome.consultations if is_role(asked.role) or name not in _WHATEVER_IS_CERTIFIED]
+        )
         tally.trusted.append(outcome.decision.certified is not False)
+        tally.answered.append(outcome.decision.answer is not None)
         if not gold:
             tally.em.append(UNSCORED)
             return None
-        scored, official = self._scores(outcome.decision.answer, gold, found)
+        scored, official = self._scores(outcome.decision.answer, gold, memo)
         tally.em.append(scored.em)
         if scored.f1 is not None:
             tally.f1.append(scored.f1)
@@ -163,11 +176,11 @@ class Tally:
         tally.is_official &= official == scored
         return scored
 
-    def _scores(self, answer: str | None, gold: Sequence[str], found: dict[str | None, _Scores]) -> _Scores:
+    def _scores(self, answer: str | None, gold: Sequence[str], memo: dict[str | None, _Scores]) -> _Scores:
         """An answer's score and its official one, made once a question."""
-        if answer not in found:
-            found[answer] = score(answer, gold, self.task), official_score(answer, gold, self.task)
-        return found[answer]
+        if answer not in memo:
+            memo[answer] = score(answer, gold, self.task), official_score(answer, gold, self.task)
+        return memo[answer]
 
     # -- figures ------------------------------------------------------------------------------------------------------
 
@@ -182,6 +195,7 @@ class Tally:
             "task": self.task,
             "ties": self.ties,
             "candidates": {"fewest": self.fewest, "most": self.most, "without_answer": self.without_answer},
+            "conflicts": self.conflicts if self.task == "retrieval" else None,
             "rules": {name: self._figures(tally) for name, tally in whole.items()},
             "withheld": {name: dict(tally.missing) for name, tally in self._rules.items() if tally.missing},
             "contrasts": self._contrasts(whole),
@@ -192,16 +206,17 @@ class Tally:
             "risk_coverage": {name: risk_coverage(self._confidences(tally)) for name, tally in whole.items()}
             if self.n_scored
             else {},
+            "shipping": {name: self._shipping(tally) for name, tally in whole.items()},
             "remarks": [*self._remarks.sentences(), *self._on_officials(whole)],
         }
 
     def _on_officials(self, whole: Mapping[str, _RuleTally]) -> Iterator[str]:
-        """A sentence where marks around answers would have changed a score."""
-        found = {name: self._official(tally) for name, tally in whole.items() if not tally.is_official}
-        if found:
+        """A sentence if marks around answers would have changed a score."""
+        officials = {name: self._official(tally) for name, tally in whole.items() if not tally.is_official}
+        if officials:
             said = ", ".join(
                 f"{name} {official['em']:.2f}" + (f" (F1 {official['f1']:.2f})" if official["f1"] is not None else "")
-                for name, official in found.items()
+                for name, official in officials.items()
             )
             yield (
                 "Marks around an answer are taken off before it is scored."
@@ -209,7 +224,7 @@ class Tally:
             )
 
     def _can_change(self) -> dict[str, dict[Role, float]] | None:
-        """On which share of the questions the judge can change what ships; None where a gold answer says what for."""
+        """The share of questions on which the judge can change what ships; None with gold answers."""
         if self.n_scored or not self.n:
             return None
         return {name: {"judge": 100.0 * self._sways[name] / self.n} for name in self._rules}
@@ -238,7 +253,7 @@ class Tally:
         return {"correct_to_incorrect": pairs[1, 0], "incorrect_to_correct": pairs[0, 1]}
 
     def _consulting(self, role: Role) -> Consulting:
-        """What asking a role came to, by the rule that asked it most often."""
+        """The cost of asking a role, by the rule that asked it most often."""
         widest = max(self._rules.values(), key=lambda tally: tally.asked[role])
         return Consulting(widest.asked[role], widest.calls[role], widest.seconds[role])
 
@@ -247,21 +262,27 @@ class Tally:
             if em != UNSCORED:
                 yield (bool(trusted), share), bool(em)
 
+    def _shipping(self, tally: _RuleTally) -> Shipping:
+        right, answered = np.array(tally.em, np.int8), np.array(tally.answered, bool)
+        certified, texts = answered & np.array(tally.trusted, bool), np.array(self._cluster, np.int64)
+        return {"abstain": shipped(certified, right, texts), "consensus": shipped(answered, right, texts)}
+
     def _audit(self) -> AuditCounts:
-        """The audit's counts; without gold answers nobody can say what a flip did."""
+        """The audit's counts; without gold answers the effect of a flip is unknown."""
         counts = self.audit.counts()
         if not self.n_scored:
             counts["correct_to_incorrect"] = counts["incorrect_to_correct"] = None
         return counts
 
     def _figures(self, tally: _RuleTally) -> RuleFigures:
+        asked = roles_and({role for other in self._rules.values() for role in other.asked})
         return {
             "em": _percentage(sum(1 for right in tally.em if right == 1), self.n_scored),
             "f1": _percentage(sum(tally.f1), self.n_scored) if self.task == "retrieval" else None,
             "official": None if tally.is_official else self._official(tally),
-            "calls": {role: tally.calls[role] for role in ROLES},
-            "asked": {role: tally.asked[role] for role in ROLES},
-            "tokens": {role: None if role in tally.uncounted else tally.tokens[role] for role in ROLES},
+            "calls": {role: tally.calls[role] for role in asked},
+            "asked": {role: tally.asked[role] for role in asked},
+            "tokens": {role: None if role in tally.uncounted else tally.tokens[role] for role in asked},
             "seconds": round(sum(tally.seconds.values()), 3),
         }
 
@@ -277,39 +298,39 @@ class Tally:
         pairs += [(other, "majority") for other in whole if other not in ("eldgr", "majority", "first")]
         if not self.n_scored:
             return []
-        found = {pair: self._contrast(whole[pair[0]], whole[pair[1]]) for pair in pairs if set(pair) <= set(whole)}
-        adjusted = holm([one["p"] for one in found.values()])
+        contrasts = {pair: self._contrast(whole[pair[0]], whole[pair[1]]) for pair in pairs if set(pair) <= set(whole)}
+        adjusted = holm([figures["p"] for figures in contrasts.values()])
         return [
-            {"rule": rule, "against": against, **one, "p_holm": p}
-            for ((rule, against), one), p in zip(found.items(), adjusted, strict=True)
+            {"rule": rule, "against": against, **figures, "p_holm": p}
+            for ((rule, against), figures), p in zip(contrasts.items(), adjusted, strict=True)
         ]
 
-    def _contrast(self, one: _RuleTally, other: _RuleTally) -> Paired:
-        found = self._paired(*([100.0 * right for right in tally.em if right != UNSCORED] for tally in (one, other)))
-        graded = self._paired(*([100.0 * f1 for f1 in tally.f1] for tally in (one, other))) if one.f1 else None
-        return as_figures(found, graded)
+    def _contrast(self, rule: _RuleTally, other: _RuleTally) -> Paired:
+        em = self._paired(*([100.0 * right for right in tally.em if right != UNSCORED] for tally in (rule, other)))
+        graded = self._paired(*([100.0 * f1 for f1 in tally.f1] for tally in (rule, other))) if rule.f1 else None
+        return as_figures(em, graded)
 
     def _paired(self, rule: Sequence[float], against: Sequence[float]) -> Contrast:
-        """A contrast in which a question that stands several times counts once; see `statistics.clusters`."""
+        """A contrast in which a repeated question counts once; see `statistics.clusters`."""
         if len(self._clusters) == self.n_scored:
             return contrast(rule, against)
         return contrast_by_cluster(rule, against, self._cluster)
 
 
-def as_figures(found: Contrast, graded: Contrast | None) -> Paired:
+def as_figures(em: Contrast, graded: Contrast | None) -> Paired:
     """Return a contrast of right and wrong, with that of F1 where there is one, as `summary.json` has it."""
     return {
-        **_difference(found),
-        "p": found.p,
-        "wins": found.wins,
-        "losses": found.losses,
-        "notes": list(found.notes),
+        **_difference(em),
+        "p": em.p,
+        "wins": em.wins,
+        "losses": em.losses,
+        "notes": list(em.notes),
         "f1": None if graded is None else _difference(graded),
     }
 
 
-def _difference(found: Contrast) -> Difference:
-    return {"delta": found.delta, "ci": list(found.interval), "bca": found.bca and list(found.bca)}
+def _difference(paired: Contrast) -> Difference:
+    return {"delta": paired.delta, "ci": list(paired.interval), "bca": paired.bca and list(paired.bca)}
 
 
 def _percentage(total: float, n: int) -> float | None:

@@ -2,12 +2,13 @@
 
     LAWS                                      every law, in order; a number with several names has an entry for each
     LAW["default_is_consensus"]               one of them
-    law.check(Subject(rule).settle(trial))    whether it had anything to say of it; raises `LawBroken` if it is broken
-    laws_named("laws", [...], LAWS)           those of some names, for a caller's argument
+    law.check(Subject(rule).settle(trial))    whether it applied to the trial; raises `LawBroken` if it is broken
+    laws_named("laws", [...], LAWS)           those with these names, for a caller's argument
 
-Laws 18 to 20 are about the selector and are tried where there is one. Nothing here draws an example or calls an LM:
-`eldgr_dspy.testing` does the one, a trial holds what an LM would say. Standard library alone. Source: what the paper
-says of its rule, made exact; the names and the third value (inapplicable) are ours.
+Laws 18 to 20 are about the selector and are tried only on one. Nothing here draws an example or calls an LM:
+`eldgr_dspy.testing` draws trials, and a trial contains what an LM would say. This module uses only the standard
+library. Source: the paper's statements about its rule, made exact; the names and the third value (inapplicable) are
+ours.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ from eldgr_dspy.laws.statements import Finding
 from eldgr_dspy.laws.trials import Outcome, describe, shipped, table
 
 Statement = Callable[[Outcome], Finding | None]
-"""Tries a law on what a rule did; None where it has nothing to say of it."""
+"""Checks a law on a rule's outcome; None if the law does not apply to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,9 @@ class Law:
     """A law.
 
     Attributes:
-        number: As in the list of laws, from 1. name: as a test of it is called.
-        claim: What it says, in one sentence. disclaims: what it does not say, though one might read it so.
-        statement: How it is tried on a rule; None for a law about the selector.
+        number: As in the list of laws, from 1. name: the name of its tests.
+        claim: What it says, in one sentence. disclaims: what it does not say, although one might think so.
+        statement: How it is checked on a rule; None for a law about the selector.
     """
 
     number: int
@@ -39,25 +40,25 @@ class Law:
     statement: Statement | None = None
 
     def check(self, outcome: Outcome) -> bool:
-        """Return whether the law has anything to say of what a rule did.
+        """Return whether the law applies to a rule's outcome.
 
         Raises:
-            LawBroken: It has, and demands something else.
+            LawBroken: It applies and demands another outcome.
         """
-        found = self.statement(outcome) if self.statement else None
-        if found is not None and not found.holds:
-            raise LawBroken(self, outcome, found)
-        return found is not None
+        finding = self.statement(outcome) if self.statement else None
+        if finding is not None and not finding.holds:
+            raise LawBroken(self, outcome, finding)
+        return finding is not None
 
 
 class LawBroken(AssertionError):
-    """A rule does what a law forbids; the message is the trial, what the rule shipped, and what the law demands."""
+    """A rule breaks a law; the message has the trial, what the rule shipped, and what the law demands."""
 
-    def __init__(self, law: Law, outcome: Outcome, found: Finding, others: Sequence[str] = ()) -> None:
-        self.law, self.outcome, self.found = law, outcome, found
-        lines = [*describe(outcome), ("demanded", found.demanded)]
-        if found.other is not None:
-            lines.append(("but there", shipped(found.other)))
+    def __init__(self, law: Law, outcome: Outcome, finding: Finding, others: Sequence[str] = ()) -> None:
+        self.law, self.outcome, self.found = law, outcome, finding
+        lines = [*finding.lines, *describe(outcome), ("demanded", finding.demanded)]
+        if finding.other is not None:
+            lines.append(("but there", shipped(finding.other)))
         told = table(lines)
         end = f"\n\nBroken too: {', '.join(others)}." if others else ""
         super().__init__(f"Law {law.number}, {law.name}, is broken. {law.claim}\n\n{told}{end}")
@@ -78,7 +79,7 @@ LAWS: tuple[Law, ...] = (
     Law(
         1,
         "inapplicable_consensus_is_final",
-        "In retrieval a consensus to which no certificate applies (a yes or no) ships, and nobody is asked.",
+        "In retrieval a consensus to which no certificate applies (a yes, no or refusal) ships, and nobody is asked.",
         "That it is right, or that the evidence supports it.",
         tried.inapplicable_consensus_is_final,
     ),
@@ -254,17 +255,17 @@ LAW: Mapping[str, Law] = {law.name: law for law in LAWS}
 
 
 def laws_named(argument: str, names: Sequence[str], among: Sequence[Law]) -> list[Law]:
-    """Return those of some laws that have one of these names, in the order of the laws.
+    """Return the laws with these names, in the order of the laws.
 
     Args:
-        argument: What the names were given as, for the message.
+        argument: The caller's argument that has the names, for the message.
         names: The names. among: the laws that may be named here.
 
     Raises:
-        ArgumentError: It is one text instead of a sequence, or a name is not that of one of these laws.
+        ArgumentError: `names` is one text instead of a sequence, or a name is not that of one of these laws.
     """
     if isinstance(names, str):
-        raise ArgumentError(f"{argument}={names!r} is one name; expected a sequence of names: put it in a list.")
+        raise ArgumentError(f"{argument} must be a sequence of names; got {names!r}. Put it in a list.")
     for name in names:
         if name not in {law.name for law in among}:
             kind = "is not the name of a law" if name not in LAW else "is a law that is not tried here"

@@ -1,10 +1,10 @@
-"""The numbers, texts and patterns that a rule, a certificate or a selector is written with: where its slips show.
+"""Find the numbers, texts and patterns in the code of a rule, a certificate or a selector, where its bugs show.
 
     constants_of(my_rule)        Constants(texts=("7",), numbers=(40,), patterns=())
 
-They are read from compiled code, so no source file is needed: what functions load, their defaults, what they close
-over, the globals of their own package that they name, and the attributes of classes and objects. Standard library
-alone. Source: ours; fuzzers call such a list a dictionary.
+They are read from compiled code, so no source file is needed: constants that functions load, their defaults, their
+closures, the globals of their own package that they name, and the attributes of classes and objects. This module uses
+only the standard library. Source: ours; fuzzers call such a list a dictionary.
 """
 
 import dis
@@ -21,7 +21,7 @@ from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, ROLES, 
 _OURS = {"eldgr_dspy", "dspy", "hypothesis"}
 _MOST_THINGS, _MOST_ITEMS, _LONGEST = 400, 60, 200
 _SMALLEST = 3
-"""Numbers nearer to zero stand in every program, and the situations have them anyway."""
+"""Smaller numbers are in every program, and the situations have them anyway."""
 _LOADS = {"LOAD_CONST", "LOAD_SMALL_INT", "RETURN_CONST"}
 _NAMES = {"LOAD_GLOBAL", "LOAD_NAME"}
 _VOCABULARY = {*get_args(Branch), *TASKS, *ROLES, *POLICIES, *STRICTNESS, *CONSULT, *HOMOGENEOUS, *PREFERENCE}
@@ -30,11 +30,11 @@ _REGEX = re.compile(r"\\[bBdDsSwW]|\(\?|\[[^\]]+\][+*{?]|\.[+*{]|\w\|\w")
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What something is written with, each once, in the order in which it was met.
+    """The constants in some code, each once, in the order of discovery.
 
     Attributes:
-        texts: Texts that are short enough to stand in an answer or a passage; no docstrings, no names of roles.
-        numbers: Numbers from three on, and fractions; those that stand in a text come last.
+        texts: Texts that are short enough for an answer or a passage; no docstrings, no names of roles.
+        numbers: Numbers from three on, and fractions; those from a text come last.
         patterns: Regular expressions.
     """
 
@@ -47,14 +47,14 @@ class Constants:
 
 
 def constants_of(*things: object) -> Constants:
-    """Return the constants of rules, certificates, classes and objects; nothing that is given is called."""
+    """Return the constants of rules, certificates, classes and objects without calling them."""
     reader = _Reader(things)
     for thing in things:
         reader.read(thing)
     patterns = dict.fromkeys(reader.patterns)
     texts = [text for text in dict.fromkeys(reader.texts) if text not in patterns and text not in _VOCABULARY]
     within = [float(number) for text in (*texts, *patterns) for number in re.findall(r"(?<![\w.])\d{1,9}", text)]
-    numbers = dict.fromkeys(one for one in (*reader.numbers, *within) if _is_telling(one))
+    numbers = dict.fromkeys(number for number in (*reader.numbers, *within) if _is_telling(number))
     return Constants(tuple(texts), tuple(numbers), tuple(patterns))
 
 
@@ -63,15 +63,15 @@ def _is_telling(number: float) -> bool:
 
 
 class _Reader:
-    """Goes through what is reached from some things, and keeps the constants."""
+    """Walks through everything that some objects reach, and keeps the constants."""
 
     def __init__(self, roots: Iterable[object]) -> None:
         self.texts, self.numbers, self.patterns = list[str](), list[float](), list[str]()
-        self._packages = {_package(one) for one in roots} - _OURS - {""}
+        self._packages = {_package(root) for root in roots} - _OURS - {""}
         self._seen = dict[int, object]()  # the objects too, so that no id is given twice
 
     def read(self, thing: object) -> None:
-        """Read a thing and what is reached from it."""
+        """Read an object and everything that it reaches."""
         if isinstance(thing, str):
             self._read_text(thing)
         elif isinstance(thing, int | float):
@@ -95,7 +95,7 @@ class _Reader:
             self.patterns.append(pattern)
 
     def _parts(self, thing: object) -> Iterator[object]:
-        """What a thing is made of, as far as it is the user's own."""
+        """The parts of an object, as far as they are the user's own."""
         if isinstance(thing, FunctionType):
             yield from self._of_function(thing)
         elif isinstance(thing, MethodType):
@@ -103,7 +103,7 @@ class _Reader:
         elif isinstance(thing, partial):
             yield from (thing.func, thing.args, [*thing.keywords.values()])
         elif isinstance(thing, dict):
-            yield from (one for item in [*thing.items()][:_MOST_ITEMS] for one in item)
+            yield from (part for item in [*thing.items()][:_MOST_ITEMS] for part in item)
         elif isinstance(thing, set | frozenset):
             yield from sorted(thing, key=repr)[:_MOST_ITEMS]
         elif isinstance(thing, list | tuple):
@@ -124,7 +124,7 @@ class _Reader:
         for cell in function.__closure__ or ():
             try:
                 yield cell.cell_contents
-            except ValueError:  # it is not filled yet
+            except ValueError:  # the cell is not filled yet
                 continue
         yield from self._named(function)
 
@@ -133,11 +133,11 @@ class _Reader:
         for code in _codes(function.__code__):
             steps = [*dis.get_instructions(code)]
             for step, after in zip(steps, [*steps[1:], None], strict=True):
-                found = function.__globals__.get(step.argval) if step.opname in _NAMES else None
-                if not isinstance(found, ModuleType):
-                    yield found
-                elif after is not None and found.__name__.partition(".")[0] in self._packages:
-                    yield vars(found).get(str(after.argval))
+                value = function.__globals__.get(step.argval) if step.opname in _NAMES else None
+                if not isinstance(value, ModuleType):
+                    yield value
+                elif after is not None and value.__name__.partition(".")[0] in self._packages:
+                    yield vars(value).get(str(after.argval))
 
     def _of_class(self, cls: type) -> Iterator[object]:
         for base in cls.__mro__:
@@ -151,7 +151,7 @@ class _Reader:
 
 
 def _package(thing: object) -> str:
-    """The top package in which a thing, or its class, is written."""
+    """The top package of an object or its class."""
     if isinstance(thing, MethodType | partial):
         thing = thing.__func__ if isinstance(thing, MethodType) else thing.func
         return _package(thing)
@@ -163,15 +163,15 @@ def _package(thing: object) -> str:
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
     yield code
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from _codes(one)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
 
 
 def _loaded(code: CodeType) -> Iterator[object]:
-    """What some code and the functions within it load; docstrings and the names of arguments are not loaded."""
-    for one in _codes(code):
-        steps = [*dis.get_instructions(one)]
+    """The constants that some code and the functions within it load, without docstrings and names of arguments."""
+    for part in _codes(code):
+        steps = [*dis.get_instructions(part)]
         for step, after in zip(steps, [*steps[1:], None], strict=True):
             names_arguments = after is not None and after.opname == "CALL_KW"
             if step.opname in _LOADS and not names_arguments and not isinstance(step.argval, CodeType):

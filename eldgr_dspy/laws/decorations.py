@@ -1,9 +1,9 @@
-"""What may stand around an answer without being part of it: one spelling after another for the law that none decides.
+"""Marks around an answer that are not part of it, for the law that spelling does not decide.
 
     decorated("Doha", "**{}**")    "**Doha**"
 
-Each is taken off by `eldgr_dspy.stripping.strip_answer`, but from an answer that it changes, as a full stop does "U.S".
-Standard library alone. Source: ours.
+`eldgr_dspy.stripping.strip_answer` takes each of them off, except where a mark changes the answer, as a full stop does
+"U.S". This module uses only the standard library. Source: ours.
 """
 
 from collections.abc import Iterator
@@ -35,13 +35,13 @@ DECORATIONS = (
     "\u200b{}\ufeff",
     "**“{}.”**",
 )
-"""Where `{}` stands, the answer does."""
+"""The answer replaces `{}`."""
 
 _LONG = 3
 
 
 def decorated(answer: str | None, decoration: str) -> str | None:
-    """Return an answer in a decoration; as it is where it would not be stripped to the same answer."""
+    """Return an answer in a decoration; unchanged if it would not be stripped to the same answer."""
     if answer is None:
         return None
     spelled = decoration.replace("{}", answer, 1)
@@ -51,7 +51,7 @@ def decorated(answer: str | None, decoration: str) -> str | None:
 def respellings(answers: tuple[str | None, ...]) -> Iterator[tuple[str | None, ...]]:
     """Yield the answers of a pool in other spellings: all in one decoration, then each in another one.
 
-    Long ones become a heading too, which is of one word more.
+    Long ones also become a heading, which has one word more.
     """
     size, shift = len(DECORATIONS), sum(len(answer or "") for answer in answers)
     yield tuple(decorated(answer, DECORATIONS[0]) for answer in answers)

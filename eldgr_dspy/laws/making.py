@@ -1,6 +1,6 @@
-"""Makes the trials that situations are: answers, what stands in the evidence, who says what, and what a law varies.
+"""Make the trials of the situations: answers, evidence, the roles' replies, and the changes that laws try.
 
-Standard library alone. Source: ours.
+This module uses only the standard library. Source: ours.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ Answers = tuple[str | None, ...]
 
 DEFAULTS = Settings()
 SHOWN = ("Doha", "Paris", "Lyon", "Nice")
-"""The evidence where nothing else is said, a passage each."""
+"""The default evidence, a passage each."""
 CRATES = "A crate holds 3 jars. How many jars do 6 crates hold?"
 SOUND = Derivation((Step("3 * 6", "18"),), "18", "18 / 6 = 3")
 
@@ -34,8 +34,8 @@ _DENIALS = (
 
 
 def denials(answer: str) -> tuple[Passage, ...]:
-    """Return passages that say in many ways that it is not this answer."""
-    return tuple(Passage("", one.format(answer)) for one in _DENIALS)
+    """Return passages that deny this answer in many ways."""
+    return tuple(Passage("", denial.format(answer)) for denial in _DENIALS)
 
 
 def asked(
@@ -45,8 +45,8 @@ def asked(
     settings: Settings = DEFAULTS,
     shown: Sequence[str] = SHOWN,
 ) -> Trial:
-    """Return a trial of retrieval: the judge prefers an answer, the repairer offers a span; empty for silence."""
-    question = Question("Which?", "retrieval", answers, (), tuple(Passage("", one) for one in shown))
+    """Return a retrieval trial: the judge prefers an answer, the repairer offers a span; empty for an abstention."""
+    question = Question("Which?", "retrieval", answers, (), tuple(Passage("", text) for text in shown))
     gold = max(answers, key=answers.count, default=None) or ""
     repair = Repair(offer) if offer else SILENT
     return replace(judged(question, judge), settings=settings, gold=gold).replying("repairer", repair)
@@ -60,16 +60,16 @@ def counted(
     text: str = CRATES,
     gold: str = "18",
 ) -> Trial:
-    """Return a trial of arithmetic: the judge prefers an answer, and the deriver replies something."""
+    """Return an arithmetic trial: the judge prefers an answer, and the deriver gives a reply."""
     question = Question(text, "arithmetic", answers, (), (Passage("", "9"), Passage("", gold)))
     return replace(judged(question, judge), settings=settings, gold=gold).replying("deriver", derived)
 
 
 def judged(question: Question, judge: str | None) -> Trial:
-    """Return a trial in which the judge prefers the first candidate of an answer, another judge another candidate."""
+    """Return a trial in which the judge prefers the first candidate of an answer, another judge another one."""
     verdict = SILENT if judge is None else Verdict(question.answers.index(judge))
     named = (Verdict(index) for index, answer in enumerate(question.answers) if answer)
-    other = next((one for one in named if one != verdict), SILENT)
+    other = next((rival for rival in named if rival != verdict), SILENT)
     failure, more = Abstention("the call timed out"), (Passage("", "Rome"),)
     return varied(Trial(question, replies={"judge": verdict}, other_judge=other, failure=failure, more=more))
 
@@ -82,7 +82,7 @@ def varied(trial: Trial) -> Trial:
 
 
 def opposed(consensus: str, other: str) -> Iterator[Trial]:
-    """Yield consensus against another answer where either is certified, both, or neither, and a repair by the other."""
+    """Yield consensus against another answer, with one, both or neither certified, and a repair by the other answer."""
     pool = (other, consensus, consensus)
     yield asked(pool, other, "Doha", shown=("Doha", other))
     yield asked(pool, other, "Doha", shown=("Doha", consensus))
@@ -92,13 +92,13 @@ def opposed(consensus: str, other: str) -> Iterator[Trial]:
 
 
 def shown_alone(answer: str, more: tuple[Passage, ...]) -> Trial:
-    """Return a trial in which one short passage certifies consensus, and of which the added evidence says more."""
+    """Return a trial in which one short passage certifies consensus, and more evidence is added."""
     trial = asked((answer, answer, "Lyon"), "Lyon", shown=(f"It was {answer} then.",))
     return replace(trial, more=more)
 
 
 def apart(halves: tuple[str, str], whole: str, title: str = "", before: int = 0) -> Iterator[Trial]:
-    """Yield trials in which one passage ends in the beginning of an answer, and the next begins with its end.
+    """Yield trials in which one passage ends with the first half of an answer, and the next begins with the second.
 
     Args:
         halves: Beginning and end. whole: the answer. title: that of both passages. before: passages before them.
@@ -111,7 +111,7 @@ def apart(halves: tuple[str, str], whole: str, title: str = "", before: int = 0)
 
 
 def opposed_sums(wrong: str, right: str = "18") -> Iterator[Trial]:
-    """Yield a right number against a wrong one in either place, with a sound derivation, an unchecked one, and none."""
+    """Yield a right number against a wrong one in either place, with a sound, a failing and no derivation."""
     text, sound = derived_sum(right)
     of_wrong, of_right = (right, wrong, wrong), (wrong, right, right)
     yield counted(of_wrong, right, SILENT, text=text, gold=right)
@@ -122,7 +122,7 @@ def opposed_sums(wrong: str, right: str = "18") -> Iterator[Trial]:
 
 
 def derived_sum(right: str) -> tuple[str, Derivation]:
-    """Return a question whose answer is a number as it is spelled, and a sound derivation of it."""
+    """Return a question whose answer is this number as spelled, and a sound derivation of it."""
     value = Fraction(right.replace(",", "").replace("−", "-"))
     if value < 0:
         start, change, sign, back = Fraction(3), 3 - value, "-", "+"
@@ -133,9 +133,9 @@ def derived_sum(right: str) -> tuple[str, Derivation]:
     else:
         start, change, sign, back = value - Fraction(5, 2), Fraction(5, 2), "+", "-"
         text = "There are {} litres in a tank, and {} litres are added. How many litres are there now?"
-    one, other = _decimal(start), _decimal(change)
-    step = Step(f"{one} {sign} {other}", right)
-    return text.format(one, other), Derivation((step,), right, f"{_decimal(value)} {back} {other} = {one}")
+    first, second = _decimal(start), _decimal(change)
+    step = Step(f"{first} {sign} {second}", right)
+    return text.format(first, second), Derivation((step,), right, f"{_decimal(value)} {back} {second} = {first}")
 
 
 def _decimal(value: Fraction) -> str:

@@ -1,10 +1,10 @@
-"""Situations around the constants of what is tried: a slip that goes by a number or a word shows beside that one.
+"""Situations around the constants of the code under test: a bug that depends on a number or a word shows next to it.
 
     pointed(constants_of(my_rule))      trials, at most 240, the same each time
 
-Beside `len(answer) > 40` stand answers of 39, 40 and 41 characters and words, as many candidates and passages, and the
-numbers themselves; beside `"not " in text` stand answers that are and contain the text, and passages that say it of an
-answer. Standard library alone. Source: ours.
+For `len(answer) > 40` it makes answers of 39, 40 and 41 characters and words, as many candidates and passages, and the
+numbers themselves. For `"not " in text` it makes answers that equal and contain the text, and passages that apply it to
+an answer. This module uses only the standard library. Source: ours.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,10 +31,10 @@ def pointed(
     Args:
         constants: The constants. task: `retrieval` or `arithmetic`; both if it is not given.
         most: How many at most.
-        added: Whether those are among them that tell by evidence which is added or turned.
+        added: Whether to include situations that add or reorder evidence.
     """
-    several = [_of_text(one, task, added) for one in constants.texts]
-    several += [_of_number(one, task, added) for one in constants.numbers]
+    several = [_of_text(text, task, added) for text in constants.texts]
+    several += [_of_number(number, task, added) for number in constants.numbers]
     rounds = chain.from_iterable(zip_longest(*several))
     yield from islice((trial for trial in rounds if trial is not None), most)
 
@@ -57,12 +57,12 @@ def _of_text(text: str, task: Task | None, added: bool) -> Iterator[Trial]:
 
 
 def _said(text: str) -> Iterator[Trial]:
-    """Passages are added that say a text, alone and of the answer, and one whose title it is."""
+    """Added passages that contain a text, alone and with the answer, and one with the text as its title."""
     for answer in ("Paris", "paris"):
         named = (text.replace(hole, answer) for hole in ("{}", "%s") if hole in text)
         beside = (f"{text} {answer}", f"{answer} {text}", f"{text}{answer}", f"{answer}{text}")
         forms = dict.fromkeys((*named, *beside, text))
-        yield shown_alone(answer, more=(*(Passage("", one) for one in forms), Passage(text, "And more.")))
+        yield shown_alone(answer, more=(*(Passage("", form) for form in forms), Passage(text, "And more.")))
 
 
 def _about(text: str, trial: Trial) -> Trial:
@@ -86,8 +86,8 @@ def _of_number(number: float, task: Task | None, added: bool) -> Iterator[Trial]
 
 
 def _of_size(n: int, added: bool) -> Iterator[Trial]:
-    """Answers of so many characters and words, then pools, evidence, questions and texts of that size."""
-    near = [one for one in (n + 1, n, n - 1) if 0 < one <= _LONGEST_ANSWER]
+    """Answers of this many characters and words, then pools, evidence, questions and texts of that size."""
+    near = [size for size in (n + 1, n, n - 1) if 0 < size <= _LONGEST_ANSWER]
     if added:
         yield _enlarged_evidence(n)
         yield from _joined(n)
@@ -104,13 +104,13 @@ def _spelled(value: float) -> str:
 
 
 def _long(size: int, names: Sequence[str]) -> str:
-    """A name of so many characters."""
+    """A name of this many characters."""
     text = " ".join(islice(_over(names), size))[:size]
     return text if not text.endswith(" ") else f"{text[:-1]}s"
 
 
 def _worded(size: int, names: Sequence[str]) -> str:
-    """A name of so many words."""
+    """A name of this many words."""
     return " ".join(islice(_over(names), size))
 
 
@@ -120,15 +120,15 @@ def _over(names: Sequence[str]) -> Iterator[str]:
 
 
 def _enlarged_evidence(n: int) -> Trial:
-    """Evidence is added: passages, one of them long in characters and in words, and as many with the answer."""
+    """Added evidence: passages, one of them long in characters and in words, and as many with the answer."""
     many = min(n, _MOST_OF) + 1
     told: Iterable[str] = (f"Number {number} says: Paris." for number in range(many))
     long = ("And so on. " * min(n, _LONGEST_TEXT))[:_LONGEST_TEXT]
-    return shown_alone("Paris", more=(*(Passage("", one) for one in told), Passage("", long)))
+    return shown_alone("Paris", more=(*(Passage("", sentence) for sentence in told), Passage("", long)))
 
 
 def _joined(n: int) -> Iterator[Trial]:
-    """An answer of more than so many characters or words of which two passages have a half, and as many passages."""
+    """An answer of more than this many characters or words, half in each of two passages, and as many passages."""
     if n <= _MOST_WORDS:
         for names in (islice(_over(_NAMES), n // 4 + 2), islice(_over(_NAMES), n + 1)):
             words = [*names]
@@ -139,7 +139,7 @@ def _joined(n: int) -> Iterator[Trial]:
 
 
 def _enlarged(size: int, trial: Trial) -> Trial:
-    """The same with so many candidates and passages, and so long a question and texts."""
+    """The same with this many candidates and passages, and a question and texts of this length."""
     question, consensus = trial.question, trial.question.answers[-1]
     more = max(0, min(size, _MOST_OF) - len(question.answers))
     answers = (*question.answers, *[consensus] * more)

@@ -1,9 +1,9 @@
-"""Making a trial that breaks a law small enough to be read: what is not needed goes, what is odd becomes plain.
+"""Make a trial that breaks a law small enough to read: drop what is not needed, and simplify the rest.
 
-Hypothesis shrinks what it drew, without knowing what a candidate or a verdict is. Here a step is one that a reader
-would take: leave out a candidate or two, silence a role, take a default. What comes out still breaks the law, and with
-any one step more it would not; a smaller one may lie further off. Standard library alone. Source: ours, greedy as delta
-debugging is.
+Hypothesis shrinks its draws without knowing what a candidate or a verdict is. Here a step is one that a reader would
+take: leave out a candidate or two, let a role abstain, take a default. The result still breaks the law, and with any
+one step more it would not; a smaller trial may be several steps away. This module uses only the standard library.
+Source: ours, greedy as delta debugging is.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ MOST_STEPS = 500
 
 
 def smallest(trial: Trial, breaks: Callable[[Trial], bool]) -> Trial:
-    """Return a trial that `breaks` as the given one does, and that no simpler one next to it does."""
+    """Return a trial that `breaks` as the given one does, while no trial that is simpler by one step does."""
     for _ in range(MOST_STEPS):
         step = next((simpler for simpler in _simpler(trial) if breaks(simpler)), None)
         if step is None:
@@ -40,7 +40,7 @@ def _simpler(trial: Trial) -> Iterator[Trial]:
 
 
 def _fewer_candidates(trial: Trial) -> Iterator[Trial]:
-    """One candidate less; where that would turn the vote, two, or one with another at the head, who wins a tie."""
+    """One candidate less; if that would change the vote, two, or one with another at the head, which wins a tie."""
     places = range(len(trial.question.answers))
     yield from (_lacking(trial, out) for out in places)
     yield from (_lacking(_lacking(trial, later), earlier) for earlier, later in combinations(places, 2))
@@ -82,7 +82,7 @@ def _headed(trial: Trial, head: int) -> Trial:
 
 
 def _not_about(reply: Reply, out: int) -> Reply:
-    """A reply where there is one candidate less; silence where it was the one that was preferred."""
+    """A reply for one candidate less; an abstention if the preferred one is gone."""
     if not isinstance(reply, Verdict):
         return reply
     if reply.preferred == out:
@@ -112,7 +112,7 @@ def _less_evidence(trial: Trial) -> Iterator[Trial]:
 
 
 def _fewer_words(trial: Trial) -> Iterator[Trial]:
-    passages, answers = trial.question.passages, [one for one in _texts(trial) if one in PLAIN]
+    passages, answers = trial.question.passages, [text for text in _texts(trial) if text in PLAIN]
     for place, passage in enumerate(passages):
         for less in _shorter(passage, answers):
             yield trial.with_evidence((*passages[:place], less, *passages[place + 1 :]))
@@ -125,7 +125,7 @@ def _fewer_words(trial: Trial) -> Iterator[Trial]:
 
 
 def _shorter(passage: Passage, answers: Sequence[str]) -> Iterator[Passage]:
-    """The same passage with less in it, or with a plain answer for all that it says."""
+    """The same passage with less text, or with a plain answer as its text."""
     if passage.title:
         yield Passage("", passage.text or passage.title)
     if passage.text:
@@ -140,9 +140,9 @@ def _shorter(passage: Passage, answers: Sequence[str]) -> Iterator[Passage]:
 
 def _defaults(trial: Trial) -> Iterator[Trial]:
     default = Settings()
-    for one in fields(Settings):
-        if getattr(trial.settings, one.name) != getattr(default, one.name):
-            yield replace(trial, settings=replace(trial.settings, **{one.name: getattr(default, one.name)}))
+    for setting in fields(Settings):
+        if getattr(trial.settings, setting.name) != getattr(default, setting.name):
+            yield replace(trial, settings=replace(trial.settings, **{setting.name: getattr(default, setting.name)}))
     if trial.question.texts:
         yield replace(trial, question=replace(trial.question, texts=()))
     if trial.question.text != "Which?":
@@ -150,7 +150,7 @@ def _defaults(trial: Trial) -> Iterator[Trial]:
 
 
 def _unscored(trial: Trial) -> Iterator[Trial]:
-    """The reading that goes by no scores, and a verdict without them for a candidate that they might have come to."""
+    """The reading without scores, and a verdict without them for a candidate that they could have chosen."""
     verdict = trial.reply("judge")
     if isinstance(verdict, Verdict) and verdict.scores and trial.settings.preference != Settings().preference:
         plain = replace(trial, settings=replace(trial.settings, preference=Settings().preference), other_scores=())
@@ -237,10 +237,10 @@ def _said(reply: Reply) -> str | None:
 
 
 def _respelt(trial: Trial, text: str) -> Trial:
-    """The same with the passages that are nothing but another spelling of a text in that spelling."""
+    """The same, with each passage that only respells a text in that text's spelling."""
 
     def told(passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
-        return tuple(Passage(one.title, text if _folded(one.text) == _folded(text) else one.text) for one in passages)
+        return tuple(Passage(old.title, text if _folded(old.text) == _folded(text) else old.text) for old in passages)
 
     return replace(trial.with_evidence(told(trial.question.passages)), more=told(trial.more))
 
@@ -254,7 +254,7 @@ def _renamed(trial: Trial, text: str, plain: str) -> Trial:
         return Repair(plain) if isinstance(reply, Repair) and reply.answer == text else reply
 
     def told(passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
-        return tuple(Passage(one.title.replace(text, plain), one.text.replace(text, plain)) for one in passages)
+        return tuple(Passage(old.title.replace(text, plain), old.text.replace(text, plain)) for old in passages)
 
     question: Question = trial.question
     return replace(
@@ -262,7 +262,7 @@ def _renamed(trial: Trial, text: str, plain: str) -> Trial:
         question=replace(
             question,
             answers=tuple(plain if answer == text else answer for answer in question.answers),
-            texts=tuple(one.replace(text, plain) for one in question.texts),
+            texts=tuple(old.replace(text, plain) for old in question.texts),
             passages=told(question.passages),
         ),
         replies={role: said(reply) for role, reply in trial.replies.items()},

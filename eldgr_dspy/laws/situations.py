@@ -1,12 +1,13 @@
-"""The small situations that a rule can meet, each as a trial with a short question: where a slip of a rule shows.
+"""The small situations that a rule can meet, each as a trial with a short question: where a rule's bugs show.
 
-A rule sees classes and certificates. So consensus is certified, uncertified, or a yes; beside it stand no other class,
-one of each kind, or a certified one with another; there is a tie or none; the judge prefers each of them, or nobody;
-and the repairer gives nothing, or a span of each kind. What is rarer follows: answers that are short, long, or a
-number, much of everything, classes of several spellings, an answer of which one passage has the beginning and the next
-the end, passages that deny an answer, no evidence; then arithmetic, whose sums are also negative, zero, and fractions.
-They are the same each time, in the same order, and are tried before anything is drawn. Standard library alone. Source:
-ours.
+A rule sees classes and certificates. So consensus is certified, uncertified, or a yes; there is no other class, one of
+each kind, or a certified one with another; there is a tie or not; the judge prefers each of them, or abstains; and the
+repairer abstains, or gives a span of each kind. Rarer situations follow: answers that are short, long, or a number,
+much of everything, classes of several spellings, an answer that is cut between two passages, passages that deny an
+answer, no evidence. Arithmetic comes last, with sums that are also negative, zero, and fractions.
+
+They are the same each time, in the same order, and are tried before anything is drawn. This module uses only the
+standard library. Source: ours.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +37,7 @@ from eldgr_dspy.words import HOMOGENEOUS, PREFERENCE, Task
 _CONSENSUS: dict[bool | None, str] = {False: "Rome", True: "Paris", None: "yes"}
 _OTHER: dict[bool | None, str] = {True: "Lyon", False: "Oslo", None: "no"}
 _OTHERS: Sequence[tuple[bool | None, ...]] = ((), (True,), (False,), (None,), (True, False), (True, None))
-_SETTLED_OFFERS = ("", "Doha")  # silence, and a certified span
+_SETTLED_OFFERS = ("", "Doha")  # an abstention, and a certified span
 _OFFERS = (*_SETTLED_OFFERS, "Bern", "no", "Lyon", "Rome")  # nowhere, a no, perhaps a candidate's, perhaps consensus
 
 _BANGKOK = (
@@ -51,7 +52,7 @@ _WORDINGS = (
     ("York", "New York"),
     ("yes", "San Marino"),
 )
-"""Answers that differ in all that no rule goes by, above all in length; each is set against the other."""
+"""Answers that differ in everything that must not matter, above all in length; each is tried against the other."""
 
 _MORE_CRATES = f"A crate holds 3 jars. How many jars do 6{'0' * 40} crates hold?"
 _MOST = f"18{'0' * 40}"
@@ -61,7 +62,7 @@ _AGREED: Sequence[Answers] = (("9", "9"), ("18", None, "18"))
 
 
 def situations(task: Task | None = None) -> Iterator[Trial]:
-    """Yield every situation of a task, or of both; in retrieval those at the heart of it first."""
+    """Yield every situation of a task, or of both; in retrieval the central ones first."""
     if task != "arithmetic":
         for several in (_contests, _ties, _scored, _spelled, _respelled, _undisputed, _worded, _large, _apart, _denied):
             yield from several()
@@ -72,7 +73,7 @@ def situations(task: Task | None = None) -> Iterator[Trial]:
 
 
 def few_situations(task: Task) -> Iterator[Trial]:
-    """Yield those that tell most, one in nine, all under the default settings: for what takes longer to be tried."""
+    """Yield the most telling situations, one in nine, under the default settings: for slower tests."""
     if task == "arithmetic":
         yield from (trial for trial in _sums() if trial.settings == DEFAULTS)
         yield from (trial for trial in _valued() if trial.settings == DEFAULTS and trial.gold in ("-5", "0"))
@@ -83,7 +84,7 @@ def few_situations(task: Task) -> Iterator[Trial]:
         certified = trial.reply("repairer") == Repair("Doha")
         if (certified and ("Rome" in answers or one_certified)) or (quiet and (alone or one_certified)):
             yield trial
-    yield from (one for one in _scored() if one.settings == DEFAULTS and one.reply("repairer") == SILENT)
+    yield from (trial for trial in _scored() if trial.settings == DEFAULTS and trial.reply("repairer") == SILENT)
     yield from _spelled()
     yield from _bare()
 
@@ -91,7 +92,7 @@ def few_situations(task: Task) -> Iterator[Trial]:
 def _contests() -> Iterator[Trial]:
     """Consensus of each kind with two votes, the others before it."""
     for mark, others in product(_CONSENSUS, _OTHERS):
-        named, consensus = [_OTHER[one] for one in others], _CONSENSUS[mark]
+        named, consensus = [_OTHER[other] for other in others], _CONSENSUS[mark]
         for judge in (None, consensus, *named):
             for offer in _OFFERS if mark is False else _SETTLED_OFFERS:
                 yield asked((*named, consensus, consensus), judge, offer)
@@ -100,7 +101,7 @@ def _contests() -> Iterator[Trial]:
 def _ties() -> Iterator[Trial]:
     """The same with one vote for each, consensus before the others."""
     for mark, others in product(_CONSENSUS, _OTHERS):
-        answers = (_CONSENSUS[mark], *(_OTHER[one] for one in others))
+        answers = (_CONSENSUS[mark], *(_OTHER[other] for other in others))
         for judge, offer in product((None, *answers), _SETTLED_OFFERS):
             yield asked(answers, judge, offer)
 
@@ -117,13 +118,13 @@ def _scored() -> Iterator[Trial]:
 
 
 def _spelled() -> Iterator[Trial]:
-    """Candidates that vote together in two spellings, a repair that does so with consensus, and lacking answers."""
+    """Candidates that vote together in two spellings, a repair in consensus's class, and missing answers."""
     lyon, rome = ("the Lyon", "Lyon"), ("the Rome", "Rome")
     for judge in (None, *lyon, *rome):
         yield asked((*lyon, *rome, "Rome"), judge)
     for judge in ("the Paris", "Lyon"):
         yield asked(("Lyon", "the Paris", "Paris"), judge)
-    cased = Settings(certificate="token")  # under which two spellings of a class may be certified otherwise
+    cased = Settings(certificate="token")  # under which two spellings of a class may differ in certificate
     for answers, judge in product((("Lyon", "rome", "rome"), ("Oslo", "rome", "rome"), ("rome",)), (None, "rome")):
         for settings in (DEFAULTS, cased):
             yield asked(answers, judge, "Rome", settings, shown=(*SHOWN, "Rome"))
@@ -132,7 +133,7 @@ def _spelled() -> Iterator[Trial]:
 
 
 def _undisputed() -> Iterator[Trial]:
-    """Pools of one class, and of none, under each setting of what is still asked of them."""
+    """Pools of one class, and without one, under each setting of what is still asked."""
     pools: Sequence[Answers] = (("Rome", None, "Rome"), ("Paris",), ("yes",), (None, ""), ())
     for answers, homogeneous in product(pools, (None, *HOMOGENEOUS)):
         for offer in _OFFERS if answers[:1] != ("Paris",) else _SETTLED_OFFERS:
@@ -171,7 +172,7 @@ def _large() -> Iterator[Trial]:
 
 
 def _respelled() -> Iterator[Trial]:
-    """A class in three spellings in each order, one of which stands as written: consensus, preferred, or a repair."""
+    """A class in three spellings in each order, one of them in the evidence: consensus, preferred, or a repair."""
     spellings = ("Lyon", "the Lyon", "LYON")
     for (first, second, third), shown in product(permutations(spellings), spellings):
         members, evidence = (first, second, third, third), ("Doha", shown)
@@ -182,26 +183,26 @@ def _respelled() -> Iterator[Trial]:
 
 
 def _apart() -> Iterator[Trial]:
-    """An answer of which one passage has the beginning and the next the end, with a space and without one."""
+    """An answer that is cut between two passages, with a space and without one."""
     for answers in (("fineart", "fine art", "fine art"), ("fine art", "Rome", "fineart", "Rome")):
         for title, text in (("", "art can be seen"), ("art", "can be seen")):
             trial = asked(answers, "fine art", "fineart", shown=("and this is a fine",))
             passages = (*trial.question.passages, Passage(title, text))
             yield replace(varied(trial.with_evidence(passages)), more=(Passage("", "another"),))
     half = _BANGKOK.index(" ", 80)
-    for one, other in (
+    for left, right in (
         ("Port of", "Spain"),
         ("the mouth of the longest", "river in Asia"),
         (_BANGKOK[:half], _BANGKOK[half + 1 :]),
     ):
-        yield from apart((one, other), f"{one} {other}", title="Guide")
-        yield from apart((one, other), f"{one} {other}")
-        yield from apart((f"{one}.", other), f"{one} {other}")
+        yield from apart((left, right), f"{left} {right}", title="Guide")
+        yield from apart((left, right), f"{left} {right}")
+        yield from apart((f"{left}.", right), f"{left} {right}")
     yield from apart(("fine", "art"), "fine art", title="Guide", before=12)
 
 
 def _denied() -> Iterator[Trial]:
-    """An answer that one passage says, and that passages deny which are added to it; and much that is added."""
+    """An answer that one passage states and added passages deny; and many added passages."""
     much = tuple(Passage("", f"Number {number}. {'And so on. ' * 10}") for number in range(30))
     for answer in ("Paris", "new york", "1976"):
         yield shown_alone(answer, denials(answer))
@@ -209,13 +210,13 @@ def _denied() -> Iterator[Trial]:
 
 
 def _bare() -> Iterator[Trial]:
-    """No evidence, and evidence that says nothing, under answers that are certified elsewhere."""
+    """No evidence, and blank evidence, under answers that are certified in other trials."""
     for answers, shown in product((("Lyon", "Rome", "Rome"), ("Rome", "Lyon", "Lyon"), ("Lyon",)), ((), ("", " "))):
         yield asked(answers, "Lyon", "Lyon", shown=shown)
 
 
 def _sums() -> Iterator[Trial]:
-    """Pools of a right and a wrong sum, whatever judge and deriver say, and pools with nothing to choose."""
+    """Pools of a right and a wrong sum, with all replies of judge and deriver, and pools with nothing to choose."""
     for answers, derived, judge in product(_SUMS, _DERIVED, (None, "9", "18")):
         yield counted(answers, judge, derived)
     for answers, derived, homogeneous in product((*_AGREED, (None, ""), ()), _DERIVED, (None, *HOMOGENEOUS)):

@@ -21,12 +21,13 @@ from eldgr_dspy.words import ROLES, Branch, Role
 class Finding(NamedTuple):
     """The result of a law on a trial to which it applies: whether it holds, and what it demands in words.
 
-    `other` is what the same rule did on a changed trial, for a law that compares two.
+    `other` is what the same rule did on a changed trial, for a law that compares two; `lines` come first in a message.
     """
 
     holds: bool
     demanded: str
     other: Outcome | None = None
+    lines: tuple[tuple[str, str], ...] = ()
 
 
 # -- what is final -----------------------------------------------------------------------------------------------------
@@ -43,9 +44,9 @@ def inapplicable_consensus_is_final(outcome: Outcome) -> Finding | None:
 
 
 def _final(outcome: Outcome) -> Finding | None:
-    if outcome.task != "retrieval":
-        return None
-    return Finding(_ships(outcome, "consensus", outcome.consensus) and not outcome.asked, "consensus, and nobody asked")
+    holds = _ships(outcome, "consensus", outcome.consensus) and not outcome.asked
+    found = Finding(holds, f"{outcome.consensus!r}, by branch consensus, and nobody asked: {_why(outcome)}")
+    return found if outcome.task == "retrieval" else None
 
 
 def no_correct_certified_consensus_is_overridden(outcome: Outcome) -> Finding | None:
@@ -77,22 +78,23 @@ def repair_only_when_neither_is_certified(outcome: Outcome) -> Finding | None:
     if outcome.task != "retrieval" or outcome.branch != "repair":
         return None
     holds = outcome.mark is False and not outcome.admits(outcome.preference)
-    return Finding(holds, "no repair: consensus or the preference is certified")
+    return Finding(holds, f"no repair: {'the preference is certified' if outcome.mark is False else _why(outcome)}")
 
 
 def default_is_consensus(outcome: Outcome) -> Finding | None:
     """Check that consensus ships if nothing may override it."""
     if outcome.admits(outcome.repair) or (outcome.task == "retrieval" and outcome.admits(outcome.preference)):
         return None
-    return Finding(_ships(outcome, "consensus", outcome.consensus), "consensus")
+    holds = _ships(outcome, "consensus", outcome.consensus)
+    return Finding(holds, f"{outcome.consensus!r}, by branch consensus: {_why(outcome)}")
 
 
 def answer_is_consensus_preference_or_repair(outcome: Outcome) -> Finding | None:
     """Check that the answer is the one that the branch names."""
     named: Mapping[str, Sequence[str | None]] = {
         "consensus": [outcome.consensus],
-        "judge": [one for one in (outcome.preference, outcome.stated) if one is not None],
-        "repair": [one for one in (outcome.repair,) if one is not None],
+        "judge": [answer for answer in (outcome.preference, outcome.stated) if answer is not None],
+        "repair": [answer for answer in (outcome.repair,) if answer is not None],
     }
     return Finding(outcome.answer in named.get(outcome.branch, ()), "the answer that the branch names")
 
@@ -111,7 +113,8 @@ def the_cases_partition(outcome: Outcome) -> Finding | None:
     }
     holding: list[tuple[Branch, str | None]] = [(branch, answer) for branch, (holds, answer) in cases.items() if holds]
     branch, answer = holding[0]
-    return Finding(len(holding) == 1 and _ships(outcome, branch, answer), f"{answer!r}, by branch {branch}")
+    why = f": {_why(outcome)}" if branch == "consensus" else ""
+    return Finding(len(holding) == 1 and _ships(outcome, branch, answer), f"{answer!r}, by branch {branch}{why}")
 
 
 # -- what is asked, and of whom ----------------------------------------------------------------------------------------
@@ -151,7 +154,7 @@ def failed_judge_equals_silent_judge(outcome: Outcome) -> Finding | None:
     """Check that a failed call of the judge has the same effect as an abstention."""
     if "judge" not in outcome.asked:
         return None
-    failed, silent = (outcome.again(outcome.trial.replying("judge", one)) for one in (outcome.trial.failure, SILENT))
+    failed, silent = (outcome.again(outcome.trial.replying("judge", said)) for said in (outcome.trial.failure, SILENT))
     why = f"the same where the judge abstains as silent and as failed ({outcome.trial.failure.reason!r})"
     return Finding(failed.agrees(silent), why, failed)
 
@@ -181,7 +184,7 @@ def evidence_order_and_duplicates_do_not_matter(outcome: Outcome) -> Finding | N
     if not order:
         return None
     other = outcome.again(outcome.trial.with_evidence(tuple(passages[index] for index in order)))
-    marked = all(outcome.case.certified(one) is other.case.certified(one) for one in outcome.trial.question.answers)
+    marked = all(outcome.case.certified(text) is other.case.certified(text) for text in outcome.trial.question.answers)
     return Finding(
         marked and outcome.agrees(other),
         f"the same, certificates too, with the passages in the order {list(order)}",
@@ -209,7 +212,7 @@ def scores_never_cross_strata(outcome: Outcome) -> Finding | None:
         return None
     other = outcome.again(outcome.trial.replying("judge", replace(verdict, scores=scores)))
     alike = outcome.agrees(other) if outcome.trial.settings.preference == "global" else outcome.branch == other.branch
-    rankings = [list(one.decision.ranking) for one in (outcome, other)]
+    rankings = [list(side.decision.ranking) for side in (outcome, other)]
     demanded = f"the same stratum with the scores {list(scores)}, and rankings by stratum, which are {rankings}"
     return Finding(alike and is_stratified(outcome) and is_stratified(other), demanded, other)
 
@@ -220,7 +223,7 @@ def ties_go_to_the_earliest(outcome: Outcome) -> Finding | None:
     if sum(map(len, classes)) < 2:
         return None
     most = max(map(len, classes))
-    leaders = [one for one in classes if len(one) == most]
+    leaders = [class_ for class_ in classes if len(class_) == most]
     earliest = outcome.trial.question.answers[leaders[0][0]]
     holds = outcome.keeps(earliest) and outcome.decision.tie == (len(leaders) > 1)
     return Finding(holds, f"{earliest!r} as consensus, the earliest of {len(leaders)} with as many votes as any")
@@ -239,7 +242,7 @@ def candidate_order_does_not_matter(outcome: Outcome) -> Finding | None:
 def spelling_within_a_class_does_not_matter(outcome: Outcome) -> Finding | None:
     """Check which spelling of a class ships, whichever candidates have which spelling."""
     answers = outcome.trial.question.answers
-    members = next((one for one in _classes(outcome) if outcome.case.same(answers[one[0]], outcome.answer)), [])
+    members = next((group for group in _classes(outcome) if outcome.case.same(answers[group[0]], outcome.answer)), [])
     if outcome.branch not in ("consensus", "judge") or len({answers[index] for index in members}) < 2:
         return None
     written = [index for index in members if _stands_as_written(outcome, members, index)]
@@ -279,6 +282,16 @@ def _ships(outcome: Outcome, branch: Branch, answer: str | None) -> bool:
     return (outcome.branch, outcome.answer) == (branch, answer)
 
 
+def _why(outcome: Outcome) -> str:
+    """Return why nothing may replace consensus."""
+    if outcome.mark is not False:
+        return "consensus is certified" if outcome.mark else "no certificate applies to consensus"
+    offered = {"preference": outcome.preference if outcome.task == "retrieval" else None, "repair": outcome.repair}
+    unfit = "is in the same class as consensus", "has no certificate"
+    said = (f"the {name} {one!r} {unfit[not outcome.keeps(one)]}" for name, one in offered.items() if one is not None)
+    return "; ".join(said) or "no role gives another answer"
+
+
 def _is_right(outcome: Outcome, answer: str | None) -> bool:
     gold = outcome.trial.gold
     return bool(gold.strip()) and score(answer, [gold], outcome.task).em
@@ -290,7 +303,7 @@ def _classes(outcome: Outcome) -> list[list[int]]:
     answers = outcome.trial.question.answers
     for index, answer in enumerate(answers):
         if outcome.case.same(answer, answer):
-            known = next((one for one in classes if outcome.case.same(answers[one[0]], answer)), None)
+            known = next((class_ for class_ in classes if outcome.case.same(answers[class_[0]], answer)), None)
             if known is None:
                 classes.append([index])
             else:
@@ -306,7 +319,7 @@ def is_stratified(outcome: Outcome) -> bool:
     def is_behind(answer: str | None) -> bool:
         if case.task == "arithmetic":
             return not case.same(answer, derived)
-        return not case.same(answer, answer) or case.certified(answer) is False
+        return not case.same(answer, answer) or case.certified(answer) is False or case.refuses(answer)
 
     ranked = outcome.decision.ranking
     behind = [is_behind(answers[index]) for index in ranked]

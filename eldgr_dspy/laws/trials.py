@@ -1,7 +1,7 @@
-"""One question as a law tries it: what is asked, what every role would reply, what is varied, and what came of it.
+"""One question as a law tries it: the question, every role's reply, the changes to try, and the rule's outcome.
 
-A trial is plain data, drawn by `eldgr_dspy.testing` or written by hand; a `Subject` is the rule that is tried, over a
-case of its own if it has one. The laws themselves are in `eldgr_dspy.laws`. Standard library alone.
+A trial is plain data, drawn by `eldgr_dspy.testing` or written by hand; a `Subject` is the rule under test, over a
+case of its own if it has one. The laws are in `eldgr_dspy.laws`. This module uses only the standard library.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,20 +12,18 @@ from textwrap import indent
 from typing import Any
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.certificates import Certificate, Passage
+from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.decision import Decision, Rule, drive
 from eldgr_dspy.errors import ArgumentError, settled
+from eldgr_dspy.own_certificates import OwnCertificate, own_certificate
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rules import require_choice, require_role
 from eldgr_dspy.words import Branch, Role, Task
 
 SILENT = Abstention("silent")
 MOST_ASKED = 100
-"""A rule that asks more often than this on one question is taken not to end."""
-
-OwnCertificate = Callable[[str, tuple[Passage, ...]], bool | None]
-"""A certificate of a user's own: answer and passages to True, False, or None where it does not apply."""
+"""A rule that asks more often than this on one question counts as endless."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +32,8 @@ class Trial:
 
     Attributes:
         question: The question with its pool and evidence. settings: the choices that a rule leaves open.
-        replies: What each role would reply if it were asked; a role that is absent is silent.
-        gold: The right answer, for the laws that speak of right and wrong; empty where none is known.
+        replies: What each role would reply if it were asked; a missing role abstains.
+        gold: The right answer, for the laws about right and wrong; empty if it is not known.
         other_judge: What another judge would reply. failure: an abstention whose reason is a failed call.
         other_scores: Other scores of the same judge, one a candidate; empty for none.
         more: Passages that are added to the evidence.
@@ -73,17 +71,17 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Subject:
-    """What is held to the laws: a rule, and the case that it is asked about (classes, certificates, ranking)."""
+    """The subject of the laws: a rule, and the case that it sees (classes, certificates, ranking)."""
 
     rule: Rule
     case: Callable[[Question, Settings], Case] = Case
 
     def __repr__(self) -> str:
-        case = "" if self.case is Case else f", case={_name(self.case)}"
-        return f"Subject({_name(self.rule)}{case})"
+        case = "" if self.case is Case else f", case={name_of(self.case)}"
+        return f"Subject({name_of(self.rule)}{case})"
 
     def settle(self, trial: Trial) -> "Outcome":
-        """Return what the rule does on a trial, asking only what it asks.
+        """Return the rule's outcome on a trial, giving only the replies that it asks for.
 
         Raises:
             ArgumentError: The rule is not a generator, asks for something that is not a role, never ends, or
@@ -95,9 +93,9 @@ class Subject:
         if not isgenerator(steps):
             raise ArgumentError(
                 f"rule(case) returned {steps!r:.80}; a rule is a generator function: it yields the roles that it asks,"
-                " and one that asks nobody begins with `yield from ()`."
+                " and one that asks no role begins with `yield from ()`."
             )
-        name = _name(self.rule)
+        name = name_of(self.rule)
         choice = require_choice(name, drive(steps, partial(_ask, name, trial, asked)))
         replies: dict[Role, Reply] = {role: trial.reply(role) for role in asked}
         return Outcome(self, trial, case, case.record(choice, replies), tuple(asked))
@@ -115,10 +113,10 @@ def _ask(name: str, trial: Trial, asked: list[Role], wanted: Any) -> Reply:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
-    """What a rule did on a trial: the case as it stood, the whole decision, and which roles it asked, in order.
+    """A rule's outcome on a trial: the case, the whole decision, and the roles that it asked, in order.
 
-    The rest is what a law may ask about it: of the roles' replies too, whether or not the rule asked for them. As text
-    it is the table in which a broken law is told; its `repr` is what shipped, in a line.
+    The methods are what a law may ask about it, also about replies that the rule did not ask for. As text it is the
+    table in the message of a broken law; its `repr` says in a line what shipped.
     """
 
     subject: Subject
@@ -134,7 +132,7 @@ class Outcome:
         return f"<Outcome: {shipped(self)}; asked {_asked(self)}>"
 
     def again(self, trial: Trial) -> "Outcome":
-        """Return what the same rule does on another trial."""
+        """Return the same rule's outcome on another trial."""
         return self.subject.settle(trial)
 
     @property
@@ -149,7 +147,7 @@ class Outcome:
 
     @property
     def branch(self) -> Branch:
-        """What decided, by the rule's own word."""
+        """The branch that decided, as the rule says."""
         return self.decision.branch
 
     @property
@@ -169,35 +167,35 @@ class Outcome:
 
     @property
     def preference(self) -> str | None:
-        """What the judge's reply comes to under the settings."""
+        """The answer that the judge's reply stands for under the settings."""
         return self.case.preferred(self.trial.reply("judge"))
 
     @property
     def repair(self) -> str | None:
-        """What the repairer's reply comes to, or the deriver's checked one; None where neither may be asked."""
+        """The answer of the repairer's reply, or of the deriver's checked one; None if neither may be asked."""
         if not self.case.repairable:
             return None
         if self.task == "retrieval":
             return self.case.repaired(self.trial.reply("repairer"))
         return self.case.derived(self.trial.reply("deriver"))
 
-    def alike(self, one: str | None, other: str | None) -> bool:
+    def alike(self, answer: str | None, other: str | None) -> bool:
         """Whether two answers are the same, or vote together."""
-        return one == other or self.case.same(one, other)
+        return answer == other or self.case.same(answer, other)
 
     def keeps(self, answer: str | None) -> bool:
         """Whether an answer is consensus, or votes with it."""
         return self.alike(answer, self.consensus)
 
     def supports(self, answer: str | None) -> bool:
-        """Whether an answer has what its task asks for: a certificate, or a checked derivation."""
+        """Whether an answer has the support that its task requires: a certificate, or a checked derivation."""
         if self.task == "retrieval":
             return self.case.certified(answer) is True
         derived = self.case.derived(self.trial.reply("deriver"))
         return derived is not None and self.alike(answer, derived)
 
     def admits(self, answer: str | None) -> bool:
-        """Whether an answer has what it takes to replace consensus: it is another one, and supported."""
+        """Whether an answer may replace consensus: it is another one, and supported."""
         return answer is not None and not self.keeps(answer) and self.supports(answer)
 
     def agrees(self, other: "Outcome") -> bool:
@@ -208,41 +206,42 @@ class Outcome:
 class CertifiedBy(Case):
     """A case whose certificates are those of a user's own function; it is never asked about an empty answer."""
 
-    def __init__(self, question: Question, settings: Settings | None = None, *, certificate: OwnCertificate) -> None:
-        super().__init__(question, settings)
-        self._own = certificate
-
-    def _certify(self, answer: str | None) -> Certificate:
-        if answer not in self._sought:
-            self._sought[answer] = self._said(answer) if answer and answer.strip() else Certificate(False, "empty")
-        return self._sought[answer]
-
-    def _said(self, answer: str) -> Certificate:
-        value = self._own(answer, self._evidence_apart_from(self._key(answer)).passages)
-        value = settled(value, "certificate", "give a function that is not")
-        if not (value is None or isinstance(value, bool)):
-            raise ArgumentError(
-                f"certificate({answer!r:.60}, ...) returned {value!r:.60}; a certificate is True, False, or None where"
-                " it does not apply."
-            )
-        return Certificate(value, "by a certificate of one's own")
+    def __init__(
+        self,
+        question: Question,
+        settings: Settings | None = None,
+        *,
+        certificate: OwnCertificate | Callable[..., object],
+    ) -> None:
+        super().__init__(question, replace(settings or Settings(), certificate=own_certificate(certificate)))
 
 
 def describe(outcome: Outcome) -> Iterator[tuple[str, str]]:
-    """Yield what a reader needs to follow an outcome by hand, as pairs of a heading and a text."""
-    case, question = outcome.case, outcome.trial.question
+    """Yield pairs of a heading and a text with which a reader can follow an outcome by hand."""
+    yield from describe_trial(outcome.trial, (*outcome.case.roles(), *outcome.asked))
+    yield "consensus", _marked(outcome.case, outcome.case.consensus)
+    yield "asked", _asked(outcome)
+    yield "shipped", shipped(outcome)
+
+
+def describe_trial(trial: Trial, roles: Iterable[Role] | None = None) -> Iterator[tuple[str, str]]:
+    """Yield the part of `describe` that needs no rule: the question, and what the roles would reply.
+
+    Args:
+        trial: The trial. roles: those whose replies are shown; by default, all that do not abstain.
+    """
+    question = trial.question
     yield "question", f"{question.text!r} ({question.task})"
     yield "candidates", "\n".join(f"{i}: {answer!r}" for i, answer in enumerate(question.answers)) or "none"
     if any(text != (answer or "") for text, answer in zip(question.texts, question.answers, strict=False)):
         yield "texts", "\n".join(f"{i}: {text!r}" for i, text in enumerate(question.texts))
     if question.passages or question.task == "retrieval":
         yield "evidence", "\n".join(map(_passage, question.passages)) or "none"
-    yield "settings", _settings(outcome.trial.settings)
-    for role in dict.fromkeys((*case.roles(), *outcome.asked)):
-        yield role, told(outcome.trial.reply(role))
-    yield "consensus", _marked(case, case.consensus)
-    yield "asked", _asked(outcome)
-    yield "shipped", shipped(outcome)
+    yield "settings", _settings(trial.settings)
+    if roles is None:
+        roles = [role for role, reply in trial.replies.items() if reply != SILENT]
+    for role in dict.fromkeys(roles):
+        yield role, told(trial.reply(role))
 
 
 def shipped(outcome: Outcome) -> str:
@@ -259,7 +258,8 @@ def _asked(outcome: Outcome) -> str:
     return ", ".join(outcome.asked) or "nobody"
 
 
-def _name(function: object) -> str:
+def name_of(function: object) -> str:
+    """Return the name of a rule or a case, for a message."""
     return getattr(function, "__qualname__", None) or repr(function)
 
 
@@ -275,14 +275,13 @@ def _passage(passage: Passage) -> str:
 
 
 def _settings(settings: Settings) -> str:
-    default, names = Settings(), ("certificate", "derivation", "consult", "homogeneous", "preference")
-    given = {name: getattr(settings, name) for name in names}
+    default, given = Settings(), settings.arguments()
     changed = [f"{name}={value!r}" for name, value in given.items() if value != getattr(default, name)]
     return ", ".join(changed) or "the defaults"
 
 
 def told(reply: Reply) -> str:
-    """Return in words what a role says."""
+    """Return a role's reply in words."""
     match reply:
         case Verdict(preferred, scores):
             return f"prefers candidate {preferred}" + (f", scores {list(scores)}" if scores is not None else "")

@@ -1,4 +1,4 @@
-"""Figures as people read them: tables for terminal, Markdown and LaTeX, plots, and the two pages of a run in HTML.
+"""Results for people: plots, and the two HTML pages of a run.
 
-Nothing is computed here that is not in the figures; all text of pools and LMs is data.
+Every number comes from the run's results; all text of pools and LMs is data.
 """

@@ -1,4 +1,4 @@
-"""The decisions of a run that changed something, as the report shows them: what was lost first, `SHOWN` a pool."""
+"""The decisions of a run that changed something, as the report shows them: losses first, `SHOWN` a pool."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -29,12 +29,12 @@ OUTCOMES: dict[Became, str] = {
     "right": "correct before and after",
     "unscored": "not scored against majority",
 }
-"""What became of an answer in words, in the order in which they are shown."""
+"""The outcomes of an answer in words, in the order in which they are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One decision that changed something, as it is shown; None is an answer that there is not."""
+    """One decision that changed something, as it is shown; None is a missing answer."""
 
     pool: str
     id: str
@@ -52,12 +52,12 @@ class Change:
 
 @dataclass(slots=True)
 class _Reasons:
-    """Why roles said nothing, counted by role and reason; beyond a bound, reasons are counted together."""
+    """Why roles abstained or failed, counted by role and reason; beyond a bound, reasons are counted together."""
 
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
     others: int = 0
 
-    def take(self, role: str, reason: str) -> None:
+    def add(self, role: str, reason: str) -> None:
         if (role, reason) in self.counts or len(self.counts) < _REASONS:
             self.counts[role, reason] += 1
         else:
@@ -80,13 +80,13 @@ class Kept:
     abstentions: _Reasons = field(default_factory=_Reasons)
     failures: _Reasons = field(default_factory=_Reasons)
 
-    def take(self, row: Decided) -> None:
+    def add(self, row: Decided) -> None:
         """Take a decision of `eldgr`."""
         for role, reason in row["abstentions"].items():
             failed = reason.startswith(FAILED)
-            (self.failures if failed else self.abstentions).take(role, _clip(reason.removeprefix(FAILED)))
+            (self.failures if failed else self.abstentions).add(role, _clip(reason.removeprefix(FAILED)))
         outcome = outcome_of(row)
-        if row["branch"] in ("judge", "repair") or outcome in ("lost", "won"):
+        if changed(row):
             self.n_changed += 1
             if len(self.changes[outcome]) < SHOWN:
                 self.changes[outcome].append(_change(row, outcome))
@@ -116,13 +116,18 @@ def _change(row: Decided, outcome: Became) -> Change:
 
 
 def outcome_of(row: Decided) -> Became:
-    """Return what became of majority's answer by a decision."""
+    """Return the outcome of majority's answer in a decision."""
     before, after = row["majority_em"], row["em"]
     return "unscored" if before is None or after is None else became(before, after)
 
 
+def changed(row: Decided) -> bool:
+    """Return whether a decision changed something: another branch than consensus decided, or the score differs."""
+    return row["branch"] in ("judge", "repair") or outcome_of(row) in ("lost", "won")
+
+
 def certificate(row: Decided) -> str:
-    """Return in words what vouches for the answer of a decision."""
+    """Return in words what supports the answer of a decision."""
     if row["certified"] is None:
         return "inapplicable"
     if row["certified"] and row["witness"] is None:

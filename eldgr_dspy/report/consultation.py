@@ -1,4 +1,4 @@
-"""A consultation as the page of questions shows it: by whom, what it took, and what was said, field by field."""
+"""A consultation as the page of questions shows it: the model, the cost, and the reply, field by field."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -6,48 +6,49 @@ from typing import Any
 
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.report.templates import clip
+from eldgr_dspy.words import is_role
 
 _LONGEST = 4_000  # characters of a field
 _CELL = 300  # characters of a cell of a table
 _ROWS, _COLUMNS = 64, 16  # of a table
 
 
-def consultation(one: Consultation) -> dict[str, Any]:
+def consultation(entry: Consultation) -> dict[str, Any]:
     """Return a consultation as plain text and tables."""
-    fields = [(name, found) for name, found in (one.content or {}).items() if not _is_table(found)]
+    fields = [(name, value) for name, value in (entry.content or {}).items() if not _is_table(value)]
     return {
-        "role": one.role,
-        "outcome": one.outcome,
-        "reason": "" if one.reason is None else clip(one.reason, _LONGEST),
-        "by": _by(one),
-        "took": list(_took(one)),
-        "fields": [[name, clip(_text(found), _LONGEST)] for name, found in fields],
-        "tables": [_table(name, found) for name, found in (one.content or {}).items() if _is_table(found)],
+        "role": entry.role,
+        "outcome": entry.outcome,
+        "reason": "" if entry.reason is None else clip(entry.reason, _LONGEST),
+        "by": _by(entry),
+        "took": list(_took(entry)),
+        "fields": [[name, clip(_text(value), _LONGEST)] for name, value in fields],
+        "tables": [_table(name, value) for name, value in (entry.content or {}).items() if _is_table(value)],
     }
 
 
-def _by(one: Consultation) -> str:
-    if one.recorded:
+def _by(entry: Consultation) -> str:
+    if entry.recorded:
         return "recorded"
-    if one.asked is None:
-        return "embedded, no LM"
-    return one.asked if one.served in (None, one.asked) else f"{one.asked}, answered by {one.served}"
+    if entry.asked is None:
+        return entry.served or ("heuristic role, no LM" if is_role(entry.role) else "no LM of DSPy's")
+    return entry.asked if entry.served in (None, entry.asked) else f"{entry.asked}, answered by {entry.served}"
 
 
-def _took(one: Consultation) -> Iterator[str]:
-    yield f"{one.calls} LM call{'' if one.calls == 1 else 's'}"
-    if one.cached:
-        yield f"{one.cached} from the cache"
-    if one.attempt > 1:
-        yield f"attempt {one.attempt}"
-    if one.seconds is not None:
-        yield f"{one.seconds:.2f} s"
-    if one.prompt_tokens is not None:
-        yield f"{one.prompt_tokens:,} tokens in"
-    if one.completion_tokens is not None:
-        yield f"{one.completion_tokens:,} tokens out"
-    if one.cost is not None:
-        yield f"{one.cost:.4f} dollars"
+def _took(entry: Consultation) -> Iterator[str]:
+    yield f"{entry.calls} LM call{'' if entry.calls == 1 else 's'}"
+    if entry.cached:
+        yield f"{entry.cached} from the cache"
+    if entry.attempt > 1:
+        yield f"attempt {entry.attempt}"
+    if entry.seconds is not None:
+        yield f"{entry.seconds:.2f} s"
+    if entry.prompt_tokens is not None:
+        yield f"{entry.prompt_tokens:,} tokens in"
+    if entry.completion_tokens is not None:
+        yield f"{entry.completion_tokens:,} tokens out"
+    if entry.cost is not None:
+        yield f"{entry.cost:.4f} dollars"
 
 
 def _is_table(value: Any) -> bool:
@@ -67,5 +68,5 @@ def _text(value: Any) -> str:
         return f"{value:.4g}"
     try:
         return "—" if value is None else json.dumps(value, ensure_ascii=False)
-    except RecursionError:  # as deep as the journal could just be read
-        return "nested beyond writing down"
+    except RecursionError:  # as deep as the journal can be read
+        return "nested too deeply to show"

@@ -1,6 +1,6 @@
-"""The way that a rule took through a question, in words: what it found, whom it asked, what was said, what shipped.
+"""How a rule decided a question, in words: what it found, which roles it asked, their replies, and what shipped.
 
-It is read off the question and the decision as `decisions.jsonl` has it; nothing is decided here.
+It is derived from the question and the decision in `decisions.jsonl`; nothing is decided here.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _NOT_ACCEPTED = "the derivation is not accepted: "
 
 
 def path(case: Case, decided: Decided) -> Iterator[str]:
-    """Yield the way of a rule to its decision, a sentence or two a step.
+    """Yield how a rule reached its decision, a sentence or two a step.
 
     Args:
         case: The question. decided: a line of `decisions.jsonl` about it.
@@ -63,14 +63,18 @@ def _own(decided: Decided) -> Iterator[str]:
 
 
 def _retrieval(case: Case, decided: Decided) -> Iterator[str]:
-    found = case.certificate(case.consensus)
+    certificate = case.certificate(case.consensus)
     if case.settings.consult == "always" and decided["consulted"]:
         yield f"Every role is asked, as consult=always says: {' and '.join(decided['consulted'])}."
-    if found.certified is not False:
-        why = "is certified" if found.certified else "is a yes or no, to which a certificate does not apply"
+    if certificate.certified is not False:
+        kind = "refusal" if case.refuses(case.consensus) else "yes or no"
+        inapplicable = f"is a {kind}, to which a certificate does not apply"
+        if case.settings.own and kind != "refusal":
+            inapplicable = "is an answer to which the certificate does not apply"
+        why = "is certified" if certificate.certified else inapplicable
         yield f"It {why}, so it is final: nothing that a role says can replace it."
         return
-    yield f"It is uncertified: {_ended(found.reason)}"
+    yield f"It is uncertified: {_ended(certificate.reason)}"
     if not case.rival():
         yield "No other answer of the pool is certified, so no preference of a judge could ship."
     else:
@@ -135,12 +139,12 @@ def _arithmetic(case: Case, decided: Decided) -> Iterator[str]:
 
 
 def _said_by(role: Role, decided: Decided) -> str | None:
-    """What a role is said to have done that gave no answer; None where it gave one."""
+    """The sentence for a role without an answer; None if it gave one."""
     reason = decided["abstentions"].get(role)
     if reason is None:
         return None
     if reason.startswith(FAILED):
-        return f"The {role}'s call did not come through: {_ended(reason.removeprefix(FAILED))}"
+        return f"The {role}'s call failed: {_ended(reason.removeprefix(FAILED))}"
     return f"The {role} abstains: {_ended(reason)}"
 
 

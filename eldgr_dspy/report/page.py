@@ -1,7 +1,7 @@
 """The report of an evaluation: one static HTML page that reads and prints without a network, a script or a server.
 
-It shows what `summary.json` and `record.json` say, in the figures of `eldgr_dspy.tables.pool` and in plots beside
-them, and from the decisions those that changed something. Nothing is computed here that is not in its input. All text
+It shows `summary.json` and `record.json` in the tables of `eldgr_dspy.tables.pool` and in plots next to them, and
+the decisions that changed something. Every number is in its input. All text
 of a pool or an LM is data: escaped by the template engine, isolated from the direction of the text around it, and with
 its control characters made visible.
 """
@@ -12,7 +12,7 @@ from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.decision import Decided
-from eldgr_dspy.figures.results.record import Effects, Record
+from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import PoolFigures, Summary
 from eldgr_dspy.formatting import figure, questions
 from eldgr_dspy.report.changes import Kept
@@ -28,7 +28,7 @@ from eldgr_dspy.tables.table import Table
 PLOTS = (forest, bounds, flips, funnel, coverage, calls)
 """The plots of a pool."""
 
-_COVERED = (25, 50, 75)  # percent of the questions whose risk stands in the table
+_COVERED = (25, 50, 75)  # percent of the questions whose risk is in the table
 
 
 def render_report(
@@ -40,7 +40,7 @@ def render_report(
         summary: The content of `summary.json`.
         decisions: The rows of `decisions.jsonl`, read once and not kept; only those with rule `eldgr` are shown.
         record: The content of `record.json`.
-        beside: The name of the page of questions that lies beside this one, None where there is none.
+        beside: The file name of the page of questions in the same folder, None without one.
 
     Raises:
         ArgumentError: a decision belongs to a pool that the summary does not name.
@@ -48,8 +48,8 @@ def render_report(
     kept = {name: Kept() for name in summary["pools"]}
     for row in decisions:
         if row["rule"] == "eldgr":
-            _kept_of(row, kept).take(row)
-    sections = list(_sections(summary, kept, record["judge_effects"] if record else {}, beside))
+            _kept_of(row, kept).add(row)
+    sections = list(_sections(summary, kept, record, beside))
     recorded = None if record is None else _card(record, usage_table(summary))
     stream = template("report.html.jinja").stream(sections=sections, card=recorded, questions=beside)
     stream.enable_buffering(64)
@@ -66,19 +66,21 @@ def _kept_of(row: Decided, kept: Mapping[str, Kept]) -> Kept:
 
 
 def _sections(
-    summary: Summary, kept: Mapping[str, Kept], effects: Mapping[str, Effects | None], beside: str | None
+    summary: Summary, kept: Mapping[str, Kept], record: Record | None, beside: str | None
 ) -> Iterator[dict[str, Any]]:
     """Yield what the template shows of each pool."""
+    effects = record["judge_effects"] if record else {}
     for name, pool in summary["pools"].items():
         judged = effects.get(name)
         tables = {kind: build(name, pool) for kind, build in POOL_TABLES.items()}
-        found, shown = kept[name], kept[name].shown()
+        own, shown = kept[name], kept[name].shown()
         yield {
             "name": name,
             "task": pool["task"],
             "questions": questions(pool["n"]),
-            "headline": headline(pool) or "How far a judge can move what ships is not known here.",
+            "headline": headline(pool) or "No bound is known here.",
             "measured": _measured(pool),
+            "judge": None if record is None else _judge(record),
             "tables": {
                 "paper": paper_table(name, pool, summary["confirmation"]),
                 **tables,
@@ -88,23 +90,38 @@ def _sections(
             "plots": {draw.__name__: draw(pool) for draw in PLOTS},
             "changes": shown,
             "link": None if beside is None else partial(link_to, beside),
-            "n_changed": questions(found.n_changed),
-            "more": found.n_changed - len(shown),
-            "abstentions": found.abstentions.table("abstentions of eldgr's roles"),
-            "failures": found.failures.table("failed calls of eldgr's roles"),
+            "n_changed": questions(own.n_changed),
+            "more": own.n_changed - len(shown),
+            "abstentions": own.abstentions.table("abstentions of eldgr's roles"),
+            "failures": own.failures.table("failed calls of eldgr's roles"),
         }
 
 
 def _measured(pool: PoolFigures) -> str:
-    """What was measured, beside the headline."""
-    said = [f"{rule} {figure(of['em'])} %" for rule, of in pool["rules"].items() if of["em"] is not None]
-    return f"Measured: {', '.join(said)}." if said else "Nothing is scored: no question has a gold answer."
+    """Return the measured score of each rule, eldgr first, in a sentence."""
+    rules = sorted(pool["rules"].items(), key=lambda item: item[0] != "eldgr")
+    scores = [f"{rule} {figure(of['em'])} %" for rule, of in rules if of["em"] is not None]
+    return f"Measured: {', '.join(scores)}." if scores else "Nothing is scored: no question has a gold answer."
+
+
+def _judge(record: Record) -> str:
+    """Return who judged: the models that were asked, a recording, or the heuristic judge."""
+    models = dict.fromkeys(model["asked"] or "unknown model" for model in record["models"] if model["role"] == "judge")
+    lm = record["roles"].get("judge", {}).get("lm") or {}
+    sums = record["consultations"].get("judge")
+    if models:
+        return ", ".join(models)
+    if sums and sums["recorded"]:
+        return "recorded replies"
+    if lm:
+        return str(lm.get("model"))
+    return "heuristic judge, no LM" if "judge" in record["roles"] else "not asked"
 
 
 def coverage_table(pool: PoolFigures) -> Table | None:
-    """Return for each rule the share of errors among the questions on which it is most to be trusted, in percent.
+    """Return for each rule the share of errors among the questions on which it is most confident, in percent.
 
-    None where there is no curve.
+    None without a curve.
     """
     rows = [(rule, *_risks(points)) for rule, points in pool["risk_coverage"].items() if points]
     headers = ("rule", "most trusted", *(f"{least} % or more" for least in _COVERED), "all")
@@ -121,10 +138,10 @@ def _risks(points: Sequence[Sequence[float]]) -> Iterator[str]:
 
 def _card(record: Record, usage: Table | None) -> dict[str, Any]:
     """What the template shows of the record."""
-    pools = [(name, f"{one['rows']:,}", one["sha256"]) for name, one in record["pools"].items()]
+    pools = [(name, f"{pool['rows']:,}", pool["sha256"]) for name, pool in record["pools"].items()]
     silences = [
-        (one["role"], one["outcome"], one["kind"], one["reason"], f"{one['consultations']:,}")
-        for one in record["silences"]
+        (silence["role"], silence["outcome"], silence["kind"], silence["reason"], f"{silence['consultations']:,}")
+        for silence in record["silences"]
     ]
     return {
         "stated": record_table(record),

@@ -1,4 +1,4 @@
-"""The passages of a question as a page shows them: those in which an answer stands whole, with the answer marked."""
+"""The passages of a question as a page shows them: in full if an answer occurs in them, with the answer marked."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -50,23 +50,23 @@ def passages(
 
 
 def _marks(case: Case, decisions: Sequence[Decided]) -> dict[tuple[int, str], list[_Mark]]:
-    """Where in the evidence what shipped stands, and every other certified answer of the pool, by passage and field."""
+    """Where in the evidence the shipped answer and every other certified answer occur, by passage and field."""
     places: dict[tuple[int, str, int, int], list[str]] = {}
-    for one in decisions:
-        if one["witness"] is not None:
-            stood = one["witness"]
+    for decision in decisions:
+        if decision["witness"] is not None:
+            stood = decision["witness"]
             place = (stood["passage"], stood["field"], stood["start"], stood["end"])
-            places.setdefault(place, []).append(one["rule"])
-    found: dict[tuple[int, str], list[_Mark]] = {}
+            places.setdefault(place, []).append(decision["rule"])
+    marks: dict[tuple[int, str], list[_Mark]] = {}
     for (passage, name, start, end), rules in places.items():
         label = f"witness of what ships by {', '.join(rules)}"
-        found.setdefault((passage, name), []).append(_Mark(start, end, label, ships=True))
+        marks.setdefault((passage, name), []).append(_Mark(start, end, label, ships=True))
     for answer in _first_spellings(case):
         witness = case.certificate(answer).witness
         if witness is not None and (witness.passage, witness.field, witness.start, witness.end) not in places:
             mark = _Mark(witness.start, witness.end, f"witness of “{clip(answer, 80)}”", ships=False)
-            found.setdefault((witness.passage, witness.field), []).append(mark)
-    return found
+            marks.setdefault((witness.passage, witness.field), []).append(mark)
+    return marks
 
 
 def _first_spellings(case: Case) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""The plots of the report: what they show stands in a table beside each of them.
+"""The plots of the report; a table next to each has the same numbers.
 
-Each takes a pool of `summary.json` and returns an SVG element, or None where there is nothing to show.
+Each takes a pool of `summary.json` and returns an SVG element, or None if there is nothing to show.
 """
 
 from collections.abc import Sequence
@@ -9,13 +9,13 @@ from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.formatting import figure, interval, probability
 from eldgr_dspy.report.svg import Axes, Points, Tone, curve, drawing, key, path, text, ticks
 from eldgr_dspy.tables.table import difference
-from eldgr_dspy.words import ROLES, Role
+from eldgr_dspy.words import CONSULTED, Consulted
 
 WIDTH = 820
 """How wide a plot is, in pixels of its own."""
 
 _LEFT, _RIGHT = 240, 550  # the plot between the labels and the figures
-_GAP = 18  # between the plot and what stands beside it
+_GAP = 18  # between the plot and the text next to it
 _TOP, _BOTTOM = 10, 30
 _SIGNIFICANT = 0.05
 _SQUARE = ((-5.5, -5.5), (5.5, -5.5), (5.5, 5.5), (-5.5, 5.5))
@@ -25,17 +25,19 @@ _DIAMOND = ((0, -8), (7, 0), (0, 8), (-7, 0))
 def forest(pool: PoolFigures) -> str | None:
     """Return the paired differences in percentage points, each with its interval; filled where p is below .05."""
     contrasts = pool["contrasts"]
-    ends = [0.0, *(end for one in contrasts for end in (one["delta"], *one["ci"]))]
+    ends = [0.0, *(end for contrast in contrasts for end in (contrast["delta"], *contrast["ci"]))]
     rows = _Rows(len(contrasts), ticks(min(ends), max(ends)))
-    for one in contrasts:
-        rows.begin(f"{one['rule']} − {one['against']}", f"{difference(one)}, p {probability(one['p'])}")
-        rows.whisker(*one["ci"])
-        rows.shape(one["delta"], _SQUARE, "blue" if one["p"] < _SIGNIFICANT else "page", "blue")
+    for contrast in contrasts:
+        rows.begin(
+            f"{contrast['rule']} − {contrast['against']}", f"{difference(contrast)}, p {probability(contrast['p'])}"
+        )
+        rows.whisker(*contrast["ci"])
+        rows.shape(contrast["delta"], _SQUARE, "blue" if contrast["p"] < _SIGNIFICANT else "page", "blue")
     return rows.svg("Differences between rules with their intervals")
 
 
 def bounds(pool: PoolFigures) -> str | None:
-    """Return the accuracy that each rule has over all judges, over any repair besides, and as it was measured."""
+    """Return each rule's accuracy over all judges, over all judges and repairs, and as measured."""
     silent = {rule: ends for rule, ends in pool["bounds"].items() if ends}
     rows = _Rows(len(silent), ticks(0, 100))
     for rule, ends in silent.items():
@@ -50,30 +52,30 @@ def bounds(pool: PoolFigures) -> str | None:
 
 
 def flips(pool: PoolFigures) -> str | None:
-    """Return for each branch how many of consensus's right answers were lost there, and how many wrong ones mended."""
+    """Return for each branch how many of consensus's right answers were lost there, and how many wrong ones fixed."""
     outcomes = pool["decided"]["outcomes"] if pool["decided"] else []
     counted = {
         branch: [
-            sum(one["questions"] for one in outcomes if (one["branch"], one["outcome"]) == (branch, outcome))
+            sum(row["questions"] for row in outcomes if (row["branch"], row["outcome"]) == (branch, outcome))
             for outcome in ("lost", "won")
         ]
         for branch in ("consensus", "judge", "repair")
-        if any(one["branch"] == branch for one in outcomes)
+        if any(row["branch"] == branch for row in outcomes)
     }
-    if all(one["outcome"] == "unscored" for one in outcomes):
+    if all(row["outcome"] == "unscored" for row in outcomes):
         return None
     most = max(1, *(n for both in counted.values() for n in both))
     rows = _Rows(len(counted), ticks(-most, most, whole=True), absolute=True)
     for branch, (lost, won) in counted.items():
-        rows.begin(branch, f"{lost:,} lost, {won:,} mended")
+        rows.begin(branch, f"{lost:,} lost, {won:,} fixed")
         rows.bar((-lost, 0), "bad")
         rows.bar((0, won), "good")
-    return rows.svg("Answers lost and mended by what decided, in questions")
+    return rows.svg("Answers lost and fixed by what decided, in questions")
 
 
 def funnel(pool: PoolFigures) -> str | None:
-    """Return how many questions come to each stage on the way to an override."""
-    stages = [(one["stage"], one["questions"]) for one in (pool["decided"]["funnel"] if pool["decided"] else ())]
+    """Return how many questions reach each stage before an override."""
+    stages = [(stage["stage"], stage["questions"]) for stage in (pool["decided"]["funnel"] if pool["decided"] else ())]
     n = pool["n"]
     rows = _Rows(len(stages), ticks(0, n, whole=True), height=26)
     for stage, questions in stages:
@@ -83,7 +85,7 @@ def funnel(pool: PoolFigures) -> str | None:
 
 
 def coverage(pool: PoolFigures) -> str | None:
-    """Return the share of errors of each rule among the questions on which it is most to be trusted."""
+    """Return the share of errors of each rule among the questions on which it is most confident."""
     curves = {rule: points for rule, points in pool["risk_coverage"].items() if points}
     if not curves:
         return None
@@ -92,7 +94,7 @@ def coverage(pool: PoolFigures) -> str | None:
     axes = Axes(44, 620, 34, 262, ticks(0, 100), ticks(0, max(5.0, highest)))
     marks = [*axes.grid()]
     for place, rule in reversed([*enumerate(rules)]):
-        points = [(0.0, curves[rule][0][1]), *curves[rule]]  # these are trusted alike
+        points = [(0.0, curves[rule][0][1]), *curves[rule]]  # these have equal confidence
         width = 1.8 if place else 2.5
         marks.append(curve(place, [(axes.x(covered), axes.y(risk)) for covered, risk in points], width=width))
         marks += key(644, 46 + 24 * place, place, _clip(rule, 16), WIDTH - 644, width=width)
@@ -104,7 +106,7 @@ def coverage(pool: PoolFigures) -> str | None:
 def calls(pool: PoolFigures) -> str | None:
     """Return how many consultations each rule alone would ask, by role."""
     rules = {rule: figures["asked"] for rule, figures in pool["rules"].items()}
-    roles: list[Role] = [role for role in ROLES if any(asked[role] for asked in rules.values())]
+    roles: list[Consulted] = [role for role in CONSULTED if any(asked.get(role) for asked in rules.values())]
     most = max((sum(asked.values()) for asked in rules.values()), default=0)
     rows = _Rows(len(rules) if most else 0, ticks(0, most, whole=True))
     for rule, asked in rules.items():
@@ -127,7 +129,7 @@ class _Rows:
         self._middle = _TOP - height / 2
 
     def begin(self, label: str, said: str) -> None:
-        """Begin the next row; what is drawn after this stands in it."""
+        """Start the next row; later shapes are drawn in it."""
         self._middle += self._height
         self._marks.append(text(_LEFT - _GAP, self._middle, _clip(label, 32), anchor="end", room=_LEFT - _GAP))
         self._marks.append(text(_RIGHT + _GAP, self._middle, said, room=WIDTH - _RIGHT - _GAP))
@@ -154,7 +156,7 @@ class _Rows:
         self._marks.append(path(moved, fill=fill, stroke=stroke, width=2))
 
     def svg(self, name: str) -> str | None:
-        """Return the plot; None where it has no rows."""
+        """Return the plot; None without rows."""
         return drawing(WIDTH, self._bottom + _BOTTOM, name, self._marks) if self._n else None
 
 

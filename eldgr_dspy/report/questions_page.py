@@ -1,8 +1,8 @@
 """The page of questions: one HTML file to browse, filter and link to, written question by question.
 
-Every question is a line of JSON in a `script` element of its own, which no browser runs, below a few fields to filter
-by. The page's one script reads those fields, and the rest of a question when it is shown; texts become text nodes and
-nothing else. Its hash stands in the page's policy, so that no other script could run, and nothing may be loaded.
+Every question is a line of JSON in its own `script` element, which browsers do not run, after a few fields to filter
+by. The page's one script reads those fields, and the rest of a question when it is shown; texts become only text nodes.
+Its hash is in the page's policy, so that no other script can run, and nothing can be loaded.
 """
 
 import base64
@@ -17,25 +17,25 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import PoolFigures
-from eldgr_dspy.report.changes import OUTCOMES, certificate, outcome_of
+from eldgr_dspy.report.changes import OUTCOMES, certificate, changed, outcome_of
 from eldgr_dspy.report.consultation import consultation
 from eldgr_dspy.report.explanations import path
 from eldgr_dspy.report.passages import passages
 from eldgr_dspy.report.templates import clip, source, template
 from eldgr_dspy.rows import Row
 from eldgr_dspy.showing import is_printable, printable
-from eldgr_dspy.words import ROLES, Role
+from eldgr_dspy.words import CONSULTED, Consulted, is_role
 
 LARGEST = 128 * 2**20
 """How many characters of questions a page holds; beyond them it says how many more questions there are."""
 
 _SCRIPT, _STYLE, _PAGE = "questions.js.jinja", "questions.css.jinja", "questions.html.jinja"
 _LONGEST = {"question": 4_000, "answer": 300, "candidate": 1_500, "head": 240, "source": 120}
-_CANDIDATES = 64  # whose texts are shown; the others have their answers alone
+_CANDIDATES = 64  # whose texts are shown; for the others only their answers
 _GOLDS = 20  # gold answers that are shown
 _CERTIFIED = {True: "certified", False: "uncertified", None: "inapplicable"}
-_HERE = "\x00"  # where the questions stand in the page; no text of a page holds it
-_REPLACED = "\ufffd"  # what stands in a page for what it cannot carry
+_HERE = "\x00"  # the place of the questions in the page; no text of a page contains it
+_REPLACED = "\ufffd"  # the replacement in a page for characters that it cannot contain
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _CONTROL = re.compile(r"\\(?:u00|[bfr])")  # how JSON writes control characters; it may also be a text with a backslash
 _ESCAPES = {mark: f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
@@ -51,18 +51,18 @@ def _name(pool: str, question: str) -> str:
     raw = f"{pool}/{question}"
     if is_printable(raw) and _REPLACED not in raw:
         return raw
-    return "".join(one if is_printable(one) and one != _REPLACED else f"{_REPLACED}{ord(one):X};" for one in raw)
+    return "".join(char if is_printable(char) and char != _REPLACED else f"{_REPLACED}{ord(char):X};" for char in raw)
 
 
 class QuestionsPage:
-    """A page under way: `head`, then each question, then `foot`."""
+    """A page in the making: `head`, then each question, then `foot`."""
 
     def __init__(self, report: str = "report.html", largest: int = LARGEST) -> None:
-        """Begin a page.
+        """Start a page.
 
         Args:
-            report: The name of the report beside it.
-            largest: How many characters of questions it holds; no further one is begun then.
+            report: The file name of the report in the same folder.
+            largest: How many characters of questions it holds; no further question is added then.
         """
         self._report, self._largest = report, largest
         self._written = self._left_out = 0
@@ -75,9 +75,9 @@ class QuestionsPage:
         """Return how it ends.
 
         Args:
-            pools: The pools of `summary.json`. Of their rules the page begins with `eldgr`, or else with the last.
+            pools: The pools of `summary.json`. Of their rules the page shows `eldgr` first, or else the last.
         """
-        rules = dict.fromkeys(rule for one in pools.values() for rule in (*one["rules"], *one["withheld"]))
+        rules = dict.fromkeys(rule for pool in pools.values() for rule in (*pool["rules"], *pool["withheld"]))
         about = {"pools": [*pools], "rules": [*rules], "outcomes": OUTCOMES, "leftOut": self._left_out}
         return self._parts(about)[1]
 
@@ -87,9 +87,9 @@ class QuestionsPage:
         row: Row,
         case: Case,
         decisions: Sequence[Decided],
-        consultations: Mapping[Role, Consultation],
+        consultations: Mapping[Consulted, Consultation],
     ) -> str:
-        """Return a question as the page holds it; nothing where the page is full.
+        """Return a question as the page holds it; nothing if the page is full.
 
         Args:
             pool: The pool's name. row: the question. case: the same, under the settings of the run.
@@ -99,7 +99,9 @@ class QuestionsPage:
         if self._left_out or self._written >= self._largest:
             self._left_out += 1
             return ""
-        text = f"{as_data(_head(pool, row, decisions))}\n{as_data(_body(row, case, decisions, consultations))}"
+        text = (
+            f"{as_data(_head(pool, row, decisions))}\n{as_data(question_content(row, case, decisions, consultations))}"
+        )
         self._written += len(text)
         return f'<script type="application/json" class="question">{text}</script>\n'
 
@@ -150,8 +152,8 @@ def _clip(text: str | None, what: str) -> str | None:
 
 
 def _head(pool: str, row: Row, decisions: Sequence[Decided]) -> dict[str, Any]:
-    """What a question is listed and filtered by: for each rule branch, what became of the answer, certificate."""
-    answers = dict.fromkeys(answer for one in decisions for answer in (one["answer"], one["consensus"]) if answer)
+    """What a question is listed and filtered by: for each rule branch, outcome, certificate, and whether it changed."""
+    answers = dict.fromkeys(answer for line in decisions for answer in (line["answer"], line["consensus"]) if answer)
     name = _name(pool, row.id)
     return {
         **({} if name == f"{pool}/{row.id}" else {"name": name}),
@@ -159,27 +161,35 @@ def _head(pool: str, row: Row, decisions: Sequence[Decided]) -> dict[str, Any]:
         "id": row.id,
         "question": _clip(row.question, "head"),
         "answers": [_clip(answer, "head") for answer in [*answers, *row.gold[:3]]],
-        "rules": [[one["rule"], one["branch"], outcome_of(one), _CERTIFIED[one["certified"]]] for one in decisions],
+        "rules": [
+            [line["rule"], line["branch"], outcome_of(line), _CERTIFIED[line["certified"]], changed(line)]
+            for line in decisions
+        ],
     }
 
 
-def _body(
-    row: Row, case: Case, decisions: Sequence[Decided], consultations: Mapping[Role, Consultation]
+def question_content(
+    row: Row, case: Case, decisions: Sequence[Decided], consultations: Mapping[Consulted, Consultation]
 ) -> dict[str, Any]:
-    """What is shown of a question."""
-    used = {role for one in decisions for role in one["consulted"]}
-    asked = {role: one for role, one in consultations.items() if role in used}
+    """Return what is shown of a question; long texts are cut, with a count.
+
+    Args:
+        row, case: The question. decisions: the lines of `decisions.jsonl` about it.
+        consultations: What roles were asked about it; those that no decision took into account are passed over.
+    """
+    used = {role for decided in decisions for role in decided["consulted"]}
+    asked = {role: entry for role, entry in consultations.items() if role in used or not is_role(role)}
     shown, left_out = passages(row.evidence, case, decisions)
     return {
         "question": _clip(row.question, "question"),
         "gold": [_clip(answer, "answer") for answer in row.gold[:_GOLDS]],
-        "moreGold": max(0, len(row.gold) - _GOLDS),
+        "more_gold": max(0, len(row.gold) - _GOLDS),
         "votes": list(_votes(case)),
         "candidates": list(_candidates(row, case)),
-        "decisions": [_decision(case, one) for one in decisions],
-        "consultations": [consultation(asked[role]) for role in ROLES if role in asked],
+        "decisions": [_decision(case, decided) for decided in decisions],
+        "consultations": [consultation(asked[role]) for role in CONSULTED if role in asked],
         "passages": shown,
-        "morePassages": left_out,
+        "more_passages": left_out,
     }
 
 
@@ -191,33 +201,35 @@ def _votes(case: Case) -> Iterator[dict[str, Any]]:
             voters.setdefault(key, []).append(index)
     for key, indices in sorted(voters.items(), key=lambda item: -len(item[1])):
         answer = case.question.answers[indices[0]]
-        found = case.certificate(answer) if case.task == "retrieval" else None
+        support = case.certificate(answer) if case.task == "retrieval" else None
         yield {
             "answer": _clip(answer, "answer"),
             "votes": len(indices),
             "candidates": indices,
-            "certificate": None if found is None else [_CERTIFIED[found.certified], found.reason],
+            "certificate": None if support is None else [_CERTIFIED[support.certified], support.reason],
             "consensus": key == case.vote.winner,
         }
 
 
 def _candidates(row: Row, case: Case) -> Iterator[list[Any]]:
-    """Of each candidate its answer, whether it votes, its source and its text."""
-    for index, (one, key) in enumerate(zip(row.candidates, case.vote.classes, strict=True)):
-        text = one.text if index < _CANDIDATES and one.text.strip() != (one.answer or "").strip() else ""
-        source = "" if one.source is None else clip(one.source, _LONGEST["source"])
-        yield [_clip(one.answer, "answer"), key is not None, source, _clip(text, "candidate")]
+    """Each candidate's answer, whether it votes, its source and its text."""
+    for index, (candidate, key) in enumerate(zip(row.candidates, case.vote.classes, strict=True)):
+        text = (
+            candidate.text if index < _CANDIDATES and candidate.text.strip() != (candidate.answer or "").strip() else ""
+        )
+        source = "" if candidate.source is None else clip(candidate.source, _LONGEST["source"])
+        yield [_clip(candidate.answer, "answer"), key is not None, source, _clip(text, "candidate")]
 
 
-def _decision(case: Case, one: Decided) -> dict[str, Any]:
+def _decision(case: Case, decided: Decided) -> dict[str, Any]:
     return {
-        "rule": one["rule"],
-        "answer": _clip(one["answer"], "answer"),
-        "branch": one["branch"],
-        "reason": one["reason"],
-        "certificate": certificate(one),
-        "outcome": outcome_of(one),
-        "right": one["em"],
-        "path": list(path(case, one)),
-        "notes": [clip(note, _LONGEST["answer"]) for note in one["notes"]],
+        "rule": decided["rule"],
+        "answer": _clip(decided["answer"], "answer"),
+        "branch": decided["branch"],
+        "reason": decided["reason"],
+        "certificate": certificate(decided),
+        "outcome": outcome_of(decided),
+        "right": decided["em"],
+        "path": list(path(case, decided)),
+        "notes": [clip(note, _LONGEST["answer"]) for note in decided["notes"]],
     }

@@ -1,4 +1,4 @@
-"""Drawings as plain SVG that stands in a page: in the page's colours and font, without ids, styles or links.
+"""Drawings as plain SVG for a page: in the page's colours and font, without ids, styles or links.
 
 Every mark is a path or a text, and every number is a pixel from the upper left corner, unless it says otherwise.
 """
@@ -24,7 +24,7 @@ _STEPS = (1, 2, 2.5, 5, 10)
 
 
 def drawing(width: float, height: float, name: str, marks: Iterable[str], *, css: str = "") -> str:
-    """Return a drawing under a name for those who do not see it; with `css` it is a file of its own."""
+    """Return a drawing with a text alternative; with `css` it is a separate file."""
     own = f' xmlns="http://www.w3.org/2000/svg"><style>{css}</style>' if css else ">"
     box = f"0 0 {_number(width)} {_number(height)}"
     return "\n".join([f'<svg viewBox="{box}" role="img" aria-label="{_escaped(name)}"{own}', *marks, "</svg>"])
@@ -89,11 +89,11 @@ class Axes:
     up: Sequence[float] = ()
 
     def x(self, value: float) -> float:
-        """Return where a value stands across."""
+        """Return the horizontal place of a value."""
         return _between(value, self.across, self.left, self.right)
 
     def y(self, value: float) -> float:
-        """Return where a value stands upwards."""
+        """Return the vertical place of a value."""
         return _between(value, self.up, self.bottom, self.top)
 
     def grid(self, *, absolute: bool = False) -> Iterator[str]:

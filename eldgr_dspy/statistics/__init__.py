@@ -1,9 +1,9 @@
-"""Paired statistics over questions: how far one rule is ahead of another, how sure that is, and what shows it.
+"""Paired statistics over questions: how far one rule is ahead of another, and how certain that is.
 
-They quantify which questions happened to be in the evaluation set; `seed_variance` alone also looks at what a training
-or a sampling seed adds. One value a question is expected: where a question was sampled several times, say so with
-`contrast_by_cluster`, or the interval is too narrow. Nothing here knows rules or pools; figures stay in the units of
-the inputs, and what is planned is in shares of the questions.
+They measure the uncertainty from the choice of questions; only `seed_variance` also covers that from training or
+sampling seeds. Give one value a question: if a question was sampled several times, use `contrast_by_cluster`, or the
+interval is too narrow. Nothing here knows rules or pools. Results are in the units of the inputs, and plans are in
+shares of the questions.
 
     >>> contrast_from_counts(500, 17, 3, unit=100).p
     0.002576828002929687
@@ -24,6 +24,7 @@ from eldgr_dspy.statistics.paired import (
     paired_bootstrap,
 )
 from eldgr_dspy.statistics.power import Split, detectable_gain, least_significant, mcnemar_power, questions_needed
+from eldgr_dspy.statistics.proportions import proportion_upper_bound
 from eldgr_dspy.statistics.resampling import LEVEL, RESAMPLES, SEED, Interval
 from eldgr_dspy.statistics.seeds import SeedVariance, seed_variance
 
@@ -40,6 +41,8 @@ __all__ = [
     "RESAMPLES",
     "LEVEL",
     "SEED",
+    # one rule alone
+    "proportion_upper_bound",
     # what goes in
     "Aligned",
     "align",

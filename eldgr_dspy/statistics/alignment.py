@@ -1,4 +1,4 @@
-"""Two arms brought to the same questions by id: a question that one of them lacks is an error or is dropped by name."""
+"""Match the questions of two arms by id: a question that one of them lacks is an error or is dropped and listed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,35 +33,35 @@ def align(
     """Return the scores of two arms on the questions that both have, matched by id and never by position.
 
     Args:
-        rule: a score a question id; None where it could not be scored, as without a gold answer.
+        rule: a score for each question id; None if it could not be scored, as without a gold answer.
         against: the same for the other arm.
-        missing: what becomes of a question that is absent or unscored in an arm: `raise`, or `drop` it from both.
+        missing: what to do with a question that is absent or unscored in an arm: `raise`, or `drop` it from both.
 
     Raises:
-        ArgumentError: such a question and `missing="raise"`; or none is left.
+        ArgumentError: there is such a question and `missing="raise"`; or no question is left.
     """
     if missing not in ("raise", "drop"):
-        raise ArgumentError(f"missing={missing!r} is not known; use one of 'raise', 'drop'.")
+        raise ArgumentError(f"missing must be one of 'raise', 'drop'; got {missing!r}.")
     every = dict.fromkeys([*rule, *against])
     if missing == "raise":
         _require_all("rule", rule, every)
         _require_all("against", against, every)
     scored = {
-        one: (mine, other)
-        for one in every
-        if (mine := rule.get(one)) is not None and (other := against.get(one)) is not None
+        id_: (mine, other)
+        for id_ in every
+        if (mine := rule.get(id_)) is not None and (other := against.get(id_)) is not None
     }
     if not scored:
         raise ArgumentError(
             "No question has a score in both rule and against; a paired statistic needs at least one. "
-            "Are their ids spelled alike?"
+            "Do their ids have the same spelling?"
         )
-    dropped = tuple(one for one in every if one not in scored)
+    dropped = tuple(id_ for id_ in every if id_ not in scored)
     return Aligned(tuple(scored), tuple(a for a, _ in scored.values()), tuple(b for _, b in scored.values()), dropped)
 
 
 def _require_all(name: str, arm: Mapping[str, float | None], every: Mapping[str, None]) -> None:
-    without = [one for one in every if arm.get(one) is None]
+    without = [id_ for id_ in every if arm.get(id_) is None]
     if without:
         named = ", ".join(map(repr, without[:_NAMED])) + (", ..." if len(without) > _NAMED else "")
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""The BCa interval: the percentile interval, corrected for the bias and the skewness of what was resampled.
+"""The BCa interval: the percentile interval, corrected for bias and skewness.
 
 Source: Efron (1987), "Better bootstrap confidence intervals", with the share of resamples below the estimate taken as
 the mean of "below" and "not above", since the means of right and wrong have ties; so does `scipy.stats.bootstrap`.
@@ -17,8 +17,8 @@ def bca(sample: Sample, means: Floats, level: float) -> Interval | None:
     """Return the BCa interval of a sample's mean from the means of its resamples.
 
     Returns:
-        None where no resample lies on one side of the estimate, as may be with a handful: the bias is then unbounded.
-        Questions that all differ by the same have a point as interval.
+        None if one side of the estimate has no resample, as may be with a handful: the bias is then unbounded.
+        If all questions have the same difference, the interval is a point.
     """
     if sample.values.size == 1:
         return Interval(sample.mean, sample.mean)
@@ -26,7 +26,7 @@ def bca(sample: Sample, means: Floats, level: float) -> Interval | None:
     if not 0.0 < below < 1.0:
         return None
     bias, acceleration, tail = float(ndtri(below)), _acceleration(sample), (1.0 - level) / 2.0
-    low, high = (_adjusted(bias, acceleration, float(ndtri(one))) for one in (tail, 1.0 - tail))
+    low, high = (_adjusted(bias, acceleration, float(ndtri(share))) for share in (tail, 1.0 - tail))
     return quantiles(means, (low, high))
 
 
@@ -36,16 +36,16 @@ def _share_below(means: Floats, estimate: float, rounding: float) -> float:
 
 
 def _acceleration(sample: Sample) -> float:
-    """A sixth of the skewness of the jackknife: leaving one question out moves a mean against its difference."""
+    """A sixth of the skewness of the jackknife: leaving a question out moves the mean away from its difference."""
     scaled = (sample.values - sample.mean) / np.abs(sample.values - sample.mean).max()
     second, third = (float((scaled**power * sample.counts).sum()) for power in (2, 3))
     return float(third / (6.0 * second**1.5))
 
 
 def _adjusted(bias: float, acceleration: float, z: float) -> float:
-    """The probability whose quantile takes the place of that of `z`."""
+    """The probability whose quantile replaces that of `z`."""
     shifted = bias + z
     room = 1.0 - acceleration * shifted
-    if room <= 0.0:  # the skewness is past what the correction can undo: the outermost resample
+    if room <= 0.0:  # too much skewness for the correction: use the outermost resample
         return 1.0 if shifted > 0.0 else 0.0
     return float(ndtr(bias + shifted / room))

@@ -1,6 +1,6 @@
-"""Several seeds or samples of one question: they are one unit, since they err together.
+"""Contrasts over clusters: several seeds or samples of one question are one unit, since they err together.
 
-Taken as so many questions they would make any interval too narrow and any p too small.
+If they counted as separate questions, every interval would be too narrow and every p too small.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def contrast_by_cluster(
     """Return the contrast over clusters: each counts once, with the mean difference of its outcomes.
 
     `n`, `wins` and `losses` of the result are counts of clusters, and `p` is the exact sign test over them. Each
-    cluster weighs the same, whatever its size; where all have the same size, `delta` is that of the outcomes.
+    cluster weighs the same, whatever its size; if all have the same size, `delta` is that of the outcomes.
 
     Args:
         rule: one finite number an outcome, shape (outcomes,).
@@ -55,15 +55,15 @@ def _codes(clusters: Sequence[str | int], outcomes: int) -> Counts:
         )
     numbers: dict[str | int, int] = {}
     codes = np.empty(outcomes, dtype=np.int64)
-    for position, one in enumerate(clusters):
-        if not isinstance(one, str | int | np.integer):
-            raise ArgumentError(f"clusters[{position}]={one!r} is no id; give a text or an integer for each outcome.")
-        codes[position] = numbers.setdefault(one, len(numbers))
+    for position, id_ in enumerate(clusters):
+        if not isinstance(id_, str | int | np.integer):
+            raise ArgumentError(f"clusters[{position}] must be an id (text or an integer); got {id_!r}.")
+        codes[position] = numbers.setdefault(id_, len(numbers))
     return codes
 
 
 def _mean_differences(left: Floats, right: Floats, codes: Counts) -> Floats:
-    """One mean difference a cluster; sums that differ by rounding alone do not differ."""
+    """One mean difference a cluster; sums that differ only by rounding count as equal."""
     sizes = np.bincount(codes)
     sums = _sums(left, codes), _sums(right, codes)
     gaps = sums[0] - sums[1]
@@ -73,6 +73,6 @@ def _mean_differences(left: Floats, right: Floats, codes: Counts) -> Floats:
 
 
 def _sums(values: Floats, codes: Counts) -> Floats:
-    """The sum of each cluster, to the same byte whatever the order of its outcomes."""
+    """The sum of each cluster, exactly the same in any order of its outcomes."""
     order = np.lexsort((values, codes))
     return np.bincount(codes[order], weights=values[order]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""What statistics are handed, checked once: what is no number is refused by name and position, never read as 0."""
+"""Check the inputs of statistics: a value that is not a number is refused by name and position, never read as 0."""
 
 import operator
 from numbers import Real
@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from eldgr_dspy.errors import ArgumentError
 
 LARGEST = 1e100
-"""Scores beyond this are no scores, and their sums could overflow."""
+"""The largest score; sums of larger ones could overflow."""
 
 MOST = 10**12
-"""More questions than this are no count: the shares of few among so many lose their digits."""
+"""The largest number of questions; shares of a few among more would lose digits."""
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -22,33 +22,33 @@ Counts = NDArray[np.int64]
 def whole(name: str, value: int, least: int) -> int:
     """Return an integer of at least `least`, by the name of its argument."""
     try:
-        found = operator.index(value)
+        number = operator.index(value)
     except TypeError as error:
-        raise ArgumentError(f"{name}={value!r} must be an integer; give a whole number, {least} or more.") from error
-    if found < least:
-        raise ArgumentError(f"{name}={value!r} must be {least} or more; give a whole number, {least} or more.")
-    return found
+        raise ArgumentError(f"{name} must be a whole number, {least} or more; got {value!r}.") from error
+    if number < least:
+        raise ArgumentError(f"{name} must be a whole number, {least} or more; got {value!r}.")
+    return number
 
 
 def questions(name: str, value: int, least: int, most: int = MOST) -> int:
     """Return a count of questions from `least` to `most`, by the name of its argument."""
     n = whole(name, value, least)
     if n > most:
-        raise ArgumentError(f"{name}={value!r:.80} is more than {most:,} questions; give at most so many.")
+        raise ArgumentError(f"{name} must be at most {most:,} questions; got {value!r:.80}.")
     return n
 
 
 def inside(name: str, value: float, remedy: str) -> float:
     """Return a number strictly between 0 and 1."""
     if not (is_score(value) and 0.0 < value < 1.0):
-        raise ArgumentError(f"{name}={value!r} must lie strictly between 0 and 1; {remedy}.")
+        raise ArgumentError(f"{name} must be strictly between 0 and 1; got {value!r}. {remedy}.")
     return float(value)
 
 
 def positive(name: str, value: float, remedy: str) -> float:
-    """Return a number above 0 that is no more than a score may be."""
+    """Return a number above 0 that is at most the largest score."""
     if not (is_score(value) and value > 0.0):
-        raise ArgumentError(f"{name}={value!r} must be a positive number; {remedy}.")
+        raise ArgumentError(f"{name} must be a positive number; got {value!r}. {remedy}.")
     return float(value)
 
 
@@ -90,16 +90,16 @@ def scores(name: str, values: ArrayLike) -> Floats:
         raise ArgumentError(f"{name} must be one number a question, shape (n,), but is ragged.") from error
     if array.ndim != 1:
         raise ArgumentError(f"{name} must be one number a question, shape (n,), but has shape {array.shape}.")
-    masked = np.flatnonzero(np.ma.getmask(values))  # NumPy would read what is under the mask
+    masked = np.flatnonzero(np.ma.getmask(values))  # NumPy would read the values under the mask
     if masked.size:
         raise _not_a_score(name, int(masked[0]), np.ma.masked)
     if array.dtype.kind not in "biuf":
         array = _as_numbers(name, values)
-    found = array.astype(np.float64)
-    wrong = np.flatnonzero(~(np.abs(found) <= LARGEST))  # so that NaN counts as wrong
+    floats = array.astype(np.float64)
+    wrong = np.flatnonzero(~(np.abs(floats) <= LARGEST))  # so that NaN counts as wrong
     if wrong.size:
-        raise _not_a_score(name, int(wrong[0]), float(found[wrong[0]]))
-    return found
+        raise _not_a_score(name, int(wrong[0]), float(floats[wrong[0]]))
+    return floats
 
 
 def _as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
@@ -112,7 +112,7 @@ def _as_numbers(name: str, values: ArrayLike) -> NDArray[Any]:
 
 
 def is_score(value: object) -> bool:
-    """Whether a value is a finite number, booleans among them."""
+    """Whether a value is a finite number; booleans count."""
     if not isinstance(value, Real | np.bool_):
         return False
     try:
@@ -123,6 +123,6 @@ def is_score(value: object) -> bool:
 
 def _not_a_score(name: str, position: int, value: object) -> ArgumentError:
     return ArgumentError(
-        f"{name}[{position}]={value!r} is not a finite number; decide what an unscored question counts as, "
-        "or leave it out of both rules."
+        f"{name}[{position}] must be a finite number; got {value!r}. Give unscored questions a score, "
+        "or leave them out of both rules."
     )

@@ -28,7 +28,7 @@ class Contrast:
     """One rule against another on the same questions.
 
     Attributes:
-        wins: questions where the rule scores higher than what it is set against.
+        wins: questions where the rule scores higher than the other.
         losses: questions where it scores lower.
         n: all questions, ties included.
         delta: the mean difference, rule minus the other, in the units of the inputs.
@@ -47,15 +47,15 @@ class Contrast:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What keeps these figures from saying much, each a sentence; none where nothing does."""
+        """Why these results say little, each reason a sentence; empty without reasons."""
         return tuple(self._notes())
 
     def _notes(self) -> Iterator[str]:
         discordant = self.wins + self.losses
         if self.n == 1:
-            yield "There is one question: the interval is a point and says nothing of any other."
+            yield "There is only one question: the interval is a point and says nothing about other questions."
         if discordant == 0:
-            yield "The arms score the same on every question: nothing is discordant, so there is nothing to test."
+            yield "The arms score the same on every question, so there is nothing to test."
         elif mcnemar(discordant, 0) > _CUSTOMARY:
             yield (
                 f"No split of {discordant} discordant question{'' if discordant == 1 else 's'} is significant: "
@@ -66,7 +66,7 @@ class Contrast:
 def mcnemar(wins: int, losses: int) -> float:
     """Return the two-sided exact McNemar probability of a split at least as uneven as this one (method.md section 7).
 
-    Concordant questions do not enter. Without a discordant question there is nothing to reject: 1.0, not undefined.
+    Concordant questions do not count. Without a discordant question it is 1.0, not undefined.
     A probability below the smallest float, as for 2,000 wins and no loss, is 0.0.
 
     Args:
@@ -90,7 +90,7 @@ def paired_bootstrap(
     """Return the paired percentile bootstrap interval of the mean difference, rule minus against.
 
     Questions are the unit of resampling. The same inputs, in any order of questions, and the same seed give the same
-    bytes. How resamples are drawn: `resampling.resampled_means`.
+    bytes. `resampling.resampled_means` says how resamples are drawn.
 
     Args:
         rule: one finite number a question, shape (n,): 0/1, booleans, 0-100 or F1.
@@ -100,8 +100,8 @@ def paired_bootstrap(
         seed: a non-negative integer.
 
     Raises:
-        ArgumentError: no question, unequal lengths, a value that is no finite number (its position is named), or an
-            option out of range.
+        ArgumentError: no questions, unequal lengths, a value that is not a finite number (the message names its
+            position), or an option out of range.
     """
     options = Options.checked(resamples, level, seed)
     sample = Sample.of(differences(rule, against))
@@ -113,8 +113,8 @@ def paired_bca(
 ) -> Interval | None:
     """Return the BCa interval of the mean difference, from the same resamples as `paired_bootstrap`.
 
-    Arguments, units and errors are those of `paired_bootstrap`. None where it is undefined: every resample lies on one
-    side of the mean difference.
+    Arguments, units and errors are those of `paired_bootstrap`. None if it is undefined: every resample is on one side
+    of the mean difference.
     """
     options = Options.checked(resamples, level, seed)
     sample = Sample.of(differences(rule, against))
@@ -126,7 +126,7 @@ def contrast(
 ) -> Contrast:
     """Return wins, losses, mean difference, its intervals and the exact p of one rule against another.
 
-    Arguments, units and errors are those of `paired_bootstrap`: without a question there is no contrast, but an error.
+    Arguments, units and errors are those of `paired_bootstrap`; without questions it raises.
     """
     options = Options.checked(resamples, level, seed)
     return contrast_of(Sample.of(differences(rule, against)), options)
@@ -142,15 +142,15 @@ def contrast_from_counts(
     level: float = LEVEL,
     seed: int = SEED,
 ) -> Contrast:
-    """Return the contrast of two right/wrong rules from its counts alone, which is all that a published table gives.
+    """Return the contrast of two right/wrong rules from its counts, as a published table gives them.
 
-    It equals `contrast` on any scores with these counts, to the byte.
+    It is exactly equal to `contrast` on any scores with these counts.
 
     Args:
         n: all questions, at least 1.
         wins: questions that only the rule has right.
         losses: questions that only the other has right; wins + losses is at most n.
-        unit: what one question is worth: 1 for shares, 100 for percentage points.
+        unit: the value of one question: 1 for shares, 100 for percentage points.
         resamples: how many resamples, at least 1.
         level: coverage, strictly between 0 and 1.
         seed: a non-negative integer.
@@ -161,13 +161,13 @@ def contrast_from_counts(
     """
     options = Options.checked(resamples, level, seed)
     n, wins, losses = split(n, wins, losses)
-    unit = positive("unit", unit, "give 1 for shares or 100 for percentage points")
+    unit = positive("unit", unit, "Give 1 for shares or 100 for percentage points")
     counts = np.array([losses, n - wins - losses, wins], dtype=np.int64)
     return contrast_of(Sample(np.array([-unit, 0.0, unit])[counts > 0], counts[counts > 0]), options)
 
 
 def contrast_of(sample: Sample, options: Options) -> Contrast:
-    """Return the contrast that a sample of differences comes to."""
+    """Return the contrast of a sample of differences."""
     wins, losses = int(sample.counts[sample.values > 0].sum()), int(sample.counts[sample.values < 0].sum())
     means = resampled_means(sample, options)
     intervals = percentile(sample, means, options.level), bca(sample, means, options.level)

@@ -1,8 +1,8 @@
-"""What an evaluation can see: the exact power of the exact McNemar test, before spending and after.
+"""The exact power of the exact McNemar test: which gains an evaluation can detect, before a run and after it.
 
-A comparison of right and wrong has two unknowns: the gain, wins minus losses as a share of the questions, and how many
-questions are discordant at all. How many are discordant is binomial, and how they split is binomial again; both are
-summed over, and nothing is approximated. All shares are of the questions, from 0 to 1.
+A comparison of right and wrong has two unknowns: the gain, which is wins minus losses as a share of the questions, and
+the number of discordant questions. This number is binomial, and their split is binomial again. The power sums over both
+without approximation. All shares are of the questions, from 0 to 1.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ POWER = 0.8
 
 _MOST = 10**7  # questions; the sums grow with their root
 _ROUNDING = 1e-12  # by which the probability of a tail may exceed alpha and still equal it
-_DEVIATIONS = 10  # on either side of the mean, and the few below; what lies beyond is less than the last bit of a sum
+_DEVIATIONS = 10  # on either side of the mean, and the few below; the rest is less than the last bit of a sum
 _FEW = 50
 _FINE = 1e-10  # to which a gain is found: a thousandth of a question in ten million
 
@@ -39,10 +39,10 @@ def least_significant(discordant: int, *, alpha: float = ALPHA) -> Split | None:
         alpha: strictly between 0 and 1.
 
     Returns:
-        None where even all wins would not do, as with five questions at .05.
+        None if even all wins are not significant, as with five questions at .05.
 
     Raises:
-        ArgumentError: a count that is negative, no integer or above ten million; alpha out of range.
+        ArgumentError: a count that is negative, not an integer or above ten million; alpha out of range.
     """
     alpha = _alpha(alpha)
     discordant = questions("discordant", discordant, 0, _MOST)
@@ -66,10 +66,10 @@ def mcnemar_power(n: int, gain: float, discordant: float, *, alpha: float = ALPH
 
 
 def questions_needed(gain: float, discordant: float, *, power: float = POWER, alpha: float = ALPHA) -> int:
-    """Return how many questions let the exact test see a gain with a given power.
+    """Return how many questions the exact test needs to detect a gain with a given power.
 
-    With one question less the power is below what is wanted. Where most questions are discordant the power rises in
-    teeth, and a few questions less may do, too.
+    With one question less the power is too low. If most questions are discordant, the power is not monotone in the
+    number of questions, and a still smaller number may be enough too.
 
     Args:
         gain: above 0 and at most `discordant`. discordant: as in `mcnemar_power`.
@@ -78,10 +78,10 @@ def questions_needed(gain: float, discordant: float, *, power: float = POWER, al
     Raises:
         ArgumentError: a value out of its range, or more than ten million questions would be needed.
     """
-    power, alpha = inside("power", power, "give 0.8 for four chances in five"), _alpha(alpha)
+    power, alpha = inside("power", power, "Give 0.8 for four chances in five"), _alpha(alpha)
     gain, discordant = _rates(gain, discordant)
     if gain == 0.0:
-        raise ArgumentError(f"gain={gain!r} is no gain, which no number of questions can show; give one above 0.")
+        raise ArgumentError(f"gain must be above 0; got {gain!r}.")
     short, enough = 0, 1
     while _power(enough, gain, discordant, alpha) < power:
         short, enough = enough, min(2 * enough, _MOST)
@@ -98,24 +98,24 @@ def questions_needed(gain: float, discordant: float, *, power: float = POWER, al
 
 
 def detectable_gain(n: int, discordant: float, *, power: float = POWER, alpha: float = ALPHA) -> float | None:
-    """Return the smallest gain that the exact test on n questions sees with a given power.
+    """Return the smallest gain that the exact test on n questions detects with a given power.
 
-    For a finished run give the share of questions that were discordant. The gain that was measured does not enter: the
-    power to see that one follows from its p and adds nothing.
+    For a finished run give the share of questions that were discordant. The measured gain is not an input: the power
+    for it follows from its p and adds no information.
 
     Args:
         n: how many questions, from 1 to ten million.
-        discordant: their share that is discordant, from 0 to 1.
+        discordant: the share of them that is discordant, from 0 to 1.
         power: the probability wanted. alpha: the level of the test; both strictly between 0 and 1.
 
     Returns:
-        A share of all questions, above 0 and at most `discordant`; None where not even that could be seen.
+        A share of all questions, above 0 and at most `discordant`; None if even that could not be detected.
 
     Raises:
         ArgumentError: a value out of its range.
     """
     n, alpha = questions("n", n, 1, _MOST), _alpha(alpha)
-    power = inside("power", power, "give 0.8 for four chances in five")
+    power = inside("power", power, "Give 0.8 for four chances in five")
     if discordant == 0:
         return None
     largest = _rates(0.0, discordant)[1]
@@ -127,7 +127,7 @@ def detectable_gain(n: int, discordant: float, *, power: float = POWER, alpha: f
 
 
 def _least(seen: Callable[[float], bool], largest: float) -> float:
-    """The smallest gain that is seen."""
+    """The smallest gain that is detected."""
     blind = 0.0
     while largest - blind > _FINE:
         middle = (blind + largest) / 2.0
@@ -136,19 +136,19 @@ def _least(seen: Callable[[float], bool], largest: float) -> float:
 
 
 def _alpha(alpha: float) -> float:
-    return inside("alpha", alpha, "give 0.05 for a 5% chance of a false alarm")
+    return inside("alpha", alpha, "Give 0.05 for a 5% chance of a false alarm")
 
 
 def _rates(gain: float, discordant: float) -> tuple[float, float]:
     if not 0.0 < discordant <= 1.0:
         raise ArgumentError(
-            f"discordant={discordant!r} must be above 0 and at most 1; give the share of questions that exactly one "
-            "of the rules has right, 0.06 for six in a hundred."
+            f"discordant must be above 0 and at most 1; got {discordant!r}. Give the share of the questions that one "
+            "rule alone has right, 0.06 for six in a hundred."
         )
     if not 0.0 <= gain <= discordant:
         raise ArgumentError(
-            f"gain={gain!r} must lie from 0 to discordant={discordant!r}: wins minus losses are no more than wins and "
-            "losses together."
+            f"gain must be from 0 to discordant={discordant!r}, since wins minus losses are at most wins plus losses; "
+            f"got {gain!r}."
         )
     return float(gain), float(discordant)
 
@@ -163,12 +163,12 @@ def _power(n: int, gain: float, discordant: float, alpha: float) -> float:
 
 
 def _binomial(n: int, share: float) -> tuple[Counts, Floats]:
-    """The counts out of n that are not next to impossible, with their probabilities."""
+    """The counts out of n with more than a negligible probability, with their probabilities."""
     mean, reach = n * share, _DEVIATIONS * (n * share * (1.0 - share)) ** 0.5 + _FEW
     counts = np.arange(max(0, int(mean - reach)), min(n, int(mean + reach) + 1) + 1)
     if share == 1.0:
         return np.array([n]), np.ones(1)
-    # Each probability by the one before, in logarithms and then made to sum to 1: factorials would lose digits.
+    # Each probability from the one before, in logarithms and then normalised: factorials would lose digits.
     steps = np.log((n - counts[:-1]) / (counts[1:])) + np.log(share / (1.0 - share))
     logs = np.concatenate([[0.0], np.cumsum(steps)])
     weights = np.exp(logs - logs.max())
@@ -176,7 +176,7 @@ def _binomial(n: int, share: float) -> tuple[Counts, Floats]:
 
 
 def _most_losses(discordant: Counts, alpha: float) -> Counts:
-    """How many losses each number of discordant questions may have for its exact p to be at most alpha; -1 for none."""
+    """The most losses for each number of discordant questions with an exact p of at most alpha; -1 if none will do."""
 
     def rejects(losses: Counts) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
         valid = (losses >= 0) & (2 * losses < discordant)
@@ -184,7 +184,7 @@ def _most_losses(discordant: Counts, alpha: float) -> Counts:
         tail = betainc(np.maximum(discordant - safe, 1), safe + 1.0, 0.5)
         return np.asarray(valid & (2.0 * tail <= alpha * (1.0 + _ROUNDING)))
 
-    # From the normal approximation, which is off by one or two, to the exact count.
+    # Start from the normal approximation, which is off by one or two, and find the exact count.
     losses = np.floor((discordant + float(ndtri(alpha / 2.0)) * np.sqrt(discordant)) / 2.0).astype(np.int64)
     losses = np.maximum(losses, -1)
     while (down := (losses >= 0) & ~rejects(losses)).any():

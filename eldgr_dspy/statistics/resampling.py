@@ -1,4 +1,4 @@
-"""Resamples of questions, drawn by how often each distinct difference occurs in them, and the percentile interval."""
+"""Resample questions through the counts of each distinct difference, and compute the percentile interval."""
 
 import math
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ SEED = 2029
 
 # Counts held at a time while resampling: 2**20 of eight bytes each, whatever the number of questions.
 _CELLS = 2**20
-# More distinct differences than this are drawn in as many groups of neighbours.
+# More distinct differences than this are drawn in this many groups of neighbours.
 _GROUPS = 500
 
 
 class Interval(NamedTuple):
-    """The two ends of an interval, `low <= high`, in the units of what it is an interval of."""
+    """The two ends of an interval, `low <= high`, in the units of its quantity."""
 
     low: float
     high: float
@@ -34,8 +34,8 @@ class Options(NamedTuple):
 
     @classmethod
     def checked(cls, resamples: int, level: float, seed: int) -> "Options":
-        """Return the settings, or say which of them cannot be."""
-        level = inside("level", level, "give 0.95 for a 95% interval")
+        """Return the settings, or raise an error that names the invalid one."""
+        level = inside("level", level, "Give 0.95 for a 95% interval")
         return cls(whole("resamples", resamples, 1), level, whole("seed", seed, 0))
 
 
@@ -59,14 +59,14 @@ class Sample:
 
     @property
     def mean(self) -> float:
-        """The mean difference. A single distinct one is its own mean: times n and by n could miss it by a rounding."""
+        """The mean difference. A single distinct one is returned as it is, since n times it over n could be rounded."""
         return float(self.values[0]) if self.values.size == 1 else math.fsum(self.values * self.counts) / self.n
 
 
 def quantiles(means: Floats, probabilities: tuple[float, float]) -> Interval:
     """Return two quantiles of resampled means, each a mean that was drawn.
 
-    Interpolating would give ends that no set of n questions can have.
+    Interpolating would give ends that are impossible for n questions.
     """
     low, high = np.quantile(means, probabilities, method="nearest")
     return Interval(float(low), float(high))
@@ -83,9 +83,9 @@ def percentile(sample: Sample, means: Floats, level: float) -> Interval:
 def resampled_means(sample: Sample, options: Options) -> Floats:
     """Return one mean a resample, shape (resamples,), in bounded memory.
 
-    The counts of the distinct differences in a resample are multinomial, so that drawing them is the same distribution
-    as drawing n questions. Of more than 500 distinct differences, those of groups of neighbours are drawn, and what n
-    questions add within their groups is normal: it has the right mean and variance, and next to nothing of the spread.
+    The counts of the distinct differences in a resample are multinomial, so drawing them gives the same distribution as
+    drawing n questions. For more than 500 distinct differences, the counts of groups of neighbours are drawn; the part
+    within the groups is drawn as normal, with the right mean and variance, and is a tiny part of the spread.
     """
     if sample.values.size == 1:
         return np.full(options.resamples, sample.mean)
@@ -104,7 +104,7 @@ def resampled_means(sample: Sample, options: Options) -> Floats:
 
 
 def _groups(sample: Sample) -> tuple[Floats, Floats, Counts]:
-    """The mean, the variance and the number of questions of each group of neighbours, one value each where few."""
+    """The mean, the variance and the number of questions of each group of neighbours; few values are a group each."""
     values, counts = sample.values, sample.counts
     if values.size <= _GROUPS:
         return values, np.zeros(values.size), counts

@@ -1,4 +1,4 @@
-"""Runs of several seeds on the same questions: how much of the spread is the seeds', how much the questions'."""
+"""Split the spread of runs of several seeds on the same questions into that of seeds and that of questions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from eldgr_dspy.statistics.resampling import LEVEL, Interval
 
 @dataclass(frozen=True, slots=True)
 class SeedVariance:
-    """The spread of a table of scores, seeds by questions, taken apart.
+    """The parts of the spread of a table of scores, seeds by questions.
 
     Attributes:
         n_seeds: how many seeds. n_questions: how many questions.
         mean: the mean of all scores.
-        seeds: the variance between seeds, in squared units. questions: between questions. rest: what is left, the
-            noise of one score. The first two are unbiased and may be negative: none was seen then.
+        seeds: the variance between seeds, in squared units. questions: between questions. rest: the remaining
+            noise of one score. The first two are unbiased and may be negative, which means that none was measured.
         standard_error: of the mean, for another draw of both seeds and questions.
         interval: the mean's t interval with that error, by Satterthwaite's degrees of freedom.
     """
@@ -39,17 +39,17 @@ class SeedVariance:
 def seed_variance(scores: ArrayLike, *, level: float = LEVEL) -> SeedVariance:
     """Split the variance of scores into seeds, questions and the rest: two-way analysis of variance, random effects.
 
-    For a contrast give the differences of the two rules, each a table. With few seeds the interval is wide: that is
-    what few seeds know. Source: the moment estimators of Searle, Casella and McCulloch (1992), one score a cell.
+    For a contrast give the table of differences of the two rules. With few seeds the interval is wide, as it
+    should be. Source: the moment estimators of Searle, Casella and McCulloch (1992), one score a cell.
 
     Args:
         scores: one finite number for each seed and question, shape (seeds, questions), at least (2, 2).
         level: coverage of the interval, strictly between 0 and 1.
 
     Raises:
-        ArgumentError: another shape, fewer than two seeds or questions, or a value that is no finite number.
+        ArgumentError: another shape, fewer than two seeds or questions, or a value that is not a finite number.
     """
-    level = inside("level", level, "give 0.95 for a 95% interval")
+    level = inside("level", level, "Give 0.95 for a 95% interval")
     table = _table(scores)
     n_seeds, n_questions = table.shape
     mean = float(table.mean())
@@ -73,7 +73,7 @@ def seed_variance(scores: ArrayLike, *, level: float = LEVEL) -> SeedVariance:
 
 
 def _error(squares: list[float], degrees: tuple[int, int, int], size: int) -> tuple[float, float]:
-    """The standard error of the mean and its degrees of freedom; a component below 0 counts as none."""
+    """The standard error of the mean and its degrees of freedom; a component below 0 counts as 0."""
     terms = list(_terms(squares, degrees))
     total = sum(square for square, _ in terms)
     if total == 0.0:
@@ -105,6 +105,6 @@ def _table(rows: ArrayLike) -> Floats:
     if len(table) < 2 or min(sizes) < 2:
         raise ArgumentError(
             f"scores has shape {(len(table), *sizes)}; give (seeds, questions), at least two of each: one seed says "
-            "nothing of others."
+            "nothing about others."
         )
     return np.stack(table)

@@ -1,6 +1,6 @@
-"""The tables of the decision audit in full: what shipped and why, the way to an override, what each role said and cost.
+"""The tables of the full decision audit: what shipped and why, the stages before an override, each role and its cost.
 
-A pool without the audit in full has None in their place: `eldgr` has no result there.
+A pool in which `eldgr` has no result has None instead of a table.
 """
 
 from collections import defaultdict
@@ -15,12 +15,12 @@ _MEANING = "lost: consensus is right and what shipped is wrong; won: the reverse
 
 
 def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
-    """Return the questions by what decided, by what vouches for the answer, and by what became of it."""
+    """Return the questions by the branch that decided, by the support of the answer, and by its outcome."""
     if pool["decided"] is None:
         return None
     counts: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-    for one in pool["decided"]["outcomes"]:
-        counts[one["branch"], one["level"]][one["outcome"]] = one["questions"]
+    for row in pool["decided"]["outcomes"]:
+        counts[row["branch"], row["level"]][row["outcome"]] = row["questions"]
     seen = [word for word in _BECAME if any(word in of for of in counts.values())]
     rows = [
         (f"{branch}, {level}", *(count_of(of.get(word, 0)) for word in seen), count_of(sum(of.values())))
@@ -36,12 +36,12 @@ def funnel_table(name: str, pool: PoolFigures) -> Table | None:
     if pool["decided"] is None:
         return None
     stages = pool["decided"]["funnel"]
-    rows = [(one["stage"], count_of(one["questions"]), share_of(one["questions"], pool["n"])) for one in stages]
+    rows = [(stage["stage"], count_of(stage["questions"]), share_of(stage["questions"], pool["n"])) for stage in stages]
     return Table(f"{name}: the way to an override", ("stage", "questions", "%"), tuple(rows))
 
 
 def roles_table(name: str, pool: PoolFigures) -> Table | None:
-    """Return on how many questions `eldgr` asked each role, what came of it, and what laziness saved."""
+    """Return on how many questions `eldgr` asked each role, the results, and what lazy asking saved."""
     decided = pool["decided"]
     if decided is None:
         return None
@@ -56,7 +56,7 @@ def roles_table(name: str, pool: PoolFigures) -> Table | None:
 
 
 def _notes(pool: PoolFigures, decided: AuditInFull) -> Iterator[str]:
-    """What a question took and what laziness saved, and by what kinds roles said nothing."""
+    """Notes on the cost of a question, what lazy asking saved, and the kinds of abstentions."""
     lazy, eldgr, n = decided["laziness"], pool["rules"]["eldgr"], pool["n"]
     if n:
         tokens = tokens_of(eldgr)
@@ -64,7 +64,7 @@ def _notes(pool: PoolFigures, decided: AuditInFull) -> Iterator[str]:
         calls, seconds = per_question(eldgr["calls"], n), figure(lazy["seconds"] / n)
         yield f"A question took {calls} LM calls, {each} tokens and {seconds} seconds."
     if lazy["calls_saved"] is None:
-        yield "What asking always would cost more is not known: a role that it asks was never asked."
+        yield "The extra cost of asking always is not known: a role that it asks was never asked."
     else:
         yield (
             f"Asking always would take {count_of(lazy['calls_saved'])} LM calls and {figure(lazy['seconds_saved'])} "
@@ -73,4 +73,4 @@ def _notes(pool: PoolFigures, decided: AuditInFull) -> Iterator[str]:
     for role, silent in decided["silences"].items():
         if silent["kinds"]:
             kinds = (f"{kind}, {questions(n)}" for kind, n in silent["kinds"].items())
-            yield f"Silence of the {role}: {'; '.join(kinds)}."
+            yield f"Abstentions and failures of the {role}: {'; '.join(kinds)}."

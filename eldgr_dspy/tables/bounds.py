@@ -24,16 +24,16 @@ def authority_table(name: str, pool: Authority) -> Table:
     asking = [rule for rule, changes in pool["can_change"].items() if changes[repairer] != 0]
     if asking:
         notes.append(
-            f"Under any judge the {repairer} is silent; asking it, {' and '.join(asking)} may measure outside."
+            f"Under any judge the {repairer} is assumed to abstain; {' and '.join(asking)} may be outside by asking it."
         )
     if pool["n_scored"] == 0:
         notes.append(f"{UNDEFINED}: no question has a gold answer. What a role can change needs none.")
     elif pool["n_scored"] < pool["n"]:
         notes.append(f"Bounds are over the {questions(pool['n_scored'])} with a gold answer, of {pool['n']:,}.")
     if any("unbounded" in row for row in rows):
-        notes.append("unbounded: what a deriver may derive is not in the pool.")
+        notes.append("unbounded: a deriver's possible answers are not in the pool.")
     if any("not computed" in row for row in rows):
-        notes.append("not computed: which spans stand for all is known of the package's rules alone.")
+        notes.append("not computed: bounds over all spans are available only for the package's rules and certificates.")
     headers = ("rule", "any judge", both, "judge can change", f"{repairer} can change")
     title = f"{name}: {pool['task']}, {questions(pool['n'])}: authority bounds, %"
     return Table(title, headers, tuple(rows), tuple(notes))

@@ -1,4 +1,4 @@
-"""The table of what a pool holds."""
+"""The table of a pool's contents."""
 
 from collections.abc import Mapping
 
@@ -17,22 +17,22 @@ _SHARES: Mapping[Shared, str] = {
 }
 
 
-def contents_table(name: str, found: PoolContents) -> Table:
+def contents_table(name: str, contents: PoolContents) -> Table:
     """Return the table of `figures.contents.Contents.figures`."""
     rows = [
         (said, f"{share['count']:,}" if share["of"] else UNDEFINED, f"{share['of']:,}", figure(share["percent"]))
-        for share, said in ((found[key], said) for key, said in _SHARES.items())
+        for share, said in ((contents[key], said) for key, said in _SHARES.items())
     ]
-    passages, characters = found["evidence"]["passages"], found["evidence"]["characters"]
-    notes = [f"Candidates a question: {_ends(found['candidates'])}."]
+    passages, characters = contents["evidence"]["passages"], contents["evidence"]["characters"]
+    notes = [f"Candidates a question: {_ends(contents['candidates'])}."]
     if passages["most"]:
         notes.append(f"Evidence a question: {_ends(passages)} passages, {_ends(characters)} characters.")
-    if found["any_correct"]["of"] < found["n"]:
-        notes.append(f"With a gold answer: {questions(found['any_correct']['of'])} of {found['n']:,}.")
-    title = f"{name}: {found['task']}, {questions(found['n'])}"
+    if contents["any_correct"]["of"] < contents["n"]:
+        notes.append(f"With a gold answer: {questions(contents['any_correct']['of'])} of {contents['n']:,}.")
+    title = f"{name}: {contents['task']}, {questions(contents['n'])}"
     return Table(title, ("what the pool holds", "count", "of", "%"), tuple(rows), tuple(notes))
 
 
-def _ends(found: Ends) -> str:
-    fewest, most = f"{found['fewest']:,}", f"{found['most']:,}"
+def _ends(ends: Ends) -> str:
+    fewest, most = f"{ends['fewest']:,}", f"{ends['most']:,}"
     return fewest if fewest == most else f"{fewest} to {most}"

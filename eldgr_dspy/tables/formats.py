@@ -1,6 +1,6 @@
 """Tables as Markdown and as LaTeX: the cells of `eldgr_dspy.tables.pool`, each of which shows as the text that it is.
 
-A name that holds `|`, `_`, `%`, `&` or a backslash breaks no table and is no markup. White space of any kind becomes
+A name that holds `|`, `_`, `%`, `&` or a backslash is shown as it is, never as markup. White space of any kind becomes
 one space, since a cell is one line; control characters and those that turn the direction of text become their code
 points, such as `[U+202E]`. The LaTeX needs `booktabs`, and for letters that its fonts lack XeLaTeX or LuaLaTeX with
 others.
@@ -48,13 +48,13 @@ def as_latex(tables: Iterable[Table]) -> str:
 
 def markdown_text(text: str) -> str:
     """Return a text that Markdown shows as it is, on one line."""
-    return _MARKDOWN.sub(lambda found: f"\\{found[0]}", _one_line(text))
+    return _MARKDOWN.sub(lambda match: f"\\{match[0]}", _one_line(text))
 
 
 def latex_text(text: str) -> str:
     """Return a text that LaTeX shows as it is, on one line; a letter and its accent as one character, where one is."""
     composed = unicodedata.normalize("NFC", _one_line(text))  # pdfLaTeX knows no accent that stands behind its letter
-    shown = _LATEX_MARKS.sub(lambda found: _LATEX[found[0]], _LIGATURES.sub("\0", composed))
+    shown = _LATEX_MARKS.sub(lambda match: _LATEX[match[0]], _LIGATURES.sub("\0", composed))
     return shown.replace("\0", "{}")
 
 

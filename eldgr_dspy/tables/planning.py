@@ -7,46 +7,46 @@ from eldgr_dspy.formatting import UNDEFINED, figure, questions, signed
 from eldgr_dspy.tables.table import Table, record
 
 
-def needed_table(found: QuestionsNeeded) -> Table:
+def needed_table(needed: QuestionsNeeded) -> Table:
     """Return the table of `figures.planning.plan_ahead`."""
-    title = f"questions to see {signed(found['gain'])} with power {found['power']:g} at alpha {found['alpha']:g}"
+    title = f"questions to see {signed(needed['gain'])} with power {needed['power']:g} at alpha {needed['alpha']:g}"
     headers = ("discordant %", "questions", "power there", "wins–losses to expect")
     row = (
-        figure(found["discordant"]),
-        f"{found['questions']:,}",
-        figure(found["power_there"], 4),
-        f"{found['wins']:,.0f}–{found['losses']:,.0f}",
+        figure(needed["discordant"]),
+        f"{needed['questions']:,}",
+        figure(needed["power_there"], 4),
+        f"{needed['wins']:,.0f}–{needed['losses']:,.0f}",
     )
     return Table(title, headers, (row,))
 
 
-def seen_tables(found: RunSeen) -> Iterator[Table]:
+def seen_tables(run: RunSeen) -> Iterator[Table]:
     """Yield the tables of `figures.planning.what_it_saw`, one a pool."""
-    level = f"with power {found['power']:g} at alpha {found['alpha']:g}"
-    wanted = () if found["gain"] is None else (f"n for +{found['gain']:g}",)
+    level = f"with power {run['power']:g} at alpha {run['alpha']:g}"
+    wanted = () if run["gain"] is None else (f"n for +{run['gain']:g}",)
     headers = ("rule", "against", "wins–losses", "discordant %", "significant from", "sees gains from", *wanted)
-    for name, pool in found["pools"].items():
-        rows = tuple(_row(one)[: len(headers)] for one in pool["contrasts"])
+    for name, pool in run["pools"].items():
+        rows = tuple(_row(contrast)[: len(headers)] for contrast in pool["contrasts"])
         notes = ["There is no contrast: no question has a gold answer, or eldgr has no result."] if not rows else []
         if any(UNDEFINED in row for row in rows):
             notes.append(f"{UNDEFINED}: too few questions are discordant for it.")
-        if wanted and found["gain"] is not None and any(_beyond(one, found["gain"]) for one in pool["contrasts"]):
+        if wanted and run["gain"] is not None and any(_beyond(contrast, run["gain"]) for contrast in pool["contrasts"]):
             notes.append(f"{UNDEFINED} under {wanted[0]}: more than 10,000,000 questions would be needed.")
         yield Table(f"{name}: what {questions(pool['n'])} could show {level}", headers, rows, tuple(notes))
 
 
-def _beyond(one: ContrastSeen, gain: float) -> bool:
-    return one["questions"] is None and one["discordant"] >= gain
+def _beyond(contrast: ContrastSeen, gain: float) -> bool:
+    return contrast["questions"] is None and contrast["discordant"] >= gain
 
 
-def _row(one: ContrastSeen) -> tuple[str, ...]:
-    split, needed = one["least_significant"], one["questions"]
+def _row(contrast: ContrastSeen) -> tuple[str, ...]:
+    split, needed = contrast["least_significant"], contrast["questions"]
     return (
-        one["rule"],
-        one["against"],
-        record(one),
-        figure(one["discordant"]),
+        contrast["rule"],
+        contrast["against"],
+        record(contrast),
+        figure(contrast["discordant"]),
         f"{split[0]:,}–{split[1]:,}" if split else UNDEFINED,
-        signed(one["detectable_gain"]),
+        signed(contrast["detectable_gain"]),
         f"{needed:,}" if needed else UNDEFINED,
     )

@@ -1,6 +1,6 @@
-"""The tables of one pool: what each rule scored, its bounds and its cost, and the audit in short.
+"""The tables of one pool: each rule's scores, bounds and cost, and the short audit.
 
-Input is a pool of `summary.json`. What is undefined is shown as a dash, and a note below the table says why.
+The input is a pool of `summary.json`. An undefined value is shown as a dash, and a note below the table says why.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,46 +10,59 @@ from eldgr_dspy.figures.results.record import Effects, Share
 from eldgr_dspy.figures.results.summary import Confirmed, Flips, PoolFigures, Summary
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, share_of
 from eldgr_dspy.tables.table import Table, difference, per_question, record, tokens_of
-from eldgr_dspy.words import ROLES, Role
+from eldgr_dspy.words import CONSULTED, Consulted
 
 _UNSCORED = f"{UNDEFINED}: no question has a gold answer, so nothing is scored."
 _UNREPORTED = f"{UNDEFINED}: a server did not report it, or the price of a model is not known."
 _UNCOUNTED = f"{UNDEFINED}: a server did not report it."
-_UNDERIVED = (
-    "Over derivers nothing is bounded, since what may be derived is not in the pool: derivations move eldgr out."
-)
+_UNDERIVED = "Derivations are not bounded, because the pool does not hold them: eldgr may be outside."
+_NOTHING_SHIPS = f"{UNDEFINED}: no question that ships has a gold answer, so its risk is undefined."
 _UNBOUNDED = f"{UNDEFINED}: withheld, or not computable for this rule or without gold answers."
 
 
 def headline(pool: PoolFigures) -> str:
-    """Return the authority bound of a pool in a sentence; empty where no rule has one.
+    """Return the worst and best case of a pool over all judges in a few sentences; empty if no rule has one.
 
-    Without gold answers it says instead on what share of the questions a judge can change what ships.
+    Without gold answers, return on what share of the questions a judge can change the answer.
     """
     bounds, changes = pool["bounds"], pool["can_change"] or {}
-    named = [(said, _range(ends)) for rule, said in _HEADED.items() if (ends := bounds.get(rule))]
-    if named:
-        scores = ", ".join([" scores ".join(named[0]), *map(" ".join, named[1:])])
+    verbs = {"eldgr": "eldgr scores {} here", "judge": "the judge alone could score {}"}
+    ranges = [verb.format(_range(ends)) for rule, verb in verbs.items() if (ends := bounds.get(rule))]
+    if ranges:
         majority = bounds.get("majority")
-        default = f"; majority {figure(majority[0])} %" if majority else ""
-        return f"Over all judges, other roles silent, {scores}{default}."
-    shares = [f"on {figure(of['judge'])} % under {rule}" for rule in _HEADED if (of := changes.get(rule))]
-    known = f"Of the questions, a judge can change what ships {' and '.join(shares)}"
-    return f"{known}; without gold answers nobody knows to what end." if shares else ""
+        default = f" Majority vote scores {_range(majority)}." if majority else ""
+        silent = "Whatever the judge says (repairer and deriver silent)"
+        return f"{silent}, {'; '.join(ranges)}.{default}{_moved(pool)}"
+    shares = [f"{figure(of['judge'])} % under {rule}" for rule in verbs if (of := changes.get(rule))]
+    known = f"A judge can change the answer to these shares of the questions: {', '.join(shares)}."
+    return f"{known} Without gold answers, it is unknown whether that helps or harms." if shares else ""
 
 
-_HEADED = {"eldgr": "eldgr", "judge": "the judge alone"}
+def _moved(pool: PoolFigures) -> str:
+    """Say that eldgr scored outside its range, which only a repair or a derivation can do; empty if it did not."""
+    ends, of = pool["bounds"].get("eldgr"), pool["rules"].get("eldgr")
+    if not ends or of is None or of["em"] is None or ends[0] - _NOISE <= of["em"] <= ends[1] + _NOISE:
+        return ""
+    by = "derivations" if pool["task"] == "arithmetic" else "repairs"
+    return f" The {by} of this run moved eldgr to {_percent(of['em'])} %."
+
+
+_NOISE = 1e-9  # percent; sums of the same shares in another order differ by less
 
 
 def _range(ends: Sequence[float]) -> str:
-    low, high = map(figure, ends)
-    return f"{low} %" if low == high else f"between {low} and {high} %"
+    low, high = map(_percent, ends)
+    return f"{low} %" if low == high else f"{low}–{high} %"
+
+
+def _percent(value: float) -> str:
+    return figure(value).removesuffix(".00")
 
 
 def effects_table(effects: Effects) -> Table | None:
-    """Return what else the judge's verdicts on a pool went by; None where there is nothing to take a share of."""
+    """Return the table of the judge's biases on a pool; None without verdicts."""
     first = effects["first_shown_wins"]
-    found: list[tuple[str, Share, float | None]] = [
+    measured: list[tuple[str, Share, float | None]] = [
         ("other answer in other order", effects["position_flips"], 0.0),
         ("first shown preferred", first, first["expected"]),
         ("longer preferred", effects["longer_wins"], 50.0),
@@ -57,15 +70,15 @@ def effects_table(effects: Effects) -> Table | None:
     ]
     rows = [
         (said, str(share["count"]), str(share["of"]), figure(share["rate"]), figure(without))
-        for said, share, without in found
+        for said, share, without in measured
         if share["of"]
     ]
     headers = ("effect", "count", "of", "%", "without it, %")
-    return Table("what else the judge's verdicts went by", headers, tuple(rows)) if rows else None
+    return Table("biases of the judge's verdicts", headers, tuple(rows)) if rows else None
 
 
 def usage_table(summary: Summary) -> Table | None:
-    """Return what the run asked of LMs in all: a row a role; None where no LM was asked.
+    """Return what the run asked of LMs in all: a row a role; None if no LM was asked.
 
     Unlike `cost_table` it counts every attempt and every session, and each consultation once, whatever rules used it.
     """
@@ -114,7 +127,7 @@ def paper_table(
 
 
 def _confirming(seen: int) -> str:
-    """Whether the figures confirm what was frozen, for a pool that was seen so often before."""
+    """Whether the results confirm what was frozen, for a pool that was seen this often before."""
     if not seen:
         return "Under a lock, and seen for the first time."
     return f"Under a lock, and seen {seen:,} time{'s' * (seen > 1)} before, so this run confirms nothing."
@@ -133,7 +146,7 @@ def _paper_row(rule: str, pool: PoolFigures) -> tuple[str, ...]:
 
 
 def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
-    """Yield a sentence for each reason why a cell is a dash, or why its figures are not over all questions."""
+    """Yield a sentence for each reason why a cell is a dash, or does not cover all questions."""
     if pool["n_scored"] == 0:
         yield _UNSCORED
     elif pool["n_scored"] != pool["n"]:
@@ -151,14 +164,14 @@ def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
 
 
 def _silent(pool: PoolFigures) -> list[str]:
-    """That a rule which asks more than a judge can leave its bound, in a sentence; of derivers another one says so."""
+    """A sentence if a rule that also asks other roles can leave its bound; derivers have a sentence of their own."""
     asking = [
         rule
         for rule, figures in pool["rules"].items()
-        if any(n for role, n in figures["asked"].items() if role != "judge")
+        if any(figures["asked"][role] for role in ("deriver", "repairer"))
         and (rule, pool["task"]) != ("eldgr", "arithmetic")
     ]
-    told = f"Under any judge all other roles are silent; asking them, {' and '.join(asking)} may measure outside."
+    told = f"The bounds hold with repairer and deriver silent; {' and '.join(asking)} asked them, and may be outside."
     return [told] if asking else []
 
 
@@ -185,16 +198,16 @@ def audit_table(name: str, pool: PoolFigures) -> Table:
 
 
 def _flips(against: Mapping[str, Flips]) -> dict[str, int | None]:
-    """What became of the answers of other rules, in words."""
-    found: dict[str, int | None] = {}
+    """The outcome of the answers of other rules, in words."""
+    counts: dict[str, int | None] = {}
     for rule, flips in against.items():
-        found[f"correct to incorrect, against {rule}"] = flips["correct_to_incorrect"]
-        found[f"incorrect to correct, against {rule}"] = flips["incorrect_to_correct"]
-    return found
+        counts[f"correct to incorrect, against {rule}"] = flips["correct_to_incorrect"]
+        counts[f"incorrect to correct, against {rule}"] = flips["incorrect_to_correct"]
+    return counts
 
 
 def bounds_table(name: str, pool: PoolFigures) -> Table:
-    """Return what every rule measured beside its bounds over all judges, in percent."""
+    """Return every rule's measured accuracy next to its bounds over all judges, in percent."""
     silent, any_span = pool["bounds"], pool["bounds_any_span"]
     spans = any(any_span.values())
     headers = ("rule", "measured", "any judge", *(["any judge, any span as repair"] if spans else []))
@@ -208,10 +221,49 @@ def bounds_table(name: str, pool: PoolFigures) -> Table:
     return Table(f"{name}: authority bounds, %", headers, tuple(rows), (*notes, *_silent(pool), *derived))
 
 
+def shipping_table(name: str, pool: PoolFigures) -> Table | None:
+    """Return what each rule would ship under `uncertified="abstain"`, next to all that it ships; None without rules.
+
+    Columns: questions that ship and their share; the wrong ones among those with a gold answer, their share (the risk),
+    and the exact one-sided upper bound of that risk, at 95 %.
+    """
+    rows = []
+    for rule, shipping in pool["shipping"].items():
+        for label, ships in ((rule, shipping["consensus"]), (f"{rule}, certified only", shipping["abstain"])):
+            counts = (count_of(ships["questions"]), figure(ships["coverage"]), count_of(ships["wrong"]))
+            rows.append((label, *counts, figure(ships["risk"]), figure(ships["risk_at_most"])))
+    if not rows:
+        return None
+    headers = ("rule", "ships", "coverage %", "wrong", "risk %", "at most %")
+    unknown = [_NOTHING_SHIPS] if pool["n_scored"] and any(UNDEFINED in row for row in rows) else []
+    title = f"{name}: risk and coverage if uncertified answers abstain"
+    return Table(title, headers, tuple(rows), (*unknown, *_notes_on_shipping(pool)))
+
+
+def _notes_on_shipping(pool: PoolFigures) -> Iterator[str]:
+    ships = "derivation is checked" if pool["task"] == "arithmetic" else "certificate holds or does not apply"
+    yield f'Certified only: as under uncertified="abstain", an answer ships only if its {ships}.'
+    yield (
+        "At most: exact one-sided 95 % upper bound on the risk of new questions (Clopper–Pearson), if questions are "
+        "drawn independently and the rule was fixed beforehand."
+    )
+    if pool["n_scored"] == 0:
+        yield _UNSCORED
+    elif pool["n_distinct"] < pool["n_scored"]:
+        yield "The bound counts a text that stands several times once, as wrong if any of its answers is wrong."
+    if pool["conflicts"]:
+        yield (
+            f"Several answers are certified on {pool['conflicts']:,} of {questions(pool['n'])}: the evidence there "
+            "contradicts itself, or mentions a wrong answer too."
+        )
+
+
 def cost_table(name: str, pool: PoolFigures) -> Table:
     """Return how many questions each rule puts to each role, its LM calls and seconds, all in total."""
     rules = pool["rules"]
-    roles: list[Role] = [role for role in ROLES if any(figures["asked"][role] for figures in rules.values())]
+    roles: list[Consulted] = [
+        role for role in CONSULTED if any(figures["asked"].get(role) for figures in rules.values())
+    ]
     headers = ("rule", *(f"{role} asked" for role in roles), "LM calls", "tokens", "seconds")
     rows = []
     for rule, figures in rules.items():

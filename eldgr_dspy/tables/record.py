@@ -1,7 +1,7 @@
 """The judge's record as a card: what `record.json` states, on one page, as a table of two columns.
 
-The paper asks a deployment to say what a judge must beat, what certificate it needs, and how often it gets its way, by
-outcome. What is not known is a dash.
+The paper asks a deployment to state what a judge must beat, which certificate it needs, and how often it overrides, by
+outcome. An unknown value is a dash.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,8 @@ def record_table(record: Record) -> Table:
 def _rule(record: Record) -> Iterator[tuple[str, str]]:
     yield "default to beat", record["default"]
     for task, level in record["certificate"].items():
-        yield f"certificate required, {task}", level or UNDEFINED
+        stated = f"{level['name']} (source {level['source']})" if isinstance(level, Mapping) else level
+        yield f"certificate required, {task}", stated or UNDEFINED
 
 
 def _overrides(record: Record) -> Iterator[tuple[str, str]]:
@@ -42,10 +43,10 @@ def _overrides(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _split(rates: OverrideRates, branch: Branch) -> str:
-    """The overrides by outcome, then by certificate, in percent of the questions; empty where there are none."""
+    """The overrides by outcome, then by certificate, in percent of the questions; empty without overrides."""
     splits = [*rates["by_outcome"].get(branch, {}).items()], [*rates["by_certificate"].get(branch, {}).items()]
     said = (", ".join(f"{name} {figure(share)} %" for name, share in split) for split in splits if split)
-    return "".join(f"; {one}" for one in said)
+    return "".join(f"; {part}" for part in said)
 
 
 def _effects(record: Record) -> Iterator[tuple[str, str]]:
@@ -60,11 +61,11 @@ def _share(of: Share) -> str:
 
 
 def _roles(record: Record) -> Iterator[tuple[str, str]]:
-    for one in record["models"]:
-        served = one["served"] or UNDEFINED
-        calls = f"{count_of(one['calls'])} call{'' if one['calls'] == 1 else 's'}"
-        yield f"{one['role']}: model", f"{one['asked'] or UNDEFINED}, served by {served}, {calls}"
-    asked = {one["role"] for one in record["models"]}
+    for model in record["models"]:
+        served = model["served"] or UNDEFINED
+        calls = f"{count_of(model['calls'])} call{'' if model['calls'] == 1 else 's'}"
+        yield f"{model['role']}: model", f"{model['asked'] or UNDEFINED}, served by {served}, {calls}"
+    asked = {model["role"] for model in record["models"]}
     for role, details in record["roles"].items():
         if role not in asked:
             yield f"{role}: no model", str(details.get("module") or UNDEFINED)

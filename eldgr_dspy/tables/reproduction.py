@@ -1,7 +1,7 @@
-"""The paper's tables as text cells: its rows and columns, and beside each column a column of what is here.
+"""The paper's tables as text cells: its rows and columns, and next to each column one with the run's results.
 
-Input is what `eldgr_dspy.comparisons.reproduction.reproduce` returns. What the paper prints stands in the digits in
-which it is printed; what is here is rounded as in all tables of this package.
+The input is the result of `eldgr_dspy.comparisons.reproduction.reproduce`. The paper's numbers have their printed
+digits; the run's are rounded as in all tables of this package.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, ques
 from eldgr_dspy.tables.table import Table, difference, record
 
 Cells = tuple[str, str]
-"""Two cells: what the paper prints, and what is here."""
+"""Two cells: the paper's result, and the run's."""
 
 _NOTHING: Cells = ("", "")
 _SIGN = "Δ is EL-DGR minus the row, in percentage points."
@@ -44,26 +44,26 @@ _AUDIT: Mapping[_Counted, str] = {
 }
 
 
-def reproduction_tables(found: Reproduction) -> Iterator[Table]:
+def reproduction_tables(reproduction: Reproduction) -> Iterator[Table]:
     """Yield the tables in the paper's order, then its contrasts computed again and what it prints of ablations."""
-    for name, data in found["data"].items():
-        yield selection_table(name, data, beside=_any_run(found))
-    yield authority_table(found)
-    yield audit_table(found)
-    yield cost_table(found)
-    yield contrasts_table(found)
+    for name, data in reproduction["data"].items():
+        yield selection_table(name, data, beside=_any_run(reproduction))
+    yield authority_table(reproduction)
+    yield audit_table(reproduction)
+    yield cost_table(reproduction)
+    yield contrasts_table(reproduction)
     yield corrected_table()
     yield legacy_table()
 
 
-def _any_run(found: Reproduction) -> bool:
-    return any(data["here"] for data in found["data"].values())
+def _any_run(reproduction: Reproduction) -> bool:
+    return any(data["here"] for data in reproduction["data"].values())
 
 
 def _table(
     title: str, headers: Sequence[str], rows: Iterable[tuple[str, Sequence[Cells]]], notes: Iterable[str], beside: bool
 ) -> Table:
-    """A table of pairs of cells; where nothing stands beside the paper, of the paper's cells alone."""
+    """A table of pairs of cells; without a run, of only the paper's cells."""
     first, *others = headers
     heads = [f"{header}, {where}" for header in others for where in ("paper", "here")] if beside else others
     cells = [(row, *(cell for pair in pairs for cell in pair[: 1 + beside])) for row, pairs in rows]
@@ -81,8 +81,8 @@ def selection_table(name: str, data: Beside, *, beside: bool) -> Table:
     rows = []
     for rule, label in LABELS.items():
         pairs = [(_printed_score(published.scores[rule]), _score(here and here["rules"].get(rule)))]
-        lead, found = published.leads.get(rule), here and here["leads"].get(rule)
-        pairs += [_NOTHING] * 2 if lead is None else [_leads(lead, found, turned), _probabilities(lead, found)]
+        lead, contrast = published.leads.get(rule), here and here["leads"].get(rule)
+        pairs += [_NOTHING] * 2 if lead is None else [_leads(lead, contrast, turned), _probabilities(lead, contrast)]
         rows.append((label, pairs))
     notes = [_TURNED if turned else _SIGN, *data["comparable"], *data["not_comparable"]]
     if beside and not data["here"]:
@@ -114,28 +114,28 @@ def _printed_interval(ends: tuple[Decimal, Decimal]) -> str:
     return f"[{ends[0]}, {ends[1]}]"
 
 
-def _probabilities(lead: Lead, found: RuleContrast | None) -> Cells:
-    return _printed_probability(lead.p), UNDEFINED if found is None else probability(found["p"])
+def _probabilities(lead: Lead, contrast: RuleContrast | None) -> Cells:
+    return _printed_probability(lead.p), UNDEFINED if contrast is None else probability(contrast["p"])
 
 
 def _printed_probability(p: Decimal) -> str:
     return f"{p:f}".removeprefix("0")
 
 
-# -- what a judge is worth, what was decided, what it took ------------------------------------------------------------
+# -- the judge's value, the decisions, the cost -----------------------------------------------------------------------
 
 
-def authority_table(found: Reproduction) -> Table:
-    """Return what full authority of the judge is worth: scalar judge minus majority vote."""
+def authority_table(reproduction: Reproduction) -> Table:
+    """Return the value of full authority for the judge: scalar judge minus majority vote."""
     rows = []
-    for name, data in found["data"].items():
+    for name, data in reproduction["data"].items():
         contrast = data["here"] and data["here"]["full_authority"]
         cells = (UNDEFINED,) * 3
         if contrast:
             cells = (difference(contrast), probability(contrast["p"]), record(contrast))
         rows.append((PUBLISHED[name].title, f"{PUBLISHED[name].full_authority:+}", *cells))
     headers = ("scalar judge minus majority", "Δ, paper", "Δ [95% CI], here", "exact p, here", "wins–losses, here")
-    beside = _any_run(found)
+    beside = _any_run(reproduction)
     shown = [row if beside else row[:2] for row in rows]
     notes = ("The paper states the difference in its text, in percentage points, without interval or p.",)
     return Table(
@@ -143,20 +143,20 @@ def authority_table(found: Reproduction) -> Table:
     )
 
 
-def audit_table(found: Reproduction) -> Table:
+def audit_table(reproduction: Reproduction) -> Table:
     """Return the decision audit: counts of questions, and their share in percent."""
     published = PUBLISHED["confirmation"]
-    here = {name: data["here"] for name, data in found["data"].items() if data["here"]}
+    here = {name: data["here"] for name, data in reproduction["data"].items() if data["here"]}
     rows = []
     for key, label in _AUDIT.items():
         printed = _of((published.audit or {})[key], published.n)
-        rows.append((label, printed, *(_audited(one, key) for one in here.values())))
+        rows.append((label, printed, *(_audited(run, key) for run in here.values())))
     headers = ("decision of EL-DGR", f"paper, {questions(published.n)}", *(f"{name}, here" for name in here))
     notes = [
         "Counts of questions, and percent of them. The paper has an audit of its confirmation alone.",
         f"By its counts against majority EL-DGR made {_wins('gsm8k')} on GSM8K, and {_wins('hotpotqa')} on HotpotQA.",
     ]
-    if any(one["audit"] is None for one in here.values()):
+    if any(run["audit"] is None for run in here.values()):
         notes.append(f"{UNDEFINED}: EL-DGR has no result there.")
     return Table(f"decision audit ({AUDIT})", headers, tuple(rows), tuple(notes))
 
@@ -175,31 +175,31 @@ def _of(count: int, n: int) -> str:
     return f"{count:,} ({figure(100 * count / n, 1)})"
 
 
-def cost_table(found: Reproduction) -> Table:
+def cost_table(reproduction: Reproduction) -> Table:
     """Return seconds a question of judge, verifier and both, and on how many questions all candidates agree."""
-    beside, rows = _any_run(found), []
-    for name, data in found["data"].items():
+    beside, rows = _any_run(reproduction), []
+    for name, data in reproduction["data"].items():
         published, here = PUBLISHED[name], data["here"]
         seconds = [(_printed_seconds(published.seconds, key), _seconds(here, key)) for key in _TIMED]
         one_class = UNDEFINED if published.homogeneous is None else f"{published.homogeneous} of {published.n}"
         same = UNDEFINED if here is None or here["homogeneous"] is None else f"{here['homogeneous']:,} of {here['n']:,}"
         rows.append((published.title, [*seconds, (one_class, same)]))
     headers = ("seconds a question", "judge", "verifier", "both", "one class of answers")
-    return _table(f"cost ({AUDIT})", headers, rows, _cost_notes(found), beside)
+    return _table(f"cost ({AUDIT})", headers, rows, _cost_notes(reproduction), beside)
 
 
 def _printed_seconds(seconds: Seconds, key: _Timed) -> str:
-    found = getattr(seconds, key)
-    return UNDEFINED if found is None else str(found)
+    value = getattr(seconds, key)
+    return UNDEFINED if value is None else str(value)
 
 
 def _seconds(here: Here | None, key: _Timed) -> str:
     return UNDEFINED if here is None else figure(here["seconds"][key])
 
 
-def _cost_notes(found: Reproduction) -> Iterator[str]:
+def _cost_notes(reproduction: Reproduction) -> Iterator[str]:
     yield f"{UNDEFINED}: the paper does not print it, no run was given, or it was recorded."
-    for name, data in found["data"].items():
+    for name, data in reproduction["data"].items():
         if not data["here"]:
             continue
         calls = sum(asked["calls"] for asked in data["here"]["roles"].values())
@@ -212,14 +212,14 @@ def _cost_notes(found: Reproduction) -> Iterator[str]:
 # -- computed again ---------------------------------------------------------------------------------------------------
 
 
-def contrasts_table(found: Reproduction) -> Table:
+def contrasts_table(reproduction: Reproduction) -> Table:
     """Return the nine contrasts as printed and as computed again from their counts."""
-    rows = tuple(map(_again, found["contrasts"]))
+    rows = tuple(map(_again, reproduction["contrasts"]))
     headers = ("EL-DGR against", "n", "wins–losses", "Δ, paper", "Δ, again", "95% CI, paper", "95% CI, again")
     notes = (
-        _verdict(found["contrasts"]),
+        _verdict(reproduction["contrasts"]),
         "The paper prints the counts marked *; of the others its Δ and p leave no choice.",
-        "An end of an interval may lie one question (1/n) beside the paper's, since bootstrap draws differ; the last "
+        "An end of an interval may be one question (1/n) off the paper's, since bootstrap draws differ; the last "
         "column says where it does.",
     )
     return Table(
@@ -230,25 +230,25 @@ def contrasts_table(found: Reproduction) -> Table:
     )
 
 
-def _again(one: Recomputed) -> tuple[str, ...]:
-    published, again = PUBLISHED[one["data"]], one["recomputed"]
-    lead = published.leads[one["against"]]
+def _again(contrast: Recomputed) -> tuple[str, ...]:
+    published, again = PUBLISHED[contrast["data"]], contrast["recomputed"]
+    lead = published.leads[contrast["against"]]
     return (
-        f"{published.title}: {one['against']}",
-        f"{one['n']:,}",
-        f"{record(one)}{'*' if one['counts'] == 'printed' else ''}",
+        f"{published.title}: {contrast['against']}",
+        f"{contrast['n']:,}",
+        f"{record(contrast)}{'*' if contrast['counts'] == 'printed' else ''}",
         f"{lead.delta:+}",
         signed(again["delta"]),
         _printed_interval(lead.interval),
         interval(again["ci"]),
         _printed_probability(lead.p),
         probability(again["p"]),
-        " and ".join(f"{apart}/{one['n']}" if apart else "0" for apart in one["ends_apart"]),
+        " and ".join(f"{apart}/{contrast['n']}" if apart else "0" for apart in contrast["ends_apart"]),
     )
 
 
 def _verdict(contrasts: Sequence[Recomputed]) -> str:
-    apart = [f"{one['data']} {one['against']}" for one in contrasts if not all(one["agree"].values())]
+    apart = [f"{row['data']} {row['against']}" for row in contrasts if not all(row["agree"].values())]
     if apart:
         return f"Δ or p is not what is printed: {', '.join(apart)}."
     return "Every Δ and every p is what is printed, to its last digit."
@@ -269,7 +269,7 @@ def corrected_table() -> Table:
     ]
     note = (
         f"Published figures alone: one seed, the same {CORRECTED.n} questions, every exact p against full "
-        f"{CORRECTED.p_against_full}. eldgr ablation sets runs beside them."
+        f"{CORRECTED.p_against_full}. eldgr ablation shows runs next to them."
     )
     headers = ("config", "EM / F1 %", "Δ full", "Δ GRPO")
     return Table(f"channel drops, corrected, HotpotQA ({CORRECTED.table})", headers, tuple(rows), (note,))
@@ -280,7 +280,7 @@ def _points(delta: int | None) -> str:
 
 
 def legacy_table() -> Table:
-    """Return what the paper's text says of the channel drops that collapsed."""
+    """Return the results in the paper's text for the channel drops that collapsed."""
     low, high = LEGACY.drops
     rows = (("Full gated RA-MSD", f"{LEGACY.full}"), ("channel drops", f"{low} to {high}"))
     below = " to ".join(map(str, LEGACY.below_grpo))

@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from eldgr_dspy.figures.results.summary import Confirmed, Difference, PoolFigures, RuleContrast, Summary
 from eldgr_dspy.formatting import UNDEFINED, interval, probability, questions, signed
 from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
-from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, paper_table, usage_table
+from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, paper_table, shipping_table, usage_table
 from eldgr_dspy.tables.table import Table, record
 
 _ONE_SIDED = f"{UNDEFINED}: BCa is undefined where all resamples lie on one side of the difference."
@@ -21,16 +22,28 @@ def tables_of(summary: Summary) -> Iterator[Table]:
         yield usage
 
 
+def main_tables(summary: Summary) -> Iterator[Table]:
+    """Yield the main table and the bounds of each pool; remarks on the whole run are below the last."""
+    tables = [
+        table
+        for name, pool in summary["pools"].items()
+        for table in (paper_table(name, pool, summary["confirmation"]), bounds_table(name, pool))
+    ]
+    if tables:
+        tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *summary["remarks"]))
+    return iter(tables)
+
+
 def pool_tables(
     name: str, pool: PoolFigures, confirmation: Confirmed | None = None, remedy: str | None = None
 ) -> Iterator[Table]:
-    """Yield the tables of a pool; `remedy` says how rules that are withheld can be had, None for a run's own."""
+    """Yield the tables of a pool; `remedy` says how to get the results of withheld rules, None for a run's own."""
     yield paper_table(name, pool, confirmation, remedy)
     yield from (table for build in POOL_TABLES.values() if (table := build(name, pool)) is not None)
 
 
 def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
-    """Return the contrasts of right and wrong, in percentage points; None where there are none.
+    """Return the contrasts of right and wrong, in percentage points; None without contrasts.
 
     Columns: the difference with its percentile and its BCa interval of 95 %, the exact McNemar p, the same adjusted by
     Holm's method for all contrasts of the pool, wins and losses.
@@ -38,7 +51,7 @@ def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     score = "EM" if pool["task"] == "retrieval" else "accuracy"
     contrasts = pool["contrasts"]
     rows = [
-        (*_difference(one, one), probability(one["p"]), probability(one["p_holm"]), record(one)) for one in contrasts
+        (*_difference(row, row), probability(row["p"]), probability(row["p_holm"]), record(row)) for row in contrasts
     ]
     headers = ("contrast", "Δ", "95% CI", "BCa 95% CI", "exact p", "Holm p", "wins–losses")
     notes = [*_repeated(pool), *_warnings(contrasts)]
@@ -47,7 +60,7 @@ def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
 
 def graded_contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     """Return the contrasts of token F1, in percentage points, which are not tested; None without F1."""
-    rows = [_difference(one, one["f1"]) for one in pool["contrasts"] if one["f1"]]
+    rows = [_difference(contrast, contrast["f1"]) for contrast in pool["contrasts"] if contrast["f1"]]
     headers = ("contrast", "Δ", "95% CI", "BCa 95% CI")
     return _table(f"{name}: contrasts in F1, percentage points", headers, rows)
 
@@ -58,7 +71,7 @@ def _difference(contrast: RuleContrast, of: Difference) -> tuple[str, ...]:
 
 
 def _repeated(pool: PoolFigures) -> Iterator[str]:
-    """Yield a sentence where questions stand several times, which contrasts count once."""
+    """Yield a sentence if questions are repeated; contrasts count them once."""
     if pool["n_distinct"] < pool["n_scored"]:
         yield (
             f"{questions(pool['n_scored'])} have {pool['n_distinct']:,} different texts: a text that stands several "
@@ -67,11 +80,11 @@ def _repeated(pool: PoolFigures) -> Iterator[str]:
 
 
 def _warnings(contrasts: Iterable[RuleContrast]) -> Iterator[str]:
-    """Yield what keeps contrasts from saying much, each sentence with the contrasts that it is of."""
+    """Yield the reasons why contrasts say little, each a sentence with the names of its contrasts."""
     of = defaultdict[str, list[str]](list)
-    for one in contrasts:
-        for note in one["notes"]:
-            of[note].append(f"{one['rule']} − {one['against']}")
+    for contrast in contrasts:
+        for note in contrast["notes"]:
+            of[note].append(f"{contrast['rule']} − {contrast['against']}")
     for note, named in of.items():
         yield f"{', '.join(named)}: {note}"
 
@@ -89,6 +102,7 @@ POOL_TABLES: dict[str, Callable[[str, PoolFigures], Table | None]] = {
     "contrasts": contrasts_table,
     "graded": graded_contrasts_table,
     "bounds": bounds_table,
+    "shipping": shipping_table,
     "audit": audit_table,
     "outcomes": outcomes_table,
     "funnel": funnel_table,

@@ -6,36 +6,36 @@ from eldgr_dspy.statistics import SeedVariance
 from eldgr_dspy.tables.table import Table, difference, record
 
 
-def seed_tables(found: Seeds) -> list[Table]:
+def seed_tables(seeds: Seeds) -> list[Table]:
     """Return the tables of `over_seeds`: the runs, the sources of the spread, and the contrast over questions."""
-    return [_runs(found), _spread(found), _over_questions(found)]
+    return [_runs(seeds), _spread(seeds), _over_questions(seeds)]
 
 
-def _score_names(found: Seeds) -> dict[Score, str]:
-    return {"em": "EM", "f1": "F1"} if found["task"] == "retrieval" else {"em": "accuracy"}
+def _score_names(seeds: Seeds) -> dict[Score, str]:
+    return {"em": "EM", "f1": "F1"} if seeds["task"] == "retrieval" else {"em": "accuracy"}
 
 
-def _runs(found: Seeds) -> Table:
-    names, rules = _score_names(found), (found["rule"], found["against"])
+def _runs(seeds: Seeds) -> Table:
+    names, rules = _score_names(seeds), (seeds["rule"], seeds["against"])
     rows = [
         (
-            one["run"],
-            one["pool"],
-            *(figure(mean) for score in names for mean in one[score] or ()),
-            signed(one["delta"]),
-            record(one),
+            run["run"],
+            run["pool"],
+            *(figure(mean) for score in names for mean in run[score] or ()),
+            signed(run["delta"]),
+            record(run),
         )
-        for one in found["runs"]
+        for run in seeds["runs"]
     ]
     headers = ("run", "pool", *(f"{rule} {name} %" for name in names.values() for rule in rules), "Δ", "wins–losses")
-    title = f"{found['rule']} against {found['against']}, {len(rows)} seeds, {questions(found['n'])}"
-    return Table(title, headers, tuple(rows), tuple(found["remarks"]))
+    title = f"{seeds['rule']} against {seeds['against']}, {len(rows)} seeds, {questions(seeds['n'])}"
+    return Table(title, headers, tuple(rows), tuple(seeds["remarks"]))
 
 
-def _spread(found: Seeds) -> Table:
-    rule, against, rows = found["rule"], found["against"], []
-    for score, name in _score_names(found).items():
-        spreads = found["variance"][score]
+def _spread(seeds: Seeds) -> Table:
+    rule, against, rows = seeds["rule"], seeds["against"], []
+    for score, name in _score_names(seeds).items():
+        spreads = seeds["variance"][score]
         if spreads is not None:
             difference = spreads["difference"]
             rows.append((f"{rule}, {name}", figure(spreads["rule"].mean), *_parts(spreads["rule"])))
@@ -46,16 +46,24 @@ def _spread(found: Seeds) -> Table:
     return Table("whose the spread is, in percentage points", headers, tuple(rows), (note,))
 
 
-def _parts(one: SeedVariance) -> tuple[str, ...]:
-    return interval(one.interval), *map(figure, (one.standard_error, one.seeds, one.questions, one.rest))
+def _parts(spread: SeedVariance) -> tuple[str, ...]:
+    return interval(spread.interval), *map(figure, (spread.standard_error, spread.seeds, spread.questions, spread.rest))
 
 
-def _over_questions(found: Seeds) -> Table:
-    one, named = found["contrast"], f"{found['rule']} − {found['against']}"
-    name, f1 = _score_names(found)["em"], one["f1"]
-    rows = [(f"{named}, {name}", difference(one), interval(one["bca"]), probability(one["p"]), record(one))]
+def _over_questions(seeds: Seeds) -> Table:
+    contrast, named = seeds["contrast"], f"{seeds['rule']} − {seeds['against']}"
+    name, f1 = _score_names(seeds)["em"], contrast["f1"]
+    rows = [
+        (
+            f"{named}, {name}",
+            difference(contrast),
+            interval(contrast["bca"]),
+            probability(contrast["p"]),
+            record(contrast),
+        )
+    ]
     if f1 is not None:
         rows.append((f"{named}, F1", difference(f1), interval(f1["bca"]), "", ""))
     headers = ("contrast", "Δ [95% CI]", "BCa 95% CI", "exact p", "wins–losses")
     note = "A question counts once, with the mean of its seeds; the result is for these seeds only."
-    return Table("over questions, these seeds", headers, tuple(rows), (note, *one["notes"]))
+    return Table("over questions, these seeds", headers, tuple(rows), (note, *contrast["notes"]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.figures.results.summary import Delta, RuleFigures, WinsLosses
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, signed
-from eldgr_dspy.words import Role
+from eldgr_dspy.words import Consulted
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def record(contrast: WinsLosses) -> str:
     return f"{count_of(contrast['wins'])}–{count_of(contrast['losses'])}"
 
 
-def per_question(calls: Mapping[Role, int], n: int) -> str:
+def per_question(calls: Mapping[Consulted, int], n: int) -> str:
     """Return calls a question over all roles, as `0.31`; a dash without questions."""
     return figure(sum(calls.values()) / n if n else None)
 

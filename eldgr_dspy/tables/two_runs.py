@@ -1,4 +1,4 @@
-"""The tables of two runs beside each other."""
+"""The tables of two runs next to each other."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,21 +8,21 @@ from eldgr_dspy.statistics import Equivalence
 from eldgr_dspy.tables.table import Table, difference, per_question, record
 
 
-def two_run_tables(found: TwoRuns) -> Iterator[Table]:
+def two_run_tables(compared: TwoRuns) -> Iterator[Table]:
     """Yield the tables of `comparisons.two_runs.compare_runs`."""
-    for name, pool in found["pools"].items():
-        yield _pool(found, name, pool)
-    contrasts = {name: pool["contrast"] for name, pool in found["pools"].items() if pool["contrast"]}
+    for name, pool in compared["pools"].items():
+        yield _pool(compared, name, pool)
+    contrasts = {name: pool["contrast"] for name, pool in compared["pools"].items() if pool["contrast"]}
     if contrasts:
         yield _intervals(contrasts)
-        tested = {name: one["equivalence"] for name, one in contrasts.items() if one["equivalence"]}
+        tested = {name: contrast["equivalence"] for name, contrast in contrasts.items() if contrast["equivalence"]}
         if tested:
             yield _equivalence(tested)
-    yield _cost(found)
-    yield _made_with(found)
+    yield _cost(compared)
+    yield _made_with(compared)
 
 
-def _pool(found: TwoRuns, name: str, pool: PairedPool) -> Table:
+def _pool(compared: TwoRuns, name: str, pool: PairedPool) -> Table:
     graded, contrast = pool["task"] == "retrieval", pool["contrast"]
     cells = (UNDEFINED,) * 3
     if contrast:
@@ -30,16 +30,16 @@ def _pool(found: TwoRuns, name: str, pool: PairedPool) -> Table:
     rows = [
         (
             run,
-            figure(one["em"]),
-            *([figure(one["f1"])] if graded else []),
+            figure(figures["em"]),
+            *([figure(figures["f1"])] if graded else []),
             *(cells if number == 0 else ("", "", "")),
-            per_question(one["calls"], pool["n"]),
+            per_question(figures["calls"], pool["n"]),
         )
-        for number, (run, one) in enumerate(zip(found["runs"], pool["figures"], strict=True))
+        for number, (run, figures) in enumerate(zip(compared["runs"], pool["figures"], strict=True))
     ]
     scores = ("EM %", "F1 %") if graded else ("accuracy %",)
     headers = ("run", *scores, "Δ [95% CI]", "exact p", "wins–losses", "LM calls / question")
-    title = f"{name}: {found['rule']}, {questions(pool['n'])}"
+    title = f"{name}: {compared['rule']}, {questions(pool['n'])}"
     return Table(title, headers, tuple(rows), tuple(_notes(pool)))
 
 
@@ -63,12 +63,12 @@ def _notes(pool: PairedPool) -> Iterator[str]:
 def _intervals(contrasts: Mapping[str, PairContrast]) -> Table:
     """Both intervals of each score, and p among the pools."""
     rows = []
-    for name, one in contrasts.items():
-        score = "EM" if one["f1"] else "accuracy"
-        adjusted = probability(one["p"]), probability(one["p_holm"])
-        rows.append((name, score, difference(one), interval(one["bca"]), *adjusted))
-        if one["f1"]:
-            rows.append((name, "F1", difference(one["f1"]), interval(one["f1"]["bca"]), "", ""))
+    for name, contrast in contrasts.items():
+        score = "EM" if contrast["f1"] else "accuracy"
+        adjusted = probability(contrast["p"]), probability(contrast["p_holm"])
+        rows.append((name, score, difference(contrast), interval(contrast["bca"]), *adjusted))
+        if contrast["f1"]:
+            rows.append((name, "F1", difference(contrast["f1"]), interval(contrast["f1"]["bca"]), "", ""))
     headers = ("pool", "score", "Δ [95% CI]", "BCa 95% CI", "exact p", "Holm p")
     note = (
         f"Holm p is over {'this pool' if len(contrasts) == 1 else f'these {len(contrasts)} pools'}. F1 is not tested."
@@ -76,19 +76,19 @@ def _intervals(contrasts: Mapping[str, PairContrast]) -> Table:
     return Table("RUN_A − RUN_B, percentage points", headers, tuple(rows), (note,))
 
 
-def _equivalence(found: Mapping[str, Equivalence]) -> Table:
+def _equivalence(tested: Mapping[str, Equivalence]) -> Table:
     rows = [
         (
             name,
-            signed(one.delta),
-            interval(one.interval),
-            probability(one.p),
-            "yes" if one.equivalent else "not shown",
-            probability(one.p_below),
+            signed(test.delta),
+            interval(test.interval),
+            probability(test.p),
+            "yes" if test.equivalent else "not shown",
+            probability(test.p_below),
         )
-        for name, one in found.items()
+        for name, test in tested.items()
     ]
-    margin = figure(next(iter(found.values())).margin)
+    margin = figure(next(iter(tested.values())).margin)
     headers = ("pool", "Δ", "90% CI", "TOST p", "equivalent at .05", "p, A not worse")
     note = (
         f"Equivalent: the 90% interval lies within ±{margin}. p, A not worse: of RUN_A being worse by {margin} or more."
@@ -96,7 +96,7 @@ def _equivalence(found: Mapping[str, Equivalence]) -> Table:
     return Table(f"equivalence of right and wrong within ±{margin} points", headers, tuple(rows), (note,))
 
 
-def _cost(found: TwoRuns) -> Table:
+def _cost(compared: TwoRuns) -> Table:
     rows = tuple(
         (
             run,
@@ -109,7 +109,7 @@ def _cost(found: TwoRuns) -> Table:
             count_of(asked["completion_tokens"]),
             figure(asked["cost"], 4),
         )
-        for run, asked in zip(found["runs"], found["consultations"], strict=True)
+        for run, asked in zip(compared["runs"], compared["consultations"], strict=True)
     )
     headers = ("run", "answered", "abstained", "failed", "recorded", "LM calls", "tokens in", "tokens out", "$")
     unknown = any(UNDEFINED in row for row in rows)
@@ -117,9 +117,9 @@ def _cost(found: TwoRuns) -> Table:
     return Table("what each run asked, in all", headers, rows, (note,) if unknown else ())
 
 
-def _made_with(found: TwoRuns) -> Table:
-    rows = tuple((role, *(model or "not asked" for model in models)) for role, models in found["models"].items())
-    notes = tuple(found["differences"]) or ("The same settings and the same roles.",)
-    if any(asked["recorded"] for asked in found["consultations"]):
-        notes += ("What was recorded is not compared: a recording does not say what made it.",)
-    return Table("the model of each role, and what differs (RUN_A -> RUN_B)", ("role", *found["runs"]), rows, notes)
+def _made_with(compared: TwoRuns) -> Table:
+    rows = tuple((role, *(model or "not asked" for model in models)) for role, models in compared["models"].items())
+    notes = tuple(compared["differences"]) or ("The same settings and the same roles.",)
+    if any(asked["recorded"] for asked in compared["consultations"]):
+        notes += ("Recorded replies are not compared: a recording does not say what made it.",)
+    return Table("the model of each role, and what differs (RUN_A -> RUN_B)", ("role", *compared["runs"]), rows, notes)

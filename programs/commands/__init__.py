@@ -1,11 +1,11 @@
 """The `eldgr` command: one file a subcommand.
 
-Errors that the package raises on purpose are printed as a sentence, without a traceback. Results go to standard
-output; progress and remarks go to standard error. Exit codes: 0 done; 1 bad input, or results that could not be
-printed; 2 wrong usage; 3 stopped unfinished (the same command, without --fresh, goes on); 130 interrupted by ctrl-C,
-143 by SIGTERM (likewise).
+The package's own errors are printed as a sentence, without a traceback. Results go to standard output; progress and
+notes go to standard error. Exit codes: 0 done; 1 bad input, or results that could not be printed; 2 wrong usage;
+3 stopped early; 130 interrupted by ctrl-C; 143 interrupted by SIGTERM. To resume after 3, 130 or 143, run the same
+command without --fresh.
 
-Signals are minded before anything else is loaded, hence the few imports.
+Signals are handled before anything else is loaded, so this module imports little.
 """
 
 import os
@@ -18,38 +18,38 @@ STOPPED, INTERRUPTED, TERMINATED = 3, 130, 143
 
 
 class Session:
-    """What is to be said of a command when it ends early, and what a signal does to it.
+    """What is printed when a command ends early, and how it handles signals.
 
     Attributes:
-        begun: Whether its run directory has been opened, so that what it asks is journaled there.
-        goes_on: Which command goes on with it, as a clause.
-        unbegun: What an interrupted command has done where no run directory is open.
-        code: The exit code of the signal that came; 0 where none did.
+        begun: Whether its run directory is open, so that replies are in the journal.
+        resume: How to resume it, as a clause.
+        unbegun: What an interrupted command prints if no run directory is open.
+        code: The exit code of the signal that came; 0 without one.
     """
 
     def __init__(self) -> None:
-        """Begin a command."""
+        """Start a command."""
         self.begun = False
-        self.goes_on = "the same command goes on"
+        self.resume = "run the same command to resume"
         self.unbegun = "Nothing was asked."
         self.code = 0
         self._said = False
 
     def begin(self) -> None:
-        """Take note that the run directory is open."""
+        """Note that the run directory is open."""
         self.begun = True
 
     def mind_signals(self) -> None:
-        """Have ctrl-C and SIGTERM end this process, but for one that whoever started it has it ignore."""
+        """Let ctrl-C and SIGTERM end this process, except a signal that its parent had it ignore."""
         for number in (signal.SIGINT, signal.SIGTERM):
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self.end)
 
     def end(self, number: int, frame: FrameType | None) -> None:
-        """End the process at once, wherever Python stands.
+        """End the process at once.
 
         Raises:
-            KeyboardInterrupt: instead, where a run has looked for signals and ends in order; there is no frame then.
+            KeyboardInterrupt: Instead, if a run polls for signals and ends in order; `frame` is None then.
         """
         self.code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
         if frame is None:
@@ -61,20 +61,20 @@ class Session:
             os._exit(self.code)
 
     def interrupted(self) -> str:
-        """What is said of a command that was interrupted, with a line end; nothing where it was said before."""
+        """Return the message of an interrupted command, with a line end; empty if it was printed before."""
         if self._said:
             return ""
         self._said = True
         lost = "The calls under way were abandoned." if abandoned() else ""
-        kept = f"What was asked is in the journal; {self.goes_on}." if self.begun else self.unbegun
+        kept = f"The replies so far are in the journal; {self.resume}." if self.begun else self.unbegun
         return f"{' '.join(filter(None, ('Interrupted.', lost, kept)))}\n"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command. Returns its exit code, except where calls were abandoned: then the process ends here.
+    """Run the command and return its exit code. If calls were abandoned, end the process instead.
 
-    Without `argv` the command is the process, and a signal that no run is there to look for ends it at once. With
-    `argv` a program has called it, whose handlers stay as they are.
+    Without `argv` the command is the process, and a signal ends it at once unless a run handles it. With `argv` a
+    program has called it, and that program's signal handlers stay.
     """
     session = Session()
     if argv is None and threading.current_thread() is threading.main_thread():
@@ -89,14 +89,14 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def abandoned() -> bool:
-    """Whether calls are under way, which nobody will wait for."""
-    loaded = sys.modules.get("eldgr_dspy.programs.run.scheduling.threads")  # where it is not, nobody was called
+    """Return whether calls are under way that nobody will wait for."""
+    loaded = sys.modules.get("eldgr_dspy.programs.run.scheduling.threads")  # if it is not loaded, no call was made
     name = getattr(loaded, "THREADS", None)
     return name is not None and any(thread.name.startswith(name) for thread in threading.enumerate())
 
 
 def _put_away() -> None:
-    """Remove the files that were being written, and show the cursor that a progress bar hides."""
+    """Remove partly written files, and show the cursor that a progress bar hides."""
     files = sys.modules.get("eldgr_dspy.files")
     remove = getattr(files, "remove_begun", None)
     if remove is not None:

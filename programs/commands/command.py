@@ -1,4 +1,4 @@
-"""The group of the subcommands, and what is said where one of them ends early."""
+"""The group of the subcommands, and the messages of a command that ends early."""
 
 import io
 import os
@@ -11,6 +11,7 @@ from eldgr_dspy.errors import EldgrError, RunStoppedError
 from eldgr_dspy.programs.commands import INTERRUPTED, STOPPED, Session, abandoned
 from eldgr_dspy.programs.commands.ablation import ablation
 from eldgr_dspy.programs.commands.bound import bound
+from eldgr_dspy.programs.commands.collect import collect
 from eldgr_dspy.programs.commands.compare import compare
 from eldgr_dspy.programs.commands.decide import decide
 from eldgr_dspy.programs.commands.doctor import doctor
@@ -24,34 +25,48 @@ from eldgr_dspy.programs.commands.pool import pool
 from eldgr_dspy.programs.commands.report import report
 from eldgr_dspy.programs.commands.reproduce import reproduce
 from eldgr_dspy.programs.commands.seeds import seeds
+from eldgr_dspy.programs.commands.show import show
 from eldgr_dspy.redaction import remember_environment
 from eldgr_dspy.system import refusal
 
+_GROUPS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
+    ("Evaluate", (evaluate, bound, plan, freeze)),
+    ("Finished runs", (report, show, compare, seeds, ablation, decide, export, reproduce)),
+    ("Pools", (collect, pool)),
+    ("Models and reasoning", (doctor, inspect)),
+)
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "ELDGR"})
+
+class _GroupedCommands(click.Group):
+    """A group of commands whose help lists them under headings, on one screen."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands; the usage line has the few options."""
+        width = max(map(len, self.commands))
+        formatter.write("\n")
+        for heading, commands in _GROUPS:
+            formatter.write(f"{heading}:\n")
+            for command in commands:
+                formatter.write(f"  {command.name:<{width}}  {command.get_short_help_str(limit=formatter.width)}\n")
+
+
+@click.group(
+    cls=_GroupedCommands,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "ELDGR"},
+    options_metavar="[--version] [--help]",
+)
 @click.version_option(package_name="eldgr_dspy", prog_name="eldgr")
 def cli() -> None:
-    """Decide which of several sampled answers ships, and keep a judge from doing damage."""
+    """Choose which sampled answer ships, and bound the harm that a judge can do."""
 
 
-cli.add_command(evaluate)
-cli.add_command(report)
-cli.add_command(compare)
-cli.add_command(decide)
-cli.add_command(export)
-cli.add_command(reproduce)
-cli.add_command(ablation)
-cli.add_command(seeds)
-cli.add_command(freeze)
-cli.add_command(doctor)
-cli.add_command(plan)
-cli.add_command(bound)
-cli.add_command(inspect)
-cli.add_command(pool)
+for _, _commands in _GROUPS:
+    for _command in _commands:
+        cli.add_command(_command)
 
 
 def run(argv: list[str] | None, session: Session) -> int:
-    """Run the command and return its exit code; where calls were abandoned, end the process."""
+    """Run the command and return its exit code; if calls were abandoned, end the process."""
     remember_environment()
     with warnings.catch_warnings(), logs_shown():
         warnings.showwarning = _remark
@@ -68,22 +83,22 @@ def _run(argv: list[str] | None, session: Session) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _interrupted(session.code or INTERRUPTED, session)
     except RunStoppedError as error:
-        kept = f"\nWhat was asked is in the journal; {session.goes_on}." if session.begun else ""
+        kept = f"\nThe replies so far are in the journal; {session.resume}." if session.begun else ""
         return _say(f"Stopped: {error}{kept}", STOPPED)
     except EldgrError as error:
         return _say(f"Error: {error}", 1)
-    except SystemExit as error:  # of a module of the user's: Python would print its text as it is
+    except SystemExit as error:  # raised by the user's module; Python would print its text unescaped
         if not isinstance(error.code, str):
             raise
         return _say(error.code, 1)
     except OSError as error:
-        kept = f" After that, {session.goes_on}; what was asked is in the journal." if session.begun else ""
+        kept = f" Then {session.resume}; the replies so far are in the journal." if session.begun else ""
         return _say(f"Stopped: {refusal(error)}{kept}", STOPPED)
     return code if isinstance(code, int) else 0
 
 
 def _interrupted(code: int, session: Session) -> int:
-    """Say how to go on; where calls were abandoned, end the process, which would otherwise wait for their threads."""
+    """Say how to resume. If calls were abandoned, end the process, which would otherwise wait for their threads."""
     sys.stderr.write(session.interrupted())
     if abandoned():
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees of a run: a bar while it goes on, tables when it is done."""
+"""Show a run at a terminal: a progress bar while it works, tables when it is done."""
 
 import io
 import json
@@ -18,13 +18,9 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.figures.planning import Forecast
-from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import naming
-from eldgr_dspy.tables.forecast import forecast_table
-from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.tables.table import Table
 
 if TYPE_CHECKING:
@@ -36,7 +32,7 @@ _WIDEST = 10_000  # characters of a table whose names are very long
 
 
 class _Spent:
-    """What the consultations of the run came to so far, in this session and in earlier ones, as one short line."""
+    """Add up the consultations of the run so far, earlier sessions included, for one short line."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -44,14 +40,14 @@ class _Spent:
         self._tokens = self._failed = 0
         self._cost: float | None = 0.0
 
-    def take(self, one: Consultation) -> None:
-        """Take one consultation."""
+    def add(self, consultation: Consultation) -> None:
+        """Add one consultation."""
         with self._lock:
-            self._asked[one.role] += 1
-            self._failed += one.outcome == "failed"
-            if one.calls and not one.recorded:
-                self._tokens += (one.prompt_tokens or 0) + (one.completion_tokens or 0)
-                self._cost = None if self._cost is None or one.cost is None else self._cost + one.cost
+            self._asked[consultation.role] += 1
+            self._failed += consultation.outcome == "failed"
+            if consultation.calls and not consultation.recorded:
+                self._tokens += (consultation.prompt_tokens or 0) + (consultation.completion_tokens or 0)
+                self._cost = None if self._cost is None or consultation.cost is None else self._cost + consultation.cost
 
     def __str__(self) -> str:
         parts = [f"{role} {n}" for role, n in sorted(self._asked.items())]
@@ -65,9 +61,8 @@ class _Spent:
 def progress_bar(on_open: Callable[[], None], *, quiet: bool) -> "Iterator[Watcher]":
     """Show a bar on standard error: questions done, time left; consultations a role, tokens and money of the run.
 
-    The latter include what earlier sessions asked and the journal now answers; a finished run shows them all. Nothing
-    is shown when `quiet`, or where standard error is no terminal, but what ctrl-C does. `on_open` is called once the
-    run directory is open.
+    The sums include earlier sessions, whose replies the journal holds. With `quiet`, or where standard error is not a
+    terminal, only the effect of ctrl-C is printed. `on_open` is called once the run directory is open.
     """
     from eldgr_dspy.programs.run.evaluation import Watcher
 
@@ -87,52 +82,53 @@ def progress_bar(on_open: Callable[[], None], *, quiet: bool) -> "Iterator[Watch
         yield Watcher(
             on_start=start,
             on_row=lambda: progress.update(task, advance=1, spent=str(spent)),
-            on_consultation=spent.take,
+            on_consultation=spent.add,
             on_interrupt=_say_interrupted,
         )
 
 
 def _say_interrupted() -> None:
-    say("Stopping: what is under way is waited for and kept; ctrl-C again abandons it.")
+    say("Stopping after the calls under way; their replies are kept. Press ctrl-C again to abandon them.")
 
 
-def print_results(summary: Summary, *, as_json: bool) -> OSError | None:
-    """Print a summary to standard output, as JSON or as tables. Returns why it could not be; a closed pipe is no fault.
+def print_tables(value: Mapping[str, object], tables: Iterable[Table], form: str) -> OSError | None:
+    """Print results to standard output in a format. Return the error if that fails; a closed pipe is fine.
 
-    The JSON is ASCII; in the tables, what the output's encoding lacks becomes a question mark.
+    The JSON is ASCII. In the tables, a question mark replaces what the output's encoding lacks.
     """
-    return _print(summary, None if as_json else tables_of(summary))
-
-
-def print_forecast(forecast: Forecast, *, as_json: bool) -> OSError | None:
-    """Print what a run would ask, as `print_results` does."""
-    return _print(forecast, None if as_json else [forecast_table(forecast)])
-
-
-def print_tables(value: Mapping[str, object], tables: Iterable[Table], *, as_json: bool) -> OSError | None:
-    """Print figures, as JSON or as the tables of them, as `print_results` does."""
-    return _print(value, None if as_json else tables)
-
-
-def _print(value: Mapping[str, object], tables: Iterable[Table] | None) -> OSError | None:
-    """Print tables, or a value as JSON where there are none."""
     try:
-        write_out(json.dumps(value, indent=2, default=asdict) + "\n" if tables is None else _drawn(tables))
+        write_out(text_of(value, tables, form))
     except OSError as error:
         return None if isinstance(error, BrokenPipeError) else error
     return None
 
 
-def _drawn(tables: Iterable[Table], *, terminal: bool | None = None) -> str:
+def text_of(value: Mapping[str, object], tables: Iterable[Table], form: str, *, terminal: bool | None = None) -> str:
+    """Return results in a format: `value` as JSON, or `tables` as text, Markdown or LaTeX.
+
+    Args:
+        value: The results. tables: their tables. form: the format.
+        terminal: Whether text is coloured; by default where standard output is a terminal.
+    """
+    if form == "json":
+        return json.dumps(value, indent=2, default=asdict) + "\n"
+    if form == "text":
+        return _drawn(tables, terminal=terminal)
+    from eldgr_dspy.tables.formats import as_latex, as_markdown
+
+    return as_latex(tables) if form == "latex" else as_markdown(tables)
+
+
+def undecorated(tables: Iterable[Table]) -> str:
+    """Return tables as a terminal shows them, without colour."""
+    return _drawn(tables, terminal=False)
+
+
+def _drawn(tables: Iterable[Table], *, terminal: bool | None) -> str:
     return "".join(
         drawn(table.title, _rich(table), table.notes, lead=table.lead, terminal=terminal, whole=True)
         for table in tables
     )
-
-
-def undecorated(tables: Iterable[Table]) -> str:
-    """Return tables as a terminal shows them, without colour, for a file."""
-    return _drawn(tables, terminal=False)
 
 
 def drawn(
@@ -147,9 +143,9 @@ def drawn(
     """Return a table with its title above and notes below.
 
     Args:
-        title: What stands above. table: the table. notes: a line each, below. lead: a line between title and table.
+        title: The line above. table: the table. notes: a line each, below. lead: a line between title and table.
         terminal: Whether it is coloured; by default where standard output is a terminal.
-        whole: Whether the table is as wide as it is, rather than squeezed to the terminal.
+        whole: Whether the table keeps its own width instead of the terminal's.
     """
     console = Console(force_terminal=terminal)
     console.width = max(console.width, _WIDTH)
@@ -171,7 +167,7 @@ def write_out(text: str) -> None:
     """Write to standard output, if there is one, and replace what its encoding lacks.
 
     Raises:
-        OSError: It could not be written, or nobody reads on; what is still to come then goes nowhere.
+        OSError: It could not be written, or the reader closed the pipe; later output is then discarded.
     """
     try:
         with naming(_OUTPUT):

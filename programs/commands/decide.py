@@ -1,4 +1,4 @@
-"""`eldgr decide`: rules on what a run has asked already, also rules that came later."""
+"""`eldgr decide`: apply rules, also new ones, to the replies that a run has recorded."""
 
 import shlex
 from pathlib import Path
@@ -7,109 +7,88 @@ from typing import TYPE_CHECKING
 import click
 
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import names_in
-from eldgr_dspy.system import refusal
+from eldgr_dspy.programs.commands.options import names_in, rules_option
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
     from eldgr_dspy.programs.run.redecisions import Redecided
-    from eldgr_dspy.words import Role
+    from eldgr_dspy.words import Consulted
 
-_NO_COMMAND = "no command asks: a program or another version began the run."
+_NO_COMMAND = "no command can ask for it: a program or another version started the run."
 _LOCKED = (
-    "the run is under a lock, so that nothing asks for a rule which the lock has not; for one which it has, give the "
-    "command that began the run once more, with its --lock."
+    "the run is under a lock, which admits only its own rules; for one of these, repeat the command that started the "
+    "run, with its --lock."
 )
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("pools", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--rule",
-    "--rules",
-    "rules",
-    multiple=True,
-    required=True,
-    metavar="NAME",
-    envvar="ELDGR_DECIDE_RULE",
-    allow_from_autoenv=False,
-    callback=lambda _, __, given: list(names_in(",".join(given))) or [""],
-    help="Rule to decide by, one of the package or MODULE:FUNCTION; several separated by commas, or repeated.",
-)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    envvar="ELDGR_DECIDE_JSON",
-    allow_from_autoenv=False,
-    help="Print the figures as JSON.",
-)
-def decide(run: Path, pools: tuple[Path, ...], rules: list[str], as_json: bool) -> None:
-    """Decide the questions of the run in the directory RUN by rules, from what it has asked.
+@rules_option(required=True, envvar="ELDGR_DECIDE_RULE")
+@form_options("decide")
+@out_option()
+def decide(run: Path, pools: tuple[Path, ...], rules: str, form: Form, out: Path | None) -> None:
+    """Apply other rules to the replies of a run.
 
-    Nobody is asked and nothing is written. A rule that needs a role which was never asked on some question is withheld,
-    with the number of such questions and the command that asks. POOLS are the files of the run's pools, where they are
-    no longer where they were. MODULE:FUNCTION is imported, hence run.
+    RUN is a run directory. No LM is asked, and the run does not change. If a rule needs a reply that the run does not
+    have, its results are withheld, and a note gives the command that asks for it. Give POOLS if the run's pools have
+    moved. MODULE:FUNCTION imports the module, which runs its code.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.figures.finished_run import read_run
-    from eldgr_dspy.programs.commands.console import print_tables
     from eldgr_dspy.programs.commands.resume_command import is_locked
     from eldgr_dspy.programs.run.redecisions import decide_again
     from eldgr_dspy.tables.run import pool_tables
 
     read = read_run(run)
     _remark_on(read)
-    found = decide_again(read, rules, pools)
-    asks = _asks(read, found)
+    decided = decide_again(read, [*names_in(rules)] or [""], pools)
+    asks = _asks(read, decided)
     remedy = (
-        f"to have it asked{_of_whom(read, found, asks)}: {asks}"
-        if asks
-        else _LOCKED
-        if is_locked(read)
-        else _NO_COMMAND
+        f"to ask for it{_of_whom(read, decided, asks)}: {asks}" if asks else _LOCKED if is_locked(read) else _NO_COMMAND
     )
-    tables = (table for name, pool in found.figures.items() for table in pool_tables(name, pool, remedy=remedy))
-    unprinted = print_tables({"pools": found.figures, "asks": asks}, tables, as_json=as_json)
-    if unprinted:
-        raise click.ClickException(f"The decisions could not be printed: {refusal(unprinted)}")
+    tables = (table for name, pool in decided.figures.items() for table in pool_tables(name, pool, remedy=remedy))
+    write({"pools": decided.figures, "asks": asks}, tables, form, out, "The decisions")
 
 
 def _remark_on(run: "RunRead") -> None:
     if run.torn:
-        say(f"Note: {run.path}: the last line of the journal is torn and passed over.")
+        say(f"Note: {run.path}: the last line of the journal is incomplete and is skipped.")
     if not run.finished():
-        say(f"Note: {run.path}: the run is not finished; all questions of its pools are taken.")
+        say(f"Note: {run.path}: the run is not finished, so all questions of its pools are decided.")
     if run.made_by_others:
         say(f"Note: {run.made_by_others}")
 
 
-def _asks(run: "RunRead", found: "Redecided") -> str | None:
-    """The command that asks what rules lack; None where they lack nothing, or no command can."""
+def _asks(run: "RunRead", decided: "Redecided") -> str | None:
+    """Return the command that asks for what rules lack; None if they lack nothing or no command can."""
     from eldgr_dspy.programs.commands.resume_command import command_that_asks
 
-    roles = _lacking(found)
-    return command_that_asks(run, found, roles) if roles else None
+    roles = _lacking(decided)
+    return command_that_asks(run, decided, roles) if roles else None
 
 
-def _lacking(found: "Redecided") -> "list[Role]":
-    lacks: set[Role] = {
-        role for pool in found.figures.values() for lacking in pool["withheld"].values() for role in lacking
+def _lacking(decided: "Redecided") -> "list[Consulted]":
+    lacks: set[Consulted] = {
+        role for pool in decided.figures.values() for lacking in pool["withheld"].values() for role in lacking
     }
     return sorted(lacks)
 
 
-def _of_whom(run: "RunRead", found: "Redecided", command: str) -> str:
-    """That a role is the embedded one in the command, where the run is of a recording, which names no model."""
+def _of_whom(run: "RunRead", decided: "Redecided", command: str) -> str:
+    """Say which roles are heuristic in the command because the run was replayed; a recording names no model."""
     if not any(sums["recorded"] for sums in run.totals.roles().values()):
         return ""
+    from eldgr_dspy.words import is_role
+
     words = shlex.split(command)
-    embedded = [role for role in _lacking(found) if f"--{role}" not in words]
-    if not embedded:
+    heuristic = [role for role in _lacking(decided) if is_role(role) and f"--{role}" not in words]
+    if not heuristic:
         return ""
-    models = " ".join(f"--{role} MODEL" for role in embedded)
+    models = " ".join(f"--{role} MODEL" for role in heuristic)
     return (
-        f", here of the embedded {' and '.join(embedded)}, since a recording names no model (add {models} to ask one)"
+        f", here of the heuristic {' and '.join(heuristic)}, because a recording names no model (add {models} to ask "
+        "a model)"
     )

@@ -1,34 +1,29 @@
-"""`eldgr doctor`: whether a model can be asked to judge, and what to do where it cannot."""
+"""`eldgr doctor`: check that a model can judge, and say what to do if it cannot."""
 
 from typing import Any
 
 import click
 
+from eldgr_dspy.programs.commands.output import form_options
+
 _DEFAULT = "ollama/deepseek-r1:7b"
 
 
 @click.command(context_settings={"show_default": True})
-@click.option("--judge", metavar="MODEL", default=_DEFAULT, help="Model to look at.")
+@click.option("--judge", metavar="MODEL", default=_DEFAULT, help="Model to check.")
 @click.option("--api-base", metavar="URL", help="Address of the server.  [default: the provider's own]")
 @click.option(
     "--num-ctx", type=click.IntRange(min=1), metavar="N", help="Context of Ollama's models, in tokens.  [default: 8192]"
 )
-@click.option("--pull", is_flag=True, help="Have Ollama pull the model where it is missing.")
+@click.option("--pull", is_flag=True, help="Let Ollama pull the model if it is missing.")
 @click.option(
     "--timeout",
-    metavar="S",
+    metavar="SECONDS",
     type=click.FloatRange(0, min_open=True),
     default=120.0,
-    help="Seconds a call, and without progress of a pull.",
+    help="Limit for each call, and for a pull without progress.",
 )
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    envvar="ELDGR_DOCTOR_JSON",
-    allow_from_autoenv=False,
-    help="Print the findings as JSON.",
-)
+@form_options("doctor", ("text", "json"))
 @click.pass_context
 def doctor(
     context: click.Context,
@@ -38,15 +33,15 @@ def doctor(
     num_ctx: int | None,
     pull: bool,
     timeout: float,
-    as_json: bool,
+    form: str,
 ) -> None:
-    """Check whether a model can be asked to judge.
+    """Check that a model can judge.
 
-    A line for each thing. Of an Ollama server: whether it answers, has the model, and has a context large enough;
-    whether thinking is off. Of any: what comes of a question put as the Selector puts it, whether replies are held to a
-    JSON schema, and how long a call takes. Only what would not work fails. Three short calls are made.
+    Prints one line per check. For an Ollama server: whether it answers, has the model, has a large enough context, and
+    has thinking turned off. For any model: whether it answers a question as the Selector asks it, whether its replies
+    follow a JSON schema, and how long a call takes. A check fails only if judging would fail. Makes three short calls.
 
-    Exit codes: 0 it works, 1 something would not, 2 wrong usage.
+    Exit codes: 0 all checks passed, 1 a check failed, 2 wrong usage.
     """
     from eldgr_dspy.programs import diagnosis
     from eldgr_dspy.programs.commands.console import write_out
@@ -56,13 +51,13 @@ def doctor(
     require_address(api_base, [judge])
     lm = lm_named(judge, api_base, num_ctx=num_ctx, cache=False, num_retries=0, timeout=timeout, temperature=0.0)
     findings = []
-    for one in diagnosis.diagnose(lm, timeout, _pull if pull else None):
-        findings.append(one)
-        if not as_json:
-            write_out(f"{'ok  ' if one.ok else 'FAIL'}  {one.check}: {one.text}\n")
-    if as_json:
+    for finding in diagnosis.diagnose(lm, timeout, _pull if pull else None):
+        findings.append(finding)
+        if form == "text":
+            write_out(f"{'ok  ' if finding.ok else 'FAIL'}  {finding.check}: {finding.text}\n")
+    if form == "json":
         write_out(f"{diagnosis.as_json(findings, judge)}\n")
-    if not all(one.ok for one in findings):
+    if not all(finding.ok for finding in findings):
         context.exit(1)
 
 

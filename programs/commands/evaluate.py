@@ -1,6 +1,8 @@
-"""`eldgr evaluate`: which answer ships under each rule on frozen pools, and what each rule is worth."""
+"""`eldgr evaluate`: evaluate rules on frozen pools."""
 
+import shlex
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,33 +11,71 @@ from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import Models, model_options, names_in, rule_options
+from eldgr_dspy.programs.commands.options import (
+    Command,
+    Models,
+    model_options,
+    names_in,
+    rule_options,
+    with_options,
+)
+from eldgr_dspy.programs.commands.output import Form, form_options
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.results.summary import Summary
 
-_EMBEDDED_WORKERS, _LM_WORKERS = 1, 8
+_HEURISTIC_WORKERS, _LM_WORKERS = 1, 8
 
 
 class Grouped(click.Command):
-    """A command whose options are listed in groups; those that are in none stand in the last."""
+    """A command whose options are listed in groups; the last group has the rest."""
 
     groups: tuple[tuple[str, tuple[str, ...]], ...] = (
-        ("Models", ("lm", "judge", "deriver", "repairer", "api_base", "num_ctx", "judge_style", "orders")),
-        ("The rule", ("rules", "certificate", "derivation", "consult", "homogeneous", "preference")),
+        ("Models", ("lm", "judge", "deriver", "repairer", "api_base", "num_ctx", "judge_style", "orders", "replies")),
+        (
+            "The rule",
+            ("rules", "certificate", "derivation", "consult", "homogeneous", "preference", "refusals", "refusal"),
+        ),
         ("The run", ("out", "limit", "workers", "replay", "fresh", "lock", "once")),
-        ("Limits", ("timeout", "max_failures", "max_calls", "max_cost")),
+        ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),
     )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write each group under its heading."""
-        options = (one for one in self.get_params(ctx) if isinstance(one, click.Option))
-        records = {one.name: record for one in options if (record := one.get_help_record(ctx))}
+        options = (option for option in self.get_params(ctx) if isinstance(option, click.Option))
+        records = {option.name: record for option in options if (record := option.get_help_record(ctx))}
         groups = [(heading, [records.pop(name) for name in names]) for heading, names in self.groups]
         for heading, listed in [*groups, ("Output", [*records.values()])]:
             with formatter.section(heading):
                 formatter.write_dl(listed)
+
+
+def limit_options(asked: str) -> Callable[[Command], Command]:
+    """Return the options of a run's limits; `asked` says what the timeout limits."""
+    return with_options(
+        (
+            click.option(
+                "--timeout",
+                type=click.FloatRange(min=0, min_open=True),
+                default=600.0,
+                metavar="SECONDS",
+                help=f"Limit for one {asked}, with retries.",
+            ),
+            click.option(
+                "--max-failures", default="0", metavar="N|P%", help="Questions that may fail before the run stops."
+            ),
+            click.option(
+                "--max-calls", type=click.IntRange(min=1), metavar="N", help="Most requests that the run may send."
+            ),
+            click.option(
+                "--max-cost",
+                type=click.FloatRange(min=0, min_open=True),
+                metavar="USD",
+                help="Most dollars to spend; requests under way may exceed it.",
+            ),
+        )
+    )
 
 
 @click.command(cls=Grouped, context_settings={"show_default": True})
@@ -44,40 +84,25 @@ class Grouped(click.Command):
 @rule_options
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory.  [default: runs/NAME]")
 @click.option("--limit", type=click.IntRange(min=1), help="Questions to take from each pool.  [default: all]")
-@click.option("--workers", type=click.IntRange(1, 1024), help="Questions at once.  [default: 8 with a model, else 1]")
 @click.option(
-    "--replay", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Recorded consultations to use."
+    "--workers", type=click.IntRange(1, 1024), help="Questions in parallel.  [default: 8 with a model, else 1]"
 )
-@click.option("--fresh", is_flag=True, help="Start anew; the old journal is kept beside the new one.")
+@click.option("--replay", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Recorded replies to use.")
+@click.option("--fresh", is_flag=True, help="Start again; the old journal is kept.")
 @click.option(
-    "--lock", type=click.Path(path_type=Path), metavar="FILE", help="Rule from eldgr freeze; all else is refused."
+    "--lock", type=click.Path(path_type=Path), metavar="FILE", help="Lock file of eldgr freeze; refuse anything else."
 )
-@click.option("--once", is_flag=True, help="Refuse a pool that the lock has seen.")
+@click.option("--once", is_flag=True, help="Refuse a pool already used under this lock.")
+@limit_options("role on one question")
 @click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=600.0,
-    metavar="SECONDS",
-    help="What a role may take for one question, retries included.",
+    "--max-abstentions",
+    metavar="N|P%",
+    help="Questions with an unusable reply before the run stops.  [default: all]",
 )
-@click.option("--max-failures", default="0", metavar="N|P%", help="Questions that may fail before the run stops.")
-@click.option("--max-calls", type=click.IntRange(min=1), metavar="N", help="Requests that the run may send.")
-@click.option(
-    "--max-cost",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="USD",
-    help="Dollars that the run may spend; requests under way can pass it.",
-)
-@click.option("--dry-run", is_flag=True, help="Say what the run would ask at most; ask nobody, write nothing.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    envvar="ELDGR_EVALUATE_JSON",
-    allow_from_autoenv=False,
-    help="Print the summary as JSON instead of tables.",
-)
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@click.option("--dry-run", is_flag=True, help="Print the most that the run would ask, and stop.")
+@click.option("--tables", "all_tables", is_flag=True, help="Print all tables, not only the main table and the bounds.")
+@form_options("evaluate")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @click.pass_context
 def evaluate(
     context: click.Context,
@@ -94,43 +119,48 @@ def evaluate(
     once: bool,
     timeout: float,
     max_failures: str,
+    max_abstentions: str | None,
     max_calls: int | None,
     max_cost: float | None,
     dry_run: bool,
-    as_json: bool,
+    all_tables: bool,
+    form: Form,
     quiet: bool,
     **settings: Any,
 ) -> None:
-    """Decide the questions of POOLS (.jsonl, .jsonl.gz, .parquet) by every rule, and compare.
+    """Evaluate rules on pools.
 
-    All rules see the same consultations. Without a model the embedded roles answer: a floor, no LM needed. Results go
-    to the run directory: journal.jsonl, decisions.jsonl, summary.json, record.json, report.html, questions.html. A run
-    that was stopped goes on when the same command is given again, without --fresh.
+    POOLS are .jsonl, .jsonl.gz or .parquet files. All rules see the same replies of the judge and the other roles.
+    Without a model the heuristic roles are used: a floor that needs no LM. Results are in the run directory:
+    journal.jsonl, decisions.jsonl, summary.json, record.json, report.html and questions.html. To resume a stopped run,
+    give the same command again, without --fresh.
 
-    Ctrl-C, or SIGTERM, begins no further call and waits for those under way, so that what they cost is kept; a second
-    one abandons them.
+    Ctrl-C or SIGTERM waits for the calls under way and keeps their replies. A second one abandons them.
 
-    Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 stopped unfinished, 130 ctrl-C, 143 SIGTERM.
+    Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 stopped early, 130 ctrl-C, 143 SIGTERM.
     """
-    from eldgr_dspy.programs.commands.console import print_forecast, progress_bar
+    from eldgr_dspy.programs.commands.console import print_tables, progress_bar
     from eldgr_dspy.programs.run.evaluation import evaluate as run_over
     from eldgr_dspy.programs.run.plan import Plan, out_of
 
     session = context.ensure_object(Session)
     if fresh:
-        session.goes_on = _without_fresh(context)
+        session.resume = without_fresh(context)
     if quiet:
         warnings.simplefilter("ignore")  # until `main` returns
     if lock is not None:
         rules, settings = _as_frozen(context, lock, rules, settings)
+    selector = models.selector(settings)
+    asks = any(models.named.values()) or selector.certifier is not None
     plan = Plan(
         pools=pools,
         out=out,
         rules=names_in(rules),
         limit=limit,
-        workers=workers or (_LM_WORKERS if any(models.named.values()) else _EMBEDDED_WORKERS),
+        workers=workers or (_LM_WORKERS if asks else _HEURISTIC_WORKERS),
         replay=replay,
         max_failures=max_failures,
+        max_abstentions=max_abstentions,
         timeout=timeout,
         max_calls=max_calls,
         max_cost=max_cost,
@@ -138,41 +168,45 @@ def evaluate(
         lock=lock,
         once=once,
     )
-    selector = models.selector(settings)
     if dry_run:
         from eldgr_dspy.programs.run.forecast import forecast
+        from eldgr_dspy.tables.forecast import forecast_table
 
-        unprinted = print_forecast(forecast(selector, plan), as_json=as_json)
-        if unprinted:
+        with models.asking(selector):
+            most = forecast(selector, plan)
+        if unprinted := print_tables(most, [forecast_table(most)], form):
             raise unprinted
         return
-    with progress_bar(session.begin, quiet=quiet or as_json) as watcher:
+    with models.asking(selector), progress_bar(session.begin, quiet=quiet or form == "json") as watcher:
         summary = run_over(selector, plan, watcher)
-    if as_json or not quiet:
-        _print(context, summary, out_of(plan), as_json=as_json)
-    if not (as_json or quiet):
-        _say_where(summary, out_of(plan), lock)
+    if form == "json" or not quiet:
+        _print(context, summary, out_of(plan), form, all_tables=all_tables)
+    if not (form == "json" or quiet):
+        _say_where(summary, out_of(plan), lock, all_tables=all_tables)
 
 
-def _print(context: click.Context, summary: "Summary", out: Path, *, as_json: bool) -> None:
-    from eldgr_dspy.programs.commands.console import print_results
+def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *, all_tables: bool) -> None:
+    from eldgr_dspy.programs.commands.console import print_tables
+    from eldgr_dspy.tables.run import main_tables, tables_of
 
-    unprinted = print_results(summary, as_json=as_json)
+    unprinted = print_tables(summary, tables_of(summary) if all_tables else main_tables(summary), form)
     if unprinted:
         say(f"The results are in {out}; they could not be printed: {refusal(unprinted)}")
         context.exit(1)
 
 
-def _say_where(summary: "Summary", out: Path, lock: Path | None) -> None:
-    """Say where the results are, and of each pool whether its lock has seen it before."""
+def _say_where(summary: "Summary", out: Path, lock: Path | None, *, all_tables: bool) -> None:
+    """Say where the results are, and how often each pool was used under its lock before."""
     say(f"Written to {out}: open report.html for the decisions.")
+    if not all_tables:
+        say(f"To print all tables: {shlex.join(['eldgr', 'report', str(out)])}")
     for name, seen in (summary["confirmation"] or {"seen_before": {}})["seen_before"].items():
         again = f"seen {seen} time{'s' * (seen > 1)} before, so this run confirms nothing"
         say(f"{name}, under {lock}: {again if seen else 'seen for the first time'}.")
 
 
 def _as_frozen(context: click.Context, lock: Path, rules: str, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The rules and settings of a lock in the place of those that were not given; the run compares the others."""
+    """Return the given rules and settings, with those of the lock for the rest; the run checks the given ones."""
     from eldgr_dspy.programs.run.locks import read_lock
 
     frozen = read_lock(lock)
@@ -181,7 +215,8 @@ def _as_frozen(context: click.Context, lock: Path, rules: str, settings: dict[st
     return rules if "rules" in given else ",".join(frozen.rules), frozen.settings | kept
 
 
-def _without_fresh(context: click.Context) -> str:
-    """Which command goes on with a run that was begun anew: not the same, which would begin it anew once more."""
+def without_fresh(context: click.Context) -> str:
+    """Return how to resume a run that was started with --fresh, which would start it again."""
     from_variable = context.get_parameter_source("fresh") is ParameterSource.ENVIRONMENT
-    return f"the same command without --fresh goes on{' (unset ELDGR_EVALUATE_FRESH)' if from_variable else ''}"
+    unset = f" (unset ELDGR_{str(context.info_name).upper()}_FRESH)" if from_variable else ""
+    return f"run the same command without --fresh to resume{unset}"

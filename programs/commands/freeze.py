@@ -1,4 +1,4 @@
-"""`eldgr freeze`: a rule with its roles in a file, to which an evaluation can be held."""
+"""`eldgr freeze`: write rules, settings and roles to a lock, which a later evaluation must follow."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from eldgr_dspy.system import refusal
 
 
 class _GroupedAlike(Grouped):
-    """The groups of `eldgr evaluate` that concern roles and rule."""
+    """Only the option groups of `eldgr evaluate` about roles and rules."""
 
     groups = Grouped.groups[:2]
 
@@ -27,20 +27,22 @@ class _GroupedAlike(Grouped):
     help="File to write.",
 )
 def freeze(out: Path, models: Models, rules: str, **settings: Any) -> None:
-    """Freeze rules, settings, roles and versions in a file, the lock.
+    """Freeze rules, settings and roles in a lock file.
 
-    eldgr evaluate --lock then takes rule and settings from it, refuses anything else, and keeps account of the pools
-    that it has been shown. Give the models there again. Nobody is asked here.
+    eldgr evaluate --lock takes rules and settings from the lock, refuses anything else, and counts how often each pool
+    was used. Give the models there again. No LM is asked here.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.programs.commands.console import write_out
     from eldgr_dspy.programs.run import locks
 
-    lock = locks.freeze(models.selector(settings), names_in(rules), out)
+    selector = models.selector(settings)
+    with models.asking(selector):
+        lock = locks.freeze(selector, names_in(rules), out)
     try:
         write_out(shown(f"{out}: {', '.join(lock.rules)} frozen as {lock.sha256[:16]}.\n"))
     except BrokenPipeError:
         return
     except OSError as error:
-        raise click.ClickException(f"{out} holds the lock; that could not be printed: {refusal(error)}") from error
+        raise click.ClickException(f"The lock is in {out}, but this could not be printed: {refusal(error)}") from error

@@ -1,4 +1,4 @@
-"""`eldgr inspect`: what the seven channels say of reasoning, step by step."""
+"""`eldgr inspect`: score reasoning step by step on the seven channels."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -9,6 +9,7 @@ import click
 
 from eldgr_dspy.errors import RunStoppedError, brief
 from eldgr_dspy.programs.commands import Session
+from eldgr_dspy.programs.commands.output import form_options
 from eldgr_dspy.system import refusal
 from eldgr_dspy.words import Reading
 
@@ -23,8 +24,8 @@ _POOLS = (".jsonl", ".gz", ".parquet")
 @click.command(context_settings={"show_default": True})
 @click.argument("source", metavar="POOL|FILE", type=click.Path(path_type=Path))
 @click.option("--nli", metavar="MODEL", help="NLI model: a name on the Hugging Face Hub, or a folder.")
-@click.option("--lm", metavar="MODEL", help="LM that states the scores itself, such as ollama/qwen3:8b.")
-@click.option("--question", metavar="TEXT", help="What the text in FILE answers.")
+@click.option("--lm", metavar="MODEL", help="LM that states the scores itself, for example ollama/qwen3:8b.")
+@click.option("--question", metavar="TEXT", help="The question that the text in FILE answers.")
 @click.option(
     "--evidence",
     metavar="FILE",
@@ -32,16 +33,9 @@ _POOLS = (".jsonl", ".gz", ".parquet")
     help="Passages for the text in FILE: paragraphs, or (.jsonl) objects with text and title.",
 )
 @click.option("--limit", type=click.IntRange(min=1), help="Questions to take from the pool.  [default: all]")
-@click.option("--k", type=click.IntRange(min=1), default=5, help="Documents that a step is held against, at most.")
-@click.option("--reading", type=click.Choice(get_args(Reading)), default="label", help="How f_NLI is read.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    envvar="ELDGR_INSPECT_JSON",
-    allow_from_autoenv=False,
-    help="Print a JSON object a text, each on a line, instead of tables.",
-)
+@click.option("--k", type=click.IntRange(min=1), default=5, help="Most documents that a step is compared with.")
+@click.option("--reading", type=click.Choice(get_args(Reading)), default="label", help="How f_NLI is computed.")
+@form_options("inspect", ("text", "json"))
 @click.pass_context
 def inspect(
     context: click.Context,
@@ -54,23 +48,25 @@ def inspect(
     limit: int | None,
     k: int,
     reading: Reading,
-    as_json: bool,
+    form: str,
 ) -> None:
-    """Score reasoning on the seven channels, step by step.
+    """Score reasoning step by step on seven channels.
 
-    POOL (.jsonl, .jsonl.gz, .parquet): the text of each candidate, held against the evidence of its question. FILE, of
-    any other name: one text.
+    POOL (.jsonl, .jsonl.gz, .parquet): scores the text of each candidate against the evidence of its question. FILE,
+    with any other name: scores one text.
 
-    --nli measures, --lm asks for an opinion; with both each has its table. A score certifies nothing and decides
-    nothing.
+    --nli measures the scores, --lm asks for an opinion. With both, each has its table. Scores are for reading: they
+    certify nothing and change no answer. --format json prints one object per text, each on a line.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 a model could not be asked, 130 ctrl-C, 143 SIGTERM.
     """
     if nli is None and lm is None:
-        raise click.UsageError("Nobody is there to score: give --nli MODEL, --lm MODEL or both.")
+        raise click.UsageError("Give --nli MODEL, --lm MODEL or both: one of them must score.")
     is_pool = source.name.endswith(_POOLS)
     if is_pool and not (question is None and evidence is None):
-        raise click.UsageError("--question and --evidence are for a text in a file; a pool has its own.")
+        raise click.UsageError(
+            "--question and --evidence are for a text in a file; a pool has its own. Leave them out."
+        )
     from eldgr_dspy.programs.scoring.texts import text_of_file, texts_of_pool
 
     context.ensure_object(Session).unbegun = ""
@@ -80,7 +76,7 @@ def inspect(
         scorers[f"nli {nli}"] = _nli_scorer(nli, k, reading)
     if lm is not None:
         scorers[f"lm {lm}"] = _lm_scorer(lm)
-    print_scores(source, texts, scorers, as_json=as_json)
+    print_scores(source, texts, scorers, as_json=form == "json")
 
 
 def _nli_scorer(model: str, k: int, reading: Reading) -> "Scorer":
@@ -131,21 +127,21 @@ def _scored(scorer: "Scorer", texts: Sequence["Text"], name: str) -> "Sequence[S
     from eldgr_dspy.programs.consulting import FAILURES
 
     try:
-        return scorer.score([one.reasoning for one in texts])
+        return scorer.score([text.reasoning for text in texts])
     except FAILURES as error:
         reason = str(error).partition("\n")[0]
         raise RunStoppedError(f"{name} could not be asked: {brief(reason)}") from error
 
 
 def _lines(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence[StepTable]]") -> Iterator[str]:
-    for at, one in enumerate(texts):
+    for at, text in enumerate(texts):
         said = {
             "source": str(source),
-            "id": one.id,
-            "candidate": one.candidate,
-            "question": one.reasoning.question,
-            "answer": one.reasoning.answer,
-            "scores": {name.partition(" ")[0]: found[at].to_json() for name, found in tables.items()},
+            "id": text.id,
+            "candidate": text.candidate,
+            "question": text.reasoning.question,
+            "answer": text.reasoning.answer,
+            "scores": {name.partition(" ")[0]: scored[at].to_json() for name, scored in tables.items()},
         }
         yield f"{json.dumps(said)}\n"
 
@@ -153,10 +149,10 @@ def _lines(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence
 def _drawn(source: Path, texts: Sequence["Text"], tables: "Mapping[str, Sequence[StepTable]]") -> Iterator[str]:
     from eldgr_dspy.programs.commands.step_drawings import drawn_table, one_line
 
-    for at, one in enumerate(texts):
-        if not one.candidate:
-            yield f"{one_line(': '.join(filter(None, (one.id or source.name, one.reasoning.question))))}\n\n"
-        answer = one_line(one.reasoning.answer, 60) or "no answer"
-        titles = () if one.candidate is None else (f"candidate {one.candidate}", answer)
-        for name, found in tables.items():
-            yield drawn_table(", ".join((*titles, one_line(name))), found[at], one.reasoning.passages or ())
+    for at, text in enumerate(texts):
+        if not text.candidate:
+            yield f"{one_line(': '.join(filter(None, (text.id or source.name, text.reasoning.question))))}\n\n"
+        answer = one_line(text.reasoning.answer, 60) or "no answer"
+        titles = () if text.candidate is None else (f"candidate {text.candidate}", answer)
+        for name, scored in tables.items():
+            yield drawn_table(", ".join((*titles, one_line(name))), scored[at], text.reasoning.passages or ())

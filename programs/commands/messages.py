@@ -22,21 +22,26 @@ def say(text: str) -> None:
 
 @contextmanager
 def logs_shown() -> Iterator[None]:
-    """Have what libraries log inside the block shown as text from outside is."""
-    made = logging.getLogRecordFactory()
+    """Have what libraries log inside the block shown as text from outside is.
+
+    Abstentions and failures of roles are not printed from the log: tables and messages of the command state them.
+    """
+    made, ours, stated = logging.getLogRecordFactory(), logging.getLogger("eldgr_dspy"), logging.NullHandler()
 
     def record(*args: Any, **options: Any) -> logging.LogRecord:
-        one = made(*args, **options)
+        logged = made(*args, **options)
         with suppress(TypeError, ValueError):  # a message that does not fit its arguments is for logging to report
-            one.msg, one.args = shown(one.getMessage()), None
-        if one.exc_info and one.exc_info[0]:
-            one.exc_text = shown("".join(traceback.format_exception(*one.exc_info)).rstrip("\n"))
-        return one
+            logged.msg, logged.args = shown(logged.getMessage()), None
+        if logged.exc_info and logged.exc_info[0]:
+            logged.exc_text = shown("".join(traceback.format_exception(*logged.exc_info)).rstrip("\n"))
+        return logged
 
     logging.setLogRecordFactory(record)
+    ours.addHandler(stated)
     try:
         yield
     finally:
+        ours.removeHandler(stated)
         logging.setLogRecordFactory(made)
 
 

@@ -1,10 +1,11 @@
-"""Options that several subcommands have: who plays the roles, and what the rule goes by.
+"""Options that several subcommands share: the models of the roles, and the settings of the rules.
 
-`Models` is one argument of a command in the place of eight.
+`Models` gathers the former in one argument.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
 from typing import Any, Literal, TypeAlias, get_args
@@ -14,7 +15,8 @@ import click
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.redaction import remember_settings
-from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Role, Strictness
+from eldgr_dspy.refusals import REFUSALS
+from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Refusal, Replies, Role, Strictness
 
 Style: TypeAlias = Literal["listwise", "pairwise", "pointwise"]
 Command: TypeAlias = Callable[..., Any]
@@ -24,12 +26,13 @@ _ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Which models play the roles, where they are, and how the judge asks; each as its option was given.
+    """The models of the roles, their server, and how they are asked and read; each as its option was given.
 
     Attributes:
         lm: For all roles. judge, deriver, repairer: for one of them.
         api_base, num_ctx: Address of the server, and context of Ollama's models.
         judge_style, orders: How many candidates the judge sees in a call, and in how many orders.
+        replies: How replies are read.
     """
 
     lm: str | None
@@ -40,17 +43,22 @@ class Models:
     num_ctx: int | None
     judge_style: Style
     orders: int
+    replies: Replies
 
     @property
     def named(self) -> dict[Role, str | None]:
-        """The model of each role; None for one that is embedded."""
+        """The model of each role; None for a heuristic role."""
         given: dict[Role, str | None] = {"judge": self.judge, "deriver": self.deriver, "repairer": self.repairer}
         return {role: self.lm if model is None else model for role, model in given.items()}
 
     def selector(self, settings: Mapping[str, Any]) -> Any:
         """Return a selector under these settings, with these roles."""
         lms = lms_of(self.named, self.api_base, self.num_ctx)
-        return selector_of(lms, settings, (self.judge_style, self.orders))
+        return selector_of(lms, {**settings, "replies": self.replies}, (self.judge_style, self.orders))
+
+    def asking(self, selector: Any) -> AbstractContextManager[Any]:
+        """Return the context in which a selector's certificate asks the model for all roles, if it asks any."""
+        return certificate_lm(selector, self.lm, self.api_base, self.num_ctx)
 
 
 def choice(words: Any) -> click.Choice[str]:
@@ -58,36 +66,108 @@ def choice(words: Any) -> click.Choice[str]:
     return click.Choice(get_args(words))
 
 
+class Renamed(click.Option):
+    """An option whose earlier spellings are still accepted; the help shows only the first."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option's line in the help."""
+        spellings, self.opts = self.opts, self.opts[:1]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = spellings
+
+
+def rules_option(
+    *, required: bool = False, envvar: str | None = None, default: str = ",".join(RULES)
+) -> Callable[[Command], Command]:
+    """Return the option `--rules`: names separated by commas, or the option repeated. All rules by default."""
+    return click.option(
+        "--rules",
+        "--rule",
+        "rules",
+        cls=Renamed,
+        multiple=True,
+        required=required,
+        default=None if required else (default,),
+        envvar=envvar,
+        metavar="NAMES",
+        callback=lambda _, __, given: ",".join(given),
+        help="Rules, separated by commas; MODULE:FUNCTION names your own.",
+    )
+
+
+class Certificate(click.Choice):  # type: ignore[type-arg]
+    """A policy, or a certificate of the user's own as `MODULE:FUNCTION`."""
+
+    def __init__(self) -> None:
+        super().__init__(get_args(Policy))
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a name with a colon as it is; it is looked for where the settings are made."""
+        if ":" in value or value in self.choices:
+            return value
+        listed = ", ".join(map(repr, self.choices))
+        self.fail(f"{value!r} is not one of {listed}; MODULE:FUNCTION names your own.", param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return what the help shows."""
+        return "NAME"
+
+
+certificate_option = click.option(
+    "--certificate",
+    type=Certificate(),
+    default="folded",
+    help="Certificate for retrieval answers: substring, token or folded; MODULE:FUNCTION names your own.",
+)
+homogeneous_option = click.option(
+    "--homogeneous", type=choice(Homogeneous), help="Repair pools with one class, or not.  [default: by task]"
+)
+
+_REFUSALS = (
+    click.option(
+        "--refusals",
+        metavar="PHRASES",
+        callback=lambda _, __, given: REFUSALS if given is None else _refusals_in(given),
+        help="Answers that refuse, separated by commas; MODULE:FUNCTION names your own.  [default: a short list]",
+    ),
+    click.option(
+        "--refusal", type=choice(Refusal), default="inapplicable", help="Refusals are final, or count as no answer."
+    ),
+)
 _MODELS = (
-    click.option("--lm", metavar="MODEL", help="Model for all roles; without any model the embedded roles are used."),
+    click.option("--lm", metavar="MODEL", help="Model for all roles. Without a model the heuristic roles are used."),
     click.option("--judge", metavar="MODEL", help="Model for the judge."),
     click.option("--deriver", metavar="MODEL", help="Model for the deriver."),
     click.option("--repairer", metavar="MODEL", help="Model for the repairer."),
-    click.option("--api-base", metavar="URL", help="Address of the server for the models."),
+    click.option("--api-base", metavar="URL", help="Address of the models' server."),
     click.option(
         "--num-ctx",
         type=click.IntRange(min=1),
         metavar="N",
         help="Context of Ollama's models, in tokens.  [default: 8192]",
     ),
-    click.option("--judge-style", type=choice(Style), default="listwise", help="Candidates a call: all, two, one."),
-    click.option("--orders", type=click.IntRange(1, 100), default=1, help="Orders in which candidates are shown it."),
+    click.option(
+        "--judge-style", type=choice(Style), default="listwise", help="Show the judge all candidates, two or one."
+    ),
+    click.option(
+        "--orders", type=click.IntRange(1, 100), default=1, help="Ask the judge in this many candidate orders."
+    ),
+    click.option(
+        "--replies", type=choice(Replies), default="strict", help="Read replies strictly, or forgive their form."
+    ),
 )
 _RULE = (
+    rules_option(),
+    certificate_option,
     click.option(
-        "--rules",
-        "--rule",
-        "rules",
-        multiple=True,
-        default=(",".join(RULES),),
-        callback=lambda _, __, given: ",".join(given),
-        help="Rules to compare, separated by commas; MODULE:FUNCTION is one of your own.",
+        "--derivation", type=choice(Strictness), default="bounded", help="How strictly derivations are checked."
     ),
-    click.option("--certificate", type=choice(Policy), default="folded", help="Certificate of retrieval answers."),
-    click.option("--derivation", type=choice(Strictness), default="bounded", help="Check of derivations."),
-    click.option("--consult", type=choice(Consult), default="lazy", help="Ask what matters, or every role."),
-    click.option("--homogeneous", type=choice(Homogeneous), help="Repair pools of one class.  [default: by task]"),
-    click.option("--preference", type=choice(Preference), default="global", help="Reading of the judge's preference."),
+    click.option("--consult", type=choice(Consult), default="lazy", help="Ask only the roles that matter, or all."),
+    homogeneous_option,
+    click.option("--preference", type=choice(Preference), default="global", help="How the judge's scores are read."),
+    *_REFUSALS,
 )
 
 
@@ -96,19 +176,31 @@ def model_options(command: Command) -> Command:
 
     @wraps(command)
     def gathered(*arguments: Any, **given: Any) -> Any:
-        models = Models(**{one.name: given.pop(one.name) for one in fields(Models)})
+        models = Models(**{field.name: given.pop(field.name) for field in fields(Models)})
         return command(*arguments, models=models, **given)
 
-    return _with(_MODELS, gathered)
+    return with_options(_MODELS)(gathered)
 
 
 def rule_options(command: Command) -> Command:
     """Give a command `rules`, separated by commas, and an argument for each setting of the rule."""
-    return _with(_RULE, command)
+    return with_options(_RULE)(command)
 
 
-def _with(options: tuple[Callable[[Command], Command], ...], command: Command) -> Command:
-    return reduce(lambda made, option: option(made), reversed(options), command)
+def refusal_options(command: Command) -> Command:
+    """Give a command the settings `refusals` and `refusal`."""
+    return with_options(_REFUSALS)(command)
+
+
+def _refusals_in(given: str) -> tuple[str, ...] | str:
+    """Return the phrases that an option states, or the name of a function."""
+    phrases = tuple(one.strip() for one in given.split(",") if one.strip())
+    return phrases[0] if len(phrases) == 1 and ":" in phrases[0] else phrases
+
+
+def with_options(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
+    """Return a decorator that gives a command several options."""
+    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
 
 
 def names_in(rules: str) -> tuple[str, ...]:
@@ -117,7 +209,7 @@ def names_in(rules: str) -> tuple[str, ...]:
 
 
 def lms_of(models: dict[Role, str | None], api_base: str | None, num_ctx: int | None) -> dict[Role, Any]:
-    """The LM of each role that a model was given for. The journal is the run's cache, so DSPy's own is off."""
+    """Return the LM of each role that has a model. The journal is the run's cache, so DSPy's own is off."""
     from eldgr_dspy.programs.models import is_of_ollama, lm_named, require_ollama
 
     named: dict[Role, str] = {role: model for role, model in models.items() if model is not None}
@@ -130,10 +222,22 @@ def lms_of(models: dict[Role, str | None], api_base: str | None, num_ctx: int | 
     }
 
 
-def require_address(api_base: str | None, names: Sequence[str]) -> None:
-    """Refuse the address of a server where no model is there to be asked, and one without http:// or https://.
+def certificate_lm(
+    selector: Any, model: str | None, api_base: str | None, num_ctx: int | None
+) -> AbstractContextManager[Any]:
+    """Return a context with this LM in DSPy's settings, if the selector's certificate may ask it."""
+    import dspy
 
-    Ollama's own engine takes an address without, as Ollama does, and refuses what is none.
+    if model is None or selector.certifier is None:
+        return nullcontext()
+    context: AbstractContextManager[Any] = dspy.context(lm=lms_of({"judge": model}, api_base, num_ctx)["judge"])
+    return context
+
+
+def require_address(api_base: str | None, names: Sequence[str]) -> None:
+    """Refuse a server address if no model is given, and one without http:// or https://.
+
+    Ollama's own engine accepts an address without a scheme, as Ollama does, and checks it itself.
 
     Raises:
         ArgumentError: naming the address, without what may be a password in it, and the remedy.
@@ -146,15 +250,17 @@ def require_address(api_base: str | None, names: Sequence[str]) -> None:
     shown = f"--api-base={api_base.rpartition('@')[2]!r:.200}"
     if not names:
         raise ArgumentError(
-            f"{shown} is the address of a model's server, and no model is given; name one by --lm or for a role, or "
-            "leave the address out."
+            f"{shown} needs a model to ask, but none is given. Add --lm MODEL or a model for a role, or leave the "
+            "address out."
         )
     if not _ADDRESS.match(api_base) and not all(map(is_of_ollama, names)):
-        raise ArgumentError(f"{shown} is no address; expected one such as http://localhost:8000/v1.")
+        raise ArgumentError(
+            f"{shown} must be an address with http:// or https://, for example http://localhost:8000/v1."
+        )
 
 
 def selector_of(lms: dict[Role, Any], settings: Mapping[str, Any], style: tuple[Style, int]) -> Any:
-    """A selector whose roles are embedded, except those that have an LM, with its judge in a style."""
+    """Return a selector with heuristic roles, except those that have an LM, and the judge in a style."""
     from eldgr_dspy.programs.heuristics import heuristic_selector
     from eldgr_dspy.programs.judges.styles import judge_in_style
     from eldgr_dspy.programs.selector import Selector

@@ -1,12 +1,12 @@
-"""Figures as a person wants them: as tables of text, Markdown or LaTeX, or as JSON, printed or in a file."""
+"""Output of the commands that print results: `--format`, `--json` and `--out`, and what they write."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
+from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.system import refusal
@@ -17,55 +17,75 @@ if TYPE_CHECKING:
 Form = Literal["text", "markdown", "latex", "json"]
 
 
-def form_option(command: str) -> Callable[[Any], Any]:
-    """Return the option `--format` of a command."""
-    return click.option(
+def form_options(command: str, forms: tuple[str, ...] = get_args(Form)) -> Callable[[Any], Any]:
+    """Return a decorator that gives a command `--format` and its short form `--json`, as its argument `form`.
+
+    Args:
+        command: The command's name in environment variables.
+        forms: The formats that it takes, the default first.
+    """
+    variable = f"ELDGR_{command.upper()}"
+    form = click.option(
         "--format",
         "form",
-        type=click.Choice(get_args(Form)),
-        default="text",
-        envvar=f"ELDGR_{command.upper()}_FORMAT",
+        type=click.Choice(forms),
+        default=forms[0],
+        show_default=True,
+        envvar=f"{variable}_FORMAT",
         allow_from_autoenv=False,
-        help="How the tables are written.",
+        help="Output format.",
+    )
+    as_json = click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        envvar=f"{variable}_JSON",
+        allow_from_autoenv=False,
+        help="Short for --format json.",
     )
 
+    def decorator(run: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(run)
+        def merged(*arguments: Any, as_json: bool, form: str, **given: Any) -> Any:
+            return run(*arguments, form=_one_of(form) if as_json else form, **given)
 
-def out_option() -> Callable[[Any], Any]:
+        return form(as_json(merged))
+
+    return decorator
+
+
+def _one_of(form: str) -> str:
+    """Return the format if `--json` is set, also by a variable; the command line wins over a variable."""
+    source = click.get_current_context().get_parameter_source
+    typed = {name for name in ("form", "as_json") if source(name) is ParameterSource.COMMANDLINE}
+    if form != "json" and typed == {"form", "as_json"}:
+        raise click.UsageError(f"--json and --format {form} contradict each other. Give one of them.")
+    return form if typed == {"form"} else "json"
+
+
+def out_option(default: str = "standard output") -> Callable[[Any], Any]:
     """Return the option `--out` of a command."""
     kind = click.Path(path_type=Path, dir_okay=False)
-    return click.option("--out", type=kind, help="File to write.  [default: standard output]")
+    return click.option("--out", type=kind, help=f"File to write.  [default: {default}]")
 
 
-def write(value: Mapping[str, object], tables: Iterable["Table"], form: Form, out: Path | None) -> None:
-    """Print figures, or write them to a file.
+def write(
+    value: Mapping[str, object], tables: Iterable["Table"], form: str, out: Path | None, what: str = "The tables"
+) -> None:
+    """Print results, or write them to a file.
 
     Raises:
-        click.ClickException: they could not be written.
+        click.ClickException: They could not be written.
     """
     from eldgr_dspy.files import replacing
-    from eldgr_dspy.programs.commands.console import print_tables, write_out
+    from eldgr_dspy.programs.commands.console import print_tables, text_of
 
     try:
         if out is not None:
             with replacing(out) as file:
-                file.write(_text(value, tables, form).encode("utf-8", "replace"))
+                file.write(text_of(value, tables, form, terminal=False).encode("utf-8", "replace"))
             say(f"Written to {out}.")
-        elif form in ("text", "json"):
-            unprinted = print_tables(value, tables, as_json=form == "json")
-            if unprinted:
-                raise unprinted
-        else:
-            write_out(_text(value, tables, form))
-    except BrokenPipeError:
-        return
+        elif unprinted := print_tables(value, tables, form):
+            raise unprinted
     except OSError as error:
-        raise click.ClickException(f"The tables could not be written: {refusal(error)}") from error
-
-
-def _text(value: Mapping[str, object], tables: Iterable["Table"], form: Form) -> str:
-    from eldgr_dspy.programs.commands.console import undecorated
-    from eldgr_dspy.tables.formats import as_latex, as_markdown
-
-    if form == "json":
-        return json.dumps(value, indent=2, default=asdict) + "\n"
-    return {"text": undecorated, "markdown": as_markdown, "latex": as_latex}[form](tables)
+        raise click.ClickException(f"{what} could not be written: {refusal(error)}") from error

@@ -1,4 +1,4 @@
-"""`eldgr plan`: how many questions a gain needs, before anything is spent, and what a finished run could have seen."""
+"""`eldgr plan`: how many questions a gain needs, and which gain a finished run could have detected."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.system import refusal
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 
 _PERCENT = click.FloatRange(0, 100, min_open=True)
 _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -16,16 +16,10 @@ _SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
 @click.argument("run", required=False, type=click.Path(path_type=Path))
 @click.option("--gain", type=_PERCENT, metavar="%", help="Wins minus losses, in percent of the questions.")
 @click.option("--discordant", type=_PERCENT, metavar="%", help="Wins plus losses, in percent of the questions.")
-@click.option("--power", type=_SHARE, metavar="P", default=0.8, help="Probability wanted of seeing the gain.")
+@click.option("--power", type=_SHARE, metavar="P", default=0.8, help="Probability of detecting the gain.")
 @click.option("--alpha", type=_SHARE, metavar="P", default=0.05, help="Level of the two-sided exact McNemar test.")
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    envvar="ELDGR_PLAN_JSON",
-    allow_from_autoenv=False,
-    help="Print the figures as JSON.",
-)
+@form_options("plan")
+@out_option()
 @click.pass_context
 def plan(
     context: click.Context,
@@ -35,34 +29,32 @@ def plan(
     discordant: float | None,
     power: float,
     alpha: float,
-    as_json: bool,
+    form: Form,
+    out: Path | None,
 ) -> None:
-    """Say how many questions a gain needs, or what the run in the directory RUN could have seen.
+    """Compute how many questions a gain needs.
 
-    Without RUN, --gain and --discordant say what to plan for. With RUN, each contrast says which gain it could have
-    seen, given how many of its questions were discordant; --gain adds how many questions another run would need.
+    Without RUN, plan for the given --gain and --discordant. With RUN, the directory of a finished run, print the
+    smallest gain that each of its contrasts could have detected; --gain adds how many questions another run needs.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
     from eldgr_dspy.figures.finished_run import read_run
     from eldgr_dspy.figures.planning import plan_ahead, what_it_saw
-    from eldgr_dspy.programs.commands.console import print_tables
     from eldgr_dspy.tables.planning import needed_table, seen_tables
 
-    found: Mapping[str, object]
+    value: Mapping[str, object]
     if run is not None:
         if discordant is not None:
-            raise click.UsageError("--discordant is for a plan without RUN; a run says itself what was discordant.")
+            raise click.UsageError("--discordant cannot be combined with RUN: the run has its own count. Leave it out.")
         read = read_run(run)
         seen = what_it_saw(read.summary(), power=power, alpha=alpha, gain=gain)
-        found, tables = seen, seen_tables(seen)
+        value, tables = seen, seen_tables(seen)
         if read.made_by_others:
             say(f"Note: {read.made_by_others}")
     elif gain is None or discordant is None:
-        raise click.UsageError("Give --gain and --discordant, or the directory RUN of a finished run.")
+        raise click.UsageError("Give --gain and --discordant, or RUN, the directory of a finished run.")
     else:
         needed = plan_ahead(gain, discordant, power=power, alpha=alpha)
-        found, tables = needed, iter([needed_table(needed)])
-    unprinted = print_tables(found, tables, as_json=as_json)
-    if unprinted:
-        raise click.ClickException(f"The plan could not be printed: {refusal(unprinted)}")
+        value, tables = needed, iter([needed_table(needed)])
+    write(value, tables, form, out, "The plan")

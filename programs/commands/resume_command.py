@@ -2,13 +2,13 @@
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eldgr_dspy.errors import EldgrError
 from eldgr_dspy.questions import Settings
-from eldgr_dspy.words import ROLES, Role
+from eldgr_dspy.words import CONSULTED, ROLES, Consulted, Replies, Role, is_role
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.finished_run import RunRead
@@ -19,7 +19,7 @@ _STYLES: "Mapping[str, JudgeStyle]" = {"PairwiseJudge": "pairwise", "PointwiseJu
 """The styles by the class of judge that has them; any other is listwise."""
 
 
-def command_that_asks(run: "RunRead", found: "Redecided", roles: Collection[Role]) -> str | None:
+def command_that_asks(run: "RunRead", decided: "Redecided", roles: Collection[Consulted]) -> str | None:
     """Return the command that goes on with a run and asks roles where its rules lack them.
 
     The models of the roles that were asked are read from the journal. It is tried whether the command makes these
@@ -29,15 +29,15 @@ def command_that_asks(run: "RunRead", found: "Redecided", roles: Collection[Role
     if is_locked(run):
         return None
     heads = run.stated("role")
-    stated: dict[Role, Mapping[str, Any]] = {role: heads[role]["details"] for role in ROLES if role in heads}
+    stated: dict[Consulted, Mapping[str, Any]] = {role: heads[role]["details"] for role in CONSULTED if role in heads}
     try:
         settings, options = run.settings, _Options(stated)
         _require_same_roles(run, settings, options)
     except (EldgrError, LookupError, TypeError, ValueError, AttributeError):
         return None
-    words = ["eldgr", "evaluate", *(_file(pool.path) for pool in found.pools), "--out", str(run.path)]
-    words += ["--rules", ",".join(found.rules), *options.words(roles), *_of_rule(settings)]
-    words += ["--limit", str(found.limit)] if found.limit else []
+    words = ["eldgr", "evaluate", *(_file(pool.path) for pool in decided.pools), "--out", str(run.path)]
+    words += ["--rules", ",".join(decided.rules), *options.words(roles), *_of_rule(settings)]
+    words += ["--limit", str(decided.limit)] if decided.limit else []
     return shlex.join(words)
 
 
@@ -49,14 +49,20 @@ def is_locked(run: "RunRead") -> bool:
 class _Options:
     """The options of `eldgr evaluate` that make the roles that a journal states."""
 
-    def __init__(self, stated: Mapping[Role, Mapping[str, Any]]) -> None:
-        lms: dict[Role, Any] = {role: details["lm"] for role, details in stated.items()}
+    def __init__(self, stated: Mapping[Consulted, Mapping[str, Any]]) -> None:
+        asked = {role: details["lm"] for role, details in stated.items()}
+        lms: dict[Role, Any] = {role: lm for role, lm in asked.items() if is_role(role)}
         self.models: dict[Role, str | None] = {role: lm and lm["model"] for role, lm in lms.items()}
+        # An LM that the roles have too was given by --lm to all; any other is one that the certificate's code sets.
+        models, own = {*self.models.values()}, (asked.get("certificate") or {}).get("model")
+        self.lm: str | None = own if own in models and None not in models else None
         self.api_base, self.num_ctx = self._server([lm["settings"] for lm in lms.values() if lm])
         judge = stated.get("judge", {})
         self.style: JudgeStyle = _STYLES.get(str(judge.get("module")).rpartition(".")[2], "listwise")
         parts = judge.get("attributes", {}).values()
         self.orders: int = next((part["orders"] for part in parts if "orders" in part), 1)
+        lenient = any(str(details["adapter"]).endswith(".LenientJSONAdapter") for details in stated.values())
+        self.replies: Replies = "lenient" if lenient else "strict"
 
     @staticmethod
     def _server(settings: Sequence[Mapping[str, Any]]) -> tuple[str | None, int | None]:
@@ -66,36 +72,41 @@ class _Options:
         """
         from eldgr_dspy.programs.engines.wire import DEFAULTS
 
-        owns = [one.get("metadata") or {} for one in settings]
-        given = [one.get("api_base") for one in settings]
+        owns = [options.get("metadata") or {} for options in settings]
+        given = [options.get("api_base") for options in settings]
         hosts = [host for own in owns if (host := own.get("host", DEFAULTS["host"])) != DEFAULTS["host"]]
         sizes = [size for own in owns if (size := own.get("num_ctx", DEFAULTS["num_ctx"])) != DEFAULTS["num_ctx"]]
         return next(filter(None, [*given, *hosts]), None), next(iter(sizes), None)
 
-    def words(self, roles: Collection[Role]) -> Iterator[str]:
+    def words(self, roles: Collection[Consulted]) -> Iterator[str]:
         """Yield the options. A role that was never asked is given the model of the others where they have one."""
         others = {model for model in self.models.values() if model}
         new = (others.pop() if len(others) == 1 else "MODEL") if others else None
         for role in ROLES:
             model = self.models.get(role, new if role in roles else None)
             yield from (f"--{role}", model) if model else ()
+        yield from ("--lm", self.lm) if self.lm else ()
         yield from ("--api-base", self.api_base) if self.api_base else ()
         yield from ("--num-ctx", str(self.num_ctx)) if self.num_ctx else ()
         yield from ("--judge-style", self.style) if self.style != "listwise" else ()
         yield from ("--orders", str(self.orders)) if self.orders != 1 else ()
+        yield from ("--replies", self.replies) if self.replies != "strict" else ()
 
 
 def _require_same_roles(run: "RunRead", settings: Settings, options: _Options) -> None:
     """Raise where the options do not make the roles that the run states."""
-    from eldgr_dspy.programs.commands.options import lms_of, selector_of
-    from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
+    from eldgr_dspy.programs.commands.options import certificate_lm, lms_of, selector_of
+    from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings
     from eldgr_dspy.programs.run.run_directory import require_same
 
     models: dict[Role, str | None] = {role: options.models.get(role) for role in ROLES}
     lms = lms_of(models, options.api_base, options.num_ctx)
-    selector = selector_of(lms, asdict(settings), (options.style, options.orders))
-    with metered_settings():
-        now = [("role", role, role_call(getattr(selector, role))[1]) for role in ROLES if role in options.models]
+    given = {**settings.arguments(), "replies": options.replies}
+    selector = selector_of(lms, given, (options.style, options.orders))
+    stated = run.stated("role")
+    asking = certificate_lm(selector, options.lm, options.api_base, options.num_ctx)
+    with asking, metered_settings(), selector.reading():
+        now = [("role", role, details) for role, (_, details) in calls_of_roles(selector).items() if role in stated]
     require_same(run.path, run.heads, now)
 
 
@@ -105,7 +116,12 @@ def _file(path: Path) -> str:
 
 
 def _of_rule(settings: Settings) -> Iterator[str]:
-    for one in fields(Settings):
-        value = getattr(settings, one.name)
-        if value != one.default:
-            yield from (f"--{one.name}", value)
+    for field in fields(Settings):
+        value = getattr(settings, field.name)
+        if value != field.default:
+            yield from (f"--{field.name}", _word(value))
+
+
+def _word(value: Any) -> str:
+    """A setting as an option states it: a user's function by its name, phrases without the commas that they ignore."""
+    return ",".join(one.replace(",", "") for one in value) if isinstance(value, tuple) else str(value)

@@ -96,16 +96,16 @@ def _reasons(table: StepTable) -> Mapping[tuple[str, tuple[int, ...]], list[str]
         for name, score in shown:
             if isinstance(score, Undefined) and (name != "conflated" or _mark(step) == UNDEFINED):
                 steps.setdefault((name, score.reason), []).append(number)
-    found: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    reasons: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     for (name, reason), numbers in steps.items():
-        found.setdefault((reason, tuple(numbers)), []).append(name)
-    return found
+        reasons.setdefault((reason, tuple(numbers)), []).append(name)
+    return reasons
 
 
 def _conflated(table: StepTable, mark: str, meaning: str) -> Iterator[str]:
-    found = {number: step for number, step in enumerate(table.scores, start=1) if _mark(step) == mark}
-    if found:
-        told = [f"step {number} by doc {step.contradicting}" for number, step in found.items()]
+    conflated = {number: step for number, step in enumerate(table.scores, start=1) if _mark(step) == mark}
+    if conflated:
+        told = [f"step {number} by doc {step.contradicting}" for number, step in conflated.items()]
         yield f"{mark} conflated: {meaning} ({', '.join(told)})"
 
 

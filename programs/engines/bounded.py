@@ -1,4 +1,4 @@
-"""Bounds on what a server may send in one response: its bytes, and the bytes of one line."""
+"""Limits on what a server may send in one response: its bytes, and the bytes of one line."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,15 +12,15 @@ LONGEST_LINE = 4 * 2**20
 """Bytes of one line."""
 
 UNCOMPRESSED = {"Accept-Encoding": "identity"}
-"""The header that asks for a response whose bytes are what is read; a compressed one could expand a thousandfold."""
+"""The header that asks for an uncompressed response; a compressed one could expand a thousandfold."""
 
 
 class OversizedError(httpx.HTTPError):
-    """A response was given up before its end."""
+    """A response was abandoned before its end."""
 
 
 async def bound(response: httpx.Response) -> None:
-    """Bound the bytes of a response while they are read; a hook for `httpx.AsyncClient`.
+    """Limit the bytes of a response while they are read; a hook for `httpx.AsyncClient`.
 
     Raises:
         OversizedError: The response is compressed. One that is too long raises it when it is read.

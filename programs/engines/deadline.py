@@ -1,8 +1,7 @@
 """A deadline for a call as a whole, which the timeouts of an HTTP client are not.
 
-A client's timeout begins anew with each byte that arrives, so a reply that drips goes on for ever. Here the clock runs
-once from beginning to end, through connecting, sending and every pause; when it runs out, the call is cancelled where
-it stands and its connection is closed.
+A client's timeout restarts with each byte that arrives, so a reply that drips never ends. Here the clock runs once,
+through connecting, sending and every pause. When it runs out, the call is cancelled and its connection is closed.
 """
 
 import asyncio
@@ -19,13 +18,13 @@ _LOOPS: dict[int, asyncio.AbstractEventLoop] = {}
 
 
 async def within(seconds: float | None, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Await a call. Raises the builtin `TimeoutError` when it has not ended after `seconds`; None sets no limit."""
+    """Await a call. Raises the builtin `TimeoutError` if it has not ended after `seconds`; None sets no limit."""
     async with asyncio.timeout(seconds):
         return await call()
 
 
 def run_within(seconds: float | None, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Do as `within` and block meanwhile; from any thread, also one whose own event loop is running.
+    """Do the same as `within` and block meanwhile; from any thread, even one with a running event loop.
 
     An exception that reaches the waiting thread from outside, such as `KeyboardInterrupt`, cancels the call.
     """
@@ -39,7 +38,7 @@ def run_within(seconds: float | None, call: Callable[[], Coroutine[Any, Any, T]]
 
 def _loop() -> asyncio.AbstractEventLoop:
     process = os.getpid()
-    if process not in _LOOPS:  # a fork while the lock is held would leave it so; it is held once a process
+    if process not in _LOOPS:  # a fork while the lock is held would leave it locked; it is held once a process
         with _LOCK:
             if process not in _LOOPS:
                 loop = asyncio.new_event_loop()

@@ -1,4 +1,4 @@
-"""What went wrong in a call to Ollama, as the errors that DSPy knows: some pass, some only repeat themselves."""
+"""Errors of a call to Ollama, as the errors that DSPy knows: some are transient, some only repeat themselves."""
 
 import re
 from http import HTTPStatus
@@ -21,11 +21,11 @@ _PROVIDER = "ollama"
 
 
 def fault_of(error: Exception, model: str, host: str, seconds: float) -> lm15.LM15Error:
-    """Return the error of DSPy's for what the `ollama` client raised in a call; each message says what to do.
+    """Return DSPy's error for what the `ollama` client raised in a call; each message says what to do.
 
     Args:
         error: What was raised.
-        model: The model as the server knows it.
+        model: The model's name at the server.
         host: The address of the server.
         seconds: The deadline of the call.
     """
@@ -33,19 +33,19 @@ def fault_of(error: Exception, model: str, host: str, seconds: float) -> lm15.LM
         return _refusal(error, model, host)
     if isinstance(error, OversizedError):
         return lm15.TransportError(
-            f"The server at {host} sent {error}, and the call was given up; check that the address is that of an "
-            "Ollama server, and what stands between.",
+            f"The server at {host} sent {error}, and the call was abandoned; check that the address is that of an "
+            "Ollama server, and any proxy on the way.",
             provider=_PROVIDER,
         )
     if isinstance(error, TimeoutError):
         return lm15.TimeoutError(
-            f"{model} at {host} had not answered in full after {seconds:g} s, and the call was given up; "
+            f"{model} at {host} had not answered in full after {seconds:g} s, and the call was abandoned; "
             "give a larger timeout= (in a command, --timeout) to wait longer.",
             provider=_PROVIDER,
         )
     if isinstance(error, ValueError | TypeError | AttributeError | RecursionError):
         return lm15.TransportError(
-            f"The server at {host} sent what is not Ollama's format ({type(error).__name__}: {brief(error, 100)}); "
+            f"The server at {host} did not answer in Ollama's format ({type(error).__name__}: {brief(error, 100)}); "
             "check that the address is that of an Ollama server.",
             provider=_PROVIDER,
         )
@@ -58,14 +58,14 @@ def fault_of(error: Exception, model: str, host: str, seconds: float) -> lm15.LM
 
 
 def cut_off(model: str, host: str) -> lm15.LM15Error:
-    """Return the error of a reply that ended before its end."""
+    """Return the error of a reply that broke off."""
     return lm15.TransportError(f"The reply of {model} at {host} broke off before its end.", provider=_PROVIDER)
 
 
 def unsendable_key() -> lm15.LM15Error:
     """Return the error of a key that no header can carry; it does not quote the key."""
     return lm15.AuthError(
-        "OLLAMA_API_KEY holds a character that no HTTP header can, such as a space or the end of a line; set it anew.",
+        "OLLAMA_API_KEY must fit in an HTTP header; it has a space, the end of a line or the like. Set it again.",
         provider=_PROVIDER,
     )
 
@@ -82,13 +82,13 @@ def unread(reason: str, model: str) -> lm15.LM15Error:
 def _refusal(error: ResponseError, model: str, host: str) -> lm15.LM15Error:
     said, status = brief(error.error), error.status_code
     about: dict[str, Any] = {"provider": _PROVIDER, "status": status if status > 0 else None}
-    if status <= 0:  # an error within a reply that had begun
+    if status <= 0:  # an error within a reply that had started
         return lm15.ServerError(f"{model} at {host} failed while it answered: {said}", **about)
     if status == HTTPStatus.NOT_FOUND and "model" in said:
         message = f"Ollama at {host} has no model {model!r}; get it with: ollama pull {model}"
         return lm15.UnsupportedModelError(message, **about)
     if status == HTTPStatus.NOT_FOUND:
-        return lm15.InvalidRequestError(f"{host} answers, and not as Ollama does ({said}); check the address.", **about)
+        return lm15.InvalidRequestError(f"{host} does not answer as Ollama does ({said}); check the address.", **about)
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         message = f"Ollama at {host} refused access ({said}); a key is read from OLLAMA_API_KEY."
         return lm15.AuthError(message, **about)

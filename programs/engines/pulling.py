@@ -1,4 +1,4 @@
-"""An Ollama server is made to pull a model, and given up where it gets no further."""
+"""Make an Ollama server pull a model, and give up if it makes no progress."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,16 +7,16 @@ from eldgr_dspy.programs.engines.deadline import run_within
 from eldgr_dspy.programs.engines.wire import client_at
 
 Show = Callable[[str, int | None, int | None], None]
-"""Is told what is being done, and how many bytes of how many are there, None where that is not said."""
+"""Called with the current step, the bytes done and their total; None if the server does not say."""
 
 
 def pull_model(host: str, model: str, seconds: float, show: Show) -> None:
-    """Have a server pull a model.
+    """Make a server pull a model.
 
     Args:
         host: Its address. model: The model's name.
-        seconds: How long it may go without progress. The same line once more is none: a server whose download has
-            stalled goes on reporting.
+        seconds: How long it may go without progress. A repeated line does not count: a server whose download has
+            stalled keeps reporting.
         show: Called with every line of progress.
 
     Raises:

@@ -1,10 +1,10 @@
-"""A JSON adapter that reads a reply as it stands, or not at all.
+"""A JSON adapter that reads a reply exactly as written, or rejects it.
 
 `dspy.JSONAdapter` repairs what it reads, and repair can make up a verdict: a draft inside a thinking block, a
 truncated span, the last of two equal keys or `true` for 1 all pass there. Here a reply is exactly one JSON object of
 exactly the signature's fields and types; everything else is a parse error with its reason. Prompts and the response
-format are those of `dspy.JSONAdapter`, kept per signature because they are a function of it. This is no validation
-of meaning: ranges and membership are the business of `eldgr_dspy.replies`.
+format are those of `dspy.JSONAdapter`, cached per signature because they depend only on it. Meaning is not checked
+here: `eldgr_dspy.replies` checks ranges and membership.
 
 One call is one request: neither `dspy.JSONAdapter` nor this adapter asks an LM again after a parse error (only
 `dspy.ChatAdapter` does, by falling back to JSON).
@@ -25,9 +25,9 @@ from pydantic import FailFast, TypeAdapter, ValidationError
 from eldgr_dspy.redaction import redacted
 
 ReplyFormat: TypeAlias = Literal["json_schema", "json_object", ""]
-"""What a request asks of the form of its reply, beside what the prompt says of it."""
+"""What a request says about the form of its reply, apart from its prompt."""
 
-# Derived from a signature's class alone, hence one for all adapters; gone when the signature is.
+# Derived from a signature's class alone, so shared by all adapters; dropped with the signature.
 _DERIVED: WeakKeyDictionary[type, dict[Hashable, Any]] = WeakKeyDictionary()
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
@@ -35,10 +35,10 @@ _CODE_BLOCK = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.
 
 
 class ReplyRejectedError(dspy.AdapterParseError):
-    """A reply that is not read. `reason` is one sentence that says why; `lm_response` is the reply as it came."""
+    """A reply that was rejected. `reason` is one sentence that says why; `lm_response` is the reply as it came."""
 
     def __init__(self, signature: Any, lm_response: str, reason: str) -> None:
-        # No `parsed_result`: DSPy's trace capture (hence GEPA) divides two lists by each other if there is one.
+        # No `parsed_result`: DSPy's trace capture (and so GEPA) divides two lists by each other if there is one.
         super().__init__("StrictJSONAdapter", signature, lm_response, message=reason)
         self.reason = reason
 
@@ -46,18 +46,18 @@ class ReplyRejectedError(dspy.AdapterParseError):
 class StrictJSONAdapter(dspy.JSONAdapter):
     """`dspy.JSONAdapter` with strict reading.
 
-    A reply may begin with one closed thinking block and may stand in one fenced code block; the rest is one JSON
-    object. Rejected, with `ReplyRejectedError`: an unclosed, orphan or nested thinking tag, text around the object,
-    a second object, an equal key twice, a missing or an additional field, NaN, Infinity, a number too large for a
-    float, a boolean or a string in place of a number, a number in place of a string, a lone surrogate, and nesting
-    too deep to read. Every output field must be there, also one with a default.
+    A reply may start with one closed thinking block and may be in one fenced code block; the rest is one JSON object.
+    Rejected, with `ReplyRejectedError`: an unclosed, orphan or nested thinking tag, text around the object, a second
+    object, the same key twice, a missing or an additional field, NaN, Infinity, a number too large for a float, a
+    boolean or a string instead of a number, a number instead of a string, a lone surrogate, and nesting too deep to
+    read. Every output field must be there, even one with a default.
 
     DSPy's stream listeners know its own adapters by name and refuse this one; see `StrictStreamListener`.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        # JSONAdapter never falls back today; this says that it must not, should that change.
+        # JSONAdapter never falls back today; this forbids it, should that change.
         self.use_json_adapter_fallback = False
 
     def format(self, signature: Any, demos: Any, inputs: Any) -> Any:
@@ -97,9 +97,25 @@ class StrictJSONAdapter(dspy.JSONAdapter):
             ReplyRejectedError: The reply is anything but one JSON object of those fields and types.
         """
         try:
-            return _typed(signature, read_object(redacted(completion)))  # here, since a refusal quotes parts of it
-        except _ReadError as refusal:
+            return self._fields(signature, self._read(redacted(completion)))  # here, since a refusal quotes parts of it
+        except UnreadableError as refusal:
             raise ReplyRejectedError(signature, completion, str(refusal)) from refusal
+
+    def _read(self, reply: str) -> dict[str, Any]:
+        """Return the object of a reply, or raise `UnreadableError`."""
+        return read_object(reply)
+
+    def _fields(self, signature: Any, reply: dict[str, Any]) -> dict[str, Any]:
+        """Return the reply's fields in the signature's order and types, or refuse."""
+        expected = signature.output_fields
+        if missing := [name for name in expected if name not in reply]:
+            raise UnreadableError(f"The reply lacks {', '.join(missing)}.")
+        if further := [name for name in reply if name not in expected]:
+            raise UnreadableError(f"The reply has a field that was not asked for: {further[0]!r:.80}.")
+        return {name: self._field(signature, name, field.annotation, reply[name]) for name, field in expected.items()}
+
+    def _field(self, signature: Any, name: str, annotation: Any, given: Any) -> Any:
+        return typed_value(signature, name, annotation, given)
 
     def _call_postprocess(
         self, processed_signature: Any, original_signature: Any, outputs: Any, lm: Any, lm_kwargs: Any
@@ -108,13 +124,13 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         return super()._call_postprocess(processed_signature, original_signature, outputs or [""], lm, lm_kwargs)
 
     def _prepare_response_format(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> None:
-        # A schema depends on the signature and on these three answers; JSONAdapter builds it anew for every request.
+        # A schema depends on the signature and on these three answers; JSONAdapter rebuilds it for every request.
         abilities = ("response_format" in lm.supported_params, lm.supports_response_schema)
         key = ("format", self.use_native_function_calling, *abilities)
         lm_kwargs.update(_once(signature, key, lambda: self._response_format(lm, signature)))
 
     def reply_format(self, lm: Any, signature: Any) -> ReplyFormat:
-        """Return the format that a request to an LM asks for beside the words of its prompt; empty for none."""
+        """Return the format that a request asks for in addition to its prompt; empty for none."""
         given: dict[str, Any] = {}
         self._prepare_response_format(lm, given, signature)
         if "response_format" not in given:
@@ -132,7 +148,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_texts(field: Any, value: Any) -> bool:
-    """Whether a field's value is a list of texts that is shown as JSON; DSPy numbers the items of a text field."""
+    """Return whether a field's value is a list of texts shown as JSON; DSPy numbers the items of a text field."""
     return type(value) is list and field.annotation is not str and all(map(_is_text, value))
 
 
@@ -141,64 +157,75 @@ def _listed(value: list[str]) -> str:
 
 
 def read_object(reply: str) -> dict[str, Any]:
-    """Return the one JSON object that a reply consists of; each refusal is a `ValueError` that says why."""
-    text = _without_thought(reply.strip())
+    """Return the one JSON object of a reply; each refusal is a `ValueError` that says why."""
+    text = without_thought(reply.strip())
     block = _CODE_BLOCK.fullmatch(text)
-    try:
-        value = _DECODER.decode(block[1].strip() if block else text)
-    except RecursionError as error:
-        raise _ReadError("The reply nests too deeply to be read.") from error
-    except json.JSONDecodeError as error:
-        raise _ReadError(f"The reply is not exactly one JSON object: {error.msg} at character {error.pos}.") from error
+    whole = block[1].strip() if block else text
+    value, end = decoded_start(whole)
+    if end < len(whole):
+        raise UnreadableError(f"The reply is not exactly one JSON object: Extra data at character {end}.")
     if not isinstance(value, dict):
-        raise _ReadError(f"The reply is a JSON {_JSON_NAMES[type(value)]}, not an object.")
+        raise UnreadableError(f"The reply is a JSON {_JSON_NAMES[type(value)]}, not an object.")
     return value
 
 
+def decoded_start(text: str) -> tuple[Any, int]:
+    """Return the JSON value at the start of a text, and where it ends without the white space behind it."""
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except RecursionError as error:
+        raise UnreadableError("The reply nests too deeply to be read.") from error
+    except json.JSONDecodeError as error:
+        raise UnreadableError(
+            f"The reply is not exactly one JSON object: {error.msg} at character {error.pos}."
+        ) from error
+    return value, len(text) - len(text[end:].lstrip())
+
+
 def reason_of(error: dspy.AdapterParseError) -> str:
-    """Return why a reply was not read, in a sentence: whichever adapter says so, the first line of what it says."""
+    """Return why a reply was rejected, in a sentence: the first line of what any adapter says."""
     return str(error.reason if isinstance(error, ReplyRejectedError) else error).partition("\n")[0].strip()
 
 
-class _ReadError(ValueError):
+class UnreadableError(ValueError):
     """Why a reply is rejected, as a sentence."""
 
 
 _JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
 
 
-def _without_thought(text: str) -> str:
-    """Return the text after one closed thinking block at its start; a reply that has none is returned whole."""
+def without_thought(text: str) -> str:
+    """Return the text after one closed thinking block at its start; a reply without one is returned whole."""
     if not text.startswith("<think>"):
         return text
     thought = _THOUGHT.match(text)
     if thought is None:
-        raise _ReadError("The reply begins with a <think> tag that is never closed.")
+        raise UnreadableError("The reply begins with a <think> tag that is never closed.")
     if "<think>" in thought[1]:
-        raise _ReadError("The reply has a <think> tag inside a thinking block; where it ends is unclear.")
+        raise UnreadableError("The reply has a <think> tag inside a thinking block; where it ends is unclear.")
     return text[thought.end() :].strip()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
-            raise _ReadError(f"The reply gives {name!r:.80} more than once; one value a key is expected.")
-        found[name] = value
-    return found
+        if name in fields:
+            raise UnreadableError(f"The reply gives {name!r:.80} more than once; one value a key is expected.")
+        fields[name] = value
+    return fields
 
 
 def _finite(read: Callable[[str], int | float]) -> Callable[[str], int | float]:
     def number(literal: str) -> int | float:
         if not math.isfinite(float(literal)):
-            raise _ReadError(f"The reply holds {literal:.40}, a number too large for a float.")
+            raise UnreadableError(f"The reply holds {literal:.40}, a number too large for a float.")
         return read(literal)
 
     return number
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise _ReadError(f"The reply holds {name}, which is not a JSON number.")
+    raise UnreadableError(f"The reply holds {name}, which is not a JSON number.")
 
 
 _DECODER = json.JSONDecoder(
@@ -206,31 +233,21 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _typed(signature: Any, reply: dict[str, Any]) -> dict[str, Any]:
-    """Return the reply's fields in the signature's order and types, or refuse."""
-    expected = signature.output_fields
-    if missing := [name for name in expected if name not in reply]:
-        raise _ReadError(f"The reply lacks {', '.join(missing)}.")
-    if further := [name for name in reply if name not in expected]:
-        raise _ReadError(f"The reply has a field that was not asked for: {further[0]!r:.80}.")
-    return {name: _value(signature, name, field.annotation, reply[name]) for name, field in expected.items()}
-
-
-def _value(signature: Any, name: str, annotation: Any, given: Any) -> Any:
-    """Return one field's value in its type, by Pydantic's strict JSON rules: nothing is converted but int to float."""
+def typed_value(signature: Any, name: str, annotation: Any, given: Any) -> Any:
+    """Return one field's value in its type, by Pydantic's strict JSON rules: only int is converted, to float."""
     read = _once(signature, ("type", name), lambda: _type_adapter(annotation))
     try:
         value = read.validate_json(json.dumps(given), strict=True)
     except (ValidationError, RecursionError) as error:
-        raise _ReadError(f"The reply's {name} is not as asked: {_complaint(error)}.") from error
-    # Pydantic takes true for a Literal[1] even so.
+        raise UnreadableError(f"The reply's {name} is not as asked: {_complaint(error)}.") from error
+    # Pydantic accepts true for a Literal[1] all the same.
     if (given_booleans := _booleans(given)) and given_booleans > _booleans(read.dump_python(value, mode="json")):
-        raise _ReadError(f"The reply's {name} holds a boolean where a number is expected.")
+        raise UnreadableError(f"The reply's {name} holds a boolean where a number is expected.")
     return value
 
 
 def _type_adapter(annotation: Any) -> TypeAdapter[Any]:
-    """What reads a type; a list ends at its first fault, since to collect thousands takes long and one is told."""
+    """Return what reads a type; a list stops at its first fault, since only one is reported and thousands take long."""
     annotated: Any = Annotated  # for pyright: its argument is known only now
     return TypeAdapter(annotated[annotation, FailFast()] if get_origin(annotation) is list else annotation)
 
@@ -257,7 +274,7 @@ def _once(signature: Any, key: Hashable, make: Callable[[], Any]) -> Any:
 
 
 STRICT = StrictJSONAdapter()
-"""The one instance that roles are parsed with, where a user has set no adapter of their own."""
+"""The one instance that parses the roles' replies, unless a user has set an adapter."""
 
 
 def strict_parsing() -> AbstractContextManager[None]:
@@ -268,21 +285,22 @@ def strict_parsing() -> AbstractContextManager[None]:
 class StrictStreamListener(dspy.streaming.StreamListener):
     """A stream listener for a field of a role, with the arguments of `dspy.streaming.StreamListener`.
 
-    DSPy's own reads the stream as the adapter of the settings has it, and nothing comes of that where the adapter is
-    one that was opened inside the program. This one listens under the adapter that roles are parsed with: the user's
-    own if one is set, else the strict one.
+    DSPy's own listener reads the stream with the adapter of the settings, and hears nothing if the adapter was set
+    inside the program. This one listens with the adapter that parses the roles' replies: the user's own if one is set,
+    else the strict one.
 
         listener = StrictStreamListener("judge_rationale", predict=select.judge.predict)
         stream = dspy.streamify(select, stream_listeners=[listener])
 
-    What it hears is the field as the model writes it, in pieces. Under an adapter of JSON they are JSON: a text has its
-    quotes and escapes, and the last piece may run on into what follows, so `json.JSONDecoder().raw_decode` reads the
+    It hears the field as the model writes it, in pieces. Under a JSON adapter the pieces are JSON: a text has its
+    quotes and escapes, and the last piece may run into the next field, so `json.JSONDecoder().raw_decode` reads the
     value of all of them. The prediction comes last.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.adapter_identifiers["StrictJSONAdapter"] = self.adapter_identifiers["JSONAdapter"]
+        for name in ("StrictJSONAdapter", "LenientJSONAdapter"):
+            self.adapter_identifiers[name] = self.adapter_identifiers["JSONAdapter"]
 
     def receive(self, chunk: Any) -> Any:
         """Return a piece of the field if the chunk completes one, else None."""
@@ -290,6 +308,6 @@ class StrictStreamListener(dspy.streaming.StreamListener):
             return super().receive(chunk)
 
     def finalize(self) -> Any:
-        """Return what is left of the field at the end of the stream, else None."""
+        """Return the rest of the field at the end of the stream, else None."""
         with strict_parsing():
             return super().finalize()

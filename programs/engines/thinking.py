@@ -1,7 +1,7 @@
-"""What a model thought aloud is told apart from what it answered, before anything reads the answer.
+"""Separate what a model thought aloud from what it answered, before anything reads the answer.
 
-A draft inside a thinking block may hold another verdict than the answer, so text of which it is unclear whether it
-was thought or answered is no answer at all: what comes of it is an abstention.
+A draft inside a thinking block may hold another verdict than the answer. If it is unclear whether a text was thought
+or answered, it does not count as an answer, and the role abstains.
 """
 
 import json
@@ -13,11 +13,11 @@ _CLOSE = re.compile(rf"</(?:{_NAMES})>|\[/THINK\]", re.IGNORECASE)
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """Return what was thought, and what was answered.
+    """Return the thinking and the answer.
 
-    A text that is one JSON object is an answer, whatever tags its strings quote. Otherwise the answer is what stands
-    after a closing tag: the first one that one JSON object follows to the end, else the last one. An opening tag was
-    not needed for that. Where a block is opened and never closed, there is no answer: the empty string.
+    A text that is one JSON object is an answer, whatever tags its strings quote. Otherwise the answer is the text after
+    a closing tag: the first one that one JSON object follows to the end, else the last one. An opening tag is not
+    needed. If a block is opened and never closed, there is no answer: the empty string.
     """
     closings = [] if _is_object(text) else list(_CLOSE.finditer(text))
     for closing in closings:

@@ -1,4 +1,4 @@
-"""One exchange with Ollama: a request in DSPy's form becomes Ollama's, and the lines that come back one response."""
+"""One exchange with Ollama: a request in DSPy's form becomes Ollama's, and the lines of the reply one response."""
 
 import os
 import re
@@ -29,25 +29,25 @@ CARRIED = {
     "presence_penalty": "presence_penalty",
     "max_tokens": "num_predict",
 }
-"""The options that DSPy has names for, with Ollama's names of them."""
+"""The options that DSPy has names for, with Ollama's names for them."""
 
 OWN = frozenset({"host", "think", "keep_alive", *Options.model_fields}) - {*CARRIED.values(), "stop"}
-"""The options that DSPy knows nothing of; they travel under `metadata`."""
+"""The options that DSPy does not know; they travel under `metadata`."""
 
 DEFAULTS: Mapping[str, Any] = {"host": "http://127.0.0.1:11434", "num_ctx": 8192, "think": False}
 
 _SENDABLE = re.compile(r"[\x21-\x7e]*")  # in a header of HTTP
 _REFUSED = ("tool_choice", "reasoning", "logprobs", "probabilities")
 _RAISED = (ResponseError, httpx.HTTPError, OSError, ValueError, TypeError, AttributeError, RecursionError)
-"""What the client raises: the last four over lines that are not JSON, or not such JSON as it expects."""
+"""The errors that the client raises; the last four for lines that are not JSON, or not the JSON it expects."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One call: what is sent, and to whom.
+    """One call: what is sent, and to which model.
 
     Attributes:
-        model: The model as the server knows it.
+        model: The model's name at the server.
         options: The options of `OWN`.
         sent: The arguments of the client's `chat`.
         seconds: The deadline.
@@ -102,7 +102,7 @@ class Exchange:
         return self._response("".join(said), "".join(thought), last)
 
     async def _check(self, last: ChatResponse) -> None:
-        """Raise where part of the prompt was not read."""
+        """Raise if part of the prompt was not read."""
         words = words_in(message["content"] for message in self.sent["messages"])
         read, written = _count(last.prompt_eval_count) or None, _count(last.eval_count)
         reason = overflow(words, self.options["num_ctx"], read, written, self.model)
@@ -139,7 +139,7 @@ def client_at(host: str) -> AsyncClient:
 
 
 async def version_of(host: str) -> str | None:
-    """Return what the server at an address calls its version, None where it does not say."""
+    """Return the version that the server at an address states, None if it does not."""
     try:
         async with httpx.AsyncClient(base_url=host, timeout=None, **_bounded()) as client:
             said = (await client.get("/api/version")).raise_for_status().json()
@@ -150,13 +150,13 @@ async def version_of(host: str) -> str | None:
 
 
 def _bounded() -> dict[str, Any]:
-    """The arguments of a client that reads no more than it should."""
+    """Return the arguments of a client that reads within the limits."""
     return {"verify": _tls(), "event_hooks": {"response": [bound]}, "headers": UNCOMPRESSED}
 
 
 @cache
 def _tls() -> SSLContext:
-    return httpx.create_ssl_context()  # thirty times as long as all else that a client needs
+    return httpx.create_ssl_context()  # takes thirty times as long as everything else that a client needs
 
 
 def _messages(request: Request) -> list[dict[str, str]]:
@@ -168,8 +168,8 @@ def _messages(request: Request) -> list[dict[str, str]]:
     system = request.system
     opening = system if isinstance(system, str) else "".join(_text(part, "system") for part in system or ())
     said = [
-        {"role": one.role, "content": "".join(_text(part, "messages") for part in one.parts)}
-        for one in request.messages
+        {"role": message.role, "content": "".join(_text(part, "messages") for part in message.parts)}
+        for message in request.messages
     ]
     return [{"role": "system", "content": opening}, *said] if opening else said
 
@@ -183,7 +183,7 @@ def _text(part: Any, where: str) -> str:
 
 def _unsupported(feature: str) -> lm15.UnsupportedFeatureError:
     return lm15.UnsupportedFeatureError(
-        f"The engine for Ollama carries text and a response format, and no {feature}; leave it out, or use dspy.LM.",
+        f"The engine for Ollama supports text and a response format, not {feature}; leave it out, or use dspy.LM.",
         provider="ollama",
         feature=feature,
     )

@@ -1,8 +1,8 @@
 """Judges that are fairer than one call on the whole pool: in several orders, two candidates at a time, one at a time.
 
 Each is a module in the judge's role, with its inputs (question, evidence, candidates) and outputs (`assessments`,
-`preferred`, `judge_rationale`, or `abstained`), and can stand wherever the judge stands. It also returns `orders`: what
-its LM was shown, in which order, and what it preferred, from which `eldgr_dspy.figures.effects` measures.
+`preferred`, `judge_rationale`, or `abstained`), and can replace any judge. It also returns `orders`: what its LM was
+shown, in which order, and what it preferred. `eldgr_dspy.figures.effects` measures from that.
 """
 
 from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge

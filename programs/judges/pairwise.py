@@ -1,7 +1,7 @@
 """A judge that compares two candidates at a time, for pools that are too large or too long to be shown at once.
 
-Answers meet in a knockout: as many comparisons as there are answers, less one, where each against each would take half
-the square. Who meets whom is drawn from the texts, so that the pool's order decides nothing.
+Answers meet in a knockout: one comparison fewer than there are answers, where comparing all pairs would take half the
+square. Who meets whom is drawn from the texts, so the pool's order does not matter.
 """
 
 import hashlib
@@ -45,18 +45,18 @@ class Comparer(dspy.Module):
             return _compared(self.predict(**_fenced(question, evidence, candidates)))
 
     async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Ask once, as `forward`."""
+        """Do the same as `forward`, without blocking."""
         with strict_parsing():
             return _compared(await self.predict.acall(**_fenced(question, evidence, candidates)))
 
     def most_calls(self, candidates: Sequence[str]) -> int:
-        """One call, whatever the candidates."""
+        """Return 1: one call for any candidates."""
         return 1
 
 
 def _fenced(question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dict[str, Any]:
     if len(candidates) != 2:
-        raise ArgumentError(f"There are {len(candidates)} candidates; a Comparer takes two: use PairwiseJudge.")
+        raise ArgumentError(f"candidates must be two for a Comparer; got {len(candidates)}. Use PairwiseJudge.")
     fenced = fence(question, evidence, candidates)
     return {"question": fenced.question, "evidence": fenced.evidence, "candidates": fenced.candidates}
 
@@ -71,9 +71,9 @@ class PairwiseJudge(dspy.Module):
         selector.judge = PairwiseJudge()
         selector.judge = PairwiseJudge(SwapConsistent(Comparer()))    # each pair in both orders
 
-    One candidate stands for each answer, so that no two that would vote together, in either task, are compared. A
-    comparison without a verdict (unparsable, out of range, inconsistent) lets the answer with more votes go on, of as
-    many the one shown first; if that is the final, there is no verdict. Of one answer there is nothing to ask.
+    One candidate represents each answer, so no two that would vote together, in either task, are compared. If a
+    comparison fails (unparsable, out of range, inconsistent), the answer with more votes advances; with equal votes,
+    the one shown first. If the final fails, there is no verdict. With a single answer, nothing is asked.
 
     Attributes:
         judge: Any module in the judge's role; it is given two candidates at a time.
@@ -95,18 +95,18 @@ class PairwiseJudge(dspy.Module):
         """
         knockout = _Knockout(question, evidence, candidates)
         while inputs := knockout.inputs():
-            knockout.take(ask_all(self.judge, inputs))
+            knockout.record(ask_all(self.judge, inputs))
         return knockout.outcome()
 
     async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Hold the knockout, the comparisons of a round at once; returns what `forward` returns."""
+        """Do the same as `forward`, with the comparisons of a round at once."""
         knockout = _Knockout(question, evidence, candidates)
         while inputs := knockout.inputs():
-            knockout.take(await aask_all(self.judge, inputs))
+            knockout.record(await aask_all(self.judge, inputs))
         return knockout.outcome()
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """As many comparisons as there are answers, less one; None where the judge does not say what one takes."""
+        """Return one less than the number of answers, in comparisons; None if the judge does not say what one takes."""
         standing = dict(zip(classes_of(answers_of(candidates)), candidates, strict=True))
         standing.pop(None, None)
         if len(standing) < 2:
@@ -117,7 +117,7 @@ class PairwiseJudge(dspy.Module):
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """Two candidates, what the judge was shown of them, and its verdict: `winner` is None, with a reason, without."""
+    """Two candidates, what the judge was shown, and its verdict; without one, `winner` is None and has a reason."""
 
     pair: Pair
     winner: int | None
@@ -125,15 +125,15 @@ class _Match:
     reason: str = ""
 
     def recorded(self) -> Iterator[dict[str, Any]]:
-        """The showings as a journal has them, by pool index."""
-        for one in self.shown:
-            verdict = {"abstained": self.reason} if one.preferred is None else {"rationale": one.rationale}
-            preferred = None if one.preferred is None else self.pair[one.preferred]
-            yield {"order": [self.pair[place] for place in one.order], "preferred": preferred, **verdict}
+        """Return the showings as a journal has them, by pool index."""
+        for showing in self.shown:
+            verdict = {"abstained": self.reason} if showing.preferred is None else {"rationale": showing.rationale}
+            preferred = None if showing.preferred is None else self.pair[showing.preferred]
+            yield {"order": [self.pair[place] for place in showing.order], "preferred": preferred, **verdict}
 
 
 class _Knockout:
-    """One candidate for each answer, and what each round leaves standing of them."""
+    """One candidate for each answer, and those that remain after each round."""
 
     def __init__(self, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> None:
         self._question, self._evidence, self._candidates = question, evidence, candidates
@@ -144,33 +144,33 @@ class _Knockout:
         self._played: list[_Match] = []
 
     def inputs(self) -> list[dict[str, object]]:
-        """What to ask in the next round, a comparison each; empty once there is no more than one left."""
+        """Return the next round's questions, one a comparison; empty once only one answer is left."""
         about = {"question": self._question, "evidence": self._evidence}
         return [{**about, "candidates": [self._candidates[index] for index in pair]} for pair in self._pairs()]
 
-    def take(self, said: Sequence[Said]) -> None:
-        """Take what was said of each comparison of the round."""
+    def record(self, said: Sequence[Said]) -> None:
+        """Record the replies to each comparison of the round."""
         pairs, n = self._pairs(), len(self._evidence)
-        played = [_match(pair, one, self._answers, n) for pair, one in zip(pairs, said, strict=True)]
+        played = [_match(pair, reply, self._answers, n) for pair, reply in zip(pairs, said, strict=True)]
         self._played += played
-        self._standing = [self._through(one) for one in played] + self._standing[2 * len(pairs) :]
+        self._standing = [self._through(match) for match in played] + self._standing[2 * len(pairs) :]
 
     def outcome(self) -> dspy.Prediction:
-        """The preference of the last comparison, or why there is none."""
+        """Return the preference of the last comparison, or why there is none."""
         return _outcome(self._played) if self._played else _unasked(self._standing)
 
     def _pairs(self) -> list[Pair]:
         return list(zip(self._standing[::2], self._standing[1::2], strict=False))
 
     def _through(self, match: _Match) -> int:
-        """Who goes on: without a verdict the answer with more votes, of as many the one shown first."""
+        """Return who advances: without a verdict the answer with more votes; with equal votes the one shown first."""
         first, second = match.pair
         more = self._votes[self._classes[second]] > self._votes[self._classes[first]]
         return match.pair[more] if match.winner is None else match.winner
 
 
 def _drawn(question: str, candidates: Sequence[str], classes: Sequence[int | None]) -> list[int]:
-    """One candidate for each answer, in an order that only the texts decide."""
+    """Return one candidate for each answer, in an order that depends only on the texts."""
     drawn = sorted(
         (index for index, key in enumerate(classes) if key is not None),
         key=lambda index: hashlib.sha256(f"{question}\n{candidates[index]}".encode(errors="replace")).digest(),
@@ -198,7 +198,7 @@ def _unasked(standing: Sequence[int]) -> dspy.Prediction:
 
 def _outcome(played: Sequence[_Match]) -> dspy.Prediction:
     final = played[-1]
-    orders = [showing for one in played for showing in one.recorded()]
+    orders = [showing for match in played for showing in match.recorded()]
     if final.winner is None:
         return dspy.Prediction(abstained=f"the final is undecided: {final.reason}", orders=orders)
     loser = next(index for index in final.pair if index != final.winner)

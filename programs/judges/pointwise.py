@@ -1,6 +1,6 @@
-"""A judge that scores one candidate a call, so that neither order nor company can sway a score.
+"""A judge that scores one candidate a call, so that neither order nor the other candidates can sway a score.
 
-What it gives up is the comparison: it sees no rival, and coarse scores tie.
+The price is the comparison: it sees no rival, and coarse scores tie.
 """
 
 from collections import Counter
@@ -39,12 +39,12 @@ class Assessor(dspy.Module):
             return _assessed(self.predict(**_fenced(question, evidence, candidate)))
 
     async def aforward(self, *, question: str, evidence: Sequence[str], candidate: str) -> dspy.Prediction:
-        """Ask once, as `forward`."""
+        """Do the same as `forward`, without blocking."""
         with strict_parsing():
             return _assessed(await self.predict.acall(**_fenced(question, evidence, candidate)))
 
     def most_calls(self, candidates: Sequence[str]) -> int:
-        """One call, whatever the candidates."""
+        """Return 1: one call for any candidates."""
         return 1
 
 
@@ -64,10 +64,10 @@ class PointwiseJudge(dspy.Module):
 
         selector.judge = PointwiseJudge()
 
-    Identical texts are asked once and share the score. Of several with the highest scalar, the answer with more votes
-    is preferred, of as many the one that was given first: a tie leaves the default. Answers that vote together in
-    either task are one. A candidate whose score is missing or out of range makes the whole an abstention, for it may
-    have been the best; a reply that cannot be parsed is treated as a plain judge's would be.
+    Identical texts are asked once and share the score. If several have the highest scalar, the answer with more votes
+    is preferred; with equal votes, the one given first: a tie leaves the default. Answers that vote together in either
+    task are one. A candidate whose score is missing or out of range makes the whole an abstention, because it may have
+    been the best. A reply that cannot be parsed is treated like a plain judge's.
 
     Attributes:
         assessor: (question, evidence, candidate) -> assessment (with `scalar`, from 0 to 1), candidate_rationale.
@@ -82,25 +82,25 @@ class PointwiseJudge(dspy.Module):
 
         Returns:
             `preferred`, `assessments` and `judge_rationale`, or `abstained` with the reason; and `orders`, which is
-            empty, for no two candidates are shown together.
+            empty because no two candidates are shown together.
 
         Raises:
             dspy.AdapterParseError: A reply cannot be read.
             dspy.LMError: A request failed.
         """
         distinct = list(dict.fromkeys(candidates))
-        said = ask_all(self.assessor, [_inputs(question, evidence, one) for one in distinct])
+        said = ask_all(self.assessor, [_inputs(question, evidence, candidate) for candidate in distinct])
         return _verdict(dict(zip(distinct, said, strict=True)), candidates)
 
     async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Ask for the distinct candidates at once; returns what `forward` returns."""
+        """Do the same as `forward`, for all distinct candidates at once."""
         distinct = list(dict.fromkeys(candidates))
-        said = await aask_all(self.assessor, [_inputs(question, evidence, one) for one in distinct])
+        said = await aask_all(self.assessor, [_inputs(question, evidence, candidate) for candidate in distinct])
         return _verdict(dict(zip(distinct, said, strict=True)), candidates)
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """One assessment for each distinct text; None where the assessor does not say what one takes."""
-        each = [calls_of(self.assessor, [one]) for one in dict.fromkeys(candidates)]
+        """Return one assessment for each distinct text; None if the assessor does not say what one takes."""
+        each = [calls_of(self.assessor, [candidate]) for candidate in dict.fromkeys(candidates)]
         known = [calls for calls in each if calls is not None]
         return sum(known) if len(known) == len(each) else None
 
@@ -129,7 +129,7 @@ def _verdict(said: Mapping[str, Said], candidates: Sequence[str]) -> dspy.Predic
 
 
 def _scalar(content: Mapping[str, Any], answer: str) -> float | str:
-    """The scalar of one candidate's assessment, or why there is none; held to what any judge's score is held to."""
+    """Return the scalar of one candidate's assessment, or why there is none; checked like any judge's score."""
     alone = {"preferred": 0, "assessments": [content.get("assessment")]}
     reply = read_reply("judge", content if "abstained" in content else alone, [answer or "-"], 0)
     if not isinstance(reply, Verdict):
@@ -138,15 +138,15 @@ def _scalar(content: Mapping[str, Any], answer: str) -> float | str:
 
 
 def _highest(scores: Sequence[float], answers: Sequence[str]) -> int:
-    """The candidate to prefer; of an answer's spellings with one score, that with which most vote over both tasks."""
+    """Return the candidate to prefer; of an answer's spellings with one score, that with most votes in both tasks."""
     classes = classes_of(answers)
     votes = Counter(key for key in classes if key is not None)
     tasks = [majority(answers, task).classes for task in TASKS]
-    voters = [Counter(one) for one in tasks]
+    voters = [Counter(keys) for keys in tasks]
 
     def standing(index: int) -> tuple[float, int, int, int, int]:
         key = classes[index] or 0
-        alike = sum(n[one[index]] for n, one in zip(voters, tasks, strict=True))
+        alike = sum(n[keys[index]] for n, keys in zip(voters, tasks, strict=True))
         return scores[index], 0 if classes[index] is None else votes[key], -key, alike, -index
 
     return max(range(len(scores)), key=standing)

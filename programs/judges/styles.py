@@ -1,4 +1,4 @@
-"""A judge by the words of the command: whether it sees the pool, a pair or one candidate a call, in how many orders."""
+"""A judge by the words of the command: what a call shows (pool, pair or one candidate), and in how many orders."""
 
 from typing import Literal, get_args
 
@@ -18,13 +18,13 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
     """Return a judge that is asked in a style.
 
     Args:
-        judge: The judge of a whole pool. In the styles `pairwise` and `pointwise` the LM-backed `Judge` gives way to
-            the module with the smaller question; any other judge is given two candidates at a time.
+        judge: The judge of a whole pool. The styles `pairwise` and `pointwise` replace the LM-backed `Judge` with the
+            module for the smaller question; any other judge is given two candidates at a time.
         style: `listwise`, the whole pool a call; `pairwise`; `pointwise`.
         orders: In how many orders candidates that are shown together are shown.
 
     Raises:
-        ArgumentError: the style is not known, or does not suit the judge or the orders.
+        ArgumentError: the style is not known, or does not fit the judge or the orders.
     """
     require_one_of("judge_style", style, get_args(JudgeStyle))
     if style == "pointwise":
@@ -36,7 +36,7 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
 
 def _pointwise(judge: dspy.Module, orders: int) -> dspy.Module:
     if not isinstance(judge, Judge):
-        raise ArgumentError("judge_style='pointwise' needs an LM, and the judge has none: give it a model.")
+        raise ArgumentError("judge_style='pointwise' needs a judge with an LM; give it a model.")
     if orders != 1:
-        raise ArgumentError(f"orders={orders!r} with judge_style='pointwise': one candidate a call has no order.")
+        raise ArgumentError(f"orders must be 1 with judge_style='pointwise' (one candidate a call); got {orders!r}.")
     return PointwiseJudge()

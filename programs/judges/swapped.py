@@ -1,7 +1,7 @@
-"""A judge that is asked in several orders, and whose preference counts only if it survives them.
+"""A judge that is asked in several orders, and whose preference counts only if all of them agree.
 
 An LM tends to prefer the candidate in a certain place (Zheng et al. 2023, "Judging LLM-as-a-judge", section 3.3). The
-remedy is theirs: ask again with the places changed, and take a preference that changes with them for none.
+remedy is theirs: ask again with the places changed, and do not count a preference that changes with them.
 """
 
 import math
@@ -32,18 +32,18 @@ Order = tuple[int, ...]
 
 
 class SwapConsistent(dspy.Module):
-    """Shows a judge the pool in several orders and passes on the preference that all of them come to.
+    """Shows a judge the pool in several orders and passes on a preference that is the same in all of them.
 
         selector.judge = SwapConsistent(selector.judge)
 
-    One consultation, with a call an order, all of which are made. Preferences are compared by answer, as answers vote,
+    One consultation, with one call an order; all calls are made. Preferences are compared by answer, as answers vote,
     and not by candidate. A preference that changes is an abstention with reason `inconsistent`, or is replaced by the
-    candidate with the highest mean score; an order in which the judge gives no verdict makes the whole an abstention,
-    and one whose reply cannot be parsed is treated as a plain judge's would be. Scores are means over the orders.
+    candidate with the highest mean score. If the judge gives no verdict in one order, the whole is an abstention; a
+    reply that cannot be parsed is treated like a plain judge's. Scores are means over the orders.
 
     Attributes:
         judge: Any module in the judge's role.
-        orders: How many orders. on_inconsistent: What a preference that changes comes to.
+        orders: How many orders. on_inconsistent: What to do with a preference that changes.
     """
 
     def __init__(self, judge: dspy.Module, orders: int = 2, on_inconsistent: OnInconsistent = "abstain") -> None:
@@ -51,8 +51,8 @@ class SwapConsistent(dspy.Module):
 
         Args:
             judge: Any module in the judge's role.
-            orders: At least 2. A pool has at most twice as many orders as candidates, see `orders_of`; of a smaller
-                pool all are asked.
+            orders: At least 2. A pool has at most twice as many orders as candidates, see `orders_of`; if it has
+                fewer, all are asked.
             on_inconsistent: `abstain`, or `average`: the highest mean score wins, ties to the earliest candidate.
 
         Raises:
@@ -60,7 +60,7 @@ class SwapConsistent(dspy.Module):
         """
         super().__init__()
         if type(orders) is not int or orders < 2:
-            raise ArgumentError(f"orders={orders!r} is not a number of orders; give 2 or more, or the judge by itself.")
+            raise ArgumentError(f"orders must be a whole number of at least 2; got {orders!r}. For 1, use the judge.")
         require_one_of("on_inconsistent", on_inconsistent, get_args(OnInconsistent))
         self.judge = judge
         self.orders = orders
@@ -83,13 +83,13 @@ class SwapConsistent(dspy.Module):
         return self._settled(orders, said, candidates, len(evidence))
 
     async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
-        """Ask in all orders at once; returns what `forward` returns."""
+        """Do the same as `forward`, in all orders at once."""
         orders = orders_of(candidates, self.orders)
         said = await aask_all(self.judge, [_inputs(question, evidence, candidates, order) for order in orders])
         return self._settled(orders, said, candidates, len(evidence))
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """The calls of each order; None where the judge does not say what one takes."""
+        """Return the calls of all orders; None if the judge does not say what one takes."""
         each = calls_of(self.judge, candidates)
         return None if each is None else len(orders_of(candidates, self.orders)) * each
 
@@ -98,18 +98,20 @@ class SwapConsistent(dspy.Module):
     ) -> dspy.Prediction:
         require_read(said)
         answers = answers_of(candidates)
-        shown = [_Shown.read(order, one.content, answers, n_passages) for order, one in zip(orders, said, strict=True)]
-        found = {**self._verdict(shown, answers), "orders": [one.recorded() for one in shown]}
-        return dspy.Prediction(**found)
+        shown = [
+            _Shown.read(order, reply.content, answers, n_passages) for order, reply in zip(orders, said, strict=True)
+        ]
+        fields = {**self._verdict(shown, answers), "orders": [showing.recorded() for showing in shown]}
+        return dspy.Prediction(**fields)
 
     def _verdict(self, shown: "Sequence[_Shown]", answers: Sequence[str]) -> dict[str, Any]:
         if not shown:
             return {"abstained": "there is no candidate to judge"}
         preferred: list[int] = []
-        for number, one in enumerate(shown):
-            if one.preferred is None:
-                return {"abstained": f"{one.reason} (in order {number + 1} of {len(shown)})"}
-            preferred.append(one.preferred)
+        for number, showing in enumerate(shown):
+            if showing.preferred is None:
+                return {"abstained": f"{showing.reason} (in order {number + 1} of {len(shown)})"}
+            preferred.append(showing.preferred)
         chosen: int | None = preferred[0]
         classes = classes_of(answers)
         if len({classes[index] for index in preferred}) > 1:
@@ -126,8 +128,9 @@ class SwapConsistent(dspy.Module):
 def orders_of(candidates: Sequence[str], most: int) -> list[Order]:
     """Return at most `most` orders of the candidates, no two of which show the same texts in the same places.
 
-    The pool's own, its reverse, then each rotation with its reverse: all six orders of three candidates, and each
-    candidate first, and last, equally often in twice as many orders as there are candidates. An empty pool has none.
+    First the pool's own and its reverse, then each rotation with its reverse. That gives all six orders of three
+    candidates. In twice as many orders as candidates, each one is first, and last, equally often. An empty pool has no
+    order.
     """
     distinct: dict[tuple[str, ...], Order] = {}
     for order in _turns(len(candidates)):
@@ -150,7 +153,7 @@ def _inputs(question: str, evidence: Sequence[str], candidates: Sequence[str], o
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What came of one order, by pool index; `preferred` is None, and `reason` says why, where there is no verdict."""
+    """The verdict in one order, by pool index; without one, `preferred` is None and `reason` says why."""
 
     order: Order
     preferred: int | None = None
@@ -161,7 +164,7 @@ class _Shown:
 
     @classmethod
     def read(cls, order: Order, content: Mapping[str, Any], answers: Sequence[str], n_passages: int) -> "_Shown":
-        """Read a judge's reply to candidates shown in an order, held to what any verdict is held to."""
+        """Read a judge's reply to candidates shown in an order, checked like any verdict."""
         reply: Reply = read_reply("judge", content, [answers[index] for index in order], n_passages)
         if not isinstance(reply, Verdict):
             return cls(order, reason=getattr(reply, "reason", ""))
@@ -176,7 +179,7 @@ class _Shown:
         )
 
     def recorded(self) -> dict[str, Any]:
-        """The order as a journal has it."""
+        """Return the order as a journal has it."""
         if self.preferred is None:
             return {"order": list(self.order), "preferred": None, "abstained": self.reason}
         scores = None if self.scores is None else list(self.scores)
@@ -185,22 +188,22 @@ class _Shown:
 
 
 def _best(shown: Sequence[_Shown], n: int) -> int | None:
-    """The candidate with the highest mean score, None where an order gave no scores."""
-    scores = [one.scores for one in shown if one.scores is not None]
+    """Return the candidate with the highest mean score, None if an order gave no scores."""
+    scores = [showing.scores for showing in shown if showing.scores is not None]
     if len(scores) < len(shown):
         return None
-    return max(range(n), key=[math.fsum(one[index] for one in scores) for index in range(n)].__getitem__)
+    return max(range(n), key=[math.fsum(row[index] for row in scores) for index in range(n)].__getitem__)
 
 
 def _mean_assessments(shown: Sequence[_Shown], n: int) -> list[dict[str, float | None]] | None:
-    given = [one.assessments for one in shown if one.assessments is not None]
-    return [_mean([one[index] for one in given]) for index in range(n)] if len(given) == len(shown) else None
+    given = [showing.assessments for showing in shown if showing.assessments is not None]
+    return [_mean([row[index] for row in given]) for index in range(n)] if len(given) == len(shown) else None
 
 
 def _mean(assessments: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """The mean of each aspect, None where an order has none."""
+    """Return the mean of each aspect, None if an order lacks it."""
     means: dict[str, float | None] = {}
     for name in assessments[0]:
-        values = [one[name] for one in assessments if one.get(name) is not None]
+        values = [assessment[name] for assessment in assessments if assessment.get(name) is not None]
         means[name] = math.fsum(values) / len(values) if len(values) == len(assessments) else None
     return means

@@ -1,8 +1,8 @@
-"""A pool made of files of predictions: read, joined question by question, checked, in the order asked for."""
+"""Make a pool from files of predictions: read, join question by question, check, and write in the requested order."""
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,8 +10,9 @@ from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.pools import Pool, pool_name, write_pool
-from eldgr_dspy.programs.pools.entries import Entry, Sample, id_of_question
-from eldgr_dspy.programs.pools.entry_store import QUESTIONS, By, Shelf, Unaligned
+from eldgr_dspy.programs.pools.csv_files import Columns, Field
+from eldgr_dspy.programs.pools.entries import By, Entry, Sample, id_of_question
+from eldgr_dspy.programs.pools.entry_store import QUESTIONS, EntryStore, Unaligned
 from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
 from eldgr_dspy.programs.pools.questions import Evidence, read_questions
 from eldgr_dspy.rows import Row, validate
@@ -21,18 +22,19 @@ from eldgr_dspy.words import Task
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a pool is made of.
+    """The sources and settings of a pool.
 
     Attributes:
-        sources: Files of predictions; the candidates of a question stand in their order.
+        sources: Files of predictions; the candidates of a question are in their order.
         task: The task of all questions.
         questions: A file of questions, gold answers and evidence; None: they are in the first source.
         layout: The layout of all sources; None: each is recognised.
         by: What joins the files; None: the id if every row has one, else the question.
-        evidence: What the evidence of a row of HotpotQA is.
-        shuffle: A seed, with which the candidates of each question are put in an order that depends on the seed, the
-            question's id and how many there are; None: they keep their order.
-        unfinished: Whether a log of inspect is taken that failed, was cancelled or still runs.
+        evidence: Which evidence of a HotpotQA row is used.
+        shuffle: A seed that puts the candidates of each question in an order that depends on the seed, the question's
+            id and how many there are; None: they keep their order.
+        unfinished: Whether a log of inspect is accepted that failed, was cancelled or is still running.
+        columns: The names of the columns in tables.
     """
 
     sources: Sequence[Path]
@@ -43,18 +45,19 @@ class Recipe:
     evidence: Evidence = "paragraphs"
     shuffle: int | None = None
     unfinished: bool = False
+    columns: Mapping[Field, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Built:
-    """What came of building.
+    """The result of building.
 
     Attributes:
         pool: The pool that was written.
         by: What joined the files.
         left_out: How many questions of the file of questions have no prediction.
-        forms: How many answers were found by each form of `eldgr_dspy.extraction`, those that were given aside.
-        lacking: What sources lack that are not whole, a sentence each.
+        forms: How many answers were found by each form of `eldgr_dspy.extraction`, without those that were given.
+        lacking: What incomplete sources lack, one sentence each.
     """
 
     pool: Pool
@@ -67,21 +70,21 @@ class Built:
 def build_pool(recipe: Recipe, out: Path) -> Built:
     """Join files of predictions into a pool and write it, whole or not at all.
 
-    Every source must be on the same questions. Questions of `recipe.questions` that no source is on are left out. Where
+    Every source must have the same questions. Questions of `recipe.questions` that no source has are left out. If
     files are joined by id and both have the question's text, the texts must agree: one contains the other, folded.
 
     Args:
-        recipe: What the pool is made of.
-        out: The file, in the format of its name.
+        recipe: The sources and settings of the pool.
+        out: The file; its name states the format.
 
     Raises:
-        ArgumentError: A file is given twice, or `out` is one of those read.
-        PoolError: A file cannot be read, or the files don't fit each other; naming file, line and the first ids.
-        OSError: The pool, or what is set aside on disk while it is made, cannot be written.
+        ArgumentError: A file is given twice, or `out` is one of the files that are read.
+        PoolError: A file cannot be read, or the files do not fit each other; naming file, line and the first ids.
+        OSError: The pool, or its temporary data on disk, cannot be written.
     """
     _refuse_same_files(recipe, out)
-    with Shelf() as shelf:
-        joined = _Joined(recipe, shelf)
+    with EntryStore() as store:
+        joined = _Joined(recipe, store)
         pool = write_pool(out, joined.rows())
         return Built(pool, joined.by, joined.left_out, joined.forms, joined.lacking)
 
@@ -89,8 +92,8 @@ def build_pool(recipe: Recipe, out: Path) -> Built:
 def shuffled_order(n: int, seed: int, id: str) -> list[int]:
     """Return the positions 0 to n-1 in an order that depends on n, the seed and the question's id alone.
 
-    Source: ours. Sorted by a SHA-256 of seed, id and position, so that no version of a library changes the order; over
-    seeds each order is as likely.
+    Source: ours. Sorted by a SHA-256 of seed, id and position, so that no library version changes the order. Over
+    seeds each order is equally likely.
     """
 
     def key(position: int) -> bytes:
@@ -102,19 +105,19 @@ def shuffled_order(n: int, seed: int, id: str) -> list[int]:
 def _refuse_same_files(recipe: Recipe, out: Path) -> None:
     read = [*recipe.sources, *filter(None, [recipe.questions])]
     if not recipe.sources:
-        raise ArgumentError("There is no file of predictions; give at least one.")
+        raise ArgumentError("Give at least one file of predictions.")
     twice = next((path for path, n in Counter(path.resolve() for path in recipe.sources).items() if n > 1), None)
     if twice:
-        raise ArgumentError(f"{twice} is given twice, and its candidates would vote twice; give it once.")
+        raise ArgumentError(f"{twice} is given twice, so its candidates would vote twice; give it once.")
     if out.resolve() in {path.resolve() for path in read}:
-        raise ArgumentError(f"{out} is one of the files that are read; give the pool another name.")
+        raise ArgumentError(f"{out} is one of the files to read; give the pool another name.")
 
 
 class _Joined:
-    """Files on a shelf, and the rows that they make together."""
+    """Indexed files, and the rows that they make together."""
 
-    def __init__(self, recipe: Recipe, shelf: Shelf) -> None:
-        self._recipe, self._shelf = recipe, shelf
+    def __init__(self, recipe: Recipe, store: EntryStore) -> None:
+        self._recipe, self._store = recipe, store
         self._asked = 1 if recipe.questions is None else QUESTIONS
         self._labels = _labels(recipe.sources)
         self.by: By = "question"
@@ -123,67 +126,70 @@ class _Joined:
         self.lacking: list[str] = []
 
     def rows(self) -> Iterator[Row]:
-        """Read all files, check that they fit each other, and yield a row a question in the order of the questions."""
-        self._read()
+        """Read all files, check that they fit each other, and yield one row a question in the questions' order."""
+        self._read_files()
         self.by = self._chosen()
         self._check()
-        for entry in self._shelf.entries(self._asked):
-            found = [self._shelf.find(source, self.by, entry) for source in self._numbers()]
-            if any(found):
-                yield self._row(entry, [one for one in found if one])
+        for entry in self._store.entries(self._asked):
+            hits = [self._store.find(source, self.by, entry) for source in self._numbers()]
+            if any(hits):
+                yield self._row(entry, [hit for hit in hits if hit])
             else:
                 self.left_out += 1
 
-    def _read(self) -> None:
-        if self._recipe.questions is not None:
-            for entry in read_questions(self._recipe.questions, self._recipe.evidence):
-                self._shelf.put(QUESTIONS, entry)
-        for source, path in zip(self._numbers(), self._recipe.sources, strict=True):
-            unfinished = self._recipe.unfinished
-            for entry in read_predictions(path, self._recipe.layout, unfinished=unfinished, told=self.lacking):
-                self._shelf.put(source, entry)
+    def _read_files(self) -> None:
+        recipe, columns = self._recipe, Columns(self._recipe.columns, self._recipe.by)
+        if recipe.questions is not None:
+            for entry in read_questions(recipe.questions, recipe.evidence, columns):
+                self._store.put(QUESTIONS, entry)
+        for source, path in zip(self._numbers(), recipe.sources, strict=True):
+            for entry in read_predictions(
+                path, recipe.layout, unfinished=recipe.unfinished, told=self.lacking, columns=columns
+            ):
+                self._store.put(source, entry)
+        columns.refuse_unseen()
 
     def _numbers(self) -> range:
         return range(1, len(self._recipe.sources) + 1)
 
     def _chosen(self) -> By:
-        """What joins the files: as asked for, else the id where every row has one, else the question."""
-        by: By = self._recipe.by or ("question" if self._shelf.lacks("id") else "id")
-        without = self._shelf.lacks(by)
+        """Return what joins the files: the field asked for, else the id if every row has one, else the question."""
+        by: By = self._recipe.by or ("question" if self._store.lacks("id") else "id")
+        without = self._store.lacks(by)
         if without:
             unasked = " (not every row has an id)" if self._recipe.by is None else ""
-            raise PoolError(f"{without.where}: {by} is missing, by which the files are joined{unasked}; add it.")
+            raise PoolError(f"{without.where}: {by} is missing, but joins the files{unasked}; add it.")
         return by
 
     def _check(self) -> None:
         """Refuse files that do not fit each other, before a row is made."""
         asked, by = self._asked, self.by
         for source in sorted({asked, *self._numbers()}):
-            self._shelf.refuse_twins(source, by)
-        self._shelf.refuse_twins(asked, "id")
+            self._store.refuse_twins(source, by)
+        self._store.refuse_twins(asked, "id")
         spine = self._recipe.questions or self._recipe.sources[0]
         for source, path in zip(self._numbers(), self._recipe.sources, strict=True):
-            self._refuse(self._shelf.strangers(source, asked, by), path, f"on which {spine} has nothing")
-            self._refuse(self._shelf.unanswered(source, asked, by), path, "without a prediction here, unlike others")
+            self._refuse(self._store.strangers(source, asked, by), path, f"that {spine} does not have")
+            self._refuse(self._store.unanswered(source, asked, by), path, "without a prediction here, unlike others")
 
-    def _refuse(self, found: Unaligned, path: Path, what: str) -> None:
-        if found.n:
-            named = ", ".join(f"{_named(entry, self.by)} ({entry.where})" for entry in found.first)
-            more = ", ..." if found.n > len(found.first) else "."
+    def _refuse(self, unaligned: Unaligned, path: Path, what: str) -> None:
+        if unaligned.n:
+            named = ", ".join(f"{_named(entry, self.by)} ({entry.where})" for entry in unaligned.first)
+            more = ", ..." if unaligned.n > len(unaligned.first) else "."
             raise PoolError(
-                f"{path}: {questions(found.n)} {what}: {named}{more} Give files on the same questions, "
+                f"{path}: {questions(unaligned.n)} {what}: {named}{more} Give files on the same questions, "
                 f"or join them by {'question' if self.by == 'id' else 'id'}."
             )
 
-    def _row(self, asked: Entry, found: Sequence[Entry]) -> Row:
-        """The row of a question, from an entry of each source."""
+    def _row(self, asked: Entry, entries: Sequence[Entry]) -> Row:
+        """Return the row of a question, from an entry of each source."""
         if asked.question is None:
             raise PoolError(f"{asked.where}: question is missing; add it, or give a file of questions.")
-        for entry in found:
+        for entry in entries:
             _refuse_other_question(asked.question, entry, asked.where)
         samples = [
-            (sample, label if len(entry.samples) == 1 else f"{label} #{number}")
-            for label, entry in zip(self._labels, found, strict=True)
+            (sample, sample.source or (label if len(entry.samples) == 1 else f"{label} #{number}"))
+            for label, entry in zip(self._labels, entries, strict=True)
             for number, sample in enumerate(entry.samples, start=1)
         ]
         name = id_of_question(asked.question) if asked.id is None else asked.id
@@ -193,7 +199,7 @@ class _Joined:
             "id": name,
             "question": asked.question,
             "task": self._recipe.task,
-            "candidates": [self._candidate(*one) for one in samples],
+            "candidates": [self._candidate(*pair) for pair in samples],
             "evidence": [{"title": passage.title, "text": passage.text} for passage in asked.evidence],
             "gold": list(asked.gold),
         }
@@ -202,19 +208,19 @@ class _Joined:
     def _candidate(self, sample: Sample, label: str) -> dict[str, str | None]:
         answer = sample.answer
         if not sample.stated:
-            found = extract_answer(sample.text, self._recipe.task)
-            answer = found.answer if found else None
-            self.forms.update([found.form] if found else [])
+            extracted = extract_answer(sample.text, self._recipe.task)
+            answer = extracted.answer if extracted else None
+            self.forms.update([extracted.form] if extracted else [])
         return {"text": sample.text, "answer": answer, "source": label}
 
 
 def _refuse_other_question(question: str, entry: Entry, where: str) -> None:
-    """Refuse an entry whose question is another one; a prompt that contains the question is none."""
-    one, other = folded_question(question), folded_question(entry.question or "")
-    if one not in other and other not in one:
+    """Refuse an entry with another question; a prompt that contains the question is accepted."""
+    asked, given = folded_question(question), folded_question(entry.question or "")
+    if asked not in given and given not in asked:
         raise PoolError(
-            f"{entry.where}: id {entry.id!r:.80} has the question {entry.question!r:.80}, and another in {where}: "
-            f"{question!r:.80}. The ids name different questions; join by --by question, or mend them."
+            f"{entry.where}: id {entry.id!r:.80} has the question {entry.question!r:.80}, but another in {where}: "
+            f"{question!r:.80}. The ids name different questions; join by --by question, or fix them."
         )
 
 
@@ -223,6 +229,6 @@ def _named(entry: Entry, by: By) -> str:
 
 
 def _labels(sources: Sequence[Path]) -> list[str]:
-    """What the candidates of each source are said to come from: the file's name, or its path where names are alike."""
+    """Return the name of each source for its candidates: the file's name, or its path if names are alike."""
     names = [pool_name(path).removesuffix(".json") for path in sources]
     return [name if names.count(name) == 1 else path.as_posix() for name, path in zip(names, sources, strict=True)]

@@ -1,4 +1,4 @@
-"""Pools from DSPy: what a program completed several times, beside the example that it completed."""
+"""Pools from DSPy: a program's several completions, with the example that they complete."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -18,15 +18,15 @@ def pool_from_completions(
     """Yield a row for each example and the prediction made for it, for `eldgr_dspy.pools.write_pool`.
 
     Args:
-        completed: Pairs. The example has `question`; perhaps `id`, else one is made from the question; perhaps `gold`,
-            else `answer`: an accepted answer or a list of them, of a solution of GSM8K what follows `####`; perhaps
-            `evidence` of any kind that a `Selector` takes. The completions of the prediction are the candidates, in
-            their order; a prediction with one has one.
+        completed: Pairs of an example and a prediction. The example has `question`. It may have `id` (by default made
+            from the question), `gold` (or else `answer`: an accepted answer or a list of them; in a solution of GSM8K
+            the part after `####`), and `evidence` of any kind that a `Selector` takes. The completions of the
+            prediction are the candidates, in their order.
         task: The task of all questions.
-        answer_field: The field of the completions that answers.
+        answer_field: The field of the completions that holds the answer.
 
     Raises:
-        ArgumentError: A pair is none, or what is in it is not what a `Selector` takes.
+        ArgumentError: An item is not such a pair, or a `Selector` would not take its content.
         PoolError: A row does not fit the schema of a pool.
     """
     for number, pair in enumerate(completed, start=1):
@@ -57,9 +57,9 @@ def pool_from_completions(
 
 def _pair(pair: Any, where: str) -> tuple[dspy.Example, dspy.Prediction]:
     if not (isinstance(pair, tuple | list) and len(pair) == 2 and isinstance(pair[0], dspy.Example)):
-        shown = " ".join(repr(pair).split())  # in a line, which that of a prediction is not
-        raise ArgumentError(f"{where}: {shown:.80} is no pair; give pairs of example and prediction.")
+        shown = " ".join(repr(pair).split())  # on one line, which a prediction's repr is not
+        raise ArgumentError(f"{where}: must be a pair of an example and a prediction; got {shown:.80}.")
     example, prediction = pair
     if not isinstance(prediction, dspy.Prediction):
-        raise ArgumentError(f"{where}: {prediction!r:.80} is no prediction; give pairs of example and prediction.")
+        raise ArgumentError(f"{where}: the pair must end with a prediction; got {prediction!r:.80}.")
     return example, prediction

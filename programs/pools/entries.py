@@ -1,38 +1,45 @@
-"""What a file from outside says of one question, whatever its layout, and the checks that all layouts share."""
+"""What a file from outside holds for one question, in any layout, and the checks that all layouts share."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.rows import MAX_CHARACTERS
 from eldgr_dspy.splitting import folded_question
 
+By = Literal["id", "question"]
+"""What rows on one question have in common."""
+
 _FINAL = "####"
 
 
 class Sample(NamedTuple):
-    """One sampled text; where `stated`, `answer` is its answer, else that is still to be found in the text."""
+    """One sampled text; if `stated`, `answer` is its answer, else the answer must be found in the text.
+
+    `source` is where it is from; None: its file.
+    """
 
     text: str
     answer: str | None = None
     stated: bool = False
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a file says of one question.
+    """What a file holds for one question.
 
     Attributes:
         where: File and line, for messages.
-        id: What the file calls the question; None where it has no name for it.
-        question: The text as the file has it; None where it has none.
-        samples: The sampled texts, in order; none in a file of questions.
+        id: The file's id of the question; None if it has none.
+        question: The text in the file; None if it has none.
+        samples: The sampled texts, in order; empty in a file of questions.
         gold: Accepted answers.
         evidence: What was retrieved for the question.
-        may_repeat: Whether the file says the same again on another line, as a log with several filters does.
+        may_repeat: Whether the file may repeat this on another line, as a log with several filters does.
     """
 
     where: str
@@ -51,7 +58,7 @@ def object_at(record: Any, where: str) -> Mapping[str, Any]:
         PoolError: it is something else.
     """
     if not isinstance(record, Mapping):
-        raise PoolError(f"{where}: {_shown(record)} is no object; expected one with named fields.")
+        raise PoolError(f"{where}: must be an object with named fields; got {_shown(record)}.")
     return record
 
 
@@ -62,9 +69,9 @@ def text_at(value: Any, field: str, where: str) -> str:
         PoolError: it is not.
     """
     if not isinstance(value, str):
-        raise PoolError(f"{where}: {field} is {_shown(value)}; expected text.")
+        raise PoolError(f"{where}: {field} must be text; got {_shown(value)}.")
     if len(value) > MAX_CHARACTERS:
-        raise PoolError(f"{where}: {field} has {len(value):,} characters; at most {MAX_CHARACTERS:,} are read.")
+        raise PoolError(f"{where}: {field} has {len(value):,} characters; give at most {MAX_CHARACTERS:,}.")
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
@@ -77,12 +84,12 @@ def texts_at(value: Any, field: str, where: str) -> tuple[str, ...]:
     if isinstance(value, str):
         return (text_at(value, field, where),)
     if not isinstance(value, Sequence):
-        raise PoolError(f"{where}: {field} is {_shown(value)}; expected text, or a list of texts.")
-    return tuple(text_at(one, f"{field}[{index}]", where) for index, one in enumerate(value))
+        raise PoolError(f"{where}: {field} must be text, or a list of texts; got {_shown(value)}.")
+    return tuple(text_at(text, f"{field}[{index}]", where) for index, text in enumerate(value))
 
 
 def id_at(record: Mapping[str, Any], field: str, where: str) -> str | None:
-    """Return the id in a field as text; a whole number counts as its digits, and no field, or null, as no id."""
+    """Return the id in a field as text; a whole number counts as its digits. A missing field or null has no id."""
     value = record.get(field)
     if value is None:
         return None
@@ -90,25 +97,25 @@ def id_at(record: Mapping[str, Any], field: str, where: str) -> str | None:
 
 
 def question_at(record: Mapping[str, Any], where: str) -> str | None:
-    """Return the text of the question, None where there is none."""
+    """Return the text of the question, None if there is none."""
     value = record.get("question")
     return None if value is None else text_at(value, "question", where)
 
 
 def final_answers(value: Any, field: str, where: str) -> tuple[str, ...]:
-    """Return accepted answers from one text or a list of them: of a solution in GSM8K's form, what follows `####`."""
+    """Return accepted answers from one text or a list of them; in a solution in GSM8K's form, the part after `####`."""
     texts = () if value is None else texts_at(value, field, where)
     return tuple(answer for text in texts if (answer := text.rpartition(_FINAL)[2].strip()))
 
 
 def evidence_at(record: Mapping[str, Any], where: str) -> tuple[Passage, ...]:
-    """Return the passages of the field `evidence`: objects with `text` and perhaps `title`."""
+    """Return the passages of the field `evidence`: objects with `text` and optionally `title`."""
     value = record.get("evidence")
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise PoolError(f"{where}: evidence is {_shown(value)}; expected a list of objects with title and text.")
-    return tuple(_passage(one, f"evidence[{index}]", where) for index, one in enumerate(value))
+        raise PoolError(f"{where}: evidence must be a list of objects with title and text; got {_shown(value)}.")
+    return tuple(_passage(passage, f"evidence[{index}]", where) for index, passage in enumerate(value))
 
 
 def _passage(value: Any, field: str, where: str) -> Passage:
@@ -120,7 +127,7 @@ def _passage(value: Any, field: str, where: str) -> Passage:
 
 
 def id_of_question(question: str) -> str:
-    """Return an id for a question without one, from its folded text alone, so that no order of a file changes it."""
+    """Return an id for a question without one, from its folded text alone, so it does not depend on a file's order."""
     return f"q-{hashlib.sha256(folded_question(question).encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
 
 

@@ -1,4 +1,4 @@
-"""The entries of several files, set side by side on disk, so that files in any order are joined in little memory."""
+"""The entries of several files, indexed on disk, so that files in any order are joined in little memory."""
 
 import json
 import os
@@ -6,17 +6,15 @@ import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.programs.pools.entries import Entry, Sample
+from eldgr_dspy.programs.pools.entries import By, Entry, Sample
 from eldgr_dspy.splitting import folded_question
 
-By = Literal["id", "question"]
-
 QUESTIONS = 0
-"""The number under which a file of questions stands; sources stand under 1 and so on."""
+"""The number of the file of questions; sources are 1 and so on."""
 
 _COLUMNS: dict[By, str] = {"id": "id", "question": "folded"}
 _TABLE = """
@@ -33,10 +31,10 @@ class Unaligned(NamedTuple):
     first: list[Entry]
 
 
-class Shelf(AbstractContextManager["Shelf"]):
-    """Entries by source, in the order in which they came, found by id or by the folded text of the question.
+class EntryStore(AbstractContextManager["EntryStore"]):
+    """Entries by source, in the order of their arrival, found by id or by the folded text of the question.
 
-    A nameless database of SQLite, which is on disk as far as it is large and is gone when it is closed.
+    A nameless SQLite database, which moves to disk as it grows and is deleted when it is closed.
     """
 
     def __init__(self) -> None:
@@ -47,7 +45,7 @@ class Shelf(AbstractContextManager["Shelf"]):
         self._entries.close()
 
     def put(self, source: int, entry: Entry) -> None:
-        """Add an entry behind those that are there; one that may repeat and does is not added."""
+        """Append an entry; one that may repeat and does is not added."""
         if entry.may_repeat and self._has(source, entry):
             return
         folded = None if entry.question is None else folded_question(entry.question)
@@ -64,36 +62,36 @@ class Shelf(AbstractContextManager["Shelf"]):
     def find(self, source: int, by: By, entry: Entry) -> Entry | None:
         """Return the entry of a source on the same question."""
         key = entry.id if by == "id" else folded_question(entry.question or "")
-        found = self._ask(
+        row = self._ask(
             f"SELECT content FROM entries WHERE source = ? AND {_COLUMNS[by]} = ?", (source, key)
         ).fetchone()
-        return _unpacked(found[0]) if found else None
+        return _unpacked(row[0]) if row else None
 
     def lacks(self, by: By) -> Entry | None:
         """Return the first entry of all that cannot be found by id, or by question."""
-        found = self._ask(
+        row = self._ask(
             f"SELECT content FROM entries WHERE {_COLUMNS[by]} IS NULL ORDER BY place LIMIT 1", ()
         ).fetchone()
-        return _unpacked(found[0]) if found else None
+        return _unpacked(row[0]) if row else None
 
     def refuse_twins(self, source: int, by: By) -> None:
         """Raise `PoolError` for the first question that a source has twice."""
         column = _COLUMNS[by]
-        found = self._ask(
+        row = self._ask(
             f"SELECT {column}, min(place), max(place) FROM entries WHERE source = ? AND {column} IS NOT NULL "
             f"GROUP BY {column} HAVING count(*) > 1 ORDER BY min(place) LIMIT 1",
             (source,),
         ).fetchone()
-        if found:
-            one, other = (self._at(place) for place in found[1:])
-            said = f"id {one.id!r:.80}" if by == "id" else f"question {one.question!r:.80}"
+        if row:
+            first, second = (self._at(place) for place in row[1:])
+            said = f"id {first.id!r:.80}" if by == "id" else f"question {first.question!r:.80}"
             raise PoolError(
-                f"{other.where}: {said} stands in {one.where} too; keep one of them. "
-                "Several samples of a question are a list in one row, or files of their own."
+                f"{second.where}: {said} is also in {first.where}; keep one of them. "
+                "Several samples of a question must be a list in one row, or separate files."
             )
 
     def strangers(self, source: int, questions: int, by: By) -> Unaligned:
-        """Return the entries of a source that are on no question of those under the number `questions`."""
+        """Return the entries of a source whose questions are not among those under the number `questions`."""
         column = _COLUMNS[by]
         return self._unaligned(
             f"FROM entries e WHERE source = ? AND NOT EXISTS "
@@ -102,7 +100,7 @@ class Shelf(AbstractContextManager["Shelf"]):
         )
 
     def unanswered(self, source: int, questions: int, by: By) -> Unaligned:
-        """Return the questions on which a source has no entry although another source has one."""
+        """Return the questions for which a source has no entry although another source has one."""
         column = _COLUMNS[by]
         return self._unaligned(
             f"FROM entries e WHERE source = ? "
@@ -117,8 +115,8 @@ class Shelf(AbstractContextManager["Shelf"]):
         return Unaligned(n, [_unpacked(content) for (content,) in first])
 
     def _has(self, source: int, entry: Entry) -> bool:
-        found = self.find(source, "id", entry)
-        return found is not None and (found.question, found.samples) == (entry.question, entry.samples)
+        known = self.find(source, "id", entry)
+        return known is not None and (known.question, known.samples) == (entry.question, entry.samples)
 
     def _at(self, place: int) -> Entry:
         return _unpacked(self._ask("SELECT content FROM entries WHERE place = ?", (place,)).fetchone()[0])
@@ -129,8 +127,8 @@ class Shelf(AbstractContextManager["Shelf"]):
         except sqlite3.OperationalError as error:
             folder = os.environ.get("SQLITE_TMPDIR") or tempfile.gettempdir()
             raise PoolError(
-                f"{folder}: the files could not be set side by side there ({error}). Free space on its disk, or set "
-                "SQLITE_TMPDIR to another folder."
+                f"{folder}: the temporary index of the files could not be written ({error}). Free space on its disk, "
+                "or set SQLITE_TMPDIR to another folder."
             ) from error
 
 
@@ -145,8 +143,8 @@ def _unpacked(content: str) -> Entry:
         where,
         name,
         question,
-        tuple(Sample(*one) for one in samples),
+        tuple(Sample(*sample) for sample in samples),
         tuple(gold),
-        tuple(Passage(*one) for one in evidence),
+        tuple(Passage(*passage) for passage in evidence),
         may_repeat,
     )

@@ -1,4 +1,4 @@
-"""Files of predictions in any of the layouts that are read, told apart by what their first record holds."""
+"""Files of predictions in any supported layout, told apart by their first record."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.files import refuse_csv, require_file
+from eldgr_dspy.files import require_file
 from eldgr_dspy.pools import SUFFIXES, read_records
+from eldgr_dspy.programs.pools.csv_files import Columns, is_table, read_table
 from eldgr_dspy.programs.pools.entries import (
     Entry,
     Sample,
@@ -24,23 +25,30 @@ Layout = Literal["predictions", "lm-eval", "inspect"]
 
 
 def read_predictions(
-    path: Path, layout: Layout | None = None, *, unfinished: bool = False, told: list[str] | None = None
+    path: Path,
+    layout: Layout | None = None,
+    *,
+    unfinished: bool = False,
+    told: list[str] | None = None,
+    columns: Columns | None = None,
 ) -> Iterator[Entry]:
-    """Yield what a file predicts, question by question.
+    """Yield the predictions of a file, question by question.
 
     Args:
-        path: JSON lines or Parquet, one record in memory at a time; or the JSON log of inspect, read whole.
-        layout: Which layout it has; None: by its name if that is no name of JSON lines or Parquet, else by the first
-            record, which has `resps` in a log of lm-evaluation-harness and `prediction` in a plain file.
-        unfinished: Whether a log of inspect is read that failed, was cancelled or still runs.
-        told: Is given what such a log lacks, a sentence.
+        path: JSON lines or Parquet, one record in memory at a time; or a table in CSV or TSV, or a log of inspect.
+        layout: Which layout it has; None: by its name unless it names JSON lines or Parquet, else by the first record,
+            which has `resps` in a log of lm-evaluation-harness and `prediction` in a plain file.
+        unfinished: Whether a log of inspect is accepted that failed, was cancelled or is still running.
+        told: Called with what such a log lacks, as a sentence.
+        columns: What the columns of a table hold.
 
     Raises:
         PoolError: naming file, line and field.
     """
     require_file(path)
-    refuse_csv(path, "predictions")
-    if layout == "inspect" or (layout is None and not path.name.endswith(SUFFIXES)):
+    if is_table(path) and layout in (None, "predictions"):
+        yield from read_table(path, columns or Columns())
+    elif layout == "inspect" or (layout is None and not path.name.endswith(SUFFIXES)):
         yield from read_inspect_log(path, unfinished=unfinished, told=told)
     else:
         yield from _entries(path, read_records(path), layout)
@@ -66,15 +74,15 @@ def _layout(path: Path, place: str, record: Any) -> Layout:
     if "prediction" in row:
         return "predictions"
     raise PoolError(
-        f"{where}: the layout is not known by the fields {', '.join(map(repr, row)) or '(none)'}; "
-        "expected `prediction`, or the `resps` of lm-evaluation-harness."
+        f"{where}: the layout must have `prediction`, or the `resps` of lm-evaluation-harness; "
+        f"got the fields {', '.join(map(repr, row)) or '(none)'}."
     )
 
 
 def _plain(row: Mapping[str, Any], where: str) -> Entry:
-    """An entry of a plain file. `answer` is not read: in some files it is the gold answer, in others the predicted."""
+    """Return an entry of a plain file. `answer` is not read: it may be the gold answer or the predicted one."""
     if "prediction" not in row:
-        raise PoolError(f"{where}: prediction is missing; add it, null where the model gave none.")
+        raise PoolError(f"{where}: prediction is missing; add it, as null if the model gave none.")
     return Entry(
         where,
         id_at(row, "id", where),
@@ -89,16 +97,16 @@ def _samples(prediction: Any, where: str) -> Iterable[Sample]:
     if not isinstance(prediction, list):
         return [_sample(prediction, "prediction", where)]
     if not prediction:
-        raise PoolError(f"{where}: prediction is an empty list; give at least one, null where the model gave none.")
-    return [_sample(one, f"prediction[{index}]", where) for index, one in enumerate(prediction)]
+        raise PoolError(f"{where}: prediction must not be an empty list; give null if the model gave none.")
+    return [_sample(sample, f"prediction[{index}]", where) for index, sample in enumerate(prediction)]
 
 
-def _sample(one: Any, field: str, where: str) -> Sample:
-    """A sample: null, a text, or an object with `text` and, where it is known, `answer`."""
-    if one is None:
+def _sample(given: Any, field: str, where: str) -> Sample:
+    """Return a sample: null, a text, or an object with `text` and, if known, `answer`."""
+    if given is None:
         return Sample("", None, stated=True)
-    if not isinstance(one, Mapping):
-        return Sample(text_at(one, field, where))
-    text = text_at(one.get("text", ""), f"{field}.text", where)
-    answer = one.get("answer")
-    return Sample(text, None if answer is None else text_at(answer, f"{field}.answer", where), "answer" in one)
+    if not isinstance(given, Mapping):
+        return Sample(text_at(given, field, where))
+    text = text_at(given.get("text", ""), f"{field}.text", where)
+    answer = given.get("answer")
+    return Sample(text, None if answer is None else text_at(answer, f"{field}.answer", where), "answer" in given)

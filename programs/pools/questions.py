@@ -10,6 +10,7 @@ from typing import Any, Literal
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import read_records
+from eldgr_dspy.programs.pools.csv_files import Columns, is_table, read_table
 from eldgr_dspy.programs.pools.entries import Entry, evidence_at, final_answers, id_at, object_at, question_at
 from eldgr_dspy.programs.scoring.corpora import hotpotqa_corpus
 
@@ -18,23 +19,31 @@ Evidence = Literal["paragraphs", "facts"]
 _NO_FACTS: dict[str, list[Any]] = {"title": [], "sent_id": []}
 
 
-def read_questions(path: Path, evidence: Evidence = "paragraphs") -> Iterator[Entry]:
-    """Yield the questions of a file, one in memory at a time.
+def read_questions(
+    path: Path,
+    evidence: Evidence = "paragraphs",
+    columns: Columns | None = None,
+) -> Iterator[Entry]:
+    """Yield the questions of a file, one in memory at a time unless it is a table.
 
-    A row has `question`, perhaps `id`, and what the layout has beside them: `answer` with a solution and `#### 18`
-    (GSM8K); `answer`, `context` and `supporting_facts` (HotpotQA); or `gold` and `evidence` as in a pool. Other fields
-    are not read.
+    A row has `question`, optionally `id`, and the fields of its layout: `answer` with a solution and `#### 18` (GSM8K);
+    `answer`, `context` and `supporting_facts` (HotpotQA); or `gold` and `evidence` as in a pool. Other fields are not
+    read.
 
     Args:
-        path: JSON lines or Parquet.
-        evidence: What the evidence of a HotpotQA row is: all its paragraphs, or its supporting facts, sentence by
+        path: JSON lines, Parquet, or a table in CSV or TSV.
+        evidence: Which evidence of a HotpotQA row is used: all its paragraphs, or its supporting facts, sentence by
             sentence under their titles. The facts were marked by people who knew the answer.
+        columns: What the columns of a table hold.
 
     Raises:
         PoolError: naming file, line and field.
     """
+    if is_table(path):
+        yield from read_table(path, columns or Columns(), samples=False)
+        return
     empty = True
-    for place, record in read_records(path, "questions"):
+    for place, record in read_records(path):
         yield _question(record, evidence, f"{path}, {place}")
         empty = False
     if empty:
@@ -52,7 +61,7 @@ def _question(record: Any, evidence: Evidence, where: str) -> Entry:
 
 
 def _hotpotqa(row: Mapping[str, Any], evidence: Evidence, where: str) -> tuple[Passage, ...]:
-    """The evidence of a row of HotpotQA, whose layout the corpus of its facts checks."""
+    """Return the evidence of a HotpotQA row; the corpus of its facts checks the layout."""
     wanted = row.get("supporting_facts") if evidence == "facts" else _NO_FACTS
     context, marked = _columns(row["context"], "title", "sentences"), _columns(wanted, "title", "sent_id")
     try:
@@ -66,7 +75,7 @@ def _hotpotqa(row: Mapping[str, Any], evidence: Evidence, where: str) -> tuple[P
 
 
 def _columns(value: Any, *names: str) -> Any:
-    """A list of objects as an object of lists; `datasets` writes either, by its version."""
-    if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
+    """Return a list of objects from either form that `datasets` writes, depending on its version."""
+    if not isinstance(value, list) or not all(isinstance(entry, Mapping) for entry in value):
         return value
-    return {name: [one.get(name) for one in value] for name in names}
+    return {name: [entry.get(name) for entry in value] for name in names}

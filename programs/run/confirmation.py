@@ -1,7 +1,7 @@
-"""A run under a lock: held to what was frozen, and entered in the lock's ledger before it asks anybody.
+"""A run under a lock: checked against what was frozen, and entered in the lock's ledger before it asks any role.
 
-A run is known by an id in its journal. So the same run directory may go on with the same lock, wherever it has been
-moved; begun anew with `fresh`, it is another run, and looks once more.
+A run is known by an id in its journal. So the same run directory may be resumed with the same lock, wherever it has
+been moved. Started anew with `fresh`, it is another run, and counts as another look.
 """
 
 import secrets
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 class SeenBeforeWarning(UserWarning):
-    """A pool is evaluated under a lock that has been shown it before, so that it confirms nothing."""
+    """A pool is evaluated under a lock that has already seen it, so the run confirms nothing."""
 
 
 class Confirmation:
-    """What a run owes to its lock."""
+    """What a run must do under its lock."""
 
     def __init__(self, lock: Lock, pools: Sequence[Pool], out: Path, *, limit: int | None, once: bool) -> None:
         self.lock = lock
@@ -39,7 +39,7 @@ class Confirmation:
         self._asked = {pool.name: questions_of(pool) for pool in pools}
 
     def require_first(self) -> None:
-        """Refuse, if that was asked for, a run that is yet to be opened where one of its pools has been seen.
+        """Refuse, if asked to, a run that is not opened yet and has a pool that was seen before.
 
         Raises:
             ArgumentError: a pool was seen before. JournalError: the ledger cannot be read.
@@ -47,30 +47,30 @@ class Confirmation:
         self._refuse(self._earlier(self._ledger.looks(), None))
 
     def state(self, directory: RunDirectory, stated: Mapping[str, Any] | None) -> None:
-        """State the lock and the run's id in the journal, or take the id that is `stated` there.
+        """State the lock and the run's id in the journal, or use the id that is `stated` there.
 
         Raises:
-            RunChangedError: the run was begun without a lock, or under another one.
+            RunChangedError: the run was started without a lock, or under another one.
         """
         details = {"sha256": self.lock.sha256}
         if stated is not None:
             require_same(directory.path, [stated], [("settings", "lock", details)])
             self._run = str(stated.get("run"))
         elif directory.journal.heads:
-            raise RunChangedError(f"{directory.path}: this run was begun without a lock; give another --out.")
+            raise RunChangedError(f"{directory.path}: this run was started without a lock; give another --out.")
         else:
             head = {"kind": "settings", "name": "lock", "details": details, "run": self._run}
             directory.journal.append_head(head)
 
     def begin(self) -> Confirmed:
-        """Enter the run in the ledger; to be called when all else is ready, before anybody is asked.
+        """Enter the run in the ledger; to be called when everything else is ready, before any role is asked.
 
         Returns:
-            What `summary.json` and `record.json` say of it: the lock's hash, how many other runs have seen each pool
-            before, and what the ledger says of these.
+            The entry for `summary.json` and `record.json`: the lock's hash, how many other runs have seen each pool
+            before, and the ledger's lines for them.
 
         Raises:
-            ArgumentError: a pool was seen before, and that was not to be.
+            ArgumentError: a pool was seen before, and `once` forbids that.
             JournalError, RunLockedError: the ledger cannot be read or written.
         """
         with self._ledger.alone():
@@ -89,14 +89,13 @@ class Confirmation:
         return _record(self.lock, earlier)
 
     def _earlier(self, looks: Sequence[Look], run: str | None) -> dict[str, list[Look]]:
-        """The looks of other runs, by the names that the pools have now."""
+        """Return the looks of other runs, by the names that the pools have now."""
         return {pool.name: seen_before(looks, pool.sha256, run, self._asked[pool.name]) for pool in self._pools}
 
     def _refuse(self, earlier: Mapping[str, Sequence[Look]]) -> None:
         if self._once and any(earlier.values()):
             raise ArgumentError(
-                f"{self.lock.path}: {self._told(earlier)}; leave --once out to evaluate it all the same, which "
-                "confirms nothing."
+                f"{self.lock.path}: {self._told(earlier)}; leave --once out to evaluate anyway, which confirms nothing."
             )
 
     def _looks(self) -> list[Look]:
@@ -116,27 +115,26 @@ class Confirmation:
         ]
 
     def _told(self, earlier: Mapping[str, Sequence[Look]]) -> str:
-        """Say which pools were seen before."""
+        """Return a sentence on which pools were seen before."""
         contents = {pool.name: pool.sha256 for pool in self._pools}
         return "; ".join(_seen(name, contents[name], looks) for name, looks in earlier.items() if looks)
 
 
 def confirmation_of(plan: "Plan", out: Path, pools: Sequence[Pool], selector: Selector) -> Confirmation | None:
-    """Return what a run owes to its lock, None without one; before anything is opened or written.
+    """Return a run's duties under its lock, None without one; before anything is opened or written.
 
     Raises:
-        ArgumentError: the lock is none; `replay` or `once` does not go with it; a pool was seen before, and that was
-            not to be.
+        ArgumentError: the lock is not valid; `replay` or `once` conflicts with it; a pool was seen before, and `once`
+            forbids that.
         RunChangedError: selector or rules are not what was frozen. JournalError: the ledger cannot be read.
     """
     if plan.lock is None:
         if plan.once:
-            raise ArgumentError("once=True goes by the ledger of a lock; give --lock too.")
+            raise ArgumentError("once=True needs the ledger of a lock; give --lock too.")
         return None
     if plan.replay is not None:
         raise ArgumentError(
-            f"replay={str(plan.replay)!r} would answer in place of the roles that are frozen; give no --replay with "
-            "--lock."
+            f"replay={str(plan.replay)!r} would replace the roles that are frozen; give no --replay with --lock."
         )
     lock = read_lock(Path(plan.lock))
     require_frozen(lock, selector, plan.rules)
@@ -147,17 +145,17 @@ def confirmation_of(plan: "Plan", out: Path, pools: Sequence[Pool], selector: Se
 
 
 def state_lock(directory: RunDirectory, confirmation: Confirmation | None) -> None:
-    """State in the journal under which lock the run is, before anything else is stated there.
+    """State the run's lock in the journal, before anything else is stated there.
 
     Raises:
-        RunChangedError: the run was begun under a lock and goes on without, or the other way round, or under another.
+        RunChangedError: the run was started under a lock and is resumed without, or the reverse, or under another.
     """
     heads = directory.journal.heads
     stated = next((head for head in heads if (head["kind"], head["name"]) == ("settings", "lock")), None)
     if confirmation is not None:
         confirmation.state(directory, stated)
     elif stated is not None:
-        raise RunChangedError(f"{directory.path}: this run was begun under a lock; give it with --lock.")
+        raise RunChangedError(f"{directory.path}: this run was started under a lock; give it with --lock.")
 
 
 def _seen(name: str, content: str, looks: Sequence[Look]) -> str:

@@ -1,9 +1,8 @@
-"""Connections that one request at a time uses, so that a reply which is delivered twice answers one question.
+"""Connections that one request at a time uses, so that a reply delivered twice answers only one question.
 
-A server, or what stands before it, may deliver a reply twice on one connection. If the second copy is late, the client
-reads it as the answer to the next request, which was about another question, and that one's answer as the answer to the
-request after it. So a reply is looked at before anybody else may use its connection, and after an echo the connection
-is given up.
+A server, or a proxy before it, may deliver a reply twice on one connection. If the second copy is late, the client
+reads it as the answer to the next request, which was about another question. Then every later answer is shifted by one.
+So each reply is checked before another request may use its connection, and after an echo the connection is dropped.
 """
 
 from collections import OrderedDict
@@ -14,10 +13,9 @@ _REMEMBERED = 1024  # numbers of replies
 
 
 class Lane(local):
-    """What a thread has to itself of an LM: its clients, and whether a reply can have been left on their connections.
+    """A thread's own parts of an LM: its clients, and whether a reply can have been left on their connections.
 
-    That holds for DSPy's native clients. LiteLLM keeps connections in common whatever it is told, and an engine object
-    belongs to whoever made it.
+    That holds for DSPy's native clients. LiteLLM always shares connections, and an engine object belongs to its maker.
     """
 
     def __init__(self, numbers: "Numbers") -> None:  # called in each thread, with the same object
@@ -26,7 +24,7 @@ class Lane(local):
         self._numbers = numbers
 
     def is_echo(self, number: str) -> bool:
-        """Take the number that a server gave a reply, and return whether it is an earlier one."""
+        """Record the number that a server gave a reply, and return whether it is an earlier one."""
         fresh, self.fresh = self.fresh, False
         return self._numbers.is_echo(number, fresh)
 
@@ -35,10 +33,10 @@ class Lane(local):
 
 
 class Numbers:
-    """Knows a reply that comes a second time by the number that the server gave it.
+    """Recognises a reply that comes a second time, by the number that the server gave it.
 
-    Nothing can have been left on a fresh connection. Where a number comes again on one, it is the server that gives it
-    to several replies: its numbers say nothing, and are not looked at any more.
+    Nothing can have been left on a fresh connection. If a number is repeated on one, the server gives it to several
+    replies: its numbers mean nothing, and are ignored from then on.
     """
 
     def __init__(self) -> None:
@@ -47,7 +45,7 @@ class Numbers:
         self._lock = Lock()
 
     def is_echo(self, number: str, fresh: bool) -> bool:
-        """Take a reply, and return whether it is an earlier one."""
+        """Record a reply, and return whether it is an earlier one."""
         with self._lock:
             if number in self._seen:
                 self._distinct &= not fresh

@@ -1,17 +1,14 @@
 """A run: pools through every rule on identical consultations, into a directory that is the run's only state.
 
-Everything is read and checked before the first call. Consultations go to the journal as they come; decisions, scores,
-statistics, audit and report are then made from them, and can be made again without an LM.
+Everything is read and checked before the first call. Consultations are written to the journal as they come. Decisions,
+scores, statistics, audit and report are then made from them, and can be made again without an LM.
 """
 
 import asyncio
-import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
-from fractions import Fraction
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError
@@ -20,25 +17,25 @@ from eldgr_dspy.files import replacing
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.run.confirmation import confirmation_of, state_lock
-from eldgr_dspy.programs.run.failures import FailureBudget
+from eldgr_dspy.programs.run.failures import FailureBudget, allowed_questions
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.reservations import Reserved
 from eldgr_dspy.programs.run.results import FILES, Results
-from eldgr_dspy.programs.run.role_calls import RoleCall, metered_settings, role_call
+from eldgr_dspy.programs.run.role_calls import RoleCall, calls_of_roles, metered_settings
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, Statement, require_same
 from eldgr_dspy.programs.run.runner import Recordings, Runner, Settled
 from eldgr_dspy.programs.run.scheduling import amap_ordered, map_ordered, rarer_collections, reused_threads
 from eldgr_dspy.programs.run.signals import Signals, signals_held
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.words import ROLES, Role
+from eldgr_dspy.words import Consulted
 
 __all__ = ["Plan", "Watcher", "aevaluate", "evaluate"]
 
 
 @dataclass(slots=True)
 class Watcher:
-    """What a run tells whoever watches it; the default tells nobody. Called from the run's own threads.
+    """Callbacks for a caller that watches a run; the default ones do nothing. Called from the run's own threads.
 
     Attributes:
         on_start: The number of questions. on_row: One of them is decided. on_consultation: One was made or looked up.
@@ -47,7 +44,7 @@ class Watcher:
 
     on_start: Callable[[int], None] = field(default=lambda total: None)
     on_row: Callable[[], None] = field(default=lambda: None)
-    on_consultation: Callable[[Consultation], None] = field(default=lambda one: None)
+    on_consultation: Callable[[Consultation], None] = field(default=lambda consultation: None)
     on_interrupt: Callable[[], None] = field(default=lambda: None)
 
 
@@ -56,15 +53,16 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> 
 
     Args:
         selector: Its roles are asked, its settings hold for every pool (its own `task` is not used: a pool states its).
-        plan: What to do. watcher: whom to tell.
+        plan: What to do. watcher: callbacks.
 
     Raises:
         PoolError, ArgumentError: before any call, naming file, line and remedy.
         RunChangedError, RunLockedError: if the directory belongs to another run or is in use.
-        RunStoppedError: if too many calls failed. All that was paid for is in the journal; the same plan goes on.
+        RunStoppedError: if a limit of the plan is reached. All paid replies are in the journal; the same plan, with a
+            higher limit if need be, resumes the run.
         KeyboardInterrupt: on ctrl-C, once the calls under way have been awaited and journaled; a second one abandons
-            them. The same plan goes on. In the main thread the handlers of SIGINT and SIGTERM that are functions of
-            Python are called where the run looks for signals, and not where they came.
+            them. The same plan resumes the run. In the main thread, Python handlers of SIGINT and SIGTERM are called
+            when the run checks for signals, and not when they arrive.
     """
     _require_selector(selector)
     signals = Signals()
@@ -79,7 +77,7 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> 
 async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> Summary:
     """Run a plan as `evaluate` does, in tasks of the running event loop instead of threads.
 
-    Cancelled, it waits for the calls under way; cancelled again, it abandons them.
+    If it is cancelled, it waits for the calls under way; if it is cancelled again, it abandons them.
     """
     _require_selector(selector)
     with _opened(selector, plan, watcher or Watcher(), Signals(())) as run:  # cancelling is the event loop's
@@ -91,25 +89,29 @@ async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = No
 
 
 def _require_selector(selector: object) -> None:
-    """Refuse what is no selector; of a program that holds one, name it."""
+    """Refuse an object that is not a selector; if it is a program that holds one, name the attribute."""
     if isinstance(selector, Selector):
         return
     held = [name for name, value in getattr(selector, "__dict__", {}).items() if isinstance(value, Selector)]
-    remedy = f"give its selector, the attribute {held[0]!r}" if held else "give a Selector, such as Selector()"
-    raise ArgumentError(f"selector={type(selector).__name__} is no Selector, whose roles are asked; {remedy}.")
+    remedy = f"Give its selector, the attribute {held[0]!r}" if held else "Give a Selector, such as Selector()"
+    raise ArgumentError(f"selector must be a Selector; got {type(selector).__name__}. {remedy}.")
 
 
 @contextmanager
 def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) -> Iterator["_Run"]:
-    """Read and check everything, then open the run directory and state what the run is made with.
+    """Read and check everything, then open the run directory and state the settings of the run.
 
-    From then on signals are noted; they are looked for whenever something is written.
+    From then on signals are noted; the run checks for them whenever it writes something.
     """
     pools = open_pools(plan.pools)
     recordings = Recordings(plan.replay)
     recordings.require_made_for(pools)
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
-    budget = FailureBudget(allowed_failures(plan.max_failures, total), patience=max(16, 2 * plan.workers))
+    budget = FailureBudget(
+        allowed_questions("max_failures", plan.max_failures, total),
+        max(16, 2 * plan.workers),
+        None if (most := plan.max_abstentions) is None else allowed_questions("max_abstentions", most, total),
+    )
     out = out_of(plan)
     confirmation = confirmation_of(plan, out, pools, selector)
     with (
@@ -118,15 +120,13 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         rarer_collections(),
         reused_threads(),
         metered_settings(),
+        selector.reading(),
         ExitStack() as results,
     ):
-        roles: dict[Role, tuple[RoleCall, Mapping[str, Any]]] = {
-            role: role_call(getattr(selector, role)) for role in ROLES
-        }
+        roles = calls_of_roles(selector)
         recordings.require_unchanged(read_journal(directory.journal.path), pools)
-        details: dict[Role, Mapping[str, Any]] = {role: stated for role, (_, stated) in roles.items()}
-        calls: dict[Role, RoleCall] = {role: call for role, (call, _) in roles.items()}
-        state = RoleStatements(directory, details)
+        calls: dict[Consulted, RoleCall] = {role: call for role, (call, _) in roles.items()}
+        state = RoleStatements(directory, {role: stated for role, (_, stated) in roles.items()})
         paths = {pool.name: str(pool.path) for pool in pools}
         state_lock(directory, confirmation)
         made_with = statements(selector, pools)
@@ -159,20 +159,9 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
 
 
 def statements(selector: Selector, pools: Sequence[Pool]) -> list[Statement]:
-    """Return what a run states to be made with, roles aside."""
+    """Return the settings that a run states, except its roles."""
     contents = [(pool.name, {"sha256": pool.sha256, "rows": pool.n, "task": pool.task}) for pool in pools]
-    return [("settings", "rule", asdict(selector.settings)), *(("pool", name, found) for name, found in contents)]
-
-
-def allowed_failures(allowed: int | str, total: int) -> int:
-    """Return `--max-failures` as a count: "5%" of `total` questions, rounded down, or the count itself."""
-    text = str(allowed).strip()
-    share = re.fullmatch(r"(\d{1,3}(?:\.\d+)?)%", text)
-    if share and Fraction(share[1]) <= 100:
-        return int(total * Fraction(share[1]) / 100)  # exact: 9.2% of 750 is 69, and a float has it just below
-    if re.fullmatch(r"\d{1,9}", text):
-        return int(text)
-    raise ArgumentError(f"max_failures={allowed!r} is not known; give a count such as 10 or a share such as 5%.")
+    return [("settings", "rule", selector.settings.to_json()), *(("pool", name, content) for name, content in contents)]
 
 
 class _Run:
@@ -183,7 +172,7 @@ class _Run:
         self._watcher = watcher
 
     def stop(self, error: BaseException) -> None:
-        """See to it that no call is begun any more."""
+        """Make sure that no further call is started."""
         self.runner.budget.stop("The run was stopped.")
         if isinstance(error, KeyboardInterrupt | asyncio.CancelledError):
             self._watcher.on_interrupt()
@@ -192,14 +181,14 @@ class _Run:
         """Take the rows of a pool as they come."""
         self.results.begin(pool)
         for settled in rows:
-            self._take(pool, settled)
+            self._add(pool, settled)
 
     async def adecide(self, pool: Pool, rows: AsyncIterator[Settled]) -> None:
         """Take the rows of a pool as they come."""
         self.results.begin(pool)
         async for settled in rows:
-            self._take(pool, settled)
+            self._add(pool, settled)
 
-    def _take(self, pool: Pool, settled: Settled) -> None:
-        self.results.take(pool, settled)
+    def _add(self, pool: Pool, settled: Settled) -> None:
+        self.results.add(pool, settled)
         self._watcher.on_row()

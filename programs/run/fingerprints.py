@@ -1,6 +1,6 @@
-"""What shaped a call: everything that, if it changed, would make an old consultation another question.
+"""Everything that shapes a call: if any of it changed, an old consultation would be another question.
 
-The details are readable, so that a run that may not go on can say what changed; the fingerprint is their hash.
+The details are readable, so that a run that cannot be resumed can say what changed; the fingerprint is their hash.
 """
 
 import hashlib
@@ -11,10 +11,15 @@ from importlib.metadata import version
 from typing import Any
 
 import dspy
-from pydantic import PydanticUserError, TypeAdapter
+from pydantic import BaseModel, PydanticUserError, TypeAdapter
 
+from eldgr_dspy.programs.certifier import Certifier
 from eldgr_dspy.programs.credentials import remember_credentials
+from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.redaction import MASK, SECRET_NAME, redacted_message, redacted_value
+
+UNWRITTEN = "unwritten"
+"""The key under which a demonstration has the text of a value that JSON cannot hold."""
 
 _UNPLAIN = frozenset({"callbacks", "history", "_compiled"})
 
@@ -22,20 +27,18 @@ _UNPLAIN = frozenset({"callbacks", "history", "_compiled"})
 def describe(module: dspy.Module) -> dict[str, Any]:
     """Return the details of a role: class, code and plain attributes, prompts with demos, LMs, adapter, versions.
 
-    No credential is among them, and from now on none that the role holds is written or shown.
+    They contain no credential, and from now on none that the role holds is written or shown.
     """
     remember_credentials(module)
     adapter = dspy.settings.adapter
     details = {
         "module": _name(type(module)),
         "code": _code(module),
-        "attributes": {name: _options(one) for name, one in _parts(module) if _options(one)},
+        "attributes": {name: _options(part) for name, part in _parts(module) if _options(part)},
         "prompts": {name: _prompt(predictor) for name, predictor in predictors(module)},
         "lm": _lm(module),
-        "adapter": _name(type(adapter))
-        if adapter is not None
-        else "eldgr_dspy.programs.engines.strict.StrictJSONAdapter",
-        "adapter_options": {} if adapter is None else _options(adapter),
+        "adapter": _name(type(adapter or STRICT)),
+        "adapter_options": {} if adapter is None or adapter is STRICT else _options(adapter),
         "versions": {name: version(name) for name in ("dspy", "eldgr_dspy")},
     }
     clean: dict[str, Any] = redacted_value(details)
@@ -43,25 +46,30 @@ def describe(module: dspy.Module) -> dict[str, Any]:
 
 
 def predictors(module: dspy.Module) -> list[tuple[str, Any]]:
-    """Return every predictor of a module with its path, also those of compiled sub-modules, which DSPy leaves out."""
-    return [(name.removeprefix("self."), one) for name, one in module.named_sub_modules(dspy.Predict)]
+    """Return every predictor of a module with its path, including those of compiled sub-modules, which DSPy omits."""
+    return [(name.removeprefix("self."), predictor) for name, predictor in module.named_sub_modules(dspy.Predict)]
+
+
+def asks_by_code(module: dspy.Module) -> bool:
+    """Return whether a module calls a user's function, which may ask the LM of DSPy's settings."""
+    return isinstance(module, Certifier) and not isinstance(module.certificate, dspy.Module)
 
 
 def fingerprint(details: Mapping[str, Any]) -> str:
-    """Return 16 hexadecimal digits that stand for the details."""
+    """Return 16 hexadecimal digits that identify the details."""
     return hashlib.sha256(_canonical(details).encode()).hexdigest()[:16]
 
 
 def _parts(module: dspy.Module) -> list[tuple[str, Any]]:
     """The module and its sub-modules, without predictors, whose own state is described as prompts."""
-    return [(name, one) for name, one in module.named_sub_modules(dspy.Module) if not isinstance(one, dspy.Predict)]
+    return [(name, part) for name, part in module.named_sub_modules(dspy.Module) if not isinstance(part, dspy.Predict)]
 
 
 def _code(module: dspy.Module) -> dict[str, str]:
-    """A hash of the source of each class that a module is made of; DSPy's own are told by its version."""
-    kinds = {kind for _, one in module.named_sub_modules(dspy.Module) for kind in type(one).__mro__}
-    found = {_name(kind): _source(kind) for kind in kinds if kind.__module__.split(".")[0] not in ("dspy", "builtins")}
-    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in sorted(found.items()) if text}
+    """Return a hash of the source of each class that a module is made of; for DSPy's own, the version is enough."""
+    kinds = {kind for _, part in module.named_sub_modules(dspy.Module) for kind in type(part).__mro__}
+    texts = {_name(kind): _source(kind) for kind in kinds if kind.__module__.split(".")[0] not in ("dspy", "builtins")}
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in sorted(texts.items()) if text}
 
 
 def _source(kind: type) -> str | None:
@@ -87,10 +95,15 @@ def _is_plain(value: Any) -> bool:
 
 
 def _prompt(predictor: Any) -> dict[str, Any]:
-    demos = [{name: _plain(value) for name, value in demo.items()} for demo in predictor.demos]
+    demos = [json.loads(json.dumps(dict(demo.items()), default=_written)) for demo in predictor.demos]
     types = {name: _type(field.annotation) for name, field in predictor.signature.fields.items()}
     signature = predictor.signature.dump_state()
     return {"signature": signature, "types": types, "demos": demos, "config": _clean(predictor.config)}
+
+
+def _written(value: Any) -> Any:
+    """Return a value of a demonstration so that it can be read back, or its text under a key that says otherwise."""
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else {UNWRITTEN: repr(value)}
 
 
 def _type(annotation: Any) -> Any:
@@ -101,16 +114,18 @@ def _type(annotation: Any) -> Any:
 
 
 def _lm(module: dspy.Module) -> Any:
-    """The LMs of a module: one description where they are the same, else one a predictor or attribute; None without."""
+    """Return the LMs of a module: one description if they are all the same, else one each; None without LMs."""
     lms = {name: p.lm or dspy.settings.lm for name, p in predictors(module)}
+    lms |= {"settings": dspy.settings.lm} if asks_by_code(module) else {}
     bound = {id(lm) for lm in lms.values()}
     lms |= {name: lm for name, lm in module.named_sub_modules(dspy.BaseLM) if id(lm) not in bound}
-    found = {name: _describe_lm(lm) for name, lm in lms.items()}
-    distinct = {_canonical(one) for one in found.values()}
-    return next(iter(found.values())) if len(distinct) == 1 else found or None
+    descriptions = {name: describe_lm(lm) for name, lm in lms.items()}
+    distinct = {_canonical(description) for description in descriptions.values()}
+    return next(iter(descriptions.values())) if len(distinct) == 1 else descriptions or None
 
 
-def _describe_lm(lm: Any) -> dict[str, Any] | None:
+def describe_lm(lm: Any) -> dict[str, Any] | None:
+    """Return the details of an LM: its model, and its settings without secrets; None without an LM."""
     if lm is None:
         return None
     kind = getattr(lm, "model_type", None)
@@ -131,7 +146,7 @@ def _clean(value: Any) -> Any:
 
 
 def _masked(value: Any) -> Any:
-    """Hide what stands under a secret's name; a number there is a count, such as a budget of tokens."""
+    """Hide the value under a secret's name; a number there is a count, such as a budget of tokens."""
     if isinstance(value, Mapping):
         return {str(name): _masked(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -1,17 +1,21 @@
-"""What a run would ask, before anything is asked: exact, because a rule says itself whom it asks.
+"""Forecast what a run would ask, before anything is asked. It is exact, because a rule says itself whom it asks.
 
-Each rule is driven over the replies that can lead it elsewhere: the judge's silence and a preference for each class of
-answers, the repairer's silence and each answer of the pool as a span; a deriver is taken to be silent. What a run has
-journaled, or a recording holds, is taken as it is. Nobody is asked and nothing is written.
+Each rule is driven over the replies that can change its course: the judge's abstention and a preference for each class
+of answers, the repairer's abstention and each answer of the pool as a span. A deriver is assumed to abstain, and a
+consulted certificate to give consensus any value, and the other answers any value. Replies that a run has journaled, or
+that a recording holds, are used as they are. No role is asked and nothing is written.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Consultation, Key, Repair, Reply, Verdict
+from eldgr_dspy.certificates import Certificate
+from eldgr_dspy.certifying import certifying
+from eldgr_dspy.consultations import Abstention, Certificates, Consultation, Heard, Key, Repair, Verdict
 from eldgr_dspy.decision import Rule, drive
 from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.planning import Forecast, PoolForecast, RoleForecast
@@ -22,25 +26,26 @@ from eldgr_dspy.programs.judges.repeated_calls import calls_of
 from eldgr_dspy.programs.run.confirmation import confirmation_of
 from eldgr_dspy.programs.run.evaluation import statements
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
-from eldgr_dspy.programs.run.role_calls import RoleCall, metered_settings, role_call
+from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings
 from eldgr_dspy.programs.run.run_directory import require_same
 from eldgr_dspy.programs.run.runner import Recordings
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.replies import journaled_reply
-from eldgr_dspy.words import ROLES, Role
+from eldgr_dspy.words import CONSULTED, Consulted, is_role
 
 _SILENT = Abstention("silent")
-_Ask = Callable[[Role], Reply]
+_NEW_ANSWER = "\ufffdan answer of no candidate"
+_Ask = Callable[[Consulted], Heard]
 
 
-def roles_asked(rule: Rule, case: Case, known: Mapping[Role, Reply]) -> frozenset[Role]:
-    """Return the roles that a rule may ask about a question.
+def roles_asked(rule: Rule, case: Case, known: Mapping[Consulted, Heard]) -> frozenset[Consulted]:
+    """Return the roles that a rule may ask about a question, and the certificates that this needs.
 
     Args:
-        known: The replies that are given already; the other roles may say anything.
+        known: The replies that are already given; the other roles may say anything.
     """
     possible = _possible(case)
-    asked: set[Role] = set()
+    asked: set[Consulted] = set()
     for roles in _every_way(partial(_roles_on, rule, case), known, possible):
         asked |= roles
         if asked >= possible.keys():
@@ -48,50 +53,73 @@ def roles_asked(rule: Rule, case: Case, known: Mapping[Role, Reply]) -> frozense
     return frozenset(asked)
 
 
-def _roles_on(rule: Rule, case: Case, ask: _Ask) -> set[Role]:
+def _roles_on(rule: Rule, case: Case, ask: _Ask) -> set[Consulted]:
     """The roles that a rule asks, given what they reply."""
-    asked: set[Role] = set()
+    asked: set[Consulted] = set()
 
-    def noting(role: Role) -> Reply:
+    def noting(role: Consulted) -> Heard:
         asked.add(role)
         return ask(role)
 
-    drive(rule(case), noting)
+    afresh = Case(case.question, case.settings) if case.to_certify() else case  # a case keeps its certificates
+    drive(certifying(rule)(afresh), noting)
     return asked
 
 
 class _AskedError(Exception):
-    """A role is asked whose reply is open."""
+    """A role is asked whose reply is not known."""
 
 
 def _every_way(
-    run: Callable[[_Ask], set[Role]], given: Mapping[Role, Reply], possible: Mapping[Role, Sequence[Reply]]
-) -> Iterator[set[Role]]:
-    """Yield the result of `run` for each way through it: begun anew for each reply that a role may give."""
+    run: Callable[[_Ask], set[Consulted]],
+    given: Mapping[Consulted, Heard],
+    possible: Mapping[Consulted, Sequence[Heard]],
+) -> Iterator[set[Consulted]]:
+    """Yield the result of `run` for each way through it: started again for each reply that a role may give."""
 
-    def ask(role: Role) -> Reply:
+    def ask(role: Consulted) -> Heard:
         if role not in given:
             raise _AskedError(role)
         return given[role]
 
     try:
-        found = run(ask)
+        roles = run(ask)
     except _AskedError as error:
         (role,) = error.args
         for reply in possible[role]:
             yield from _every_way(run, {**given, role: reply}, possible)
     else:
-        yield found
+        yield roles
 
 
-def _possible(case: Case) -> dict[Role, Sequence[Reply]]:
+def _possible(case: Case) -> dict[Consulted, Sequence[Heard]]:
     one_a_class = {key: index for index, key in enumerate(case.vote.classes) if key is not None}
     answers = [case.question.answers[index] for index in one_a_class.values()]
-    return {
+    possible: dict[Consulted, Sequence[Heard]] = {
         "judge": [_SILENT, *map(Verdict, one_a_class.values())],
         "repairer": [_SILENT, *(Repair(answer) for answer in answers if answer)],
         "deriver": [_SILENT],
     }
+    if asked := case.to_certify():
+        # With consensus open and another answer certified most is asked; a repair may be a new answer.
+        possible["certificate"] = [*_certificates(case, asked)]
+        possible["repairer"] = [_SILENT, Repair(_NEW_ANSWER), *possible["repairer"][1:]]
+        possible["repair_certificate"] = [_SILENT]
+    return possible
+
+
+def _certificates(case: Case, asked: Sequence[str]) -> Iterator[Certificates]:
+    """Certificates of every value for consensus, and of every value for all other answers."""
+    marks: tuple[bool | None, ...] = (False, True, None)
+    for own, others in product(marks, marks):
+        marked = {answer: own if index == 0 else others for index, answer in enumerate(_consensus_first(case, asked))}
+        yield Certificates({answer: Certificate(mark, "possible") for answer, mark in marked.items()})
+
+
+def _consensus_first(case: Case, asked: Sequence[str]) -> list[str]:
+    winner = case.vote.winner
+    first = next((a for a, key in zip(case.question.answers, case.vote.classes, strict=True) if key == winner), None)
+    return sorted(asked, key=lambda answer: answer != first)
 
 
 def forecast(selector: Selector, plan: Plan) -> Forecast:
@@ -103,21 +131,19 @@ def forecast(selector: Selector, plan: Plan) -> Forecast:
     pools, recordings = open_pools(plan.pools), Recordings(plan.replay)
     recordings.require_made_for(pools)
     confirmation_of(plan, out_of(plan), pools, selector)
-    with metered_settings():
-        calls: list[tuple[Role, RoleCall, Mapping[str, Any]]] = [
-            (role, *role_call(getattr(selector, role))) for role in ROLES
-        ]
+    with metered_settings(), selector.reading():
+        roles = calls_of_roles(selector)
     heads: list[dict[str, Any]] = []
-    known = {} if plan.fresh else {one.key: one for one in _journaled(out_of(plan), heads) if one.settled}
+    known = {} if plan.fresh else {entry.key: entry for entry in _journaled(out_of(plan), heads) if entry.settled}
     recordings.require_unchanged(known.values(), pools)
-    roles_stated = [("role", role, details) for role, _, details in calls]
+    roles_stated = [("role", role, details) for role, (_, details) in roles.items()]
     require_same(out_of(plan), heads, [*statements(selector, pools), *roles_stated])
-    models: dict[Role, str | None] = {role: call.model for role, call, _ in calls}
+    models: dict[Consulted, str | None] = {role: call.model for role, (call, _) in roles.items()}
     return {"pools": {pool.name: _pool(selector, plan, pool, known, recordings) for pool in pools}, "models": models}
 
 
 def _journaled(out: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]:
-    """What a run has journaled so far; a last line that a crash has torn, or that is being written, is passed over."""
+    """Return what a run has journaled so far; a last line that is torn or still being written is skipped."""
     path = out / "journal.jsonl"
     if path.exists():
         yield from read_journal(path, heads, on_torn=lambda error: None)
@@ -126,40 +152,42 @@ def _journaled(out: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]
 def _pool(
     selector: Selector, plan: Plan, pool: Pool, journaled: Mapping[Key, Consultation], recordings: Recordings
 ) -> PoolForecast:
-    counts: dict[Role, RoleForecast] = {
-        role: {"at_most": 0, "journaled": 0, "recorded": 0, "to_ask": 0, "calls": 0} for role in ROLES
+    counts: dict[Consulted, RoleForecast] = {
+        role: {"at_most": 0, "journaled": 0, "recorded": 0, "to_ask": 0, "calls": 0} for role in CONSULTED
     }
-    calls: dict[Role, list[int | None]] = {role: [] for role in ROLES}
+    calls: dict[Consulted, list[int | None]] = {role: [] for role in CONSULTED}
     n = 0
     for row in rows_of(pool, plan):
         n += 1
         case = Case(row.to_question(), selector.settings)
-        found: dict[Role, Consultation | None] = {
-            role: _found((pool.name, row.id, role), journaled, recordings) for role in ROLES
+        entries: dict[Consulted, Consultation | None] = {
+            role: _found((pool.name, row.id, role), journaled, recordings) for role in CONSULTED
         }
-        replies: dict[Role, Reply] = {
-            role: journaled_reply(case.question, one) for role, one in found.items() if one is not None
+        replies: dict[Consulted, Heard] = {
+            role: journaled_reply(case.question, entry) for role, entry in entries.items() if entry is not None
         }
-        withheld = {role for role in ROLES if found[role] is None and recordings.governs(pool.name, role)}
+        withheld = {role for role in CONSULTED if entries[role] is None and recordings.governs(pool.name, role)}
         for role in _any(plan, case, {}):
-            one = found[role]
+            entry = entries[role]
             counts[role]["at_most"] += 1
-            counts[role]["recorded"] += one is not None and one.recorded
-            counts[role]["journaled"] += one is not None and not one.recorded
+            counts[role]["recorded"] += entry is not None and entry.recorded
+            counts[role]["journaled"] += entry is not None and not entry.recorded
         for role in _any(plan, case, replies) - replies.keys() - withheld:
             counts[role]["to_ask"] += 1
             calls[role].append(_calls(selector, role, case))
-    for role in ROLES:
+    for role in CONSULTED:
         counts[role]["calls"] = total_of(calls[role])
     return {"n": n, "task": pool.task, "roles": {role: of for role, of in counts.items() if of["at_most"]}}
 
 
-def _calls(selector: Selector, role: Role, case: Case) -> int | None:
+def _calls(selector: Selector, role: Consulted, case: Case) -> int | None:
+    if not is_role(role):
+        return calls_of(selector.asked_as(role), case.to_certify() if role == "certificate" else [_NEW_ANSWER])
     candidates: Any = case.question.role_inputs(role).get("candidates", [])
     return calls_of(getattr(selector, role), candidates)
 
 
-def _any(plan: Plan, case: Case, known: Mapping[Role, Reply]) -> frozenset[Role]:
+def _any(plan: Plan, case: Case, known: Mapping[Consulted, Heard]) -> frozenset[Consulted]:
     return frozenset().union(*(roles_asked(case.rule(name), case, known) for name in plan.rules))
 
 

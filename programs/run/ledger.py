@@ -1,8 +1,8 @@
-"""The ledger of a lock: which pools it has been shown, a line for each run and pool, appended and never changed.
+"""The ledger of a lock: which pools it has seen, a line for each run and pool, appended and never changed.
 
-A line is on the disk before the run asks anybody, so that an evaluation that was interrupted is among those that were
-seen. A pool is known by its content, and was seen too where its questions were, in another order or with other
-candidates. One process writes at a time.
+A line is on the disk before the run asks any role, so that an interrupted evaluation also counts. A pool is known by
+its content. It also counts as seen if its questions were, in another order or with other candidates. One process writes
+at a time.
 """
 
 import json
@@ -28,9 +28,9 @@ class Look(BaseModel):
     """One run's look at one pool.
 
     Attributes:
-        lock: Hash of the lock. pool: content hash of the pool. name: how the pool was called.
-        asked: Hash of the pool's questions, whatever their order, see `questions_of`; None in an older ledger.
-        questions: How many questions were looked at, at least. time: when it began, in UTC.
+        lock: Hash of the lock. pool: content hash of the pool. name: the pool's name.
+        asked: Hash of the pool's questions in any order, see `questions_of`; None in an older ledger.
+        questions: How many questions were looked at, at least. time: when it started, in UTC.
         run: The id of the run, which is in its journal, wherever its directory is. out: where that was.
     """
 
@@ -46,12 +46,12 @@ class Look(BaseModel):
     asked: str | None = None
 
     def is_within(self, other: "Look") -> bool:
-        """Whether another look is the same run's at the same pool, and at as many questions."""
+        """Return whether another look is the same run's at the same pool, and at as many questions."""
         return (self.run, self.pool) == (other.run, other.pool) and self.questions <= other.questions
 
 
 class Ledger:
-    """The ledger of the lock that has the hash `lock`, in a file that need not be there yet."""
+    """The ledger of the lock with the hash `lock`, in a file that may not exist yet."""
 
     def __init__(self, path: Path, lock: str) -> None:
         self.path, self._lock = path, lock
@@ -75,7 +75,7 @@ class Ledger:
         """Keep every other process from writing.
 
         Raises:
-            RunLockedError: another process does not let go of it.
+            RunLockedError: another process keeps the lock.
         """
         lock = self.path.with_name(f".{self.path.name}.lock")
         with ExitStack() as held:
@@ -103,7 +103,7 @@ class Ledger:
     def _look(self, line: bytes, number: int) -> Look:
         where = f"{self.path}, line {number}"
         if not line.endswith(b"\n"):
-            raise JournalError(f"{where}: torn; what it was to record had not begun, so remove that line.")
+            raise JournalError(f"{where}: torn; the look that it was to record had not started, so remove that line.")
         try:
             look = Look.model_validate_json(line)
         except ValidationError as error:
@@ -115,13 +115,13 @@ class Ledger:
             ) from error
         if look.lock != self._lock:
             raise JournalError(
-                f"{where}: lock={look.lock!r:.80} is another lock than the one beside it; restore either from a copy."
+                f"{where}: lock={look.lock!r:.80} is not the lock next to it; restore either from a copy."
             )
         return look
 
 
 def questions_of(pool: Pool) -> str:
-    """Return a hash of the questions of a pool by their folded texts; order, ids, candidates and evidence do not count.
+    """Return a hash of the questions of a pool by their folded texts, without order, ids, candidates or evidence.
 
     Raises:
         PoolError: the pool has changed since it was opened.
@@ -131,11 +131,11 @@ def questions_of(pool: Pool) -> str:
 
 
 def seen_before(looks: Sequence[Look], pool: str, run: str | None, asked: str | None = None) -> list[Look]:
-    """Return the first look of each other run at a pool or at its questions, of those that looked before `run` did."""
-    found: dict[str, Look] = {}
+    """Return the first look of each other run at a pool or at its questions, if it came before that of `run`."""
+    first: dict[str, Look] = {}
     for look in looks:
         if look.pool == pool and look.run == run:
             break
         if look.run != run and (look.pool == pool or (asked is not None and look.asked == asked)):
-            found.setdefault(look.run, look)
-    return list(found.values())
+            first.setdefault(look.run, look)
+    return list(first.values())

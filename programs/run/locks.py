@@ -1,8 +1,8 @@
-"""A lock: a rule frozen in a file, with all that could change what it decides, and the refusal of anything else.
+"""A lock: a rule frozen in a file, with everything that could change its decisions; any change is refused.
 
 It is plain JSON, and the same rule always makes the same file: rules, settings, roles with their prompts and models,
-versions, hashes of the code of this package, of rules and roles of the user's. Which pools it has been shown is in the
-ledger beside it, see `eldgr_dspy.programs.run.ledger`.
+versions, hashes of the code of this package and of the user's rules and roles. The ledger next to it lists the pools
+that it has seen, see `eldgr_dspy.programs.run.ledger`.
 """
 
 import importlib
@@ -13,7 +13,7 @@ import platform
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -22,12 +22,14 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
 from eldgr_dspy.files import replacing
 from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.trials import Subject, Trial
+from eldgr_dspy.own_certificates import OwnCertificate
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.role_calls import metered_settings
 from eldgr_dspy.programs.selector import Selector
@@ -38,12 +40,13 @@ from eldgr_dspy.words import ROLES
 
 SCHEMA = 1
 _PARTS = ("rules", "settings", "sources", "roles", "versions")
+_SOURCELESS = "certificate={!s} cannot be frozen, because Python finds no source of it; write it in a module."
 _NOT_OWN = frozenset({"eldgr_dspy", "dspy", "__main__", *sys.stdlib_module_names})
 
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock as it was read: its file, the hash of its content, and the content, hash apart."""
+    """A lock as it was read: its file, the hash of its content, and the content without the hash."""
 
     path: Path
     sha256: str
@@ -56,31 +59,31 @@ class Lock:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The settings that are frozen, by name."""
-        return dict(self.content["settings"])
+        """The settings that are frozen, by name, as the selector takes them."""
+        return Settings.from_json(self.content["settings"]).arguments()
 
     @property
     def ledger(self) -> Path:
-        """The file that says which pools it has been shown."""
+        """The file that lists the pools it has seen."""
         return ledger_of(self.path)
 
 
 def ledger_of(lock: Path) -> Path:
-    """Return where the ledger of a lock is: `rule.lock.ledger.jsonl` beside `rule.lock.json`, and not beside a link."""
+    """Return where the ledger of a lock is: `rule.lock.ledger.jsonl` next to `rule.lock.json`, with links resolved."""
     return (lock.resolve() if lock.is_symlink() else lock).with_suffix(".ledger.jsonl")
 
 
 def freeze(selector: Selector, rules: Sequence[str], path: Path) -> Lock:
     """Write a selector's roles and settings, under the rules of these names, to a lock.
 
-    Where `path` holds the same already, nothing is done: its ledger stays its own.
+    If `path` already holds the same, nothing is written, and it keeps its ledger.
 
     Raises:
-        ArgumentError: there is no rule, one that is not known, or one that does not decide the same twice; there is
-            another lock in its place, or a ledger without one; or it cannot be written.
+        ArgumentError: there is no rule, one that is not known, or one that does not decide the same twice; `path` has
+            another lock, or a ledger without one; or it cannot be written.
     """
     if not rules:
-        raise ArgumentError(f"rules={rules!r} holds no rule; give one or more of {', '.join(RULES)}.")
+        raise ArgumentError(f"rules must have at least one of {', '.join(RULES)}; got {rules!r}.")
     for rule in rules:
         rule_named(rule, "rules")
     content = _frozen(selector, rules, selector.settings)
@@ -92,7 +95,7 @@ def freeze(selector: Selector, rules: Sequence[str], path: Path) -> Lock:
             )
         return lock
     if lock.ledger.exists():
-        raise ArgumentError(f"{lock.ledger} is the ledger of a lock that is gone; restore it, or give another --out.")
+        raise ArgumentError(f"{lock.ledger} is the ledger of a missing lock; restore the lock, or give another --out.")
     try:
         with replacing(path) as out:
             text = json.dumps({**content, "sha256": lock.sha256}, indent=2, ensure_ascii=False) + "\n"
@@ -106,17 +109,17 @@ def read_lock(path: Path) -> Lock:
     """Read a lock.
 
     Raises:
-        ArgumentError: it cannot be read, is no lock, is of another schema, or has been changed since it was frozen.
+        ArgumentError: it cannot be read, is not a lock, has another schema, or has been changed since it was frozen.
     """
-    content = _read(path)
+    content = _content(path)
     if "sha256" not in content or "schema" not in content:
         raise ArgumentError(f"{path}: not a lock; give a file that eldgr freeze has written.")
     if content["schema"] != SCHEMA:
         made_by = content.get("versions")
-        by = f", by eldgr_dspy {made_by.get('eldgr_dspy')}" if isinstance(made_by, Mapping) else ""
+        by = f": eldgr_dspy {made_by.get('eldgr_dspy')}" if isinstance(made_by, Mapping) else ""
         raise ArgumentError(
-            f"{path}: schema={content['schema']!r:.80} is not {SCHEMA}, the one that this version reads; use the "
-            f"version that has frozen it{by}."
+            f"{path}: schema must be {SCHEMA}, which this version reads; got {content['schema']!r:.80}. Use the "
+            f"version that froze it{by}."
         )
     stated = content.pop("sha256")
     if _hash(content) != stated:
@@ -131,30 +134,32 @@ def read_lock(path: Path) -> Lock:
 def require_frozen(lock: Lock, selector: Selector, rules: Sequence[str]) -> None:
     """Refuse a selector and rules that are not what was frozen.
 
-    What rules do is tried under the settings of the lock, so that another setting is one difference and not several.
+    Rules are tried under the settings of the lock, so that another setting counts as one difference and not several.
 
     Raises:
         RunChangedError: saying what differs.
     """
-    changed = differences(lock.content, _frozen(selector, rules, Settings(**lock.settings)))
+    changed = differences(lock.content, _frozen(selector, rules, Settings.from_json(lock.content["settings"])))
     if changed:
         listed = "\n".join(f"  {line}" for line in changed)
         raise RunChangedError(
             f"{lock.path}: this is not what was frozen:\n{listed}\n"
-            "Undo the change, or freeze what there is now as another lock."
+            "Undo the change, or freeze the current state as another lock."
         )
 
 
 def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> dict[str, Any]:
-    """What a lock holds, hash apart, as it reads back from JSON."""
-    with metered_settings():
-        roles = {role: describe(getattr(selector, role)) for role in ROLES}
+    """Return the content of a lock, without its hash, as it reads back from JSON."""
+    with metered_settings(), selector.reading():
+        roles: dict[str, dict[str, Any]] = {role: describe(getattr(selector, role)) for role in ROLES}
+        roles |= {} if selector.certifier is None else {"certificate": describe(selector.certifier)}
     for details in roles.values():
-        del details["versions"]  # stated once, for all of them
+        del details["versions"]  # stated once, for all roles
     content = {
         "schema": SCHEMA,
         "rules": {name: _decisions(name, tried_under) if ":" in name else {} for name in rules},
-        "settings": asdict(selector.settings),
+        "settings": selector.settings.to_json(),
+        **_certificate(selector.settings.own),
         "sources": _sources(selector, rules),
         "roles": roles,
         "versions": {**{name: version(name) for name in ("eldgr_dspy", "dspy")}, "python": _python()},
@@ -164,52 +169,93 @@ def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> 
 
 
 def _sources(selector: Selector, rules: Sequence[str]) -> dict[str, str]:
-    """A hash of this package, and one of the text of each module of the user's that has a rule or a role."""
-    found = {"eldgr_dspy": _code()}
+    """Return a hash of this package, and one of each module of the user's that has a rule or a role."""
+    sources = {"eldgr_dspy": _code()}
     for rule in rules:
         module, own, _ = rule.partition(":")
         try:
-            found |= {module: _text(module)} if own else {}
+            sources |= {module: source_of_module(module)} if own else {}
         except OSError as error:
             raise ArgumentError(
-                f"rules={rule!r} cannot be frozen, for there is no file of its module; write one."
+                f"rules={rule!r} cannot be frozen, because its module has no file; write one."
             ) from error
+    certificate = selector.settings.own
+    try:
+        sources |= {} if certificate is None else {certificate.module: source_of_module(certificate.module)}
+    except (OSError, TypeError, ImportError) as error:
+        raise ArgumentError(_SOURCELESS.format(certificate)) from error
     for module in _own_modules(selector):
         with suppress(OSError, TypeError):  # made by a call, without a file
-            found[module] = _text(module)
-    return found
+            sources[module] = source_of_module(module)
+    return sources
 
 
 def _own_modules(selector: Selector) -> set[str]:
-    """The modules in which the classes of a user's roles are; a script has no name by which it is found again."""
-    parts = [one for role in ROLES for _, one in getattr(selector, role).named_sub_modules(dspy.Module)]
-    names = {kind.__module__ for one in parts for kind in type(one).__mro__}
+    """Return the modules with the classes of a user's roles; a script has no name by which it is found again."""
+    asked = [*(getattr(selector, role) for role in ROLES), *([selector.certifier] if selector.certifier else [])]
+    parts = [part for module in asked for _, part in module.named_sub_modules(dspy.Module)]
+    names = {kind.__module__ for part in parts for kind in type(part).__mro__}
     return {name for name in names if name.partition(".")[0] not in _NOT_OWN}
 
 
-def _text(module: str) -> str:
+def source_of_module(module: str) -> str:
+    """Return a hash of the source of a module; raises an OSError or a TypeError if it has no file."""
     return _digits(inspect.getsource(importlib.import_module(module)).encode())
 
 
 def _decisions(rule: str, settings: Settings) -> dict[str, str]:
-    """A hash of what a rule of the user's decides, for which it may import other modules."""
+    """Return a hash of what a user's rule decides, including through modules that it imports."""
+    if settings.own and settings.own.consulted:  # nobody is asked here
+        settings = replace(settings, certificate="folded")
     subject, trials = Subject(rule_named(rule)), [replace(trial, settings=settings) for trial in situations()]
     decided = [_decided(subject, trial) for trial in trials]
     if decided != [_decided(subject, trial) for trial in reversed(trials)][::-1]:
         raise ArgumentError(
             f"rules={rule!r} must decide the same each time; it decided differently about the same question and "
-            "replies. Remove what is random, and what it remembers from one question to the next."
+            "replies. Remove what is random, and any memory of earlier questions."
         )
     return {"decisions": _digits(repr(decided).encode())}
 
 
 def _decided(subject: Subject, trial: Trial) -> object:
-    """What a rule asks and ships; where it fails, as it would on such a question, the error's name."""
+    """Return what a rule asks and ships; if it fails on a question, the error's name."""
     try:
         outcome = subject.settle(trial)
     except EldgrError as error:
         return type(error).__name__
     return outcome.asked, outcome.branch, outcome.answer
+
+
+def _certificate(own: OwnCertificate | None) -> dict[str, Any]:
+    """Return a hash of what a user's certificate decides, including through modules that it imports.
+
+    Raises:
+        ArgumentError: It has no source, or does not decide the same twice.
+    """
+    if own is None:
+        return {}
+    if own.source is None:
+        raise ArgumentError(_SOURCELESS.format(own))
+    if own.consulted:  # nobody is asked here
+        return {"certificate": {}}
+    settings = Settings(certificate=own)
+    asked = [replace(trial, settings=settings) for trial in situations("retrieval")]
+    decided = [_marked(trial) for trial in asked]
+    if decided != [_marked(trial) for trial in reversed(asked)][::-1]:
+        raise ArgumentError(
+            f"certificate={own.name!r} must decide the same each time; it decided differently about the same answer, "
+            "evidence and question. Remove what is random, and any memory of earlier questions."
+        )
+    return {"certificate": {"decisions": _digits(repr(decided).encode())}}
+
+
+def _marked(trial: Trial) -> object:
+    """Return the certificates of a trial's answers; if one fails, the error's name."""
+    case = Case(trial.question, trial.settings)
+    try:
+        return [case.certified(answer) for answer in case.question.answers]
+    except EldgrError as error:
+        return type(error).__name__
 
 
 @cache
@@ -225,7 +271,7 @@ def _digits(content: bytes) -> str:
 
 
 def _python() -> str:
-    """The version of Python, to two places: what comes third mends and changes no table of characters."""
+    """Return the version of Python, to two places: the third only fixes bugs and changes no table of characters."""
     return ".".join(platform.python_version_tuple()[:2])
 
 
@@ -233,28 +279,28 @@ def _hash(content: Mapping[str, Any]) -> str:
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _content(path: Path) -> dict[str, Any]:
     if path.is_fifo() or path.is_char_device():
         raise ArgumentError(f"{path}: is a pipe or a device; give a file.")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ArgumentError(f"{path}: no such file; check the name, or make it with eldgr freeze.") from error
     except OSError as error:
         raise ArgumentError(refusal(error, path)) from error
     except (ValueError, RecursionError) as error:
         raise ArgumentError(f"{path}: not a lock ({error}); restore it from a copy.") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ArgumentError(f"{path}: not a lock; give a file that eldgr freeze has written.")
-    return found
+    return content
 
 
 def _require_whole(path: Path, content: Mapping[str, Any]) -> None:
-    """Refuse a lock that states the right hash and lacks a part all the same: it was written by hand."""
+    """Refuse a lock that has the right hash but lacks a part: it was written by hand."""
     lacking = [name for name in _PARTS if not isinstance(content.get(name), dict)]
     if lacking:
         raise ArgumentError(f"{path}: not a lock (it lacks {', '.join(lacking)}); restore it from a copy.")
     try:
-        Settings(**content["settings"])
+        Settings.from_json(content["settings"])
     except TypeError as error:
         raise ArgumentError(f"{path}: not a lock (settings: {error}); restore it from a copy.") from error

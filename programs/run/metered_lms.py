@@ -1,8 +1,7 @@
-"""LMs as a run calls them: each request is admitted, counted, repeated where that may help, and checked for an echo.
+"""LMs as a run calls them: each request is admitted, counted, retried if that may help, and checked for an echo.
 
-A metered LM is a copy whose call records go to the consultation that is under way instead of DSPy's histories, so that
-a long run keeps nothing in memory. It repeats requests as DSPy would, but where each can be counted; the clients below
-it repeat none.
+A metered LM is a copy whose call records go to the current consultation instead of DSPy's histories, so that a long run
+keeps nothing in memory. It retries requests as DSPy would, but counts each one; the clients below it do not retry.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ from eldgr_dspy.programs.run.scheduling import in_thread
 _UNSENT = (dspy.LMConfigurationError, dspy.LMUnsupportedFeatureError)
 """Failures before a request was sent."""
 
-_LONGEST_PAUSE = 60.0  # seconds, also where a server asks for more
+_LONGEST_PAUSE = 60.0  # seconds, even if a server asks for more
 
 
 class _EchoError(dspy.LMTransportError):
@@ -33,19 +32,19 @@ class _EchoError(dspy.LMTransportError):
 
 
 class _Metered:
-    """What a metered LM does differently; mixed into the class of the LM that it is a copy of."""
+    """What a metered LM does differently; mixed into the class of the LM that it copies."""
 
     retries: int
     lane: Lane
 
     @property
     def _engine_store(self) -> dict[Any, Any]:
-        """DSPy's own clients, with their connections: each thread has others."""
+        """DSPy's own clients, with their connections: each thread has its own."""
         return self.lane.clients
 
     @_engine_store.setter
     def _engine_store(self, clients: dict[Any, Any]) -> None:
-        """Keep what is there, where DSPy makes a copy and would begin with none."""
+        """Keep the history, where DSPy makes a copy and would start with none."""
 
     def update_history(self, entry: dict[str, Any]) -> None:
         """Keep the record of a call for its meter, and nowhere else."""
@@ -70,8 +69,8 @@ class _Metered:
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
         """Call as `__call__` does, without blocking.
 
-        DSPy's own clients are called in a thread: where a server sends more than the answer, the blocking ones give the
-        connection up, and those for async read the rest as the answer to the next request.
+        DSPy's own clients are called in a thread. If a server sends more than the answer, the blocking ones drop the
+        connection, but the async ones read the rest as the answer to the next request.
         """
         if isinstance(getattr(self, "engine", None), str):
             return await in_thread(lambda: self(*args, **kwargs))
@@ -89,14 +88,14 @@ class _Metered:
                     await asyncio.sleep(seconds)
 
     def _reconnect(self) -> None:
-        """Give up this thread's connections; the next request opens another."""
+        """Drop this thread's connections; the next request opens another."""
         if isinstance(self, dspy.LM):
             self.close()
         self.lane.fresh = True
 
     @contextmanager
     def _request(self) -> Iterator[None]:
-        """Report to the meter what becomes of an admitted request."""
+        """Report to the meter the outcome of an admitted request."""
         meter, request = current_meter(), Request()
         token = REQUEST.set(request)
         try:
@@ -114,7 +113,7 @@ class _Metered:
             _report(meter, request)
 
     def _refuse_echo(self, request: Request) -> None:
-        """Raise where this reply is an earlier one that was delivered once more."""
+        """Raise if this reply is an earlier one that was delivered again."""
         record = request.record
         if record is not None and request.fresh:
             number = getattr(record["response"], "id", None)
@@ -122,7 +121,7 @@ class _Metered:
                 raise _EchoError(f"The reply {number} was delivered before, to another request.")
 
     def _pause(self, error: Any, attempt: int) -> Iterator[float]:
-        """Yield the pause before a request is repeated, in short waits; raise the failure where it is not repeated."""
+        """Yield the pause before a request is retried, in short waits; raise the failure if it is not retried."""
         meter = current_meter()
         if attempt >= self.retries or not is_transient(error) or not (meter is None or meter.spending.may_retry()):
             raise error
@@ -149,20 +148,20 @@ def _admission() -> Iterator[float]:
 
     Raises:
         RunStoppedError: if a limit of the run does not allow it.
-        dspy.LMTimeoutError: if the consultation was given up meanwhile.
+        dspy.LMTimeoutError: if the consultation was abandoned meanwhile.
     """
     meter = current_meter()
     while meter is not None:
         if meter.over:
-            raise dspy.LMTimeoutError("The consultation that this request belongs to was given up.")
-        if meter.spending.admit():
+            raise dspy.LMTimeoutError("The consultation that this request belongs to was abandoned.")
+        if meter.admit():
             if meter.begin():
                 return
         elif meter.stopped():
             raise RunStoppedError("The run was stopped.")
         since = time.monotonic()
         yield 0.02
-        meter.hold(since)  # its clock does not run while others keep it from asking
+        meter.hold(since)  # its clock does not run while others hold it back
 
 
 def _unsent(error: BaseException) -> bool:
@@ -170,7 +169,7 @@ def _unsent(error: BaseException) -> bool:
 
 
 def _asked_pause(error: BaseException, otherwise: float) -> float:
-    """How many seconds a server asks to wait; LiteLLM has it in the headers of what it raised."""
+    """Return how many seconds a server asks to wait; LiteLLM has it in the headers of what it raised."""
     hint = getattr(error, "retry_after", None)
     if hint is None:
         hint = _header(error)
@@ -178,12 +177,12 @@ def _asked_pause(error: BaseException, otherwise: float) -> float:
 
 
 def _header(error: BaseException | None) -> float | None:
-    """The seconds of a `Retry-After` header; a date there is passed over."""
+    """Return the seconds of a `Retry-After` header; a date there is ignored."""
     while error is not None:
         headers = getattr(error, "litellm_response_headers", None)
         if headers is not None:
-            found = next((str(headers[name]) for name in headers if str(name).lower() == "retry-after"), "")
-            return float(found) if found.replace(".", "", 1).isdecimal() else None
+            value = next((str(headers[name]) for name in headers if str(name).lower() == "retry-after"), "")
+            return float(value) if value.replace(".", "", 1).isdecimal() else None
         error = error.__cause__
     return None
 
@@ -191,7 +190,7 @@ def _header(error: BaseException | None) -> float | None:
 def metered_lm(lm: Any) -> Any:
     """Return a copy of an LM whose requests, answered or failed, are counted by the meter."""
     twin = lm.copy()
-    # Its class, because a wrapper around it would be no LM to DSPy, and DSPy reports no request that it retries.
+    # Its class, because DSPy would not accept a wrapper as an LM, and DSPy does not report the requests it retries.
     twin.__class__ = type("MeteredLM", (_Metered, type(lm)), {})
     twin.retries, twin.num_retries = lm.num_retries, 0
     twin.lane = Lane(Numbers())
@@ -199,6 +198,6 @@ def metered_lm(lm: Any) -> Any:
 
 
 def metered(module: dspy.Module) -> dspy.Module:
-    """Return a copy of a role module in which every LM that it holds is metered; see `with_lms` for what it finds."""
+    """Return a copy of a role module in which every LM that it holds is metered; see `with_lms` for those it finds."""
     twin: dspy.Module = with_lms(module, lambda lm: lm if isinstance(lm, _Metered) else metered_lm(lm))
     return twin

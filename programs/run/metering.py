@@ -1,6 +1,6 @@
-"""What a consultation cost: requests, tokens, money and the model that answered, read from DSPy's own call records.
+"""The cost of a consultation: requests, tokens, money and the model that answered, read from DSPy's own call records.
 
-A setting of DSPy's hands on the meter of a consultation; the LMs of `eldgr_dspy.programs.run.metered_lms` report to
+A setting of DSPy's passes the meter of a consultation on; the LMs of `eldgr_dspy.programs.run.metered_lms` report to
 it.
 """
 
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import dspy
 
+from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.journal_lines import is_plausible
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_message
@@ -21,20 +22,20 @@ from eldgr_dspy.showing import encodable
 
 Number = TypeVar("Number", int, float)
 
-_LONGEST_NAME = 1_000  # characters of what a server calls its model
+_LONGEST_NAME = 1_000  # characters of a server's name for its model
 
 _METER = "eldgr_meter"
-"""Where the meter is found: a setting of DSPy's, because `dspy.Parallel` hands only those to its threads."""
+"""Holds the meter: a setting of DSPy's, because `dspy.Parallel` passes only those to its threads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What a request that was answered came to.
+    """The cost of a request that was answered.
 
     Attributes:
         served: The model that answered. prompt_characters: how long the prompt was.
-        prompt_tokens, completion_tokens: As reported. cost: in dollars. All three None where unknown.
-        implausible: What was reported and cannot be true, as text; None where all is plausible.
+        prompt_tokens, completion_tokens: As reported. cost: in dollars. All three None if unknown.
+        implausible: Reported values that cannot be true, as text; None if all are plausible.
     """
 
     served: str | None = None
@@ -59,17 +60,18 @@ REQUEST: ContextVar[Request | None] = ContextVar("eldgr_request", default=None)
 
 @dataclass(slots=True)
 class Meter:
-    """The requests of one consultation. Threads may add to it at once.
+    """The requests of one consultation. Several threads may add to it.
 
     Attributes:
         entries: One for each reply that a request was sent for.
         failures: An item for each request that was sent and not answered with a reply.
-        cached: An item for each reply of DSPy's cache, which no request was sent for.
-        under_way: An item for each request that is.
-        over: Whether the consultation has ended: what comes after is not counted, and nothing more may be sent.
+        cached: An item for each reply of DSPy's cache, for which no request was sent.
+        under_way: An item for each request under way.
+        over: Whether the consultation has ended: later requests are not counted, and nothing more may be sent.
         held: Seconds for which nothing of it was under way because a request had to wait to be admitted.
         stopped: Whether the run is being stopped. spending: what the run may still send.
-        tracker: DSPy's usage tracker in whose place the meter stands, None where there is none.
+        refused: Why a request was not admitted, even if the module caught that error; None if none was refused.
+        tracker: DSPy's usage tracker that the meter replaces, None if there is none.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -80,39 +82,48 @@ class Meter:
     held: float = 0.0
     stopped: Callable[[], bool] = field(default=lambda: False)
     spending: Spending = field(default_factory=Spending)
+    refused: RunStoppedError | None = None
     tracker: Any = None
     _held_until: float = 0.0
 
     def hold(self, since: float) -> None:
-        """Take note that a request has waited since then, by the monotonic clock, to be admitted.
+        """Record that a request has waited since then, by the monotonic clock, to be admitted.
 
-        While another of it is under way it waits for itself, and that is time of its own.
+        While another one is under way, the consultation waits for itself, and that time counts.
         """
         now = time.monotonic()
         if not self.under_way:
             self.held += max(0.0, now - max(since, self._held_until))
             self._held_until = now
 
+    def admit(self) -> bool:
+        """Ask for a request to be admitted; False if it must wait. Raises as `Spending.admit`, and remembers it."""
+        try:
+            return self.spending.admit()
+        except RunStoppedError as error:
+            self.refused = error
+            raise
+
     def begin(self) -> bool:
-        """Take note that an admitted request is about to be sent; False where the consultation has ended meanwhile."""
+        """Record that an admitted request is about to be sent; False if the consultation has ended meanwhile."""
         self.under_way.append(None)
         if self.over:
             self.withdraw()
         return not self.over
 
     def withdraw(self) -> None:
-        """Take note that it was not sent."""
+        """Record that it was not sent."""
         if self._ended():
             self.spending.withdraw()
 
     def fail(self) -> None:
-        """Take note that it was sent, and not answered with a reply."""
+        """Record that it was sent, and not answered with a reply."""
         if self._ended():
             self.spending.failed()
             self.failures.append(None)
 
     def answer(self, entry: Entry) -> None:
-        """Take note that it was answered, if only when the consultation had ended."""
+        """Record that it was answered, even if the consultation had already ended."""
         if self._ended():
             self.spending.answered(entry.cost)
             self.entries.append(entry)
@@ -120,13 +131,13 @@ class Meter:
             self.spending.answered_late(entry.cost)
 
     def answer_from_cache(self) -> None:
-        """Take note that DSPy's cache answered in its place."""
+        """Record that DSPy's cache answered instead."""
         if self._ended():
             self.spending.withdraw()
             self.cached.append(None)
 
     def _ended(self) -> bool:
-        """Take a request from those under way; False where `close` has taken it, and counted it."""
+        """Remove a request from those under way; False if `close` has already removed and counted it."""
         try:
             self.under_way.pop()
         except IndexError:
@@ -134,7 +145,7 @@ class Meter:
         return True
 
     def add_usage(self, lm: str, usage: dict[str, Any]) -> None:
-        """Note that a reply was not cached: DSPy reports the usage of those alone, just before a call's record."""
+        """Record that a reply was not cached: DSPy reports usage only for those, just before a call's record."""
         request = REQUEST.get()
         if request is not None:
             request.fresh = True
@@ -142,7 +153,7 @@ class Meter:
             self.tracker.add_usage(lm, usage)
 
     def close(self) -> None:
-        """Take note that the consultation has ended: a request that is still under way was not answered in time."""
+        """Record that the consultation has ended: a request that is still under way was not answered in time."""
         self.over = True
         while self._ended():
             self.spending.failed()
@@ -163,37 +174,37 @@ class Meter:
 
     @property
     def prompt_characters(self) -> int | None:
-        """How long the prompts were that were answered, None where none was."""
+        """How long the answered prompts were, None if there is none."""
         return sum(entry.prompt_characters for entry in self.entries) if self.entries else None
 
     @property
     def prompt_tokens(self) -> int | None:
-        """Tokens read, None where a reply did not report them."""
+        """Tokens read, None if a reply did not report them."""
         return _total([entry.prompt_tokens for entry in self.entries])
 
     @property
     def completion_tokens(self) -> int | None:
-        """Tokens written, None where a reply did not report them."""
+        """Tokens written, None if a reply did not report them."""
         return _total([entry.completion_tokens for entry in self.entries])
 
     @property
     def cost(self) -> float | None:
-        """Dollars, None where unknown for a reply."""
+        """Dollars, None if unknown for a reply."""
         return _total([entry.cost for entry in self.entries], math.fsum)
 
     @property
     def dearest(self) -> float | None:
-        """Dollars of the dearest of several requests, None where unknown for a reply, or where there was one."""
+        """Dollars of the dearest of several requests, None if unknown for a reply, or if there was one request."""
         return None if self.calls < 2 or self.cost is None else max(entry.cost or 0.0 for entry in self.entries)
 
     @property
     def served(self) -> str | None:
-        """The model that gave the last reply, None where there is none."""
+        """The model that gave the last reply, None without a reply."""
         return self.entries[-1].served if self.entries else None
 
     @property
     def implausible(self) -> str | None:
-        """What the first reply of which a count cannot be true reported, None without such a reply."""
+        """What the first reply with an impossible count reported, None without such a reply."""
         return next((entry.implausible for entry in self.entries if entry.implausible), None)
 
 
@@ -205,7 +216,7 @@ def _total(counts: list[Number | None], add: Callable[[list[Number]], Number] = 
 
 @contextmanager
 def metering(meter: Meter | None = None) -> Iterator[Meter]:
-    """Collect what the metered LMs send inside the block; after it they send nothing more on its account."""
+    """Collect what the metered LMs send inside the block; after it they send nothing more for it."""
     meter = meter or Meter()
     meter.tracker = dspy.settings.usage_tracker
     with dspy.context(**{_METER: meter, "usage_tracker": meter}):
@@ -216,7 +227,7 @@ def metering(meter: Meter | None = None) -> Iterator[Meter]:
 
 
 def current_meter() -> Meter | None:
-    """Return the meter of the consultation that is under way here, None outside of one."""
+    """Return the meter of the current consultation, None outside of one."""
     meter: Meter | None = dspy.settings.get(_METER)
     return meter
 
@@ -224,7 +235,7 @@ def current_meter() -> Meter | None:
 def entry_of(record: Mapping[str, Any]) -> Entry:
     """Read DSPy's record of a call.
 
-    LiteLLM fills in zeros where a server reports no usage, and no prompt has no tokens: such a zero is unknown.
+    LiteLLM reports zeros if a server reports no usage. A prompt always has tokens, so such a zero means unknown.
     """
     usage = record.get("usage") or {}
     reported = {name: usage.get(name) for name in ("prompt_tokens", "completion_tokens")} | {"cost": record.get("cost")}
@@ -250,7 +261,7 @@ def _count(value: Any) -> int | None:
 
 
 def _implausible(value: float) -> str:
-    """A number that cannot be true, in few characters whatever its length."""
+    """Return a number that cannot be true, in few characters at any length."""
     if isinstance(value, bool) or value != value:
         return str(value)
     return "below 0" if value < 0 else "over 10^15"

@@ -1,7 +1,7 @@
-"""A finished run in MLflow: its figures as metrics, what it was made with as parameters, its files as artifacts.
+"""A finished run in MLflow: its figures as metrics, its settings as parameters, its files as artifacts.
 
-Where MLflow keeps them is MLflow's own affair: the tracking server and the experiment are those of its environment
-variables. Names are those of `summary.json`, with `/` between and `_` for what MLflow does not take.
+MLflow's environment variables set the tracking server and the experiment. Names are those of `summary.json`, with `/`
+between and `_` for characters that MLflow does not take.
 """
 
 import re
@@ -16,11 +16,11 @@ from eldgr_dspy.files import safe_name
 _LOGGED = ("n", "n_scored", "n_failed", "ties", "rules", "bounds", "audit")
 
 FILES = ("journal.jsonl", "decisions.jsonl", "summary.json", "record.json", "report.html", "questions.html")
-"""The files of a run directory that are logged, where they are."""
+"""The files of a run directory that are logged, if they exist."""
 
 
 def log_to_mlflow(run: RunRead, summary: Summary) -> str:
-    """Log a finished run as a new run of MLflow's, named like its directory, and return that run's id.
+    """Log a finished run as a new run in MLflow, named like its directory, and return that run's id.
 
     Args:
         run: The run. summary: its figures.
@@ -43,15 +43,15 @@ def log_to_mlflow(run: RunRead, summary: Summary) -> str:
                     mlflow.log_artifact(str(path))
     except (MlflowException, OSError) as error:
         raise ArgumentError(
-            f"{run.path} could not be logged to MLflow ({brief(' '.join(str(error).split()))}); see what "
-            "MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME say."
+            f"{run.path} could not be logged to MLflow ({brief(' '.join(str(error).split()))}); check "
+            "MLFLOW_TRACKING_URI and MLFLOW_EXPERIMENT_NAME."
         ) from error
-    found: str = logged.info.run_id
-    return found
+    run_id: str = logged.info.run_id
+    return run_id
 
 
 def _key(*parts: str) -> str:
-    """A name that MLflow takes, wherever it keeps it."""
+    """Return a name that MLflow takes, with any storage."""
     return "/".join(re.sub(r"[^\w.-]", "_", safe_name(part, "_")) for part in parts)
 
 
@@ -69,18 +69,18 @@ def _params(run: RunRead, summary: Summary) -> Iterator[tuple[str, Any]]:
 
 
 def _metrics(summary: Summary) -> Iterator[tuple[str, float]]:
-    """Yield every figure that is defined; what is undefined has no metric."""
+    """Yield every figure that is defined; an undefined one has no metric."""
     for role, sums in summary["consultations"].items():
         yield from _numbers(sums, "consultations", role)
     for name, pool in summary["pools"].items():
-        found: Mapping[str, Any] = {**pool}
-        yield from _numbers({key: found[key] for key in _LOGGED}, name)
-        for one in pool["contrasts"]:
-            yield from _numbers(one, name, f"{one['rule']}-{one['against']}")
+        figures: Mapping[str, Any] = {**pool}
+        yield from _numbers({key: figures[key] for key in _LOGGED}, name)
+        for contrast in pool["contrasts"]:
+            yield from _numbers(contrast, name, f"{contrast['rule']}-{contrast['against']}")
 
 
-def _numbers(found: Mapping[str, Any], *parts: str) -> Iterator[tuple[str, float]]:
-    for name, value in found.items():
+def _numbers(figures: Mapping[str, Any], *parts: str) -> Iterator[tuple[str, float]]:
+    for name, value in figures.items():
         if isinstance(value, Mapping):
             yield from _numbers(value, *parts, name)
         elif isinstance(value, list):

@@ -1,7 +1,7 @@
-"""The pages of a finished run, made again: the report from its directory, and the page of questions from its pools too.
+"""Make the pages of a finished run again: the report from its directory, the page of questions also from its pools.
 
-A question is written as it is read, and a consultation is looked up where it stands in the journal, so that memory does
-not grow with the texts of a run.
+A question is written as it is read, and a consultation is looked up in the journal, so that memory does not grow with
+the texts of a run.
 """
 
 import io
@@ -9,9 +9,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from eldgr_dspy.cases import Case
+from eldgr_dspy.certifying import certify_again, naming_question
 from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
 from eldgr_dspy.figures.finished_run import RunRead
@@ -19,24 +20,25 @@ from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.files import replacing
 from eldgr_dspy.journal_lines import read_consultation
-from eldgr_dspy.pools import Pool
+from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.reopened_pools import reopened
+from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.report.page import render_report
-from eldgr_dspy.report.questions_page import QuestionsPage
+from eldgr_dspy.report.questions_page import QuestionsPage, question_content
 from eldgr_dspy.system import opened
-from eldgr_dspy.words import ROLES, Role
+from eldgr_dspy.words import CONSULTED, Consulted
 
 
 def write_pages(run: RunRead, summary: Summary, report: Path, files: Sequence[Path] = ()) -> str | None:
-    """Write the report, and beside it the page of questions where the run's pools are there.
+    """Write the report and, if the run's pools are there, the page of questions next to it.
 
     Args:
-        run: The run. summary: its figures. report: the file of the report; the page of questions has `questions.html`
-            in its folder, or `NAME-questions.html` beside a report NAME.html.
-        files: Where pools are that are not where they were.
+        run: The run. summary: its figures. report: the file of the report; the page of questions is `questions.html`
+            in its folder, or `NAME-questions.html` next to a report NAME.html.
+        files: Where pools are now that have been moved.
 
     Returns:
-        Why there is no page of questions, in a sentence; None where it is written.
+        Why there is no page of questions, in a sentence; None if it is written.
 
     Raises:
         ArgumentError, PoolError, RunChangedError: The run, or one of `files`, cannot be used.
@@ -50,13 +52,67 @@ def write_pages(run: RunRead, summary: Summary, report: Path, files: Sequence[Pa
         if files:
             raise
         why = str(error)
-    found = beside.name if beside.is_file() else None
-    _write(report, render_report(summary, run.decisions(summary), run.record(), found))
+    page = beside.name if beside.is_file() else None
+    _write(report, render_report(summary, run.decisions(summary), run.record(), page))
     return why
 
 
+def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what is shown of one question of a run: its content on the page of questions, with `pool` and `id`.
+
+    Args:
+        run: The run. name: the question's id, or POOL:ID. files: where pools are now that have been moved.
+        rules: The rules whose decisions are shown; empty: all.
+
+    Raises:
+        ArgumentError: The run is not finished, or has no such question or rule, or several questions of that name.
+        ArgumentError, PoolError, RunChangedError: The question's pool, or one of `files`, cannot be used.
+    """
+    summary = run.summary()
+    pool, id, decisions = _decided_on(run, summary, name)
+    known = [decided["rule"] for decided in decisions]
+    for rule in rules:
+        if rule not in known:
+            raise ArgumentError(f"{run.path}: rule {rule!r} has no decision on {id!r}; use one of {', '.join(known)}.")
+    given = [name for name in map(pool_name, files) if name in summary["pools"]]
+    pools = reopened(run, [*dict.fromkeys([pool, *given])], files, "eldgr show RUN ID FILE")
+    row = next((row for row in pools[0].rows(summary["pools"][pool]["n"]) if row.id == id), None)
+    if row is None:
+        raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r}, which its pool {pool!r} does not have.")
+    shown = [decided for decided in decisions if not rules or decided["rule"] in rules]
+    with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
+        asked = _asked(run, journal, _places(journal), pool, id)
+    case = Case(row.to_question(), run.settings)
+    with naming_question(pool, id):
+        content = question_content(row, _certified(case, asked), shown, asked)
+    fields = ("answer", "votes", "source", "text")
+    candidates = [dict(zip(fields, candidate, strict=True)) for candidate in content["candidates"]]
+    return {"pool": pool, "id": id, **content, "candidates": candidates}
+
+
+def _decided_on(run: RunRead, summary: Summary, name: str) -> tuple[str, str, list[Decided]]:
+    """Return the pool and the id that a name means, and the decisions; POOL:ID goes before an id with a colon."""
+    matches: dict[bool, dict[tuple[str, str], list[Decided]]] = {True: {}, False: {}}  # by POOL:ID, by the id alone
+    ids = dict[str, None]()
+    for decided in run.decisions(summary):
+        pool, id = decided["pool"], decided["id"]
+        if len(ids) < 3:
+            ids[id] = None
+        if name in (id, f"{pool}:{id}"):
+            matches[name != id].setdefault((pool, id), []).append(decided)
+    meant = matches[True] or matches[False]
+    if not meant:
+        some = ", ".join(map(repr, ids))
+        raise ArgumentError(f"{run.path}: no question has the id {name!r:.80}; the first ids are {some}. Correct it.")
+    if len(meant) > 1:
+        whole = " or ".join(f"{pool}:{id}" for pool, id in meant)
+        raise ArgumentError(f"{run.path}: {len(meant)} pools have a question {name!r:.80}; give {whole}.")
+    (((pool, id), decisions),) = meant.items()
+    return pool, id, decisions
+
+
 def questions_beside(report: Path) -> Path:
-    """Return where the page of questions lies that belongs to a report."""
+    """Return where the page of questions of a report is."""
     return report.with_name("questions.html" if report.name == "report.html" else f"{report.stem}-questions.html")
 
 
@@ -67,27 +123,29 @@ def _write(path: Path, chunks: Iterable[str]) -> None:
 
 
 def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: str) -> Iterator[str]:
-    """The page of questions, piece by piece; decisions stand in the order of the pools and of their rows."""
-    page = QuestionsPage(report)
-    decided = groupby(run.decisions(summary), key=lambda one: (one["pool"], one["id"]))
+    """Yield the page of questions, piece by piece; decisions are in the order of the pools and of their rows."""
+    page, settings = QuestionsPage(report), run.settings
+    decided = groupby(run.decisions(summary), key=lambda line: (line["pool"], line["id"]))
     (name, id), lines = next(decided, ((None, None), iter(())))
     yield page.head()
     with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
         places = _places(journal)
         for pool in pools:
             for row in pool.rows(summary["pools"][pool.name]["n"]):
-                case, found = Case(row.to_question(), run.settings), list[Decided]()
+                case, decisions = Case(row.to_question(), settings), list[Decided]()
                 if (name, id) == (pool.name, row.id):
-                    found = [*lines]
+                    decisions = [*lines]
                     (name, id), lines = next(decided, ((None, None), iter(())))
-                yield page.question(pool.name, row, case, found, _asked(run, journal, places, pool.name, row.id))
+                asked = _asked(run, journal, places, pool.name, row.id)
+                with naming_question(pool.name, row.id):
+                    yield page.question(pool.name, row, _certified(case, asked), decisions, asked)
     if id is not None:
         raise ArgumentError(f"{run.path}: decisions.jsonl decides {id!r} of {name!r} out of the order of its pools.")
     yield page.foot(summary["pools"])
 
 
 def _places(journal: IO[bytes]) -> dict[Key, int]:
-    """Where in a journal the last line of each consultation begins."""
+    """Return where in a journal the last line of each consultation starts."""
     places: dict[Key, int] = {}
     begins = 0
     for line in journal:
@@ -99,11 +157,19 @@ def _places(journal: IO[bytes]) -> dict[Key, int]:
     return places
 
 
-def _asked(run: RunRead, journal: IO[bytes], places: Mapping[Key, int], pool: str, id: str) -> dict[Role, Consultation]:
-    found: dict[Role, Consultation] = {}
-    for role in ROLES:
+def _asked(
+    run: RunRead, journal: IO[bytes], places: Mapping[Key, int], pool: str, id: str
+) -> dict[Consulted, Consultation]:
+    consultations: dict[Consulted, Consultation] = {}
+    for role in CONSULTED:
         place = places.get((pool, id, role))
         if place is not None:
             journal.seek(place)
-            found[role] = read_consultation(journal.readline(), run.path / "journal.jsonl", f"byte {place}")
-    return found
+            consultations[role] = read_consultation(journal.readline(), run.path / "journal.jsonl", f"byte {place}")
+    return consultations
+
+
+def _certified(case: Case, asked: Mapping[Consulted, Consultation]) -> Case:
+    """Return the case with the certificates that its run got."""
+    certify_again(case, {name: journaled_reply(case.question, entry) for name, entry in asked.items()})
+    return case

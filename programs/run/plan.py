@@ -25,6 +25,8 @@ class Plan:
         workers: How many questions are under way at once.
         replay: A journal of recorded consultations, used instead of calls.
         max_failures: How many questions may fail before the run stops: a count, or a share such as "5%".
+        max_abstentions: How many questions may have an unusable reply before the run stops, in the same form; None for
+            no limit. Replayed replies and those of earlier sessions count.
         timeout: Seconds that a role may take for one question, retries and pauses included.
         max_calls, max_cost: Requests and dollars that the run may take, earlier sessions included; None for no limit.
         fresh: Start anew in a directory that holds a run.
@@ -39,6 +41,7 @@ class Plan:
     workers: int = 1
     replay: str | Path | None = None
     max_failures: int | str = 0
+    max_abstentions: int | str | None = None
     timeout: float = 600.0
     max_calls: int | None = None
     max_cost: float | None = None
@@ -57,10 +60,10 @@ class Plan:
             rule_named(rule, "rules")
         for name, value in (("workers", self.workers), ("limit", self.limit), ("max_calls", self.max_calls)):
             if value is not None or name == "workers":
-                _require_count(name, value)
+                require_count(name, value)
         for name, amount in (("timeout", self.timeout), ("max_cost", self.max_cost)):
             if amount is not None or name == "timeout":
-                _require_amount(name, amount)
+                require_amount(name, amount)
 
 
 def _require_name(rule: object, index: int) -> None:
@@ -71,14 +74,16 @@ def _require_name(rule: object, index: int) -> None:
         )
 
 
-def _require_count(name: str, value: object) -> None:
+def require_count(name: str, value: object) -> None:
+    """Refuse anything but a whole number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise ArgumentError(f"{name} must be a whole number; got {value!r:.80} ({type(value).__name__}).")
     if value < 1:
         raise ArgumentError(f"{name} must be at least 1; got {value!r}.")
 
 
-def _require_amount(name: str, value: object) -> None:
+def require_amount(name: str, value: object) -> None:
+    """Refuse anything but a positive number."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise ArgumentError(f"{name} must be a positive number; got {value!r:.80}.")
 

@@ -1,7 +1,7 @@
-"""Rules on what a run has asked: any rule, also one that was written later, decided from the journal without an LM.
+"""Rules on a run's replies: any rule, even one written later, decided from the journal without an LM.
 
-Candidates, evidence and gold answers are in the pools and not in the journal; a pool is read again where it was, or
-where it is said to be now, and has to have the content that the run was made on.
+Candidates, evidence and gold answers are in the pools and not in the journal. A pool is read again from where it was,
+or from the file given now, and must have the content that the run used.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Consultation, Key, Reply
+from eldgr_dspy.certifying import certifying, naming_question, replies_in
+from eldgr_dspy.consultations import Consultation, Heard, Key
 from eldgr_dspy.decision import RULES, drive
+from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.figures.summary import Outcome, Tally
@@ -18,16 +20,16 @@ from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.rules import rule_named
-from eldgr_dspy.words import ROLES, Role
+from eldgr_dspy.words import CONSULTED, Consulted
 
 
 @dataclass(frozen=True, slots=True)
 class Redecided:
-    """What rules come to on the consultations of a run.
+    """The results of rules on the consultations of a run.
 
     Attributes:
         rules: Which rules. pools: the run's, as they were read.
-        limit: How many questions of each pool were taken; None for all.
+        limit: How many questions of each pool were used; None for all.
         figures: Those of each pool, as in `summary.json`.
     """
 
@@ -40,22 +42,22 @@ class Redecided:
 class _NeverAskedError(Exception):
     """A rule needs a role that was not asked."""
 
-    def __init__(self, role: Role) -> None:
+    def __init__(self, role: Consulted) -> None:
         super().__init__(role)
-        self.role: Role = role
+        self.role: Consulted = role
 
 
 def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ()) -> Redecided:
-    """Decide the questions of a run by rules, from what its journal holds.
+    """Decide the questions of a run by rules, from its journal.
 
-    Of a finished run the questions are those that it decided; of another, all of its pools. A call that did not come
-    through decides as a silent role does, as it did in the run. A rule that needs a role which was never asked on some
-    question is withheld: its figures are under `withheld`, the number of such questions by role.
+    For a finished run the questions are those that it decided; for another, all of its pools. A call that did not come
+    through decides like a role that abstains, as it did in the run. A rule that needs a role which was never asked on
+    some question is withheld: its figures are under `withheld`, the number of such questions by role.
 
     Args:
         run: The run. rules: names as `eldgr_dspy.rules` takes them. The package's own that a finished run compared
-            stand beside them.
-        files: Where pools are that are not where they were.
+            are added.
+        files: Where pools are now that have been moved.
 
     Raises:
         ArgumentError: a rule is not known or failed, or a pool is not there. PoolError: a pool cannot be read.
@@ -76,35 +78,44 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
 def _figures(
     run: RunRead, rules: Sequence[str], pools: Sequence[Pool], sizes: Mapping[str, int]
 ) -> dict[str, PoolFigures]:
-    known: dict[Key, Consultation] = {one.key: one for one in run.consultations()}
+    settings = run.settings
+    known: dict[Key, Consultation] = {consultation.key: consultation for consultation in run.consultations()}
     figures = {}
     for pool in pools:
         tally = Tally(pool.task, rules)
         for row in pool.rows(sizes[pool.name]):
-            case, used = Case(row.to_question(), run.settings), dict[Role, Consultation]()
-            asked: dict[Role, Consultation] = {
-                role: known[key] for role in ROLES if (key := (pool.name, row.id, role)) in known
+            case, used = Case(row.to_question(), settings), dict[Consulted, Consultation]()
+            asked: dict[Consulted, Consultation] = {
+                role: known[key] for role in CONSULTED if (key := (pool.name, row.id, role)) in known
             }
-            outcomes = {rule: _outcome(case, rule, asked, used) for rule in rules}
-            failed: list[Role] = [role for role, one in used.items() if one.outcome == "failed"]
-            tally.add(case, row.gold, outcomes, failed)
+            with naming_question(pool.name, row.id):
+                outcomes = {rule: _outcome(case, rule, asked, used) for rule in rules}
+                failed: list[Consulted] = [
+                    role for role, consultation in used.items() if consultation.outcome == "failed"
+                ]
+                tally.add(case, row.gold, outcomes, failed)
         figures[pool.name] = tally.summary()
     return figures
 
 
-def _outcome(case: Case, rule: str, asked: Mapping[Role, Consultation], used: dict[Role, Consultation]) -> Outcome:
-    """What a rule decides on the consultations of a question; those that it needs are put into `used`."""
-    replies: dict[Role, Reply] = {}
+def _outcome(
+    case: Case, rule: str, asked: Mapping[Consulted, Consultation], used: dict[Consulted, Consultation]
+) -> Outcome:
+    """Return a rule's decision on the consultations of a question; those that it needs are added to `used`."""
+    heard: dict[Consulted, Heard] = {}
 
-    def reply(role: Role) -> Reply:
+    def reply(role: Consulted) -> Heard:
         if role not in asked:
             raise _NeverAskedError(role)
         used[role] = asked[role]
-        replies[role] = journaled_reply(case.question, asked[role])
-        return replies[role]
+        heard[role] = journaled_reply(case.question, asked[role])
+        return heard[role]
 
     try:
-        choice = drive(case.rule(rule)(case), reply)
+        choice = drive(certifying(case.rule(rule))(case), reply)
     except _NeverAskedError as error:
         return Outcome(None, missing=error.role)
-    return Outcome(case.record(choice, replies), None, [asked[role] for role in replies])
+    except NotAskedError:  # a recorded certificate is of other answers
+        last: list[Consulted] = [*heard]
+        return Outcome(None, missing=last[-1])
+    return Outcome(case.record(choice, replies_in(heard)), None, [asked[role] for role in heard])

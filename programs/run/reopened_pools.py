@@ -1,4 +1,4 @@
-"""The pools of a run, opened again: where they were, or where they are said to be now, and with the content they had.
+"""Open the pools of a run again: where they were, or at the files given now, and only with the content they had.
 
 Candidates, evidence and gold answers are in the pools and not in the journal.
 """
@@ -13,14 +13,14 @@ from eldgr_dspy.pools import Pool, open_pools, pool_name
 
 
 def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command: str) -> list[Pool]:
-    """Open pools of a run, and hold them to what its journal states.
+    """Open pools of a run, and check them against its journal.
 
     Args:
-        run: The run. names: which of its pools. files: where pools are that are not where they were.
-        command: What to type where one is lacking, with FILE in it.
+        run: The run. names: which of its pools. files: where pools are now that have been moved.
+        command: What to type if one is missing, with FILE in it.
 
     Raises:
-        ArgumentError: a pool is not there, or a file is of none of these. PoolError: a pool cannot be read.
+        ArgumentError: a pool is not there, or a file is not one of these. PoolError: a pool cannot be read.
         RunChangedError: a pool is not the one that the run was made on.
     """
     given = {pool_name(path): path for path in files}

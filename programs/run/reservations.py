@@ -1,8 +1,8 @@
 """Reserve requests in the journal before they are sent, so that a killed run knows how many it may have sent.
 
-The journal has two such lines. `sent` bounds the requests that the run has sent so far; it is on the disk before the
-first request beyond the last bound is sent, and exact when a session ends in order. `lost` is how many requests of
-earlier sessions were sent, or may have been, and are in no consultation; each session begins by settling it.
+The journal has two such lines. `sent` bounds the requests that the run has sent so far. It is on the disk before the
+first request beyond the last bound is sent, and is exact if a session ends in order. `lost` is how many requests of
+earlier sessions were sent, or may have been, and are in no consultation; each session starts by settling it.
 """
 
 from typing import Any
@@ -18,7 +18,7 @@ class Reserved:
     """How many requests of a run may have been sent, as its journal states it."""
 
     def __init__(self, journal: Journal | None = None) -> None:
-        """Read what a journal states; None keeps the reservations in memory alone."""
+        """Read what a journal states; with None the reservations are in memory alone."""
         self._journal = journal
         stated = [head["details"] for head in journal.heads if head["kind"] == _KIND] if journal is not None else []
         self._last: dict[str, Any] = stated[-1] if stated else {"lost": 0}
@@ -40,10 +40,10 @@ class Reserved:
         return int(self._last["lost"])
 
     def extend(self, sent: int) -> None:
-        """Have it on the disk that `sent` requests may have been sent.
+        """Make sure that it is on the disk that `sent` requests may have been sent.
 
         Raises:
-            RunStoppedError: if the disk does not take it.
+            RunStoppedError: if the disk cannot be written.
         """
         try:
             self._state(sent=sent)

@@ -1,8 +1,8 @@
 """The results of a run, made from settled rows as they come: decisions first, then figures, record and report.
 
-They are written into files that become the results when the run is left in order, the summary last. Each is the whole
-new file or the old one; a kill or a full disk between two of them leaves new beside old, and the same plan makes all of
-them again.
+They are written into files that become the results when the run ends in order, the summary last. Each is the whole new
+file or the old one. A kill or a full disk between two of them leaves new ones next to old ones, and the same plan makes
+all of them again.
 """
 
 import json
@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from eldgr_dspy.answers import Score
 from eldgr_dspy.certificates import Witness
+from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.effects import JudgeEffects
 from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
@@ -35,10 +36,10 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 
 class Results:
-    """What a run comes to.
+    """The results of a run.
 
     Attributes:
-        confirmation: What the run's lock says of it, see `eldgr_dspy.programs.run.confirmation`; None without one.
+        confirmation: What the run's lock says about it, see `eldgr_dspy.programs.run.confirmation`; None without one.
     """
 
     def __init__(self, runner: Runner, files: Mapping[str, IO[bytes]], look: Callable[[], None]) -> None:
@@ -52,11 +53,15 @@ class Results:
         self._write("questions.html", self._questions.head())
 
     def begin(self, pool: Pool) -> None:
-        """Count a pool, also one of which no row is to come."""
+        """Count a pool, even one without rows."""
         self._tallies.setdefault(pool.name, Tally(pool.task, self._runner.rules))
 
-    def take(self, pool: Pool, settled: Settled) -> None:
+    def add(self, pool: Pool, settled: Settled) -> None:
         """Score a row and write its decisions."""
+        with naming_question(pool.name, settled.row.id):
+            self._add(pool, settled)
+
+    def _add(self, pool: Pool, settled: Settled) -> None:
         tally, outcomes = self._tallies[pool.name], settled.outcomes()
         self._decided.add(question_key(pool.name, settled.row.id))
         scores = tally.add(settled.case, settled.row.gold, outcomes, settled.failed)
@@ -75,7 +80,7 @@ class Results:
     def _take_effects(self, pool: Pool, settled: Settled) -> None:
         effects, judged = self._effects.setdefault(pool.name, JudgeEffects()), settled.consultations.get("judge")
         if judged is not None and judged.content is not None:
-            effects.take(settled.case.question, settled.case.vote.classes, judged.content)
+            effects.add(settled.case.question, settled.case.vote.classes, judged.content)
 
     def finish(self) -> Summary:
         """Write everything that is made from the consultations, and return the summary."""
@@ -87,7 +92,7 @@ class Results:
             "remarks": totals.remarks(),
             "confirmation": self.confirmation,
         }
-        effects = {name: one.figures() for name, one in self._effects.items()}
+        effects = {name: effect.figures() for name, effect in self._effects.items()}
         record = judges_record(summary, self._runner.journal.heads, totals, effects)
         self._write("record.json", _pretty(record))
         self._write("questions.html", self._questions.foot(pools))
@@ -132,7 +137,7 @@ def _line(pool: Pool, row: Row, rule: str, decision: Decision, score: Score | No
 
 
 def _witnessed(row: Row, witness: Witness) -> Witnessed:
-    """Where a witness stands: its slice, and its passage's title and what is around it, for who reads that alone."""
+    """Return where a witness is: its slice, its passage's title and the text around it, to be read on its own."""
     passage = row.evidence[witness.passage]
     source = passage.title if witness.field == "title" else passage.text
     return {

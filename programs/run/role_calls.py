@@ -7,8 +7,10 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.programs.run.fingerprints import describe, fingerprint, predictors
+from eldgr_dspy.programs.run.fingerprints import asks_by_code, describe, fingerprint, predictors
 from eldgr_dspy.programs.run.metered_lms import metered, metered_lm
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.words import ROLES, Consulted
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class RoleCall:
 
     Attributes:
         module: What is called. fingerprint: of everything that shapes the call.
-        model: The model asked, None for an embedded role.
+        model: The model asked, None for a heuristic role.
         without_lm: Whether it has a prompt but no LM to put it to.
     """
 
@@ -27,29 +29,40 @@ class RoleCall:
     without_lm: bool = False
 
     @property
-    def embedded(self) -> bool:
-        """Whether it is one of ours that computes its answer: it costs nothing, and cannot hang."""
+    def heuristic(self) -> bool:
+        """Whether it is a heuristic role of ours: it costs nothing, and cannot hang."""
         return type(self.module).__module__ == "eldgr_dspy.programs.heuristics"
 
 
 @contextmanager
 def metered_settings() -> Iterator[None]:
-    """Meter the LM of the surrounding context; have DSPy make the records that the meter reads, and keep no trace."""
+    """Meter the LM of the surrounding context; make DSPy keep the records that the meter reads, but no trace."""
     lm = dspy.settings.lm
     with dspy.context(lm=None if lm is None else metered_lm(lm), disable_history=False, trace=None):
         yield
 
 
 def role_call(module: dspy.Module) -> tuple[RoleCall, Mapping[str, Any]]:
-    """Return a role module as a run calls it, with its details; in the settings that the run is to have."""
+    """Return a role module as a run calls it, with its details; in the settings that the run will have."""
     details = describe(module)
     lms = [predictor.lm or dspy.settings.lm for _, predictor in predictors(module)]
     bound = [lm for _, lm in module.named_sub_modules(dspy.BaseLM)]
-    model = "+".join(sorted({lm.model for lm in [*lms, *bound] if lm is not None})) or None
+    used = [*lms, *bound, *([dspy.settings.lm] if asks_by_code(module) else [])]
+    model = "+".join(sorted({lm.model for lm in used if lm is not None})) or None
     return RoleCall(metered(module), fingerprint(details), model, without_lm=_is_ours(module) and None in lms), details
 
 
+def calls_of_roles(selector: Selector) -> dict[Consulted, tuple[RoleCall, Mapping[str, Any]]]:
+    """Return a selector's roles as a run calls them, and its certificate if that is consulted, with their details."""
+    asked: dict[Consulted, tuple[RoleCall, Mapping[str, Any]]] = {
+        role: role_call(getattr(selector, role)) for role in ROLES
+    }
+    if selector.certifier is not None:
+        asked["certificate"] = asked["repair_certificate"] = role_call(selector.certifier)
+    return asked
+
+
 def _is_ours(module: dspy.Module) -> bool:
-    """Whether a role is made of our parts alone; another's may set an LM when it is called."""
+    """Return whether a role consists of our parts alone; another's may set an LM when it is called."""
     parts = [part for _, part in module.named_sub_modules(dspy.Module) if not isinstance(part, dspy.Predict)]
     return all(type(part).__module__.startswith("eldgr_dspy.programs.") for part in parts)

@@ -1,28 +1,31 @@
-"""One question put to one role: bounded, metered, journaled and counted."""
+"""Ask one role, or a program, one question: with a deadline, metered, journaled and counted."""
 
 import asyncio
 import time
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Consultation, Key, Reply
+from eldgr_dspy.certifying import naming_question
+from eldgr_dspy.consultations import Abstention, Consultation, Heard, Key
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.journal import Journal
-from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, knows_async
-from eldgr_dspy.programs.run.failures import FailureBudget, describe_failure
+from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, describe_failure, knows_async
+from eldgr_dspy.programs.role_log import log_silence
+from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.metering import Meter, metering
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.scheduling import in_thread
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_value
-from eldgr_dspy.replies import reply_to
-from eldgr_dspy.words import Role
+from eldgr_dspy.replies import heard_from
+from eldgr_dspy.words import Consulted
 
 
 class Flushes:
-    """Flushes of a journal that are not waited for in the event loop; the tasks that wait at once share one."""
+    """Flushes of a journal that do not block the event loop; tasks that wait at the same time share one."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -33,86 +36,99 @@ class Flushes:
         while self._journal.synced < upto:
             if self._under_way is None or self._under_way.done():
                 self._under_way = in_thread(self._journal.flush)
-            one = self._under_way
-            await asyncio.wait([one])  # unlike awaiting it, being cancelled here does not cancel it for the others
-            one.result()
+            flushing = self._under_way
+            await asyncio.wait([flushing])  # unlike awaiting it, being cancelled here does not cancel it for the others
+            flushing.result()
 
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """Where a run writes down what it asks: a role before its first call, what was said, what failed, what it cost."""
+    """A run's records: a role before its first call, replies, failures, costs."""
 
     journal: Journal
     budget: FailureBudget
     spending: Spending
-    on_first_call: Callable[[Role], None]
+    on_first_call: Callable[[Consulted], None]
     flushes: Flushes
 
 
-class Asking:
-    """A question about to be put to a role: a call, as `eldgr_dspy.programs.run.scheduling` makes it.
+class Query(ABC):
+    """A question about to be put to a module: a call, as `eldgr_dspy.programs.run.scheduling` makes it.
 
     Attributes:
-        call: The role.
-        reply: What it said, as rules see it; an abstention until then.
-        upto: Up to which byte the journal has to be flushed before anything is decided from what was said; 0 where it
-            need not be.
+        call: The module.
+        upto: Up to which byte the journal must be flushed before anything is decided from the reply; 0 if it need not
+            be.
+        failures: What the module raises if the call did not come through; anything else it raises is a bug.
     """
 
-    def __init__(self, key: Key, case: Case, call: RoleCall, books: Books) -> None:
-        self._key, self._case, self.call, self._books = key, case, call, books
+    failures: tuple[type[Exception], ...] = (*FAILURES, RunStoppedError)
+
+    def __init__(self, key: Key, call: RoleCall, books: Books) -> None:
+        self._key, self.call, self._books = key, call, books
         self._meter = Meter(stopped=lambda: books.budget.stopped is not None, spending=books.spending)
         self._began = time.monotonic()
-        self.reply: Reply = Abstention("not asked")
         self.upto = 0
+
+    @abstractmethod
+    def _ask(self) -> Any:
+        """Ask, and return the reply."""
+
+    @abstractmethod
+    def _read(self, said: Any) -> dict[str, Any]:
+        """Return the fields in which a reply is journaled: outcome, reason and content."""
 
     @property
     def held(self) -> float:
-        """For how many seconds it was kept from asking by a limit of the run; its deadline is that much later."""
+        """Return for how many seconds a limit of the run has held it back; its deadline is that much later."""
         return self._meter.held
 
-    def make(self) -> Said | Exception:
+    def make(self) -> Any:
         """Ask; a failure is returned."""
         self._began = time.monotonic()
         with metering(self._meter):
             try:
-                self._books.budget.check()  # the run may have been stopped since this was ready
+                self._books.budget.check()  # the run may have been stopped meanwhile
                 self._books.on_first_call(self._key[2])
-                return ask(self.call.module, self._inputs())
-            except (*FAILURES, RunStoppedError) as error:
-                return error
+                said = self._ask()
+            except self.failures as error:
+                said = error
+        return self._meter.refused or said
 
-    async def amake(self) -> Said | Exception:
-        """Ask as `make` does, without blocking."""
-        module, inputs = self.call.module, self._inputs()
+    async def _aask(self) -> Any:
+        """Do the same as `_ask`, without blocking."""
+        return await in_thread(self._ask)
+
+    async def amake(self) -> Any:
+        """Do the same as `make`, without blocking."""
         self._began = time.monotonic()
         with metering(self._meter):
             try:
                 self._books.budget.check()
                 self._books.on_first_call(self._key[2])
-                return await (aask(module, inputs) if knows_async(module) else in_thread(lambda: ask(module, inputs)))
-            except (*FAILURES, RunStoppedError) as error:
-                return error
+                said = await self._aask()
+            except self.failures as error:
+                said = error
+        return self._meter.refused or said
 
-    def keep(self, said: Said | Exception) -> Consultation:
-        """Write to the journal what was said, or that it is late, and count it; whoever decides from it flushes."""
+    def keep(self, said: Any) -> Consultation:
+        """Write the reply to the journal, or that it is late, and count it; the caller that decides from it flushes."""
         outcome = self._outcome(said)
         self._write(outcome, said)
         self._count(said)
         return outcome
 
     async def akept(self) -> None:
-        """Wait until what was kept is on the disk, before anything is decided from it."""
+        """Wait until the journal is on the disk, before anything is decided from the reply."""
         await self._books.flushes.flush(self.upto)
 
-    def _outcome(self, said: Said | Exception) -> Consultation:
-        """What came of it, as it is journaled; after this, nothing more is sent on its account."""
+    def _outcome(self, said: Any) -> Consultation:
+        """Return the outcome as it is journaled; after this, nothing more is sent for it."""
         seconds, meter = max(0.0, time.monotonic() - self._began - self.held), self._meter
         meter.close()
-        read, self.reply = _failed(said) if isinstance(said, Exception) else _read(self._key[2], said, self._case)
         return Consultation(
             *self._key,
-            **read,
+            **self._read(said),
             fingerprint=self.call.fingerprint,
             asked=self.call.model,
             served=meter.served,
@@ -128,23 +144,50 @@ class Asking:
             implausible=meter.implausible,
         )
 
-    def _write(self, outcome: Consultation, said: Said | Exception) -> None:
+    def _write(self, outcome: Consultation, said: Any) -> None:
         if isinstance(said, RunStoppedError):
             self._books.budget.stop(str(said))
             if not outcome.calls:
                 raise said
-        # What else a role paid for cannot be known.
-        self.upto = self._books.journal.write(outcome, flush=not self.call.embedded)
+        # What else a role paid for is not known.
+        self.upto = self._books.journal.write(outcome, flush=not self.call.heuristic)
 
-    def _count(self, said: Said | Exception) -> None:
+    def _count(self, said: Any) -> None:
         if isinstance(said, Exception):
             self._books.budget.spend(self._key, said)
             self._books.budget.check()
-        elif not self.call.embedded:
+        elif not self.call.heuristic:
             self._books.budget.earn()
 
-    def _inputs(self) -> dict[str, object]:
-        return self._case.question.role_inputs(self._key[2])
+
+class RoleQuery(Query):
+    """A question about to be put to a role.
+
+    Attributes:
+        reply: Its reply, as rules see it; an abstention until then.
+    """
+
+    def __init__(self, key: Key, case: Case, call: RoleCall, books: Books, inputs: Mapping[str, object]) -> None:
+        super().__init__(key, call, books)
+        self._case, self._inputs = case, inputs
+        self.reply: Heard = Abstention("not asked")
+
+    def _ask(self) -> Said:
+        with naming_question(*self._key[:2]):
+            return ask(self.call.module, self._inputs)
+
+    async def _aask(self) -> Said:
+        if knows_async(self.call.module):
+            with naming_question(*self._key[:2]):
+                return await aask(self.call.module, self._inputs)
+        said: Said = await super()._aask()
+        return said
+
+    def _read(self, said: Said | Exception) -> dict[str, Any]:
+        read, self.reply = _failed(said) if isinstance(said, Exception) else _reply(self._key[2], said, self._case)
+        if isinstance(self.reply, Abstention) and not isinstance(said, RunStoppedError):
+            log_silence(self._key[2], self.reply.reason)
+        return read
 
 
 def _failed(error: Exception) -> tuple[dict[str, Any], Abstention]:
@@ -152,10 +195,10 @@ def _failed(error: Exception) -> tuple[dict[str, Any], Abstention]:
     return {"outcome": "failed", "reason": reason}, Abstention(f"failed: {reason}")
 
 
-def _read(role: Role, said: Said, case: Case) -> tuple[dict[str, Any], Reply]:
-    """What a role said, as it is journaled and as rules see it: an answer, or the abstention that it is."""
+def _reply(role: Consulted, said: Said, case: Case) -> tuple[dict[str, Any], Heard]:
+    """Return a role's reply, as it is journaled and as rules see it: an answer, or an abstention."""
     fields = redacted_value(said.content)
-    reply = reply_to(case.question, role, fields)
+    reply = heard_from(case.question, role, fields)
     content = {name: value for name, value in fields.items() if name != "abstained"} or None
     if isinstance(reply, Abstention):
         return {"outcome": "abstained", "reason": reply.reason, "content": content}, reply

@@ -1,4 +1,4 @@
-"""A run directory: one process at a time, one journal, and nothing in it that contradicts what the run began as."""
+"""A run directory: one process at a time, one journal, and only content that agrees with the run's settings."""
 
 import os
 import threading
@@ -13,24 +13,24 @@ from eldgr_dspy.files import remove_unfinished
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.run.fingerprints import fingerprint
-from eldgr_dspy.words import Role
+from eldgr_dspy.words import Consulted
 
 Statement = tuple[str, str, Mapping[str, Any]]
-"""What a run is made with: kind, name, details."""
+"""A setting of a run: kind, name, details."""
 
 _ADDRESSES = frozenset({"api_base", "base_url", "host"})
-"""Where an LM is asked, among its settings: by LiteLLM's two names, and by that of the engine for Ollama."""
+"""Settings of an LM that hold its address: LiteLLM's two names, and that of the engine for Ollama."""
 
 
 class RunDirectory:
-    """A run directory, locked while it is open. The lock is the operating system's: it dies with its holder."""
+    """A run directory, locked while it is open. The system releases the lock when the process ends."""
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
         """Open or create a run directory.
 
         Args:
             path: The directory.
-            fresh: Start anew: an existing journal is kept beside the new one as `journal.jsonl.1`, `.2`, ...
+            fresh: Start anew: an existing journal is kept next to the new one as `journal.jsonl.1`, `.2`, ...
 
         Raises:
             RunLockedError: if another process has it open.
@@ -61,7 +61,7 @@ class RunDirectory:
     def _set_aside(self) -> None:
         journal = self.path / "journal.jsonl"
         if journal.exists():
-            taken = {one.name for one in self.path.iterdir()}
+            taken = {path.name for path in self.path.iterdir()}
             number = next(n for n in range(1, len(taken) + 2) if f"journal.jsonl.{n}" not in taken)
             os.rename(journal, self.path / f"journal.jsonl.{number}")  # noqa: PTH104 -- atomic within the folder
 
@@ -72,23 +72,23 @@ class RunDirectory:
         for (role, made_by), where in self.journal.asked.items():
             if (role, made_by) not in known:
                 raise JournalError(
-                    f"{self.journal.path}, {where}: fingerprint={made_by!r} is of no {role} that this journal states; "
+                    f"{self.journal.path}, {where}: this journal states no {role} with fingerprint={made_by!r}; "
                     "restore the journal from a copy, give another --out, or start anew with --fresh."
                 )
 
     def stated(self, kind: str, name: str, details: Mapping[str, Any] | None = None) -> bool:
-        """Whether the run has been stated to be made with a `kind` of that name, and with these details if given."""
+        """Return whether the run states a `kind` of that name, and with these details if given."""
         stated = (head["details"] for head in self.journal.heads if (head["kind"], head["name"]) == (kind, name))
-        return any(details is None or not differences(one, details) for one in stated)
+        return any(details is None or not differences(known, details) for known in stated)
 
     def claim(self, *statements: Statement, paths: Mapping[str, str] | None = None) -> None:
-        """State what the run is made with, each as (kind, name, details), unless it is stated already.
+        """State the run's settings, each as (kind, name, details), unless they are already stated.
 
         Args:
-            paths: Where the pools are, by name. It is kept beside the statement, is no part of it, and may change.
+            paths: Where the pools are, by name. It is kept with the statement, is not compared, and may change.
 
         Raises:
-            RunChangedError: if the run was begun with something else, saying what differs. Nothing is stated then.
+            RunChangedError: if the run was started with something else, saying what differs. Nothing is stated then.
         """
         require_same(self.path, self.journal.heads, statements)
         for kind, name, details in statements:
@@ -99,7 +99,7 @@ class RunDirectory:
 
 
 def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Iterable[Statement]) -> None:
-    """Refuse statements that differ from those that a run in `path` was begun with; a role may be asked elsewhere.
+    """Refuse statements that differ from those that a run in `path` was started with; a role may change its address.
 
     Raises:
         RunChangedError: saying what differs.
@@ -110,41 +110,41 @@ def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Ite
         if changed:
             listed = "\n".join(f"  {line}" for line in changed)
             raise RunChangedError(
-                f"{path}: this run was begun with another {kind} {name!r}:\n{listed}\n"
+                f"{path}: this run was started with another {kind} {name!r}:\n{listed}\n"
                 "Undo the change, give another --out, or start anew with --fresh (the old journal is kept)."
             )
 
 
 def _anywhere(details: Mapping[str, Any]) -> dict[str, Any]:
-    """The details of a role without the addresses at which its LMs are asked; any other details as they are."""
+    """Return the details of a role without the addresses of its LMs; any other details unchanged."""
     return {**details, "lm": _without_addresses(details["lm"])} if "lm" in details else dict(details)
 
 
 def _without_addresses(value: Any) -> Any:
-    """LMs, or settings, without what is an address by its name and no LM that somebody has called so."""
+    """Return LMs, or settings, without the keys that name an address, unless such a key names an LM."""
     if not isinstance(value, Mapping):
         return value
-    kept = {name: one for name, one in value.items() if name not in _ADDRESSES or isinstance(one, Mapping)}
-    return {name: _without_addresses(one) for name, one in kept.items()}
+    kept = {name: item for name, item in value.items() if name not in _ADDRESSES or isinstance(item, Mapping)}
+    return {name: _without_addresses(item) for name, item in kept.items()}
 
 
 class RoleStatements:
-    """What each role of a run is, stated when it is first asked; one that was asked before must be the same.
+    """The details of each role of a run, stated when it is first asked; one that was asked before must be the same.
 
-    One that is asked at another address is the same, and stated anew.
+    A role that is asked at another address is the same, and stated again.
     """
 
-    def __init__(self, directory: RunDirectory, details: Mapping[Role, Mapping[str, Any]]) -> None:
-        """Remember what each role is."""
+    def __init__(self, directory: RunDirectory, details: Mapping[Consulted, Mapping[str, Any]]) -> None:
+        """Remember the details of each role."""
         self._directory, self._details = directory, details
         self._lock = threading.Lock()
-        self._claimed: set[Role] = {role for role in details if directory.stated("role", role, details[role])}
+        self._claimed: set[Consulted] = {role for role in details if directory.stated("role", role, details[role])}
 
     def statements(self) -> list[Statement]:
         """The statements of all roles, to be compared by `require_same` with those that the journal has."""
         return [("role", role, details) for role, details in self._details.items()]
 
-    def claim(self, role: Role) -> None:
+    def claim(self, role: Consulted) -> None:
         """State a role, once, before it is asked."""
         if role not in self._claimed:
             with self._lock:

@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM while a run is under way: a handler takes note, and the run acts on it where it looks.
+"""Ctrl-C and SIGTERM during a run: a handler notes them, and the run acts when it checks for them.
 
-A handler that raises does so wherever Python stands. In the callback of a weak reference what it raises is printed and
-forgotten, and the run goes on; in an import it can become another error.
+A handler that raises does so at any point of Python code. In the callback of a weak reference its exception is printed
+and forgotten, and the run continues; in an import it can become another error.
 """
 
 import signal
@@ -16,14 +16,14 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Signals:
-    """Takes note of signals while it is entered, in the main thread; `look` does what would have been done at once.
+    """Notes signals while it is entered, in the main thread; `look` then does what the handlers would have done.
 
-    A signal that the system handles by itself is left to it. One that comes before the run has looked for the last is
-    handled where Python stands, since the run may not look again: a rule may never return.
+    A signal that the system handles by itself is left to it. A signal that comes before the run has looked for the last
+    one is handled at once, since the run may not look again: a rule may never return.
     """
 
     def __init__(self, numbers: Iterable[signal.Signals] = _NUMBERS) -> None:
-        """Begin with nothing noted, of ctrl-C and SIGTERM unless others are given."""
+        """Start with nothing noted, of ctrl-C and SIGTERM unless others are given."""
         self._numbers = tuple(numbers)
         self._came = deque[signal.Signals]()
         self._handlers = dict[signal.Signals, Callable[[int, FrameType | None], Any]]()
@@ -42,7 +42,7 @@ class Signals:
         self.look()
 
     def look(self) -> None:
-        """Handle what was noted, as it was handled before, but without a frame; that may raise."""
+        """Handle what was noted, with the handler from before, but without a frame; that may raise."""
         while self._came:
             number = self._came.popleft()
             self._handlers[number](number, None)
@@ -57,7 +57,7 @@ class Signals:
 
 @contextmanager
 def signals_held() -> Iterator[None]:
-    """Hold ctrl-C and SIGTERM off, whoever handles them, where Python lets us: in the main thread."""
+    """Hold off ctrl-C and SIGTERM, whatever their handlers, if Python allows it: in the main thread."""
     if not _in_main_thread():
         yield
         return

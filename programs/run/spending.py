@@ -1,8 +1,8 @@
-"""What a run may still send: its limits on requests and dollars, and how often it may repeat itself.
+"""What a run may still send: its limits on requests and dollars, and how often it may retry.
 
-A request is admitted before it is sent, retries included, and reserved on the disk, so that the limit on requests is
-never passed, whatever ends the process, and that on dollars by no more than each request under way turns out dearer
-than the dearest so far.
+A request is admitted before it is sent, retries included, and reserved on the disk. So the limit on requests is never
+exceeded, however the process ends. The limit on dollars is exceeded only by the amount that requests under way cost
+more than the dearest so far.
 """
 
 import math
@@ -15,10 +15,10 @@ from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.programs.run.reservations import Reserved
 
 _RETRIES = 100
-"""How many requests a run may repeat beyond one for each reply that it got."""
+"""How many requests a run may retry beyond one for each reply that it got."""
 
 _LARGEST_BLOCK, _BLOCKS = 64, 100
-"""Requests are reserved in blocks: at most so many at once, and of what the limits still allow at most a hundredth."""
+"""Requests are reserved in blocks: at most this many at once, and at most a hundredth of what the limits allow."""
 
 
 class Spending:
@@ -33,8 +33,8 @@ class Spending:
     ) -> None:
         """Take the limits, None for none, and what the journal holds; recorded consultations cost nothing.
 
-        All that is journaled as paid counts, also of consultations that failed. The dearest request of a consultation
-        that took several is journaled with it; where it is not, each is taken to have cost the same. A request that a
+        Everything journaled as paid counts, including consultations that failed. The dearest request of a consultation
+        that took several is journaled with it; if it is not, each is assumed to have cost the same. A request that a
         kill has lost counts as sent, and as having cost as much as the dearest.
         """
         self._max_calls, self._max_cost = max_calls, max_cost
@@ -45,8 +45,8 @@ class Spending:
         self._lock = threading.Lock()
         self._reserved = reserved or Reserved()
         if self._is_limited or not self._reserved.is_settled:
-            for one in before:
-                self._take(one)
+            for entry in before:
+                self._count(entry)
             self._lost = self._reserved.settle(self._calls)
 
     @property
@@ -58,10 +58,10 @@ class Spending:
         """How many requests the run has sent, or is about to."""
         return self._calls + self._lost + self._under_way
 
-    def _take(self, one: Consultation) -> None:
-        self._calls += one.calls
-        if one.calls and one.answered and not one.recorded:
-            self._add(one.cost, one.cost if one.cost is None else one.dearest or one.cost / one.calls)
+    def _count(self, entry: Consultation) -> None:
+        self._calls += entry.calls
+        if entry.calls and entry.answered and not entry.recorded:
+            self._add(entry.cost, entry.cost if entry.cost is None else entry.dearest or entry.cost / entry.calls)
 
     def _add(self, cost: float | None, dearest: float | None) -> None:
         self._cost = None if self._cost is None or cost is None else math.fsum((self._cost, cost))
@@ -69,10 +69,10 @@ class Spending:
             self._dearest = max(self._dearest or 0.0, dearest)
 
     def admit(self) -> bool:
-        """Admit one request; False where it has to wait for what is under way to come back.
+        """Admit one request; False if it must wait until those under way return.
 
         Raises:
-            RunStoppedError: if a limit would be passed.
+            RunStoppedError: if a limit would be exceeded.
         """
         with self._lock:
             if self._closed:
@@ -81,7 +81,7 @@ class Spending:
                 lost = f" ({self._lost} of them may have been, just before a session was killed)" if self._lost else ""
                 raise RunStoppedError(
                     f"{self._sent} request{' was' if self._sent == 1 else 's were'} sent{lost}, and --max-calls allows "
-                    f"{self._max_calls}; give a higher limit to go on."
+                    f"{self._max_calls}; give a higher limit to resume."
                 )
             if self._max_cost is not None and not self._affordable(self._max_cost):
                 return False
@@ -91,19 +91,19 @@ class Spending:
             return True
 
     def _block(self) -> int:
-        """How many requests to reserve, at least one; a kill wastes those of them that were not sent."""
+        """Return how many requests to reserve, at least one; a kill wastes those of them that were not sent."""
         allowed = [] if self._max_calls is None else [self._max_calls - self._sent]
         if self._max_cost is not None:
             left = self._max_cost - self._spent()
             allowed.append(0 if self._dearest is None else int(left / max(self._dearest, left * 1e-6)))
-        return max(1, min(_LARGEST_BLOCK, *(one // _BLOCKS for one in allowed)))
+        return max(1, min(_LARGEST_BLOCK, *(n // _BLOCKS for n in allowed)))
 
     def _spent(self) -> float:
-        """Dollars, those included that lost requests and requests under way may have cost."""
+        """Return the dollars, including what lost requests and requests under way may have cost."""
         return (self._cost or 0.0) + (self._lost + self._under_way) * (self._dearest or 0.0)
 
     def close(self) -> None:
-        """Admit no more, and state how many requests were sent, those included that nobody waits for any more."""
+        """Admit no more, and state how many requests were sent, including abandoned ones."""
         with self._lock:
             self._closed = True
             if self._sent < self._reserved.sent:
@@ -111,13 +111,13 @@ class Spending:
                     self._reserved.extend(self._sent)
 
     def _affordable(self, limit: float) -> bool:
-        """Whether one request more stays below the limit, if none under way is dearer than the dearest so far.
+        """Return whether one more request stays below the limit, if none under way is dearer than the dearest so far.
 
-        As long as no price is known, one request goes alone.
+        As long as the price is unknown, only one request is sent at a time.
         """
         if self._cost is None:
             raise RunStoppedError(
-                "A reply came without a price, so that --max-cost cannot be kept; limit the requests with --max-calls."
+                "A reply came without a price, so --max-cost cannot be enforced; limit the requests with --max-calls."
             )
         if self._dearest is None:
             return not self._under_way and limit > 0
@@ -126,8 +126,8 @@ class Spending:
         if self._under_way:
             return False
         raise RunStoppedError(
-            f"${self._spent():.4f} was spent and the dearest request took ${self._dearest:.4f}, so that one more may "
-            f"pass the ${limit:g} that --max-cost allows; give a higher limit to go on."
+            f"${self._spent():.4f} was spent and the dearest request took ${self._dearest:.4f}, so one more may exceed "
+            f"the ${limit:g} that --max-cost allows; give a higher limit to resume."
         )
 
     def withdraw(self) -> None:
@@ -136,13 +136,13 @@ class Spending:
             self._under_way -= 1
 
     def failed(self) -> None:
-        """Count a request that was not answered with a reply; what it cost is not known, and counted as nothing."""
+        """Count a request that was not answered with a reply; its cost is not known, and counted as 0."""
         with self._lock:
             self._under_way -= 1
             self._calls += 1
 
     def answered(self, cost: float | None) -> None:
-        """Count a request that was answered, with its cost in dollars, None where unknown."""
+        """Count a request that was answered, with its cost in dollars, None if unknown."""
         with self._lock:
             self._under_way -= 1
             self._calls += 1
@@ -150,12 +150,12 @@ class Spending:
             self._add(cost, cost)
 
     def answered_late(self, cost: float | None) -> None:
-        """Count what a request cost, in dollars, that has been counted as one that was not answered."""
+        """Count the cost in dollars of a request that has been counted as not answered."""
         with self._lock:
             self._add(cost, cost)
 
     def may_retry(self) -> bool:
-        """Count a request that is to be repeated, unless too many were."""
+        """Count a request that will be retried, unless too many were."""
         with self._lock:
             if self._retries >= _RETRIES + self._replies:
                 return False

@@ -1,1 +1,1 @@
-"""The seven channels on real text: retrieval, an NLI model or an LM, and the tables that come of them."""
+"""The seven channels on real text: retrieval, an NLI model or an LM, and the tables that they give."""

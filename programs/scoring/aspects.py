@@ -1,4 +1,4 @@
-"""The aspects that a judge stated of each candidate, in the record that the channels have: one step, the whole text.
+"""The aspects that a judge stated of each candidate, in the record of the channels: one step, the whole text.
 
 A judge's aspects are an opinion on a whole candidate. They are not means over its steps.
 """
@@ -13,16 +13,16 @@ from eldgr_dspy.words import CHANNELS, Channel
 
 
 def judged_aspects(content: Mapping[str, Any], candidates: Sequence[str]) -> list[StepTable]:
-    """Return the table of each candidate, in pool order, by what its judge said.
+    """Return the table of each candidate, in pool order, from its judge's reply.
 
     Args:
-        content: What the judge returned, as a journal or `eldgr_dspy.programs.consulting.ask` has it: `assessments`
-            with the seven aspects, or `{"abstained": reason}`.
+        content: The judge's output, as a journal or `eldgr_dspy.programs.consulting.ask` has it: `assessments` with
+            the seven aspects, or `{"abstained": reason}`.
         candidates: The candidates as the judge was shown them.
 
     Returns:
-        Tables of one step each. Every aspect is undefined where the judge abstained, gave no assessments, gave not one
-        a candidate, or gave one that is not from 0 to 1; a single one where it is null or missing.
+        Tables of one step each. Every aspect is undefined if the judge abstained, gave no assessments, did not give one
+        for each candidate, or gave one that is not from 0 to 1; a single one if it is null or missing.
     """
     n = len(candidates)
     if reason_to_abstain(content) is None and content.get("assessments") in (None, []):

@@ -1,10 +1,10 @@
-"""BM25 by rank-bm25, which every installation has: exact, without an index on disk, fit for some thousand documents.
+"""BM25 by rank-bm25, which is always installed: exact, without an index on disk, fit for some thousand documents.
 
 With n documents, df of them holding a word, the weight of the word is its inverse document frequency (idf):
 
     lucene   log(1 + (n - df + 1/2) / (df + 1/2))    above 0 for every word
-    okapi    log((n - df + 1/2) / (df + 1/2))        what rank-bm25 does by itself; where that is negative, a quarter of
-                                                     the mean over all words takes its place
+    okapi    log((n - df + 1/2) / (df + 1/2))        rank-bm25's own; if that is negative, a quarter of the mean over
+                                                     all words replaces it
 
 Under `okapi` a word of exactly half the documents weighs nothing, and a word of most documents can outweigh a rare one.
 A corpus of one document finds nothing by it. k1 is 1.5 and b is 0.75, the values of rank-bm25.
@@ -37,7 +37,7 @@ class BM25(Index):
         idf: `lucene`, or `okapi` for rank-bm25 as it is.
 
     Raises:
-        ArgumentError: The corpus is not a list of passages, or `idf` is none of the two.
+        ArgumentError: The corpus is not a list of passages, or `idf` is neither of the two.
     """
 
     def __init__(self, passages: Iterable[Passage], idf: Idf = "lucene") -> None:
@@ -48,7 +48,7 @@ class BM25(Index):
         self._engine = kind(words, k1=K1, b=B) if any(words) else None  # it divides by the number of words
 
     def scores(self, words: list[str]) -> Floats:
-        """Return the BM25 score of each document; a word that is said twice counts twice."""
+        """Return the BM25 score of each document; a word that occurs twice in the query counts twice."""
         if self._engine is None:
             return np.zeros(len(self.documents))
         known = [word for word in words if word in self._engine.idf]
@@ -57,7 +57,7 @@ class BM25(Index):
 
 
 class LuceneBM25(BM25Okapi):
-    """rank-bm25 with the idf of Lucene in the place of its own."""
+    """rank-bm25 with the idf of Lucene instead of its own."""
 
     def _calc_idf(self, nd: dict[str, int]) -> None:
         n = self.corpus_size

@@ -33,7 +33,7 @@ class BM25s(Index):
             self._engine.index((corpus, self._numbers), create_empty_token=False, show_progress=False)
 
     def scores(self, words: list[str]) -> Floats:
-        """Return the BM25 score of each document; a word that is said twice counts twice."""
+        """Return the BM25 score of each document; a word that occurs twice in the query counts twice."""
         if not self._numbers:
             return np.zeros(len(self.documents))
         known = [self._numbers[word] for word in words if word in self._numbers]
@@ -47,6 +47,6 @@ def _bm25s() -> Any:
     except ImportError as error:
         raise ArgumentError(
             "BM25s, which searches large corpora, needs bm25s; run: pip install 'eldgr_dspy[bm25s]', or use BM25, "
-            "which finds the same and takes longer."
+            "which finds the same but takes longer."
         ) from error
     return bm25s

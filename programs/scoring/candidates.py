@@ -1,6 +1,6 @@
-"""The candidates of a question as reasoning to be scored, and what came of it as plain JSON values.
+"""The candidates of a question as reasoning to be scored, and the scores as plain JSON values.
 
-What a scorer says of candidates ranks them inside a stratum (`eldgr_dspy.ranking`); it certifies and decides nothing.
+A scorer's scores rank candidates inside a stratum (`eldgr_dspy.ranking`); they certify and decide nothing.
 """
 
 import asyncio
@@ -19,17 +19,17 @@ from eldgr_dspy.questions import Question
 if TYPE_CHECKING:
     from eldgr_dspy.channels.protocols import Reasoning, Scorer
 
-# The channels stand on numpy, which a selector without scorers has no use for: they are imported where they are needed.
+# The channels need numpy, which a selector without scorers does not: they are imported where they are needed.
 
 
 def reasonings_of(question: Question, *, corpus: bool) -> "list[Reasoning]":
     """Return the text of each candidate, in pool order, with question, answer and passages.
 
-    A text whose end is nothing but the answer, on a line of its own, is given without it: an answer is no step.
+    If a text ends with only the answer on a line of its own, that line is left out: an answer is not a step.
 
     Args:
         question: Whose candidates are meant.
-        corpus: Whether the passages are what was found in a corpus, be it nothing; without one there are none.
+        corpus: Whether the passages are what was found in a corpus, even if nothing was; otherwise there are none.
     """
     from eldgr_dspy.channels.protocols import Reasoning
 
@@ -40,16 +40,16 @@ def reasonings_of(question: Question, *, corpus: bool) -> "list[Reasoning]":
 
 
 def _before(answer: str, text: str) -> str:
-    """What stands in a text before its answer; the whole where nothing does, or where it does not end with it."""
+    """Return the part of a text before its answer; the whole text if that is empty, or if it does not end with it."""
     kept, line = text, f"\n{answer.strip()}"
-    while answer and kept.rstrip().endswith(line):  # once by the text itself, and once more where it was put behind it
+    while answer and kept.rstrip().endswith(line):  # once from the text itself, and once if it was added after it
         kept = kept.rstrip().removesuffix(line)
     return kept if kept.strip() else text
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """What one scorer said of the candidates of a question.
+    """What one scorer said about the candidates of a question.
 
     Attributes:
         tables: The JSON of the table of each candidate, in pool order; see `StepTable.to_json`.
@@ -59,58 +59,58 @@ class CandidateScores:
 
     @property
     def rewards(self) -> list[float | None]:
-        """The reward of each candidate, higher is better; None where undefined."""
+        """The reward of each candidate, higher is better; None if undefined."""
         return [table["reward"] for table in self.tables]
 
     @classmethod
     def undefined(cls, error: Exception, n: int) -> "CandidateScores":
-        """Return what is known of n candidates where the scorer raised: why there is no table."""
+        """Return what is known of n candidates if the scorer raised: why there is no table."""
         said = f"{type(error).__name__}: {error}".partition("\n")[0]
         return cls([{"reward": None, "undefined": f"the scorer failed: {brief(said)}", "steps": []} for _ in range(n)])
 
 
 def score_candidates(scorer: "Scorer", reasonings: "Sequence[Reasoning]") -> CandidateScores:
-    """Score all candidates of a question in one call; where there is none, nobody is called.
+    """Score all candidates of a question in one call; without candidates, the scorer is not called.
 
     Raises:
-        ArgumentError: The scorer did not return one table of finite numbers a candidate.
+        ArgumentError: The scorer did not return one table of finite numbers for each candidate.
         Exception: What the scorer itself raises.
     """
-    return _read(scorer.score(reasonings) if reasonings else [], len(reasonings), scorer)
+    return _scores(scorer.score(reasonings) if reasonings else [], len(reasonings), scorer)
 
 
 async def ascore_candidates(scorer: "Scorer", reasonings: "Sequence[Reasoning]") -> CandidateScores:
-    """Score as `score_candidates` does without blocking: a scorer with `ascore` is awaited, another is given a thread.
+    """Do the same as `score_candidates` without blocking: `ascore` is awaited; a scorer without it runs in a thread.
 
-    In a thread it finds the settings of DSPy as they are here.
+    In a thread it finds the current settings of DSPy.
     """
     if not reasonings:
         return CandidateScores([])
     ascore = getattr(scorer, "ascore", None)
     tables = await (ascore(reasonings) if ascore else asyncio.to_thread(scorer.score, reasonings))
-    return _read(tables, len(reasonings), scorer)
+    return _scores(tables, len(reasonings), scorer)
 
 
-def _read(tables: object, n: int, scorer: "Scorer") -> CandidateScores:
+def _scores(tables: object, n: int, scorer: "Scorer") -> CandidateScores:
     from eldgr_dspy.channels.table import StepTable
 
     name = type(scorer).__name__
     tables = settled(tables, f"{name}.score", "name an async method ascore, and await the selector")
-    if not isinstance(tables, list | tuple) or not all(isinstance(one, StepTable) for one in tables):
+    if not isinstance(tables, list | tuple) or not all(isinstance(table, StepTable) for table in tables):
         raise ArgumentError(f"{name}.score returned {tables!r:.80}; expected a list of StepTable, one for each text.")
     if len(tables) != n:
         raise ArgumentError(f"{name}.score returned {len(tables)} tables for {n} texts; expected one for each.")
     try:
         return CandidateScores(json.loads(json.dumps([table.to_json() for table in tables], allow_nan=False)))
     except (TypeError, ValueError, OverflowError) as error:
-        raise ArgumentError(f"{name}.score returned a table with a value that is no score: {error}") from error
+        raise ArgumentError(f"{name}.score returned a table with a value that is not a score: {error}") from error
 
 
 class Scorers(list["Scorer"]):
-    """The scorers of a selector. A copy shares those that are no modules: they may hold a model, and have no prompts.
+    """The scorers of a selector. A copy shares those that are not modules: they may hold a model, and have no prompts.
 
     Attributes:
-        several: Whether they were given as a sequence, so that what they say is told apart by name.
+        several: Whether they were given as a sequence, so that their results are told apart by name.
     """
 
     def __init__(self, given: "Scorer | Sequence[Scorer] | None") -> None:
@@ -121,29 +121,29 @@ class Scorers(list["Scorer"]):
         """
         self.several = isinstance(given, Sequence)
         super().__init__(() if given is None else given if isinstance(given, Sequence) else (given,))
-        for at, one in enumerate(self):
-            if isinstance(one, type) or not callable(getattr(one, "score", None)):
+        for at, scorer in enumerate(self):
+            if isinstance(scorer, type) or not callable(getattr(scorer, "score", None)):
                 name = f"scorers[{at}]" if self.several else "scorers"
                 raise ArgumentError(
-                    f"{name}={one!r:.80} is not a scorer; give an object with score(reasonings), or a list of such."
+                    f"{name}={scorer!r:.80} is not a scorer; give an object with score(reasonings), or a list of such."
                 )
 
-    def shown(self, found: Sequence[CandidateScores]) -> list[dict[str, Any]] | dict[str, list[dict[str, Any]]]:
+    def shown(self, scores: Sequence[CandidateScores]) -> list[dict[str, Any]] | dict[str, list[dict[str, Any]]]:
         """Return the tables of the candidates, or several scorers' by name: its `name`, else that of its class."""
         if not self.several:
-            return found[0].tables
-        return dict(zip(self._names(), (one.tables for one in found), strict=True))
+            return scores[0].tables
+        return dict(zip(self._names(), (own.tables for own in scores), strict=True))
 
     def _names(self) -> Iterator[str]:
-        """The names in order; where one occurs again it is numbered."""
+        """Return the names in order; a repeated one is numbered."""
         seen = set[str]()
-        for one in self:
-            own = getattr(one, "name", None)
-            name = own if isinstance(own, str) else type(one).__name__
+        for scorer in self:
+            own = getattr(scorer, "name", None)
+            name = own if isinstance(own, str) else type(scorer).__name__
             numbered = (f"{name} {number}" for number in count(2))
-            yield (free := next(one for one in chain([name], numbered) if one not in seen))
+            yield (free := next(label for label in chain([name], numbered) if label not in seen))
             seen.add(free)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Scorers":
-        copied = [deepcopy(one, memo) if isinstance(one, dspy.Module) else one for one in self]
+        copied = [deepcopy(scorer, memo) if isinstance(scorer, dspy.Module) else scorer for scorer in self]
         return Scorers(copied if self.several else next(iter(copied), None))

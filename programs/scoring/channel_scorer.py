@@ -1,8 +1,8 @@
-"""The LM's way to the seven channels: a call a text, or a call a channel, and the same tables as from an NLI model.
+"""The seven channels by an LM: one call a text, or one call a channel, and the same tables as from an NLI model.
 
-The LM states the scores themselves. No formula stands between, but where its word is not needed or not to be had:
-`epist` is computed where token confidences are given, and nothing is held against passages that are not there. What an
-LM says of a step is an opinion: no certificate, and on no scale that an NLI model shares.
+The LM states the scores itself, with no formula, except where it is not needed: `epist` is computed if token
+confidences are given, and without passages nothing is compared with passages. What an LM says of a step is an opinion:
+it is not a certificate, and its scale is not that of an NLI model.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,10 +40,10 @@ from eldgr_dspy.signatures import (
 from eldgr_dspy.words import CHANNELS, Channel
 
 MOST = 64
-"""Steps of a text; one with more is not asked about, for it takes a reply that few LMs would bring to its end."""
+"""Steps of a text; one with more is not asked about, because few LMs would complete the reply."""
 
 GROUNDED: tuple[Channel, ...] = ("fact", "epist", "triang", "adv", "min")
-"""The channels that hold a step against passages."""
+"""The channels that compare a step with passages."""
 
 _Role = Channel | Literal["all_at_once"]
 _OWN_NAMES: Mapping[Channel, str] = {name: name for name in CHANNELS}
@@ -67,7 +67,7 @@ class StepRole(dspy.Module):
             return _plain(self.predict(**self._fenced(question, evidence, steps)))
 
     async def aforward(self, *, question: str, evidence: Sequence[str], steps: Sequence[str]) -> dspy.Prediction:
-        """Ask once, as `forward`."""
+        """Do the same as `forward`, without blocking."""
         with strict_parsing():
             return _plain(await self.predict.acall(**self._fenced(question, evidence, steps)))
 
@@ -87,14 +87,14 @@ class ChannelScorer(dspy.Module):
         pred.steps[0]["channels"]["fact"], pred.reward
 
     It is a `Scorer`, sync and async. The steps are those of `split_steps`, their numbers included in the reply, so that
-    no score goes to another step. What cannot be read is an abstention, undefined for every step it was asked of; see
-    `eldgr_dspy.programs.scoring.step_replies`. A step that can't be measured is undefined whatever the LM says, and a
-    text without any other is not asked about. The passages are shown as they are: what is too many for the LM's context
-    is an abstention as well. The final answer of a reasoning is not shown.
+    no score is assigned to another step. A reply that cannot be read is an abstention, undefined for every step it was
+    asked about; see `eldgr_dspy.programs.scoring.step_replies`. A step that can't be measured is undefined whatever the
+    LM says, and a text with only such steps is not asked about. The passages are shown unchanged: too many for the LM's
+    context are an abstention as well. The final answer of a reasoning is not shown.
 
     Attributes:
-        together: Whether one call scores all channels. Otherwise each has a call, and those are not asked that no
-            passage was given for, nor `epist` where token confidences are.
+        together: Whether one call scores all channels. Otherwise each has a call, except those without any passage,
+            and `epist` if token confidences are given.
         logic, fact, epist, info, triang, adv, min: (question, evidence, steps) -> `logic_scores` and so on, a list of
             entries with `step`, counted from 0, and `score`, from 0 to 1 or null.
         all_at_once: (question, evidence, steps) -> `step_scores`, a list of entries with `step` and the seven channels.
@@ -125,8 +125,8 @@ class ChannelScorer(dspy.Module):
         Args:
             reasoning: The text, without the question.
             question: What it answers.
-            evidence: The passages, as `Selector` takes them. None, where there is no corpus, leaves the channels
-                undefined that hold a step against passages; an empty list is a corpus in which nothing was found.
+            evidence: The passages, as `Selector` takes them. None means no corpus, and leaves the channels undefined
+                that compare a step with passages; an empty list is a corpus in which nothing was found.
             confidences: c_t in [0, 1], one for each step of `split_steps`; `epist` is then computed from them and from
                 the LM's `fact`.
 
@@ -134,7 +134,7 @@ class ChannelScorer(dspy.Module):
             A prediction with `reward`, `undefined` and `steps`, plain JSON values; see `StepTable.to_json`.
 
         Raises:
-            ArgumentError: An argument is not what is described here.
+            ArgumentError: An argument does not fit this description.
             dspy.LMError: A call did not come through; also what else `eldgr_dspy.programs.consulting.ask` raises.
         """
         [table] = self.score([_reasoning(reasoning, question, evidence, confidences)])
@@ -148,37 +148,39 @@ class ChannelScorer(dspy.Module):
         evidence: Any = None,
         confidences: Sequence[Score] | None = None,
     ) -> dspy.Prediction:
-        """Score one text as `forward` does; the calls of its channels run at once."""
+        """Do the same as `forward`, with the calls of its channels at once."""
         [table] = await self.ascore([_reasoning(reasoning, question, evidence, confidences)])
         return dspy.Prediction(**table.to_json())
 
     def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-        """Return the table of each text, in order, asking one after the other; about texts that are shown alike, once.
+        """Return the table of each text, in order, asking one after the other; texts that are shown alike, once.
 
         Raises:
             ArgumentError, dspy.LMError: As `forward`.
         """
-        plans = [_plan(one, self.together) for one in reasonings]
+        plans = [_plan(reasoning, self.together) for reasoning in reasonings]
         requests = _distinct(plans)
-        return _tables(plans, requests, [ask(getattr(self, one.role), one.inputs) for one in requests])
+        return _tables(plans, requests, [ask(getattr(self, request.role), request.inputs) for request in requests])
 
     async def ascore(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-        """Return what `score` returns; a bounded number of calls, of all texts and channels, run at once."""
-        plans = [_plan(one, self.together) for one in reasonings]
+        """Do the same as `score`, with a bounded number of calls, of all texts and channels, at once."""
+        plans = [_plan(reasoning, self.together) for reasoning in reasonings]
 
         async def asked(role: str, **inputs: Any) -> Any:
             return await awaitable(getattr(self, role))(**inputs)
 
         each: Any = asked
         requests = _distinct(plans)
-        return _tables(plans, requests, await aask_all(each, [{"role": one.role, **one.inputs} for one in requests]))
+        return _tables(
+            plans, requests, await aask_all(each, [{"role": request.role, **request.inputs} for request in requests])
+        )
 
 
 def _plain(prediction: dspy.Prediction) -> dspy.Prediction:
     """The fields as plain JSON values."""
     return dspy.Prediction(
         **{
-            name: [one.model_dump(mode="json") if isinstance(one, BaseModel) else one for one in value]
+            name: [item.model_dump(mode="json") if isinstance(item, BaseModel) else item for item in value]
             if isinstance(value, list)
             else value
             for name, value in prediction.items()
@@ -189,12 +191,12 @@ def _plain(prediction: dspy.Prediction) -> dspy.Prediction:
 def _reasoning(text: Any, question: Any, evidence: Any, confidences: Sequence[Score] | None) -> Reasoning:
     for name, value in (("reasoning", text), ("question", question)):
         if not isinstance(value, str | dspy.Reasoning):
-            raise ArgumentError(f"{name} is {value!r:.80} ({type(value).__name__}); expected text, so give a string.")
+            raise ArgumentError(f"{name} must be text; got {value!r:.80} ({type(value).__name__}). Give a string.")
     passages = None if evidence is None else to_passages(evidence)
     return Reasoning(str(text), str(question), passages, confidences=confidences)
 
 
-# --- what is asked, and what comes of it ------------------------------------------------------------------------------
+# --- what is asked, and what the replies give -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,20 +210,20 @@ class _Request:
 
     @property
     def inputs(self) -> dict[str, object]:
-        """What the role is given."""
+        """The inputs of the role."""
         return {"question": self.question, "evidence": list(self.evidence), "steps": list(self.steps)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is asked of one text.
+    """What is asked about one text.
 
     Attributes:
         reasoning: The text.
         steps: Its steps.
         unmeasurable: For each step why it can't be scored, or None.
         known: The columns that need no LM.
-        roles: Who is asked; nobody where no step can be scored.
+        roles: Who is asked; empty if no step can be scored.
     """
 
     reasoning: Reasoning
@@ -232,17 +234,17 @@ class _Plan:
 
     @property
     def requests(self) -> list[_Request]:
-        """One a role; of a step that is too long to be scored, the beginning is shown, as context."""
-        evidence = tuple(show_passage(one.title, one.text) for one in self.reasoning.passages or ())
+        """Return one question a role; of a step that is too long to be scored, the beginning is shown, as context."""
+        evidence = tuple(show_passage(passage.title, passage.text) for passage in self.reasoning.passages or ())
         steps = tuple(step.content[:LONGEST] for step in self.steps.steps)
         return [_Request(role, self.reasoning.question, evidence, steps) for role in self.roles]
 
     def table(self, said: Sequence[Said]) -> StepTable:
-        """The table, by what each role said."""
+        """Return the table, from the reply of each role."""
         n = len(self.unmeasurable)
         columns: dict[Channel, Values] = {name: [Undefined("nothing was asked")] * n for name in CHANNELS}
-        for role, one in zip(self.roles, said, strict=True):
-            columns |= _columns(role, one.content, n)
+        for role, reply in zip(self.roles, said, strict=True):
+            columns |= _columns(role, reply.content, n)
         columns |= self.known
         if self.reasoning.confidences is not None:
             columns["epist"] = epist(self.reasoning.confidences, columns["fact"])
@@ -281,9 +283,9 @@ def _unmeasurable(steps: Steps) -> list[Undefined | None]:
 
 
 def _known(passages: Sequence[Passage] | None, n: int) -> dict[Channel, Values]:
-    """The columns that need no LM: what is held against passages where there are none.
+    """Return the columns that need no LM: those that compare with passages, if there are none.
 
-    From a corpus of no passages nothing is retrieved, and the formulas say what that comes to.
+    From a corpus without passages nothing is retrieved, and the formulas give the values for that.
     """
     if passages:
         return {}

@@ -1,8 +1,8 @@
 """Corpora as the paper builds them: HotpotQA's supporting facts, and solutions of GSM8K; and the evidence of a pool.
 
 Rows come as Hugging Face's `datasets` has them; nothing is downloaded here. Every corpus has each passage once, in the
-order of its first appearance. What it holds is part of what the channels measure: supporting facts are annotated by
-people who knew the answers, and solutions say how far a step agrees with other ways to solve such questions, not
+order of its first appearance. The corpus is part of what the channels measure: supporting facts were annotated by
+people who knew the answers, and solutions show how far a step agrees with other ways to solve such questions, not
 whether it is true.
 """
 
@@ -65,19 +65,19 @@ _Kind = TypeVar("_Kind", bound=_Model)
 def hotpotqa_corpus(rows: Iterable[Mapping[str, Any]], unit: Unit = "sentence") -> tuple[Passage, ...]:
     """Return the supporting-facts corpus of some questions of HotpotQA.
 
-    The paper names the corpus and not its unit. A fact is a sentence there, and so it is here by default, under the
-    title of its paragraph; facts that point to no sentence, of which the dataset has a few, are left out.
+    The paper names the corpus but not its unit. A fact is a sentence there, so it is here by default, under the title
+    of its paragraph. Facts that point to a missing sentence, which the dataset has a few of, are left out.
 
     Args:
         rows: Rows of `hotpot_qa`, `distractor`: `context` with `title` and `sentences`, `supporting_facts` with `title`
             and `sent_id`.
-        unit: `sentence`, or `paragraph` for the whole paragraph that a fact stands in.
+        unit: `sentence`, or `paragraph` for the whole paragraph of a fact.
 
     Raises:
-        ArgumentError: The unit is none of the two, or a row is not such a row.
+        ArgumentError: The unit is neither of the two, or a row has another layout.
     """
     require_one_of("unit", unit, UNITS)
-    return _distinct(passage for row in _read(rows, _HotpotQA, "hotpot_qa") for passage in _facts(row, unit))
+    return _distinct(passage for row in _rows(rows, _HotpotQA, "hotpot_qa") for passage in _facts(row, unit))
 
 
 def _facts(row: _HotpotQA, unit: Unit) -> Iterator[Passage]:
@@ -91,20 +91,20 @@ def _facts(row: _HotpotQA, unit: Unit) -> Iterator[Passage]:
 def gsm8k_corpus(rows: Iterable[Mapping[str, Any]], solutions: int = SOLUTIONS) -> tuple[Passage, ...]:
     """Return the first solutions of GSM8K's training split as a corpus; they have no titles.
 
-    The calculator's annotations (`<<48/2=24>>`) are taken out, and so is the last line (`#### 72`): both are written
-    for programs, and no sampled step has them. A question whose own solution is in the corpus is held against it; give
-    other rows where that is not wanted.
+    The calculator's annotations (`<<48/2=24>>`) and the last line (`#### 72`) are removed: both are written for
+    programs, and no sampled step has them. A question whose own solution is in the corpus is compared with it; give
+    other rows to avoid that.
 
     Args:
         rows: Rows of `gsm8k`, `main`, with an `answer`. No more are read than are asked for.
         solutions: How many, at least 1; fewer rows make a smaller corpus.
 
     Raises:
-        ArgumentError: The number is not one, or a row is not such a row.
+        ArgumentError: `solutions` is not such a number, or a row has another layout.
     """
     if type(solutions) is not int or solutions < 1:
-        raise ArgumentError(f"solutions={solutions!r:.80} is no number of rows; give a whole number, at least 1.")
-    read = _read(rows, _GSM8K, "gsm8k", solutions)
+        raise ArgumentError(f"solutions must be a whole number of at least 1; got {solutions!r:.80}.")
+    read = _rows(rows, _GSM8K, "gsm8k", solutions)
     return _distinct(Passage("", _ANNOTATION.sub("", row.answer.partition(_ANSWER)[0]).strip()) for row in read)
 
 
@@ -113,17 +113,17 @@ def evidence_corpus(rows: Iterable[Row]) -> tuple[Passage, ...]:
     return _distinct(Passage(passage.title, passage.text) for row in rows for passage in row.evidence)
 
 
-def _read(rows: object, kind: type[_Kind], dataset: str, first: int | None = None) -> Iterator[_Kind]:
+def _rows(rows: object, kind: type[_Kind], dataset: str, first: int | None = None) -> Iterator[_Kind]:
     if not isinstance(rows, Iterable):
-        raise ArgumentError(f"rows={rows!r:.80} are not rows; give rows of `{dataset}` as Hugging Face has them.")
+        raise ArgumentError(f"rows must be rows of `{dataset}` as Hugging Face has them; got {rows!r:.80}.")
     for index, row in enumerate(islice(rows, first)):
         try:
             yield kind.model_validate(row)
         except ValidationError as error:
             wrong = error.errors(include_url=False)[0]
             place = "".join(f"[{part!r}]" for part in (index, *wrong["loc"]))
-            found = "is missing" if wrong["type"] == "missing" else f"is {wrong['input']!r:.80}"
-            raise ArgumentError(f"rows{place} {found}; give rows of `{dataset}` as Hugging Face has them.") from None
+            problem = "is missing" if wrong["type"] == "missing" else f"is {wrong['input']!r:.80}"
+            raise ArgumentError(f"rows{place} {problem}; give rows of `{dataset}` as Hugging Face has them.") from None
 
 
 def _distinct(passages: Iterable[Passage]) -> tuple[Passage, ...]:

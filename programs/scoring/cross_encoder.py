@@ -1,6 +1,6 @@
-"""An NLI model as a cross-encoder of sentence-transformers: premise and hypothesis are read together, by torch.
+"""An NLI model as a cross-encoder of sentence-transformers: torch reads premise and hypothesis together.
 
-The labels are those of the model's own configuration, the premise alone is truncated, and the softmax is taken once.
+The labels are those of the model's own configuration, only the premise is truncated, and the softmax is taken once.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +32,7 @@ _LOADING = Lock()
 
 
 class CrossEncoderNLI:
-    """Reads pairs with a three-way NLI cross-encoder; in float32, readings do not depend on what else is asked.
+    """Reads pairs with a three-way NLI cross-encoder; in float32, results do not depend on the other pairs of a call.
 
     Threads take turns, copies of a program share it, and a pickle says how to load it again.
 
@@ -40,7 +40,7 @@ class CrossEncoderNLI:
         name: Model, revision, precision, tokens and truncation.
         encoder: The loaded model of sentence-transformers.
         reader: Its tokenizer, with how many tokens it takes at once.
-        folder: Where it lies.
+        folder: Where it is.
     """
 
     def __init__(
@@ -59,11 +59,11 @@ class CrossEncoderNLI:
         Args:
             model: A folder, or a name on the Hugging Face Hub; weights must be safetensors.
             revision: A commit, tag or branch of the Hub; a folder has none.
-            device: As torch names it; None takes a GPU where there is one. How many threads torch uses is left alone.
-            dtype: The precision of weights and arithmetic. Probabilities are of double precision in any case.
+            device: As torch names it; None takes a GPU if there is one. The number of torch's threads is not changed.
+            dtype: The precision of weights and arithmetic. Probabilities are always in double precision.
             max_length: Tokens of a pair at most; never more than the model itself takes.
-            batch_size: Pairs at once. On a processor more than 16 gain nothing.
-            local_files_only: Use what is on the disk, and never ask the network.
+            batch_size: Pairs at once. On a processor more than 16 bring no gain.
+            local_files_only: Use only the disk, and never the network.
 
         Raises:
             ArgumentError: The model is absent and cannot be fetched, cannot be loaded, has no trained head, or lacks
@@ -78,7 +78,7 @@ class CrossEncoderNLI:
         _refuse_untrained(str(model), transformer, self.folder)
         self.reader = Reader(self.encoder.tokenizer, _window(self.encoder.tokenizer, transformer.config, max_length))
         self.name = f"{model}@{revision_of(self.folder)} {dtype} {self.reader.window} {TRUNCATION}"
-        self._alone = Lock()  # a tokenizer holds its truncation as state, so two threads would meet in it
+        self._alone = Lock()  # a tokenizer holds its truncation as state, so two threads would clash
         self._settings = {
             "model": str(model),
             "revision": commit_of(self.folder) or revision,
@@ -90,7 +90,7 @@ class CrossEncoderNLI:
         }
 
     def probabilities(self, pairs: Sequence[Pair]) -> Floats:
-        """Return what it reads in (premise, hypothesis) pairs.
+        """Return the model's probabilities for (premise, hypothesis) pairs.
 
         Returns:
             Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that it could not read.
@@ -105,7 +105,7 @@ class CrossEncoderNLI:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # who copies a program that holds it wants no second model
+        return self  # a copy of a program that holds it needs no second model
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _loaded_again, (self._settings, self.name)
@@ -125,29 +125,29 @@ class CrossEncoderNLI:
 
 
 def _loaded_again(settings: Mapping[str, Any], name: str) -> CrossEncoderNLI:
-    """Load the model of a pickle from where it lies, and refuse another than it was."""
-    found = CrossEncoderNLI(**settings)
-    if found.name != name:
+    """Load the model of a pickle from its folder, and refuse it if it has changed."""
+    nli = CrossEncoderNLI(**settings)
+    if nli.name != name:
         raise ArgumentError(
-            f"What was saved reads with the NLI model {name!r}, but {found.name!r} lies there now; put the first one "
+            f"What was saved reads with the NLI model {name!r}, but {nli.name!r} is there now; put the first one "
             "back, or make the scorer anew."
         )
-    return found
+    return nli
 
 
 def _window(tokenizer: Any, config: Any, max_length: int) -> int:
-    """Return how many tokens of a pair are read: `max_length`, or fewer where the model takes fewer."""
+    """Return how many tokens of a pair are read: `max_length`, or fewer if the model takes fewer."""
     if max_length < _LEAST:
-        raise ArgumentError(f"max_length is {max_length}, but at least {_LEAST} tokens were expected.")
+        raise ArgumentError(f"max_length must be at least {_LEAST} tokens; got {max_length}.")
     positions = getattr(config, "max_position_embeddings", None) or max_length
     return int(min(max_length, tokenizer.model_max_length, positions))
 
 
 def _refuse(dtype: str, batch_size: int) -> None:
     if dtype not in get_args(Precision):
-        raise ArgumentError(f"dtype={dtype!r} is no precision; give one of {', '.join(get_args(Precision))}.")
+        raise ArgumentError(f"dtype must be one of {', '.join(get_args(Precision))}; got {dtype!r}.")
     if batch_size < 1:
-        raise ArgumentError(f"batch_size is {batch_size}, but at least 1 was expected.")
+        raise ArgumentError(f"batch_size must be at least 1; got {batch_size}.")
 
 
 def _loaded(model: str, folder: Path, device: str | None, dtype: Precision) -> "CrossEncoder":
@@ -168,14 +168,14 @@ def _loaded(model: str, folder: Path, device: str | None, dtype: Precision) -> "
         raise ArgumentError(f"model={model!r} could not be loaded from {str(folder)!r}: {error}") from error
     if not getattr(encoder.tokenizer, "is_fast", False):
         raise ArgumentError(
-            f"model={model!r} has no fast tokenizer, which says where its tokens stand; convert it to tokenizer.json."
+            f"model={model!r} has no fast tokenizer, which gives the place of each token; convert it to tokenizer.json."
         )
     return encoder
 
 
 @contextmanager
 def _without_bar() -> Iterator[None]:
-    """Keep the progress bars of transformers off the terminal in this thread; whatever else it says is heard."""
+    """Keep the progress bars of transformers off the terminal in this thread; its other messages are shown."""
     from transformers.utils import logging
 
     here, install = get_ident(), getattr(logging, "set_tqdm_hook", None)
@@ -188,7 +188,7 @@ def _without_bar() -> Iterator[None]:
             return bar(*args, **{**kwargs, "disable": True})
         return before(bar, args, kwargs) if before else bar(*args, **kwargs)
 
-    with _LOADING:  # the hook is one for all threads: who sets it second would put back the first one's
+    with _LOADING:  # the hook is shared by all threads: the second to set it would restore the first one's
         before = install(hidden)
         try:
             yield
@@ -197,7 +197,7 @@ def _without_bar() -> Iterator[None]:
 
 
 def _refuse_untrained(model: str, transformer: Any, folder: Path) -> None:
-    """Refuse a head that the files do not hold: it would be drawn at random, and so would all that it says."""
+    """Refuse a head that is missing in the files: it would be random, and so would every result."""
     base = f"{transformer.base_model_prefix}."
     head = {name for name in transformer.state_dict() if not name.startswith(base)}
     if absent := sorted(head - stored(folder)):

@@ -1,6 +1,6 @@
-"""A group of reasoning texts made ready to be read: their steps, what each is held against, and what is compared.
+"""Prepare a group of reasoning texts: their steps, what each is compared with, and which pairs are read.
 
-Documents are searched for once a step; its claims and its changed form are held against the same ones. Nothing here
+Documents are searched for once a step; its claims and its changed form are compared with the same ones. Nothing here
 calls an NLI model.
 """
 
@@ -23,8 +23,8 @@ from eldgr_dspy.programs.scoring.pairs import Asked, Row
 from eldgr_dspy.programs.scoring.retrieval import retriever as index_of
 
 EARLIER = 1_200
-"""Characters of the earlier steps that `logic` reads, the latest ones. An NLI model of 512 tokens takes them beside a
-question and a step; of what is longer it would lose the end, and with it the step directly before."""
+"""Characters of the earlier steps that `logic` reads, the latest ones. An NLI model of 512 tokens can read them with a
+question and a step. If they were longer, it would lose the end, and with it the step directly before."""
 
 NO_CORPUS = Undefined("there is no corpus")
 NO_CONFIDENCE = Undefined("there are no token probabilities")
@@ -37,13 +37,13 @@ _Reply = TypeVar("_Reply")
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A step, and the documents that it is held against.
+    """A step, and the documents that it is compared with.
 
     Attributes:
         step: Without its marker and invisible characters; its passages are the documents as an NLI model reads them.
-        documents: Number in the corpus -> document, best first; empty where nothing was retrieved.
-        silent: Why the step can't be scored; None where it can.
-        ungrounded: Why no document is held against it: it can't be scored, or has no corpus; None where it has one.
+        documents: Number in the corpus -> document, best first; empty if nothing was retrieved.
+        silent: Why the step can't be scored; None if it can.
+        ungrounded: Why it is compared with no document: it can't be scored, or has no corpus; None if it has one.
     """
 
     step: StepInContext
@@ -54,13 +54,13 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What an NLI model has to read of a step, or why it can't.
+    """The pairs that an NLI model must read for a step, or why it can't.
 
     Attributes:
-        before: The step under what stands before it: question and earlier steps.
+        before: The step under question and earlier steps.
         documents: The step under its documents.
-        changed: The changed step under the same.
-        claims: Each claim under the same.
+        changed: The changed step under the same documents.
+        claims: Each claim under the same documents.
     """
 
     before: Asked
@@ -78,7 +78,7 @@ class Group:
         texts: The same, split.
         confidences: c_t of each step.
         steps: Each step with its documents.
-        compared: What is to be read of each step.
+        compared: The pairs to read for each step.
     """
 
     reasonings: tuple[Reasoning, ...]
@@ -88,13 +88,13 @@ class Group:
     compared: tuple[Compared, ...]
 
     def rows(self) -> Iterator[Asked]:
-        """Everything that is to be read, step by step; the same may occur several times."""
+        """All pairs to read, step by step; a pair may occur several times."""
         for step in self.compared:
             yield from (step.before, step.documents, step.changed)
             yield from () if isinstance(step.claims, Undefined) else step.claims
 
     def slices(self) -> Iterator[slice]:
-        """Where the steps of each text stand among all."""
+        """The range of each text's steps among all steps."""
         end = 0
         for text in self.texts:
             start, end = end, end + len(text.steps)
@@ -112,15 +112,15 @@ def gather(
 
     Args:
         reasonings: The texts.
-        retriever: The corpus of all; None where each text is held against its own passages.
-        k: How many documents a step is held against at most.
+        retriever: The corpus of all; None if each text is compared with its own passages.
+        k: How many documents a step is compared with at most.
         claims: Who says what steps claim.
         counterfactuals: Who changes steps.
 
     Raises:
-        ArgumentError: A text has confidences of another number than steps, or one that is not in [0, 1]; or whoever was
-            asked about n things did not give n answers, or one that its protocol does not allow; or passages are too
-            many for rank-bm25, and the extra `bm25s` is not installed.
+        ArgumentError: A text has another number of confidences than steps, or one that is not in [0, 1]; or one of the
+            helpers did not give n answers for n questions, or gave one that its protocol does not allow; or passages
+            are too many for rank-bm25, and the extra `bm25s` is not installed.
     """
     texts = tuple(split_steps(reasoning.text) for reasoning in reasonings)
     confidences = [_confidences(at, *pair) for at, pair in enumerate(zip(reasonings, texts, strict=True))]
@@ -146,7 +146,7 @@ def _confidences(at: int, reasoning: Reasoning, text: Steps) -> Iterable[Score]:
 
 def _own(reasonings: Sequence[Reasoning]) -> list[Retriever | None]:
     """An index of each text's own passages, the same one for equal passages."""
-    corpora = [None if one.passages is None else tuple(one.passages) for one in reasonings]
+    corpora = [None if reasoning.passages is None else tuple(reasoning.passages) for reasoning in reasonings]
     indexed = {corpus: index_of(corpus) for corpus in dict.fromkeys(corpora) if corpus is not None}
     return [None if corpus is None else indexed[corpus] for corpus in corpora]
 
@@ -163,47 +163,47 @@ def _visible(text: str) -> str:
 
 
 def _held(steps: Sequence[StepInContext], corpora: Sequence[Retriever | None], k: int) -> Iterator[Held]:
-    """Each step with what its corpus has for it; a corpus is searched once, for all steps that are held against it."""
+    """Return each step with its documents; a corpus is searched once, for all steps that are compared with it."""
     given = [(step, corpus, unmeasurable(step.text)) for step, corpus in zip(steps, corpora, strict=True)]
     sought: dict[int, tuple[Retriever, dict[str, None]]] = {}
     for step, corpus, silent in given:
         if corpus is not None and silent is None:
             sought.setdefault(id(corpus), (corpus, {}))[1][step.text] = None
-    found = {at: _found(corpus, list(queries), k) for at, (corpus, queries) in sought.items()}
+    hits = {at: _found(corpus, list(queries), k) for at, (corpus, queries) in sought.items()}
     for step, corpus, silent in given:
         ungrounded = NO_CORPUS if silent is None and corpus is None else silent
-        documents = found[id(corpus)][step.text] if ungrounded is None else {}
-        shown = tuple(_visible(show_passage(one.title, one.text)) for one in documents.values())
+        documents = hits[id(corpus)][step.text] if ungrounded is None else {}
+        shown = tuple(_visible(show_passage(document.title, document.text)) for document in documents.values())
         yield Held(replace(step, passages=shown), documents, silent, ungrounded)
 
 
 def _found(corpus: Retriever, queries: list[str], k: int) -> dict[str, dict[int, Passage]]:
-    """Query -> the documents found for it, by their numbers."""
+    """Return the documents found for each query, by their numbers."""
     hits = _answers("search", corpus, queries, corpus.search(queries, k), partial(_are_hits, corpus))
     return {query: {hit.document: corpus.documents[hit.document] for hit in own[:k]} for query, own in hits.items()}
 
 
 def _compared(held: Sequence[Held], claims: Claims, counterfactuals: Counterfactuals) -> Iterator[Compared]:
-    steps = list(dict.fromkeys(one.step for one in held if one.ungrounded is None))
+    steps = list(dict.fromkeys(item.step for item in held if item.ungrounded is None))
     claimed = _answers("find", claims, steps, claims.find(steps) if steps else [], _are_claims)
     answers = counterfactuals.change(steps) if steps else []
     changed = _answers("change", counterfactuals, steps, answers, _is_changed)
-    for one in held:
-        before = one.silent if one.silent is not None else _before(one.step)
-        if one.ungrounded is not None:
-            yield Compared(before, one.ungrounded, one.ungrounded, one.ungrounded)
+    for item in held:
+        before = item.silent if item.silent is not None else _before(item.step)
+        if item.ungrounded is not None:
+            yield Compared(before, item.ungrounded, item.ungrounded, item.ungrounded)
             continue
-        documents = one.step.passages
+        documents = item.step.passages
         yield Compared(
             before,
-            Row(one.step.text, documents),
-            _changed_row(changed[one.step], documents),
-            _claim_rows(claimed[one.step], documents),
+            Row(item.step.text, documents),
+            _changed_row(changed[item.step], documents),
+            _claim_rows(claimed[item.step], documents),
         )
 
 
 def _before(step: StepInContext) -> Asked:
-    """The step under the question and as many of the latest earlier steps as fit; of one that is too long, its end."""
+    """Return the step under the question and as many of the latest earlier steps as fit; of a long one, its end."""
     kept, room = list[str](), EARLIER
     for earlier in reversed(step.earlier):
         if kept and len(earlier) > room:
@@ -256,7 +256,7 @@ def _answers(
 
 def _are_hits(corpus: Retriever, reply: object) -> bool:
     known = range(len(corpus.documents))
-    return isinstance(reply, list | tuple) and all(isinstance(one, Hit) and one.document in known for one in reply)
+    return isinstance(reply, list | tuple) and all(isinstance(hit, Hit) and hit.document in known for hit in reply)
 
 
 def _are_claims(reply: object) -> bool:

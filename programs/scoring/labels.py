@@ -1,4 +1,4 @@
-"""Which column of a model's output is which label: taken from the model's own configuration, never assumed."""
+"""Which column of a model's output has which label: read from the model's own configuration, never assumed."""
 
 import json
 from collections.abc import Mapping
@@ -17,18 +17,18 @@ def columns(id2label: Mapping[int, str], model: str) -> tuple[int, int, int]:
     Models differ in their order, so it is read from `config.id2label`; case does not matter.
 
     Args:
-        id2label: Column -> label, as the model's configuration has it.
-        model: What the model is called in an error.
+        id2label: Column -> label, as in the model's configuration.
+        model: The name of the model in an error.
 
     Raises:
-        ArgumentError: The labels are not exactly these three: one is absent, named twice, or a further one is there.
+        ArgumentError: The labels are not exactly these three: one is absent, named twice, or there is another one.
     """
     named = {label.strip().casefold(): column for column, label in sorted(id2label.items(), reverse=True)}
     if len(id2label) != len(LABELS) or set(named) != set(LABELS):
         stated = ", ".join(str(label) for _, label in sorted(id2label.items())) or "none"
         raise ArgumentError(
-            f"model={model!r} has the labels {stated}, but exactly contradiction, neutral and entailment were "
-            "expected; give a model trained on three-way NLI, and if this is one, name its columns under id2label in "
+            f"model={model!r} must have exactly the labels contradiction, neutral and entailment; got {stated}. "
+            "Give a model trained on three-way NLI; if this is one, name its columns under id2label in "
             "its config.json."
         )
     contradiction, neutral, entailment = (named[label] for label in LABELS)
@@ -38,23 +38,23 @@ def columns(id2label: Mapping[int, str], model: str) -> tuple[int, int, int]:
 def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
     """Return the columns of the three labels as the config.json of a model's folder states them.
 
-    It is read as it is: a library fills in labels of its own where it states none.
+    The file is read directly: a library makes up labels if it states none.
 
     Raises:
-        ArgumentError: It is no JSON, does not say which column is which label, or names others than the three.
+        ArgumentError: It is not JSON, does not say which column has which label, or names labels other than the three.
     """
     try:
         config = json.loads((folder / "config.json").read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise ArgumentError(
-            f"model={model!r} could not be loaded from {str(folder)!r}: its config.json is no JSON ({error})."
+            f"model={model!r} could not be loaded from {str(folder)!r}: its config.json is not JSON ({error})."
         ) from error
     given = config.get("id2label") if isinstance(config, dict) else None
     if not _names_columns(given):
         has = f"has {given!r:.80} as id2label" if given else "has no id2label"
         raise ArgumentError(
-            f"model={model!r} does not say which column of its output is which label: its config.json {has}, but "
-            "exactly contradiction, neutral and entailment were expected; if it is a three-way NLI model, name its "
+            f"model={model!r} does not say which column of its output has which label: its config.json {has}, but "
+            "must name contradiction, neutral and entailment. If it is a three-way NLI model, name its "
             'columns there in the order of its training, as "id2label": '
             '{"0": "contradiction", "1": "entailment", "2": "neutral"}.'
         )
@@ -62,7 +62,7 @@ def stated_columns(folder: Path, model: str) -> tuple[int, int, int]:
 
 
 def _names_columns(given: Any) -> TypeGuard[dict[str, str]]:
-    """Whether this is an object with a text for each column, counted from 0."""
+    """Return whether this is an object with a text for each column, counted from 0."""
     if not isinstance(given, dict) or not given or not all(isinstance(label, str) for label in given.values()):
         return False
     return set(given) == set(map(str, range(len(given))))

@@ -1,8 +1,8 @@
-"""What a step claims, and a step with its meaning changed, by an LM: behind the protocols that the rules stand behind.
+"""What a step claims, and a step with its meaning changed, by an LM: behind the same protocols as the rules.
 
-What the LM says is checked against the step by `checked_claims` and `checked_counterfactual`, and bounded; what doesn't
-pass is undefined with the reason. That a claim is the step's, or that a changed step means something else, nobody
-proves: the checks see numbers and wording alone.
+`checked_claims` and `checked_counterfactual` check the LM's reply against the step, and its size. A reply that does not
+pass is undefined with the reason. Nothing proves that a claim is the step's, or that a changed step means something
+else: the checks see numbers and wording alone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ _Found = TypeVar("_Found")
 class AskedClaims(dspy.Module):
     """Lists what steps claim, one LM call a step: a `Claims`.
 
-    A step that can't be scored is not asked about. An LM that abstains, or a list that does not pass, is undefined.
+    A step that can't be scored is not asked about. If the LM abstains, or its list does not pass, it is undefined.
     """
 
     def __init__(self) -> None:
@@ -44,11 +44,11 @@ class AskedClaims(dspy.Module):
         return _each(steps, ask_all(self, [_context(step) for step in _asked(steps)]), _claimed)
 
     async def afind(self, steps: Sequence[StepInContext]) -> list[Claimed]:
-        """Return what `find` returns; a bounded number of calls run at once."""
+        """Do the same as `find`, with a bounded number of calls at once."""
         return _each(steps, await aask_all(self, [_context(step) for step in _asked(steps)]), _claimed)
 
     def forward(self, *, question: str, earlier: Sequence[str], step: str) -> dspy.Prediction:
-        """Ask about one step, and return `claims` as they come.
+        """Ask about one step, and return `claims` unchanged.
 
         Raises:
             dspy.AdapterParseError: The reply cannot be read.
@@ -59,7 +59,7 @@ class AskedClaims(dspy.Module):
             return _plain(self.predict(**_with_earlier(fenced)), fenced)
 
     async def aforward(self, *, question: str, earlier: Sequence[str], step: str) -> dspy.Prediction:
-        """Ask about one step, as `forward`."""
+        """Do the same as `forward`, without blocking."""
         fenced = fence_steps(question, (), [*earlier, step])
         with strict_parsing():
             return _plain(await self.predict.acall(**_with_earlier(fenced)), fenced)
@@ -68,8 +68,8 @@ class AskedClaims(dspy.Module):
 class AskedCounterfactuals(dspy.Module):
     """Changes the meaning of steps, one LM call a step: a `Counterfactuals`.
 
-    A step that can't be scored is not asked about. Where the LM finds nothing to change it is None; an LM that
-    abstains, or a change that does not pass, is undefined.
+    A step that can't be scored is not asked about. If the LM finds nothing to change, the result is None; if the LM
+    abstains, or its change does not pass, it is undefined.
     """
 
     def __init__(self) -> None:
@@ -81,17 +81,17 @@ class AskedCounterfactuals(dspy.Module):
         return _each(steps, ask_all(self, [_alone(step) for step in _asked(steps)]), _changed)
 
     async def achange(self, steps: Sequence[StepInContext]) -> list[Changed]:
-        """Return what `change` returns; a bounded number of calls run at once."""
+        """Do the same as `change`, with a bounded number of calls at once."""
         return _each(steps, await aask_all(self, [_alone(step) for step in _asked(steps)]), _changed)
 
     def forward(self, *, question: str, step: str) -> dspy.Prediction:
-        """Ask about one step, and return `changed_step` and `change_kind` as they come; raises as `AskedClaims`."""
+        """Ask about one step, and return `changed_step` and `change_kind` unchanged; raises as `AskedClaims`."""
         fenced = fence_steps(question, (), [step])
         with strict_parsing():
             return _plain(self.predict(question=fenced.question, step=fenced.steps[0]), fenced)
 
     async def aforward(self, *, question: str, step: str) -> dspy.Prediction:
-        """Ask about one step, as `forward`."""
+        """Do the same as `forward`, without blocking."""
         fenced = fence_steps(question, (), [step])
         with strict_parsing():
             return _plain(await self.predict.acall(question=fenced.question, step=fenced.steps[0]), fenced)
@@ -109,7 +109,7 @@ def _alone(step: StepInContext) -> dict[str, object]:
 
 
 def _context(step: StepInContext) -> dict[str, object]:
-    """What is shown of a step; of earlier ones that are too long to be scored, the beginning."""
+    """What is shown of a step; of earlier steps that are too long to be scored, the beginning."""
     return {**_alone(step), "earlier": [text[:LONGEST] for text in step.earlier]}
 
 
@@ -119,7 +119,7 @@ def _with_earlier(fenced: FencedSteps) -> dict[str, Any]:
 
 
 def _plain(prediction: dspy.Prediction, fenced: FencedSteps) -> dspy.Prediction:
-    """The fields, their texts as they stand in the step; an abstention where the LM copied the fence with them."""
+    """Return the fields, their texts as they are in the step; an abstention if the LM copied the fence with them."""
     fields = {name: _restored(value) for name, value in prediction.items()}
     if fenced.marker in str(fields):
         return dspy.Prediction(abstained="it copied a marker line")
@@ -128,21 +128,21 @@ def _plain(prediction: dspy.Prediction, fenced: FencedSteps) -> dspy.Prediction:
 
 def _restored(value: Any) -> Any:
     if isinstance(value, list):
-        return [_restored(one) for one in value]
+        return [_restored(item) for item in value]
     return restore(value) if isinstance(value, str) else value
 
 
-# --- what comes of it -------------------------------------------------------------------------------------------------
+# --- what the reply gives ---------------------------------------------------------------------------------------------
 
 
 def _each(
     steps: Sequence[StepInContext], said: Sequence[Said], read: Callable[[str, Mapping[str, Any]], _Found]
 ) -> list[_Found | Undefined]:
     rest = iter(said)
-    return [why if (why := unmeasurable(step.text)) is not None else _read(step, next(rest), read) for step in steps]
+    return [why if (why := unmeasurable(step.text)) is not None else _result(step, next(rest), read) for step in steps]
 
 
-def _read(step: StepInContext, said: Said, read: Callable[[str, Mapping[str, Any]], _Found]) -> _Found | Undefined:
+def _result(step: StepInContext, said: Said, read: Callable[[str, Mapping[str, Any]], _Found]) -> _Found | Undefined:
     reason = reason_to_abstain(said.content)
     return read(step.text, said.content) if reason is None else abstained(reason)
 

@@ -1,4 +1,4 @@
-"""What a group of texts asks of an NLI model: each pair once, in one call, and never again while it is remembered."""
+"""Pairs for an NLI model: each is read once, in one call, and not again as long as it is remembered."""
 
 import hashlib
 from collections import OrderedDict
@@ -17,13 +17,13 @@ from eldgr_dspy.programs.scoring.reading import checked
 
 
 class CachedNLI:
-    """Remembers what an NLI model reads, NaN included; what was used longest ago is forgotten first.
+    """Remembers what an NLI model reads, NaN included; what was used longest ago is dropped first.
 
-    Threads may share it. One that asks waits for another's call, so that no pair is read twice. A deep copy is the
-    same object. A pickle, as `save_program=True` makes one, has the reader and the room; it begins with nothing read.
+    Threads may share it. A thread that asks waits for another's call, so that no pair is read twice. A deep copy is the
+    same object. A pickle, as `save_program=True` makes one, has the reader and the size; it starts empty.
 
     Attributes:
-        nli: Whoever reads.
+        nli: The reader.
         read: How many pairs it was given.
     """
 
@@ -34,7 +34,7 @@ class CachedNLI:
             ArgumentError: `entries` is below 1.
         """
         if entries < 1:
-            raise ArgumentError(f"entries is {entries}, but at least 1 was expected; use the reader itself without it.")
+            raise ArgumentError(f"entries must be at least 1; got {entries}. Without a memory, use the reader itself.")
         self.nli, self.read = nli, 0
         self._entries = entries
         self._known = OrderedDict[bytes, bytes]()
@@ -42,20 +42,20 @@ class CachedNLI:
 
     @property
     def name(self) -> str:
-        """The name of whoever reads."""
+        """The name of the reader."""
         return self.nli.name
 
     def __len__(self) -> int:
         return len(self._known)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "CachedNLI":
-        return self  # who copies a program that holds it wants the same memory
+        return self  # a copy of a program that holds it shares the same memory
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CachedNLI, (self.nli, self._entries)  # a file keeps the program, and not what it has read
+        return CachedNLI, (self.nli, self._entries)  # a file keeps the program, not what it has read
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> Floats:
-        """Return what is read in (premise, hypothesis) pairs; those that are new are asked in one call, each once.
+        """Return the probabilities of (premise, hypothesis) pairs; new ones are asked in one call, each once.
 
         Returns:
             Shape (n, 3): contradiction, neutral, entailment. A row of NaN is a pair that could not be read.
@@ -93,7 +93,7 @@ class CachedNLI:
 
 
 def _key(*parts: str) -> bytes:
-    """A hash of texts and of where each ends, so that no other texts have it."""
+    """Return a hash of texts and of where each ends, so that no other texts have it."""
     whole = hashlib.blake2b(digest_size=16)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")

@@ -1,9 +1,9 @@
-"""The seven channels of reasoning texts, from an NLI model and what was retrieved: one table a text.
+"""The seven channels of reasoning texts, from an NLI model and retrieved documents: one table a text.
 
 `logic` reads a step under question and earlier steps. `fact`, `triang`, the strength of evidence, conflation and the
-least f all read one row, the step under its documents; `adv` reads the changed step under the same documents, and `min`
-each claim: nothing more where the step is its only claim. `info` reads words. Whatever a group of texts needs is read
-in one call, each pair once. A score is what a model said of pairs, and certifies nothing.
+least f all read one row, the step under its documents. `adv` reads the changed step under the same documents, and `min`
+each claim; if the step is its only claim, nothing more is read. `info` reads words. All pairs of a group of texts are
+read in one call, each once. A score is what a model said about pairs, and certifies nothing.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -38,9 +38,9 @@ class NLIScorer:
 
     Attributes:
         nli: The model.
-        retriever: The corpus of every text, whose own passages are then not read; None where each text is held against
+        retriever: The corpus of every text, whose own passages are then not read; None if each text is compared with
             its own passages, found by BM25.
-        k: How many documents a step is held against at most; 5 in the paper.
+        k: How many documents a step is compared with at most; 5 in the paper.
         reading: How f is made of three probabilities; see `f_nli`.
         claims: Who says what a step claims.
         counterfactuals: Who changes a step.
@@ -61,16 +61,16 @@ class NLIScorer:
     def __post_init__(self) -> None:
         require_one_of("reading", self.reading, READINGS)
         if type(self.k) is not int or self.k < 1:
-            raise ArgumentError(f"k={self.k!r:.80} is no number of documents; give a whole number, at least 1.")
+            raise ArgumentError(f"k must be a whole number of at least 1; got {self.k!r:.80}.")
 
     def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
-        """Return the table of each text, in order, from one call of the model; none where there is no pair to read.
+        """Return the table of each text, in order, from one call of the model; without pairs to read, from none.
 
         The numbers of documents in a table are those of the shared corpus, or of the text's own passages.
 
         Raises:
-            ArgumentError: A text has confidences of another number than steps, or one that is not in [0, 1]; or whoever
-                was asked returned what its protocol does not allow.
+            ArgumentError: A text has another number of confidences than steps, or one that is not in [0, 1]; or one of
+                the helpers returned what its protocol does not allow.
         """
         group = gather(reasonings, self.retriever, self.k, self.claims, self.counterfactuals)
         readings = read(self.nli, group.rows())
@@ -82,7 +82,7 @@ class NLIScorer:
 
 
 def _heard(group: Group, readings: Readings) -> Group:
-    """The group, in which a step that the model could not read under anything can't be scored."""
+    """Return the group; a step for which the model gave no number under any premise can't be scored."""
     unread = [readings.nothing_of(step.before, step.documents) for step in group.compared]
     steps = [
         replace(step, silent=UNREAD, ungrounded=UNREAD) if lost else step
@@ -98,7 +98,7 @@ def _f(readings: Readings, reading: Reading, rows: Iterable[Asked]) -> Grounding
 
 
 def _measured(group: Group, f: _ReadRows) -> tuple[dict[Channel, Scores], Grounding]:
-    """The channels of all steps in one row, and what the documents say of them; `f` reads rows of premises."""
+    """Return the channels of all steps in one row, and what the documents say; `f` reads rows of premises."""
     grounding = f(step.documents for step in group.compared)
     grounding = grounding.numbered(
         [() if at in grounding.reasons else tuple(step.documents) for at, step in enumerate(group.steps)]
@@ -117,7 +117,7 @@ def _measured(group: Group, f: _ReadRows) -> tuple[dict[Channel, Scores], Ground
 
 
 def _unless_silent(group: Group, values: Iterable[Score]) -> list[Score]:
-    """The values, but undefined for a step that can't be scored."""
+    """Return the values, but undefined for a step that can't be scored."""
     return [value if step.silent is None else step.silent for value, step in zip(values, group.steps, strict=True)]
 
 
@@ -139,7 +139,7 @@ def _independent(group: Group, grounding: Grounding) -> list[Score]:
 
 
 def _sources(documents: Sequence[Passage]) -> int:
-    return independent_sources([one.text for one in documents], [one.title for one in documents])
+    return independent_sources([document.text for document in documents], [document.title for document in documents])
 
 
 def _unsupported(group: Group, f: _ReadRows) -> list[Score]:

@@ -1,6 +1,6 @@
-"""The pairs of premise and hypothesis that a group of texts needs: each is read once, and all of them in one call.
+"""The pairs of premise and hypothesis for a group of texts: each is read once, and all of them in one call.
 
-What several channels, steps or texts need is the same pair and costs nothing more. Nothing is kept between two calls.
+If several channels, steps or texts need the same pair, it costs nothing more. Nothing is kept between two calls.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A hypothesis, and the premises that it is held against one by one."""
+    """A hypothesis, and the premises that it is compared with one by one."""
 
     hypothesis: str
     premises: tuple[str, ...]
@@ -30,7 +30,7 @@ class Row:
 
 
 Asked = Row | Undefined
-"""What is to be read, or why nothing can be."""
+"""The pairs to read, or why nothing can be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Readings:
     """What an NLI model read.
 
     Attributes:
-        probabilities: Shape (n, 3): contradiction, neutral, entailment; a row of NaN where it gave no number.
+        probabilities: Shape (n, 3): contradiction, neutral, entailment; a row of NaN if it gave no number.
         places: Pair -> its row.
     """
 
@@ -46,24 +46,24 @@ class Readings:
     places: Mapping[Pair, int]
 
     def of(self, asked: Asked) -> Floats | Undefined:
-        """Return the probabilities of a row, shape (premises, 3); undefined where the model gave no number for one."""
+        """Return the probabilities of a row, shape (premises, 3); undefined if the model gave no number for one."""
         if isinstance(asked, Undefined):
             return asked
-        found: Floats = self.probabilities[[self.places[pair] for pair in asked.pairs]]
-        lost = int(np.isnan(found).any(axis=1).sum())
-        return Undefined(f"the NLI model gave no number for {lost} of {len(found)} pairs") if lost else found
+        values: Floats = self.probabilities[[self.places[pair] for pair in asked.pairs]]
+        lost = int(np.isnan(values).any(axis=1).sum())
+        return Undefined(f"the NLI model gave no number for {lost} of {len(values)} pairs") if lost else values
 
     def nothing_of(self, *asked: Asked) -> bool:
-        """Whether there were pairs to read in these rows, and the model gave no number for any."""
+        """Return whether there were pairs to read in these rows, and the model gave no number for any."""
         places = [self.places[pair] for row in asked if isinstance(row, Row) for pair in row.pairs]
         return bool(places) and bool(np.isnan(self.probabilities[places]).any(axis=1).all())
 
 
 def read(nli: NLI, asked: Iterable[Asked]) -> Readings:
-    """Return what a model reads in the pairs of all rows: each pair once, in one call, and none where there is no pair.
+    """Return what a model reads in the pairs of all rows: each pair once, in one call; without pairs, no call.
 
-    The longest pairs stand first, so that a model that reads in batches pads little; their order depends on nothing
-    else than the pairs.
+    The longest pairs are first, so that a model that reads in batches pads little; their order depends only on the
+    pairs.
 
     Raises:
         ArgumentError: The model returned another shape than (pairs, 3).

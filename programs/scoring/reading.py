@@ -1,7 +1,7 @@
-"""From pairs of texts to probabilities: what a model cannot read is a row of NaN.
+"""From pairs of texts to probabilities: a pair that a model cannot read is a row of NaN.
 
-A pair is given to the model with invisible characters left out. It cannot be read where a text has no letter and no
-digit, or mostly such as the tokenizer does not know, or where the hypothesis leaves the premise too little room.
+A pair is given to the model without invisible characters. It cannot be read if a text has no letter and no digit, or
+mostly ones that the tokenizer does not know, or if the hypothesis leaves the premise too little room.
 """
 
 import re
@@ -19,7 +19,7 @@ from eldgr_dspy.folding import INVISIBLE
 
 Pair = tuple[str, str]
 Logits = Callable[[list[Pair]], NDArray[Any]]
-"""What a model says of n pairs, shape (n, 3), in its own order of columns."""
+"""The model's output for n pairs, shape (n, 3), in its own order of columns."""
 
 _DROP = dict.fromkeys(map(ord, INVISIBLE))
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -32,19 +32,19 @@ class _Text(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A tokenizer and the tokens that the model takes at once, premise, hypothesis and separators together."""
+    """A tokenizer and its limit of tokens: premise, hypothesis and separators together."""
 
     tokenizer: Any
     window: int
 
     def __post_init__(self) -> None:
-        self.tokenizer.split_special_tokens = True  # a text that has "[SEP]" in it must not begin another text
+        self.tokenizer.split_special_tokens = True  # a "[SEP]" inside a text must not start another text
 
     def probabilities(self, pairs: Sequence[Pair], logits: Logits, columns: Sequence[int]) -> Floats:
         """Return shape (n, 3): contradiction, neutral, entailment; the softmax is taken here, and only here.
 
         Args:
-            pairs: (premise, hypothesis). Only such as can be read are given to the model, in one call.
+            pairs: (premise, hypothesis). Only readable ones are given to the model, in one call.
             logits: The model.
             columns: Where it has the three labels.
 
@@ -53,7 +53,7 @@ class Reader:
         """
         given = [(_visible(premise), _visible(hypothesis)) for premise, hypothesis in checked(pairs)]
         readable = self._readable(given)
-        found = np.full((len(given), 3), np.nan)
+        probabilities = np.full((len(given), 3), np.nan)
         if readable:
             said = np.asarray(logits([given[at] for at in readable]), dtype=np.float64)
             if said.shape != (len(readable), 3):
@@ -62,13 +62,15 @@ class Reader:
                     "were expected; give a model for sequence classification."
                 )
             finite = np.isfinite(said).all(axis=1)
-            found[np.array(readable)[finite]] = softmax(said[finite], axis=1)[:, list(columns)]
-        return found
+            probabilities[np.array(readable)[finite]] = softmax(said[finite], axis=1)[:, list(columns)]
+        return probabilities
 
     def _readable(self, pairs: Sequence[Pair]) -> list[int]:
         texts = self._texts(list({text: None for pair in pairs for text in pair}))
         room = self.window - self.tokenizer.num_special_tokens_to_add(pair=True)
-        return [at for at, (one, other) in enumerate(pairs) if _readable(texts[one], texts[other], room)]
+        return [
+            at for at, (premise, hypothesis) in enumerate(pairs) if _readable(texts[premise], texts[hypothesis], room)
+        ]
 
     def _texts(self, texts: list[str]) -> dict[str, _Text]:
         known = {text: _Text(0, False) for text in texts}
@@ -87,9 +89,9 @@ class Reader:
         return known
 
     def _legible(self, text: str, ids: Sequence[int], spans: Sequence[tuple[int, int]]) -> bool:
-        """Whether at least half of the letters and digits are known to the tokenizer.
+        """Return whether at least half of the letters and digits are known to the tokenizer.
 
-        One that it knows lies in exactly one token, which is not the unknown one; others are cut into their bytes.
+        A known one is in exactly one token, which is not the unknown one; others are split into their bytes.
         """
         if text.isascii() and self.tokenizer.unk_token_id not in ids:
             return True
@@ -104,19 +106,17 @@ class Reader:
 
 
 def _readable(premise: _Text, hypothesis: _Text, room: int) -> bool:
-    """A hypothesis is never cut; where the premise must be, half of the room is left to it (ours)."""
+    """A hypothesis is never cut; if the premise must be, it keeps half of the room (ours)."""
     whole = premise.tokens + hypothesis.tokens <= room
     return premise.legible and hypothesis.legible and (whole or hypothesis.tokens <= room // 2)
 
 
 def checked(pairs: Sequence[Pair]) -> Sequence[Pair]:
-    """Return what was given. Raises `ArgumentError` where it is anything but pairs of texts."""
+    """Return the pairs. Raises `ArgumentError` for anything but pairs of texts."""
     given: Sequence[object] = pairs
     for at, pair in enumerate(given):
         if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(text, str) for text in pair)):
-            raise ArgumentError(
-                f"pairs[{at}] is {pair!r:.200}, but a premise and a hypothesis were expected, both str."
-            )
+            raise ArgumentError(f"pairs[{at}] must be a premise and a hypothesis, both str; got {pair!r:.200}.")
     return pairs
 
 

@@ -18,8 +18,8 @@ from eldgr_dspy.programs.scoring.bm25s_index import BM25s
 from eldgr_dspy.programs.scoring.searching import Index, require_passages, require_search
 
 LARGE = 5_000
-"""The largest corpus that is searched by rank-bm25. `python -m benchmarks.retrieval` shows why: here the index and the
-96 queries of 16 completions of six steps take it a second, and bm25s a third of one; below, both take less."""
+"""The largest corpus that rank-bm25 searches. `python -m benchmarks.retrieval` shows why: here the index and the 96
+queries of 16 completions of six steps take it a second, and bm25s a third of one; below, both take less."""
 
 
 def retriever(passages: Iterable[Passage]) -> Index:
@@ -35,14 +35,14 @@ def retriever(passages: Iterable[Passage]) -> Index:
 class DSPyRetriever:
     """Any DSPy retriever as a `Retriever`: one call a query, and a corpus that is known only as far as it was found.
 
-    Its order stands. Where its prediction has `scores`, as that of `dspy.retrievers.EmbeddingsWithScores`, they are the
-    scores, and documents with a score of 0 or less are dropped as everywhere; without, the documents score 1, 1/2, 1/3
-    and so on, which says nothing but their order. Scores that are distances belong left out.
+    Its order is kept. If its prediction has `scores`, as that of `dspy.retrievers.EmbeddingsWithScores`, they are the
+    scores, and documents with a score of 0 or less are dropped as everywhere. Otherwise the documents score 1, 1/2, 1/3
+    and so on, which says nothing but their order. Leave out scores that are distances.
 
     Args:
         search: Takes a query and returns a prediction with `passages`, or a list of strings, mappings or objects with a
             text (`text`, `long_text`) and perhaps a `title`. How many it returns is its own setting, as in
-            `dspy.Retrieve(k=5)`; more than are asked for are cut off.
+            `dspy.Retrieve(k=5)`; any beyond the number asked for are dropped.
 
     Raises:
         ArgumentError: `search` cannot be called.
@@ -50,21 +50,21 @@ class DSPyRetriever:
 
     def __init__(self, search: Callable[[str], Any]) -> None:
         if not callable(search):
-            raise ArgumentError(f"search={search!r:.80} cannot be called; give a function or module of the query.")
+            raise ArgumentError(f"search must be a function or module of the query; got {search!r:.80}.")
         self._search = search
         self._documents: list[Passage] = []
         self._numbers: dict[Passage, int] = {}
         self._lock = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}  # which no copy can have
+        return {name: value for name, value in vars(self).items() if name != "_lock"}  # which cannot be copied
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, _lock=Lock())
 
     @property
     def documents(self) -> Sequence[Passage]:
-        """What was found so far, each document once; it grows with every search, and no number changes."""
+        """The documents found so far, each once; the list grows with every search, and no number changes."""
         return self._documents
 
     def search(self, queries: Sequence[str], k: int = 5) -> list[list[Hit]]:
@@ -78,14 +78,14 @@ class DSPyRetriever:
         return [self._find(query, k) if units(query) else [] for query in queries]
 
     def _find(self, query: str, k: int) -> list[Hit]:
-        found = settled(self._search(query), "search", "give one that is not")
+        result = settled(self._search(query), "search", "give one that is not")
         try:
-            if found is None:
-                raise ArgumentError("it is None; return an empty list where nothing was found.")
-            passages = to_passages(found)
-            scores = _scores(found, len(passages))
+            if result is None:
+                raise ArgumentError("it is None; return an empty list if nothing was found.")
+            passages = to_passages(result)
+            scores = _scores(result, len(passages))
         except ArgumentError as error:
-            raise ArgumentError(f"What the retriever returned for {query!r:.80} cannot be used: {error}") from None
+            raise ArgumentError(f"The retriever's result for {query!r:.80} cannot be used: {error}") from None
         matching: dict[Passage, float] = {}
         for passage, score in zip(passages, scores, strict=True):
             if score > 0 and (passage.text.strip() or passage.title.strip()):
@@ -100,15 +100,15 @@ class DSPyRetriever:
         return number
 
 
-def _scores(found: Any, n: int) -> list[float]:
-    """Return the scores of a prediction; without, the reciprocal of each document's place."""
-    given = found.get("scores") if isinstance(found, dspy.Prediction) else None
+def _scores(result: Any, n: int) -> list[float]:
+    """Return the scores of a prediction; without scores, the reciprocal of each document's place."""
+    given = result.get("scores") if isinstance(result, dspy.Prediction) else None
     if given is None:
         return [1 / place for place in range(1, n + 1)]
     try:
         scores = [float(score) for score in given]
     except (TypeError, ValueError):
         scores = [math.nan]
-    if len(scores) != n or not all(map(math.isfinite, scores)) or any(one < later for one, later in pairwise(scores)):
-        raise ArgumentError(f"scores={given!r:.80} are not one finite number for each of {n} passages, best first.")
+    if len(scores) != n or not all(map(math.isfinite, scores)) or any(a < b for a, b in pairwise(scores)):
+        raise ArgumentError(f"scores must be a finite number for each of {n} passages, best first; got {given!r:.80}.")
     return scores

@@ -1,7 +1,7 @@
-"""Searching a corpus by words: what counts as a word, what may be asked, and which documents come out.
+"""Search a corpus by words: what counts as a word, how queries are checked, and which documents are returned.
 
-How a document is scored is the matter of `eldgr_dspy.programs.scoring.bm25` and `bm25s_index`; all else is here, so
-that both find the same documents in the same order.
+`eldgr_dspy.programs.scoring.bm25` and `bm25s_index` score documents; everything else is here, so that both find the
+same documents in the same order.
 """
 
 from abc import ABC, abstractmethod
@@ -31,15 +31,15 @@ def document_words(passage: Passage) -> list[str]:
 
 
 def query_words(query: str) -> list[str]:
-    """Return the words that are looked for, in order, each as often as it is said; English stop words are left out.
+    """Return the words to look for, in order, each as often as it occurs; English stop words are left out.
 
-    They would match nearly every document, and so fill up what is found with documents that have nothing to say.
+    They would match nearly every document, and so fill the results with irrelevant documents.
     """
     return [word for word in _words(query) if word not in STOP_WORDS]
 
 
 def _words(text: str) -> list[str]:
-    """Return `units(text)`, which for ASCII comes to this and is found in less than half the time."""
+    """Return the same as `units(text)`, in less than half the time for ASCII."""
     return WORD.findall(fold(text).text) if text.isascii() else units(text)
 
 
@@ -76,29 +76,29 @@ def best(scores: Floats, k: int) -> list[Hit]:
     Scores are rounded to single precision. So a tie is one whatever the order in which its parts were added up.
     """
     rounded = scores.astype(np.float32)
-    found = np.flatnonzero(rounded > 0)
-    if len(found) > k:
-        least = np.partition(rounded[found], -k)[-k]
-        found = found[rounded[found] >= least]
-    ranked = found[np.argsort(-rounded[found], kind="stable")[:k]]
+    positive = np.flatnonzero(rounded > 0)
+    if len(positive) > k:
+        least = np.partition(rounded[positive], -k)[-k]
+        positive = positive[rounded[positive] >= least]
+    ranked = positive[np.argsort(-rounded[positive], kind="stable")[:k]]
     return [Hit(int(document), float(rounded[document])) for document in ranked]
 
 
 def require_search(queries: Sequence[str], k: int) -> None:
     """Raise an `ArgumentError` unless this is a list of strings and a number of documents."""
     if isinstance(queries, str) or not isinstance(queries, Sequence):
-        raise ArgumentError(f"queries={queries!r:.80} is not a list of queries; give a list of strings.")
+        raise ArgumentError(f"queries must be a list of strings; got {queries!r:.80}.")
     for index, query in enumerate(queries):
         if not isinstance(query, str):
-            raise ArgumentError(f"queries[{index}] is {query!r:.80} ({type(query).__name__}); expected a string.")
+            raise ArgumentError(f"queries[{index}] must be a string; got {query!r:.80} ({type(query).__name__}).")
     if type(k) is not int or k < 1:
-        raise ArgumentError(f"k={k!r:.80} is no number of documents; give a whole number, at least 1.")
+        raise ArgumentError(f"k must be a whole number of at least 1; got {k!r:.80}.")
 
 
 def require_passages(passages: object) -> tuple[Passage, ...]:
     """Return the corpus, frozen; raise an `ArgumentError` unless it holds passages and nothing else."""
     if not isinstance(passages, Iterable):
-        raise ArgumentError(f"passages={passages!r:.80} is not a corpus; give a list of passages.")
+        raise ArgumentError(f"passages must be a list of passages; got {passages!r:.80}.")
     documents = tuple(passages)
     for index, passage in enumerate(documents):
         if not isinstance(passage, Passage):

@@ -1,4 +1,4 @@
-"""The steps of a reasoning between marker lines, in the fence that candidates are shown in."""
+"""The steps of a reasoning between marker lines, in the same fence as candidates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from eldgr_dspy.programs.fencing import fence
 
 @dataclass(frozen=True, slots=True)
 class FencedSteps:
-    """A question, passages and steps, each text between its marker lines; `marker` is the sixteen digits of them."""
+    """A question, passages and steps, each text between its marker lines; `marker` is their sixteen digits."""
 
     question: str
     evidence: list[str]
@@ -20,7 +20,7 @@ def fence_steps(question: str, evidence: Sequence[str], steps: Sequence[str]) ->
     """Return the material of one request, fenced as `fence` does; a step's label is `step` and its number, from 0."""
     fenced = fence(question, evidence, steps)
     marker = fenced.marker
-    # No text contains the marker, so what is replaced are the marker lines and nothing else.
+    # No text contains the marker, so only marker lines are replaced.
     labelled = [
         text.replace(f"candidate {number} {marker}>", f"step {number} {marker}>")
         for number, text in enumerate(fenced.candidates)

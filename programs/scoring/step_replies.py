@@ -1,9 +1,9 @@
-"""What an LM said of steps, read into scores: each a number from 0 to 1, or undefined with the reason.
+"""An LM's reply about steps, read into scores: each a number from 0 to 1, or undefined with the reason.
 
-What is wrong with a reply is decided here once, for whatever adapter or module it came through. An entry that belongs
-to no step, a step that has two, and a value that is no score make the whole an abstention, as they do of a judge's
-verdict: who counts or scores wrongly in one place is not relied upon in another. A step that is left out, and a null,
-are undefined for that step alone: the LM had nothing to say of it.
+Only this module decides what is wrong with a reply, for any adapter or module. An entry that belongs to no step, a step
+that has two, and a value that is not a score make the whole an abstention, as they do for a judge's verdict: an LM that
+counts or scores wrongly in one place is not trusted in another. A step that is left out, and a null, are undefined for
+that step alone: the LM had nothing to say about it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +20,11 @@ _LARGEST_SHOWN = 1e9
 
 
 class _Invalid(Exception):
-    """What a reply may not say; the message becomes the abstention's reason."""
+    """A value that a reply may not have; the message becomes the abstention's reason."""
 
 
 def reason_to_abstain(content: Mapping[str, Any]) -> str | None:
-    """Return why a reply is an abstention by its own word, or by that of whoever could not read it; else None."""
+    """Return why a reply is an abstention, by its own word or because it could not be read; else None."""
     if "abstained" not in content:
         return None
     said = content["abstained"]
@@ -32,20 +32,20 @@ def reason_to_abstain(content: Mapping[str, Any]) -> str | None:
 
 
 def abstained(reason: str) -> Undefined:
-    """Return the score of what an LM abstained from."""
+    """Return the score of a step about which an LM abstained."""
     return Undefined(f"the LM abstained: {reason}")
 
 
 def read_numbered(
     content: Mapping[str, Any], field: str, n: int, names: Mapping[Channel, str]
 ) -> dict[Channel, list[Score]]:
-    """Return the columns that a reply states by entries that bear the number of their step.
+    """Return the columns that a reply states by entries that have the number of their step.
 
     Args:
-        content: The fields that the role returned; `{"abstained": reason}` is an abstention by its own word.
+        content: The fields that the role returned; `{"abstained": reason}` is an abstention.
         field: The one that holds the entries.
         n: How many steps there are.
-        names: Channel -> what its score is called in an entry.
+        names: Channel -> the name of its score in an entry.
     """
     return _columns(content, field, n, names, _numbered)
 
@@ -55,7 +55,7 @@ def read_ordered(
 ) -> dict[Channel, list[Score]]:
     """Return the columns that a reply states by exactly n entries in order; arguments are those of `read_numbered`.
 
-    Every value of an entry has to be a score, also under a name that is not read.
+    Every value of an entry must be a score, even under a name that is not read.
     """
     return _columns(content, field, n, names, _ordered)
 
@@ -87,31 +87,31 @@ def _listed(content: Mapping[str, Any], field: str) -> Sequence[Any]:
 
 
 def _numbered(listed: Sequence[Any], field: str, n: int) -> dict[int, _Entry]:
-    found: dict[int, _Entry] = {}
-    for at, one in enumerate(listed):
-        step = _entry(one, field, at).get("step")
+    entries: dict[int, _Entry] = {}
+    for at, entry in enumerate(listed):
+        step = _entry(entry, field, at).get("step")
         if type(step) is not int or not 0 <= step < n:
             raise _Invalid(f"{field}[{at}].step is {_shown(step)}, not a whole number from 0 to {n - 1}")
-        if step in found:
+        if step in entries:
             raise _Invalid(f"{field} has two entries for step {step}")
-        found[step] = one
-    return found
+        entries[step] = entry
+    return entries
 
 
 def _ordered(listed: Sequence[Any], field: str, n: int) -> dict[int, _Entry]:
     if len(listed) != n:
         raise _Invalid(f"{field} has {len(listed)} entries, not {n}")
-    found = {at: _entry(one, field, at) for at, one in enumerate(listed)}
-    for at, one in found.items():
-        for name in one:
-            _score(one, at, name)
-    return found
+    entries = {at: _entry(entry, field, at) for at, entry in enumerate(listed)}
+    for at, entry in entries.items():
+        for name in entry:
+            _score(entry, at, name)
+    return entries
 
 
-def _entry(one: Any, field: str, at: int) -> _Entry:
-    if not isinstance(one, Mapping):
-        raise _Invalid(f"{field}[{at}] is {_shown(one)}, not an object")
-    return one
+def _entry(entry: Any, field: str, at: int) -> _Entry:
+    if not isinstance(entry, Mapping):
+        raise _Invalid(f"{field}[{at}] is {_shown(entry)}, not an object")
+    return entry
 
 
 def _score(entry: _Entry | None, at: int, name: str) -> Score:
@@ -120,12 +120,12 @@ def _score(entry: _Entry | None, at: int, name: str) -> Score:
     value = entry.get(name)
     if value is None:
         return Undefined(SILENT)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:  # NaN is in no range
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:  # NaN is outside
         raise _Invalid(f"{name} of entry {at} is {_shown(value)}, not a number from 0 to 1")
     return float(value)
 
 
 def _shown(value: Any) -> str:
-    """A value as a reason gives it: a number of bearable size, else its type."""
+    """Return a value for a reason: a number of moderate size, else its type."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return f"{value:g}" if is_number and abs(value) < _LARGEST_SHOWN else type(value).__name__

@@ -1,4 +1,4 @@
-"""The reasoning texts that stand in a pool or in a file, ready to be scored."""
+"""The reasoning texts in a pool or in a file, ready to be scored."""
 
 import re
 from collections.abc import Iterator
@@ -25,10 +25,10 @@ _MOST_BYTES = 4 * MAX_CHARACTERS
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text to be scored, and where it stands.
+    """A text to be scored, and its place.
 
     Attributes:
-        reasoning: The text, with what it is held against.
+        reasoning: The text, with what it is compared with.
         id: That of the row in a pool; None in a file.
         candidate: The number of the candidate in the row, from 0; None in a file.
     """
@@ -51,21 +51,21 @@ def texts_of_pool(path: Path, limit: int | None = None) -> Iterator[list[Text]]:
 
 
 def text_of_file(path: Path, question: str = "", evidence: Path | None = None) -> Text:
-    """Return the text of a file, in UTF-8, with the answer that it marks as such.
+    """Return the text of a file, in UTF-8, with the answer that it marks.
 
     Args:
         path: The text.
         question: What it answers.
-        evidence: A file of passages: JSON lines with `text` and perhaps `title` if it is named so, else a paragraph
-            each, blank lines between them. Without it there is no corpus.
+        evidence: A file of passages: JSON lines with `text` and perhaps `title` if it is named so, else one a
+            paragraph, separated by blank lines. Without it there is no corpus.
 
     Raises:
-        PoolError: There is no such file, or a line of it is no JSON.
-        ArgumentError: There is no text in it, too much of it, or what is no passage.
+        PoolError: There is no such file, or a line of it is not JSON.
+        ArgumentError: There is no text in it, too much of it, or an item that is not a passage.
     """
-    text = _read(path)
-    found = extract_answer(text, "retrieval")
-    answer = found.answer if found and found.form != "whole" else ""
+    text = _text(path)
+    extracted = extract_answer(text, "retrieval")
+    answer = extracted.answer if extracted and extracted.form != "whole" else ""
     return Text(Reasoning(text, question, None if evidence is None else _passages(evidence), answer))
 
 
@@ -74,7 +74,7 @@ def _candidates(id: str, question: Question) -> Iterator[Text]:
         yield Text(reasoning, id, at)
 
 
-def _read(path: Path) -> str:
+def _text(path: Path) -> str:
     require_file(path)
     try:
         text = path.read_bytes().decode("utf-8-sig") if path.stat().st_size <= _MOST_BYTES else None
@@ -83,21 +83,21 @@ def _read(path: Path) -> str:
     except UnicodeDecodeError as error:
         raise ArgumentError(f"{path}: byte {error.start + 1} is not UTF-8; save the file as UTF-8.") from error
     if text is None or len(text) > MAX_CHARACTERS:
-        raise ArgumentError(f"{path}: has more than {MAX_CHARACTERS:,} characters; cut it, or give a part of it.")
+        raise ArgumentError(f"{path}: has more than {MAX_CHARACTERS:,} characters; shorten it, or give a part of it.")
     if not text.strip():
-        raise ArgumentError(f"{path}: there is no text in it; check the name.")
+        raise ArgumentError(f"{path}: has no text; check the name.")
     return text
 
 
 def _passages(path: Path) -> tuple[Passage, ...]:
     if path.name.endswith(_JSON_LINES):
         require_file(path)
-        found = [_passage(f"{path}, line {number}", line) for number, line in read_lines(path) if line.strip()]
+        passages = [_passage(f"{path}, line {number}", line) for number, line in read_lines(path) if line.strip()]
     else:
-        found = [Passage("", part.strip()) for part in _BLANK_LINES.split(_read(path)) if part.strip()]
-    if not found or len(found) > MAX_PASSAGES:
-        raise ArgumentError(f"{path}: has {len(found):,} passages; expected 1 to {MAX_PASSAGES:,}.")
-    return tuple(found)
+        passages = [Passage("", part.strip()) for part in _BLANK_LINES.split(_text(path)) if part.strip()]
+    if not passages or len(passages) > MAX_PASSAGES:
+        raise ArgumentError(f"{path}: must have 1 to {MAX_PASSAGES:,} passages; got {len(passages):,}.")
+    return tuple(passages)
 
 
 def _passage(where: str, line: bytes) -> Passage:
@@ -106,6 +106,6 @@ def _passage(where: str, line: bytes) -> Passage:
         row = PassageRow.model_validate(record)
     except ValidationError:
         raise ArgumentError(
-            f"{where}: {record!r:.80} is no passage; expected an object with a text, and perhaps a title."
+            f"{where}: must be an object with a text, and perhaps a title; got {record!r:.80}."
         ) from None
     return Passage(row.title, row.text)

@@ -1,4 +1,4 @@
-"""Where a model lies: in a folder, in the cache of Hugging Face, or fetched into it; and which model it then is.
+"""Find a model in a folder or in the cache of Hugging Face, or fetch it there; and identify which model it is.
 
 Weights are read from safetensors alone: the older files are pickles, and a pickle from outside can run code.
 """
@@ -14,12 +14,12 @@ _HEX = 12
 
 
 def located(model: str | Path, revision: str | None = None, *, local_files_only: bool = False) -> Path:
-    """Return the folder that holds a model; one that is on the disk is used without a look at the network.
+    """Return the folder that holds a model; for one on the disk the network is not used.
 
     Args:
         model: A folder, or a name on the Hugging Face Hub.
         revision: A branch, tag or commit of the Hub; None is its main branch.
-        local_files_only: Never ask the network.
+        local_files_only: Never use the network.
 
     Raises:
         ArgumentError: In one sentence: it is not on this disk and cannot be fetched, and how to get it.
@@ -60,7 +60,7 @@ def _whole(folder: Path, named: str) -> Path:
 
 def _missing(model: str, revision: str | None) -> str:
     if len(Path(model).parts) > 2 or model.startswith((".", "~")):
-        return f"model={model!r} is no folder on this disk; give the folder that holds the model's config.json."
+        return f"model={model!r} must be a folder on this disk; give the folder that holds the model's config.json."
     at = f" --revision {revision}" if revision else ""
     return (
         f"model={model!r} is not on this disk and could not be fetched; where there is a network, run `hf download "
@@ -69,7 +69,7 @@ def _missing(model: str, revision: str | None) -> str:
 
 
 def revision_of(folder: Path) -> str:
-    """Return what tells the model in a folder from others: its commit in the cache of the Hub, else a digest."""
+    """Return what identifies the model in a folder: its commit in the cache of the Hub, else a digest."""
     commit = commit_of(folder)
     return commit[:_HEX] if commit else digest(path for kind in _FILES for path in folder.glob(kind))
 

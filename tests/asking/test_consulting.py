@@ -318,7 +318,7 @@ def test_a_reply_that_was_cut_is_none_even_if_it_is_whole(consult: Consult, adap
     with dspy.context(lm=scripted_lm([Line(text, cut=True)]), adapter=adapter):
         said = consult(Repairer(), INPUTS)
     assert said.content["abstained"] == CUT_OFF
-    assert isinstance(said.error, FlawedReplyError) and str(said.error) == f"The LM's reply is none: {CUT_OFF}."
+    assert isinstance(said.error, FlawedReplyError) and str(said.error) == f"The LM's reply cannot be used: {CUT_OFF}."
 
 
 @each_way

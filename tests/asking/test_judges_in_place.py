@@ -150,9 +150,9 @@ def test_a_style_is_a_judge(style: Any, orders: int, kinds: list[str]) -> None:
     ("judge", "style", "orders", "said"),
     [
         (Judge, "listwise?", 1, "judge_style='listwise\\?' is not known; use one of 'listwise'"),
-        (Judge, "pointwise", 2, "orders=2 with judge_style='pointwise': one candidate a call has no order"),
-        (LexicalJudge, "pointwise", 1, "judge_style='pointwise' needs an LM, and the judge has none: give it a model"),
-        (Judge, "pairwise", 0, "orders=0 is not a number of orders; give 2 or more"),
+        (Judge, "pointwise", 2, "orders must be 1 with judge_style='pointwise' .*; got 2"),
+        (LexicalJudge, "pointwise", 1, "judge_style='pointwise' needs a judge with an LM; give it a model"),
+        (Judge, "pairwise", 0, "orders must be a whole number of at least 2; got 0"),
     ],
 )  # fmt: skip
 def test_a_style_that_does_not_suit_is_refused(judge: Any, style: Any, orders: int, said: str) -> None:

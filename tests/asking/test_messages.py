@@ -11,7 +11,8 @@ import pytest
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.errors import brief
-from eldgr_dspy.programs.run.failures import FailureBudget, describe_failure
+from eldgr_dspy.programs.consulting import describe_failure
+from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.programs.scoring.retrieval import DSPyRetriever
 from eldgr_dspy.programs.selector import Selector
@@ -78,7 +79,7 @@ CALLED: list[tuple[Callable[[], Any], str]] = [
     (lambda: scripted_lm(cast(Any, later))("Which city?"), f"reply {_ASYNC}give a callable that is not."),
     (lambda: check_laws(cast(Any, later)), f"rule(case) {_ASYNC}a rule is a plain generator function."),
     (lambda: check_laws(cast(Any, yielding)), f"rule(case) {_ASYNC}a rule is a plain generator function."),
-    (lambda: check_laws(certificate=later), f"certificate {_ASYNC}give a function that is not."),  # type: ignore[arg-type]
+    (lambda: check_laws(certificate=later), f"certificate {_ASYNC}give a function that is not."),
     (
         lambda: StepReward(Scoring(), confidence=False)(  # type: ignore[arg-type]
             ["?"], ["Doha."], question=["?"], task=["retrieval"], evidence=[["Doha."]]

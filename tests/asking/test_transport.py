@@ -357,7 +357,7 @@ def test_another_model_than_was_asked_is_remarked_on(tmp_path: Path) -> None:  #
     with serving(lambda asked: Answer(FINAL, changes={"model": "llama-3"})) as server:
         summary = evaluate(selector_at(server), plan_of(tmp_path))
     record = json.loads((tmp_path / "run" / "record.json").read_text())
-    remark = "The judge was asked of openai/gpt-4o-mini, and llama-3 answered (3 calls)."
+    remark = "The judge was asked of openai/gpt-4o-mini, but llama-3 answered (3 calls)."
     assert summary["remarks"] == record["remarks"] == [remark]
     assert [(one["served"], one["same"]) for one in record["models"]] == [("llama-3", False)]
     assert remark in (tmp_path / "run" / "report.html").read_text()

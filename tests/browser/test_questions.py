@@ -108,7 +108,21 @@ def test_a_question_is_opened_by_keyboard_has_the_focus_and_stands_in_the_addres
     tab.wait("document.activeElement.id === 'shown'")
     assert tab.run("document.querySelector('[aria-current=true] .id').textContent") == "r03"
     tab.run("history.back()")
-    tab.wait("document.querySelector('main').textContent === 'Choose a question from the list.'")
+    tab.wait("document.querySelector('[aria-current=true] .id').textContent !== 'r03'")
+
+
+def test_the_page_opens_on_the_first_question_that_changed(tab: Tab, page: str, demo: Path) -> None:
+    ours = [row for row in decisions(demo) if row["rule"] == "eldgr" and row["pool"] == "demo-arithmetic"]
+    changed = [row["id"] for row in ours if row["branch"] in ("judge", "repair")]
+    assert changed[0] != ours[0]["id"]
+    opened = "document.querySelector('[aria-current=true] .id').textContent"
+    tab.open(f"{page}#pool=demo-arithmetic")
+    tab.wait(f"{opened} === {json.dumps(changed[0])}")
+    assert tab.run("document.title").startswith(f"{changed[0]}, ")
+    tab.open(f"{page}#pool=demo-arithmetic&branch=consensus")  # where nothing changed, the first
+    tab.wait(f"{opened} === {json.dumps(next(row['id'] for row in ours if row['branch'] == 'consensus'))}")
+    tab.open(f"{page}#branch=none")
+    tab.wait("document.querySelector('main').textContent === 'No question matches the filters.'")
 
 
 def test_the_next_question_is_the_next_of_those_that_are_listed(tab: Tab, page: str) -> None:
@@ -145,7 +159,7 @@ def test_a_question_shows_its_votes_its_consultations_and_the_way_of_each_rule(t
     tab.open(f"{page}#question=demo-retrieval%2Fr15")
     text = " ".join(tab.run("document.querySelector('main').innerText").split())
     assert "5 consensus 3 [0] [1] [3] uncertified does not occur in the evidence" in text
-    assert "judge: answered embedded, no LM 0 LM calls" in text
+    assert "judge: answered heuristic role, no LM 0 LM calls" in text
     assert "It prefers candidate [2], “1854”, which is certified: that ships." in text
     assert [heading in text for heading in ("eldgr: 1854", "first: 5", "majority: 5", "judge: 1854")] == [True] * 4
 

@@ -35,7 +35,7 @@ def test_an_empty_set_of_documents_is_undefined_and_not_unconflated() -> None:
     grounding = Grounding.of([[], MISSING, [0.0]])
     empty = Undefined("no document was retrieved")
     assert channels.conflated([0.9, 0.9, 0.9], grounding) == [empty, MISSING, False]
-    silent = Undefined("no document is other than neutral")
+    silent = Undefined("every document is neutral")
     assert channels.conflated([0.9, 0.9, 0.9], grounding, over="not_neutral") == [silent, MISSING, silent]
     assert channels.conflated([MISSING], Grounding.of([[1.0]])) == [MISSING]
 
@@ -71,7 +71,7 @@ def test_thresholds_of_conflation_have_their_ranges(eta: float, delta: float) ->
 
 def test_an_unknown_set_of_documents_and_different_lengths_are_refused() -> None:
     over: Any = "engaged"
-    with pytest.raises(ArgumentError, match="over='engaged' is not a set of documents; give retrieved or not_neutral"):
+    with pytest.raises(ArgumentError, match="over must be retrieved or not_neutral; got 'engaged'"):
         channels.conflated([1], Grounding.of([[0.0]]), over=over)
     with pytest.raises(ArgumentError, match=r"\[1, 2\] entries"):
         channels.conflated([1], Grounding.of([[0.0], [0.0]]))
@@ -89,7 +89,7 @@ def test_the_unsupported_rate_is_the_share_of_facts_at_or_below_the_same_thresho
 def test_the_unsupported_rate_leaves_out_what_has_no_corpus() -> None:
     assert channels.unsupported_rate(Grounding.of([[-1.0], [0.0], MISSING, []])) == pytest.approx(1 / 3)
     assert isinstance(channels.unsupported_rate(Grounding.of([MISSING])), Undefined)
-    with pytest.raises(ArgumentError, match="eta=-2 is not a value of f_NLI"):
+    with pytest.raises(ArgumentError, match="eta must be a number from -1 to 1, as f_NLI is; got -2"):
         channels.unsupported_rate(Grounding.of([[0.0]]), -2)
 
 
@@ -130,7 +130,7 @@ def test_a_negative_pair_alone_does_not_bring_the_variance_below_that_of_uncorre
 def test_one_step_has_no_variance_and_no_step_is_refused() -> None:
     parts = channels.variance_decomposition({name: [0.3] for name in CHANNELS})
     assert (parts.total, parts.uncorrelated, parts.negative) == (0, 0, ())
-    with pytest.raises(ArgumentError, match="There is no step"):
+    with pytest.raises(ArgumentError, match="A variance needs at least one step"):
         channels.variance_decomposition({name: [] for name in CHANNELS})
 
 
@@ -183,7 +183,7 @@ def test_every_field_of_the_record_is_in_its_json() -> None:
 def test_aspects_that_a_judge_stated_have_the_same_record() -> None:
     (step,) = channels.score_steps({name: [0.7] for name in CHANNELS})
     assert step.reward == pytest.approx(0.7) and step.document is None
-    assert step.conflated == step.least == Undefined("no documents were held against the step")
+    assert step.conflated == step.least == Undefined("the step was not checked against documents")
 
 
 def test_a_text_without_a_measured_step_has_an_undefined_reward() -> None:

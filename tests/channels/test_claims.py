@@ -67,7 +67,7 @@ def test_no_step_claims_more_than_is_scored() -> None:
     [
         ("", "the step is empty"),
         ("Dubai", "the step has one word"),
-        ("```\nx\n```", "the step is nothing but code or LaTeX"),
+        ("```\nx\n```", "the step is only code or LaTeX"),
         ("It is so. " * 10_000, "the step is longer than 2,000 characters"),
         ("\u200b\u200b", "the step is empty"),
     ],

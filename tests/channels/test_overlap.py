@@ -45,7 +45,7 @@ def test_novelty_is_one_less_the_greatest_share_of_common_words() -> None:
         1,
         pytest.approx(1 / 3),
         1,
-        Undefined("the step has no word that says something"),
+        Undefined("the step has only stop words"),
     ]
 
 
@@ -104,9 +104,9 @@ def test_similarity_is_symmetric_and_whole_for_the_same_text(one: str, other: st
 
 
 def test_sources_are_one_a_text_and_a_threshold_is_a_similarity() -> None:
-    with pytest.raises(ArgumentError, match="1 texts were given with 0 sources"):
+    with pytest.raises(ArgumentError, match="got 0 sources for 1 texts"):
         independent_sources(["a"], [])
-    with pytest.raises(ArgumentError, match="near=0 is not a similarity"):
+    with pytest.raises(ArgumentError, match="near must be above 0 and at most 1; got 0"):
         independent_sources(["a"], ["a"], near=0)
 
 

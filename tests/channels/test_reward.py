@@ -155,20 +155,20 @@ def test_a_text_without_steps_has_no_rewards() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Weighting({"logic": 0.5}), r"weights=\{'logic': 0.5\} do not sum to 1"),
-        (lambda: Weighting({"logic": 1.5, "fact": -0.5}), "do not sum to 1 with each from 0 to 1"),
-        (lambda: Weighting({"logic": math.nan}), "do not sum to 1"),
-        (lambda: Weighting(tau=math.nan), "tau=nan is not a threshold"),
+        (lambda: Weighting({"logic": 0.5}), r"weights=\{'logic': 0.5\} must each be from 0 to 1 and sum to 1"),
+        (lambda: Weighting({"logic": 1.5, "fact": -0.5}), "must each be from 0 to 1 and sum to 1"),
+        (lambda: Weighting({"logic": math.nan}), "and sum to 1"),
+        (lambda: Weighting(tau=math.nan), "tau must be a number from 0 to 1; got nan"),
         (lambda: LOOSE({"Logic": 1}), "'Logic' is not a channel; the channels are logic, fact"),
         (lambda: WITHOUT("facts"), "'facts' is not a channel"),
         (lambda: PAPER.without(*CHANNELS), "no channel has a weight"),
         (lambda: REWARD({"minimality": [1]}), "'minimality' is not a channel"),
-        (lambda: channels.step_reward({"logic": [math.nan]}), r"logic\[0\] is nan, but a number from 0 to 1"),
+        (lambda: channels.step_reward({"logic": [math.nan]}), r"logic\[0\] must be a number from 0 to 1; got nan"),
         (lambda: channels.step_reward({"logic": [1], "fact": [1, 1]}), r"\[1, 2\] entries"),
         (lambda: channels.step_reward({}), "No column was given"),
-        (lambda: channels.completion_reward(1.5, 0, []), r"outcome\[0\] is 1.5"),
-        (lambda: COMPLETION(1, MISSING, []), "format_ is Undefined"),
-        (lambda: channels.completion_reward(1, 1, [math.nan]), r"rewards\[0\] is nan"),
+        (lambda: channels.completion_reward(1.5, 0, []), r"outcome\[0\] must be .*; got 1\.5"),
+        (lambda: COMPLETION(1, MISSING, []), "format_ must be .*; got Undefined"),
+        (lambda: channels.completion_reward(1, 1, [math.nan]), r"rewards\[0\] must be .*; got nan"),
     ],
 )
 def test_what_cannot_be_combined_is_refused_in_a_sentence(call: Any, message: str) -> None:

@@ -168,8 +168,8 @@ def test_sentence_starts_are_offsets_of_the_whole_text() -> None:
     [
         ("", "the step is empty"), (" \u200b\ufeff", "the step is empty"), ("18", "the step has one word"),
         ("Du\u200bbai.", "the step has one word"), ("?!", "the step has no word"),
-        ("```\na = 1\n```", "the step is nothing but code or LaTeX"),
-        ("\\[ 3 + 4 = 7 \\]", "the step is nothing but code or LaTeX"),
+        ("```\na = 1\n```", "the step is only code or LaTeX"),
+        ("\\[ 3 + 4 = 7 \\]", "the step is only code or LaTeX"),
         ("ab " * 34_000, f"the step is longer than {LONGEST:,} characters"), ("So it is.", None), ("北京是", None),
     ],
 )  # fmt: skip

@@ -30,7 +30,7 @@ def test_it_says_between_what_and_what_each_rule_lies(capsys: pytest.CaptureFixt
     assert "│ judge    │  [8.00, 86.00] │       [8.00, 86.00] │            86.00 │                0.00 │" in out
     assert "│ eldgr    │ [50.00, 50.00] │              unbounded │             0.00 │              95.00 │" in out
     assert "│ judge    │  [2.50, 92.50] │          [2.50, 92.50] │            92.50 │               0.00 │" in out
-    assert out.count("unbounded: what a deriver may derive is not in the pool.") == 1
+    assert out.count("unbounded: a deriver's possible answers are not in the pool.") == 1
 
 
 def test_json_has_the_figures_of_every_pool(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +82,7 @@ def test_a_rule_of_ones_own_is_bounded_over_all_judges_and_never_too_narrowly(
         "│ bounded_rules:late     │ [52.00, 52.00] │        not computed │             0.00 │                   — │"
         in out
     )
-    assert "not computed: which spans stand for all is known of the package's rules alone." in out
+    assert "not computed: bounds over all spans are available only for the package's rules and certificates." in out
     assert "│ bounded_rules:late     │ [50.00, 50.00] │              unbounded │" in out
     found = json.loads(printed(capsys, RETRIEVAL, *own, "--json"))["pools"]["demo-retrieval"]
     assert found["bounds_any_span"]["bounded_rules:late"] is None
@@ -111,7 +111,7 @@ def test_without_gold_answers_it_says_what_can_be_changed(tmp_path: Path, capsys
         (
             [RETRIEVAL, "--rules", ","],
             2,
-            "--rules=',' holds no rule; give one or more of first, majority, judge, eldgr",
+            "--rules must name at least one rule; got ','. Give one or more of first, majority, judge, eldgr",
         ),
     ],
     ids=["none", "nowhere", "twice", "fuzzy", "unknown-rule", "no-rule"],

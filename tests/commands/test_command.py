@@ -61,26 +61,34 @@ def test_quiet_prints_nothing(pool: Path, capsys: pytest.CaptureFixture[str]) ->
         (["evaluate"], 2, "Missing argument 'POOLS...'"),
         (["evaluate", "{pool}", "--certificate", "fuzzy"], 2, "'fuzzy' is not one of 'substring', 'token', 'folded'"),
         (["evaluate", "{pool}", "--rules", "best"], 1, "rules='best' is not known; use one of 'first', 'majority'"),
-        (["evaluate", "{pool}", "--max-failures", "many"], 1, "max_failures='many' is not known; give a count such as"),
+        (
+            ["evaluate", "{pool}", "--max-failures", "many"],
+            1,
+            "max_failures must be a count such as 10 or a share such as 5%; got 'many'",
+        ),
         (["evaluate", "{pool}", "--limit", "0"], 2, "0 is not in the range x>=1"),
         (["evaluate", "nowhere.jsonl"], 1, "nowhere.jsonl: no such file"),
         (["evaluate", "{pool}", "{pool}"], 1, "are both named 'capitals'; rename one of the files"),
         (["evaluate", "{pool}", "--replay", "nowhere"], 2, "File 'nowhere' does not exist"),
-        (["evaluate", "{pool}", "--judge", ""], 1, "'' names no model; expected PROVIDER/MODEL"),
-        (["evaluate", "{pool}", "--lm", "openai/none", "--repairer", ""], 1, "'' names no model"),
-        (["freeze", "--judge", ""], 1, "'' names no model; expected PROVIDER/MODEL"),
+        (["evaluate", "{pool}", "--judge", ""], 1, "A model must be PROVIDER/MODEL"),
+        (
+            ["evaluate", "{pool}", "--lm", "openai/none", "--repairer", ""],
+            1,
+            "A model must be PROVIDER/MODEL, such as ollama/deepseek-r1:7b; got ''",
+        ),
+        (["freeze", "--judge", ""], 1, "A model must be PROVIDER/MODEL"),
         (
             ["evaluate", "{pool}", "--api-base", "http://h/v1"],
             1,
-            "--api-base='http://h/v1' is the address of a model's server, and no model is given; name one by --lm",
+            "--api-base='http://h/v1' needs a model to ask, but none is given. Add --lm MODEL",
         ),
         (
             ["evaluate", "{pool}", *MIXED, "--api-base", "me:secret@h:8000/v1"],
             1,
-            "Error: --api-base='h:8000/v1' is no address; expected one such as http://localhost:8000/v1.",
+            "Error: --api-base='h:8000/v1' must be an address with http:// or https://, for example http://localhost:8000/v1.",
         ),
-        (["evaluate", "{pool}", "--lm", "openai/none", "--api-base", ""], 1, "--api-base='' is no address"),
-        (["doctor", "--judge", "openai/none", "--api-base", "h/v1"], 1, "--api-base='h/v1' is no address; expected"),
+        (["evaluate", "{pool}", "--lm", "openai/none", "--api-base", ""], 1, "--api-base='' must be an address"),
+        (["doctor", "--judge", "openai/none", "--api-base", "h/v1"], 1, "--api-base='h/v1' must be an address"),
         (["judge"], 2, "No such command 'judge'"),
     ],
 )
@@ -121,7 +129,7 @@ def test_a_model_that_cannot_be_reached_stops_the_run_with_exit_code_3(
     """The LM is an unmodified `dspy.LM`."""
     code = main(["evaluate", str(pool), "--quiet", *NOBODY])
     err = capsys.readouterr().err
-    assert (code, "the same command goes on" in err, "Traceback" in err) == (3, True, False)
+    assert (code, "run the same command to resume" in err, "Traceback" in err) == (3, True, False)
     journal = [json.loads(line) for line in Path("runs/capitals/journal.jsonl").read_text().splitlines()]
     assert [one["outcome"] for one in journal if one["kind"] == "consultation"] == ["failed"]
 
@@ -147,10 +155,10 @@ def test_a_stopped_run_that_was_begun_anew_goes_on_without_fresh(
 ) -> None:
     """The same command would set its journal aside, and pay for everything again."""
     assert main(["evaluate", str(pool), "--quiet", "--fresh", *NOBODY]) == 3
-    assert capsys.readouterr().err.endswith("in the journal; the same command without --fresh goes on.\n")
+    assert capsys.readouterr().err.endswith("in the journal; run the same command without --fresh to resume.\n")
     monkeypatch.setenv("ELDGR_EVALUATE_FRESH", "1")
     assert main(["evaluate", str(pool), "--quiet", *NOBODY]) == 3
-    assert capsys.readouterr().err.endswith("without --fresh goes on (unset ELDGR_EVALUATE_FRESH).\n")
+    assert capsys.readouterr().err.endswith("without --fresh to resume (unset ELDGR_EVALUATE_FRESH).\n")
 
 
 def test_where_no_run_was_opened_no_journal_is_said_to_go_on(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,7 +168,7 @@ def test_where_no_run_was_opened_no_journal_is_said_to_go_on(pool: Path, capsys:
         err = capsys.readouterr().err
         assert re.match("(Stopped|Error): ", err)
         assert out in err
-        assert "goes on" not in err
+        assert "resume" not in err
 
 
 def piped(pool: Path, *more: str, encoding: str = "utf-8", **options: Any) -> Any:
@@ -192,7 +200,7 @@ def test_a_reader_that_closes_the_pipe_is_no_error(pool: Path, more: tuple[str, 
     with os.fdopen(write, "wb") as closed:
         run = piped(pool, *more, stdout=closed)
     assert run.returncode == 0
-    assert re.fullmatch(rb"(Written to run: [^\n]*\n)?", run.stderr)
+    assert re.fullmatch(rb"(Written to run: [^\n]*\n[^\n]*\n)?", run.stderr)
     assert Path("run/summary.json").exists()
 
 
@@ -256,7 +264,7 @@ def test_the_bar_counts_nothing_as_spent_that_was_recorded(
 
 def test_the_command_is_named_eldgr_however_it_was_started(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--help"]) == 0
-    assert capsys.readouterr().out.startswith("Usage: eldgr [OPTIONS]")
+    assert capsys.readouterr().out.startswith("Usage: eldgr [--version] [--help] COMMAND")
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["evaluate", "--help"], ["--version"]])

@@ -141,7 +141,7 @@ def test_different_settings_and_models_are_shown_as_what_they_are(tmp_path: Path
 
 def test_a_role_that_one_run_alone_asked_is_named(runs: tuple[Path, Path]) -> None:
     found = compared(*runs)  # after a judge that keeps consensus, the repairer is asked
-    assert f"repairer: asked by {runs[1]} alone" in found["differences"]
+    assert f"repairer: asked only by {runs[1]}" in found["differences"]
     assert found["models"]["repairer"] == [None, "scripted/lm"]
 
 
@@ -158,7 +158,7 @@ def test_of_recordings_it_does_not_say_that_they_are_the_same(
 ) -> None:
     asked, _ = finished_run(tmp_path)
     played, _ = finished_run(tmp_path, out=tmp_path / "played", replay=asked / "journal.jsonl")
-    said = "What was recorded is not compared: a recording does not say what made it."
+    said = "Recorded replies are not compared: a recording does not say what made it."
     for other, expected in ((asked, False), (played, True)):
         assert main(["compare", str(asked), str(other)]) == 0
         assert (said in capsys.readouterr().out) is expected
@@ -208,9 +208,7 @@ def test_a_run_of_another_version_is_read_and_said_to_be_one(
 def test_another_content_is_refused_by_its_hash(tmp_path: Path) -> None:
     one, _ = finished_run(tmp_path, n=4, out=tmp_path / "a")
     other, _ = finished_run(tmp_path, n=5, out=tmp_path / "b")
-    with pytest.raises(
-        ArgumentError, match=r"Pool 'capitals' is another in .*a \(sha256 \w{16}\.\.\.\) than in .*b \("
-    ):
+    with pytest.raises(ArgumentError, match=r"Pool 'capitals' differs: in .*a it has sha256 \w{16}\.\.\., in .*b "):
         compared(one, other)
 
 

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -18,7 +17,8 @@ from eldgr_dspy.programs.models import is_of_ollama
 from eldgr_dspy.programs.run.redecisions import Redecided
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
 from eldgr_dspy.questions import Settings
-from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, ROLES, STRICTNESS, Role
+from eldgr_dspy.refusals import REFUSALS
+from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, REFUSAL, ROLES, STRICTNESS, Role
 
 FREE = ("lock", "once", "fresh", "replay", "workers", "max_calls", "max_cost", "dry_run", "as_json", "quiet")
 """What is no part of how a run was made; left as it is."""
@@ -41,14 +41,15 @@ class Made(NamedTuple):
     def stated(self) -> dict[Role, Mapping[str, Any]]:
         """What the journal of such a run says of the roles that were asked."""
         lms = lms_of({**dict.fromkeys(ROLES), **self.models}, self.api_base, self.num_ctx)
-        selector = selector_of(lms, asdict(self.settings), self.style)
+        selector = selector_of(lms, self.settings.arguments(), self.style)
         with metered_settings():
             return {role: role_call(getattr(selector, role))[1] for role in self.asked}
 
 
+REFUSED: Any = (REFUSALS, (), ("pass", "-not  me"), "tests.refusing_function:hedges")
 SETTINGS = st.builds(
     Settings,
-    *map(st.sampled_from, (POLICIES, STRICTNESS, CONSULT, (None, *HOMOGENEOUS), PREFERENCE)),
+    *map(st.sampled_from, (POLICIES, STRICTNESS, CONSULT, (None, *HOMOGENEOUS), PREFERENCE, REFUSED, REFUSAL)),
 )
 
 
@@ -75,7 +76,7 @@ MIXED = DRAWN._replace(
 
 def command_for(made: Made, out: str, pools: list[str], rules: list[str], limit: int | None) -> list[str]:
     """The words of the command for such a run, as a shell would split them."""
-    heads: list[dict[str, Any]] = [{"kind": "settings", "name": "rule", "details": asdict(made.settings)}]
+    heads: list[dict[str, Any]] = [{"kind": "settings", "name": "rule", "details": made.settings.to_json()}]
     heads += [{"kind": "role", "name": role, "details": details} for role, details in made.stated().items()]
     totals: Any = None
     files: Any = tuple(SimpleNamespace(path=Path(name)) for name in pools)
@@ -110,7 +111,7 @@ def test_the_words_of_the_command_are_the_options_of_the_run(
     options = parsed(command_for(made, out, pools, rules, limit))
     assert (options["out"], list(options["pools"])) == (Path(out), [Path(name) for name in pools])
     assert (names_in(options["rules"]), options["limit"]) == (tuple(rules), limit)
-    assert {name: options[name] for name in asdict(made.settings)} == asdict(made.settings)
+    assert Settings(**{name: options[name] for name in made.settings.arguments()}) == made.settings
     assert {name: options[name] for name in FREE if options[name]} == {}
     again = Made(
         {role: options[role] for role in ROLES},

@@ -16,10 +16,11 @@ from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.options import lms_of, selector_of
 from eldgr_dspy.programs.commands.resume_command import command_that_asks
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
-from eldgr_dspy.words import ROLES, Role
+from eldgr_dspy.words import ROLES, Replies, Role
 from tests.capitals import Flaky, obliging, row, selector_with, untimed, write_pool
 from tests.finished_runs import finished_run, numbered, unsealed
 
@@ -140,7 +141,7 @@ def test_a_rule_of_ones_own_is_evaluated_by_a_run_too(tmp_path: Path, capsys: py
 
 
 def command_in(text: str) -> list[str]:
-    found = re.search(r"to have it asked: (eldgr .*)", text)
+    found = re.search(r"to ask for it: (eldgr .*)", text)
     assert found
     return shlex.split(found[1])[1:]
 
@@ -163,21 +164,21 @@ def test_the_command_that_is_shown_asks_what_was_lacking(
     assert summary_of(Path("a run"))["my capitals"]["n"] == (limit or 6)
 
 
-def test_of_a_run_that_was_played_from_a_recording_it_is_said_that_the_embedded_role_is_asked(
+def test_of_a_run_that_was_played_from_a_recording_it_is_said_that_the_heuristic_role_is_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked, pool = finished_run(tmp_path, rules=("majority", "eldgr"))
     said(capsys, "evaluate", pool, "--replay", asked / "journal.jsonl", "--rules", "eldgr", "--out", "played")
     told = (
-        "to have it asked, here of the embedded deriver, since a recording names no model (add --deriver MODEL to ask"
+        "to ask for it, here of the heuristic deriver, because a recording names no model (add --deriver MODEL to ask a"
     )
     (tmp_path / "asking_rules.py").write_text(ASKS_A_DERIVER)
     out, _ = said(capsys, "decide", "played", "--rule", "asking_rules:derives")
     assert told in " ".join(out.split())
-    _, _, command = out.partition("to ask one): eldgr ")
+    _, _, command = out.partition("to ask a model): eldgr ")
     said(capsys, *shlex.split(command.splitlines()[0]))
-    assert "to have it asked" not in said(capsys, "decide", "played", "--rule", "asking_rules:derives")[0]
-    assert "embedded" not in said(capsys, "decide", asked, "--rule", "asking_rules:derives")[0]
+    assert "to ask for it" not in said(capsys, "decide", "played", "--rule", "asking_rules:derives")[0]
+    assert "heuristic" not in said(capsys, "decide", asked, "--rule", "asking_rules:derives")[0]
 
 
 ASKS_A_DERIVER = """
@@ -212,7 +213,7 @@ ONE = {"judge": "openai/a", "deriver": None, "repairer": None}
         (OLLAMA, None, None, ("listwise", 3), "--orders 3"),
         (dict.fromkeys(ROLES), None, None, ("pairwise", 1), "--judge-style pairwise"),
     ],
-    ids=["two models", "pairs", "ollama", "orders", "embedded"],
+    ids=["two models", "pairs", "ollama", "orders", "heuristic"],
 )
 def test_the_command_names_the_models_and_the_style_of_the_run(
     tmp_path: Path,
@@ -237,6 +238,15 @@ def test_the_command_names_the_models_and_the_style_of_the_run(
     assert ("--num-ctx 4096" in command) == (num_ctx is not None)
 
 
+@pytest.mark.parametrize("replies", ["strict", "lenient"])
+def test_the_command_reads_replies_as_the_run_did(tmp_path: Path, replies: Replies) -> None:
+    run, _ = finished_run(tmp_path, rules=("judge",), selector=heuristic_selector(replies=replies))
+    read = read_run(run)
+    command = command_that_asks(read, decide_again(read, ["eldgr"]), {"repairer"})
+    assert command is not None
+    assert ("--replies lenient" in command) == (replies == "lenient")
+
+
 @pytest.mark.parametrize(
     "lm", [{"first": {"model": "a"}, "second": {"model": "b"}}, {"model": "nameless", "settings": {}}, "some"]
 )
@@ -257,8 +267,8 @@ def test_a_run_under_a_lock_takes_no_further_rule_and_what_goes_on_with_it_is_sa
     said(capsys, *begun)
     out, _ = said(capsys, "decide", "run", "--rule", "judge")
     assert (
-        "where this rule needs it; the run is under a lock, so that nothing asks for a rule which the lock has not; "
-        "for one which it has, give the command that began the run once more, with its --lock." in out
+        "where this rule needs it; the run is under a lock, which admits only its own rules; for one of these, repeat "
+        "the command that started the run, with its --lock." in out
     )
     assert json.loads(said(capsys, "decide", "run", "--rule", "judge", "--json")[0])["asks"] is None
     said(capsys, *begun)
@@ -270,7 +280,7 @@ def test_a_role_that_a_program_made_has_no_command(tmp_path: Path, capsys: pytes
     (tmp_path / "deriving_rules.py").write_text(CAUTIOUS.replace('yield "judge"', 'yield "deriver"'), encoding="utf-8")
     out, _ = said(capsys, "decide", run, "--rule", "deriving_rules:cautious")
     assert (
-        "since the deriver was never asked on 6 questions where this rule needs it; no command asks: a program or"
+        "since the deriver was never asked on 6 questions where this rule needs it; no command can ask for it: a "
         in out
     )
 
@@ -291,7 +301,7 @@ def test_an_unfinished_run_is_decided_as_far_as_it_went(tmp_path: Path, capsys: 
     assert "the judge was never asked on 4 questions" in out
     assert "the repairer was never asked on 1 question" in out  # whose judge failed, as a silent one
     assert re.search(r"│ majority │ +0\.00 │", out)
-    assert "the run is not finished; all questions of its pools are taken." in err
+    assert "the run is not finished, so all questions of its pools are decided." in err
 
 
 def test_a_torn_last_line_is_passed_over_with_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -300,7 +310,7 @@ def test_a_torn_last_line_is_passed_over_with_a_note(tmp_path: Path, capsys: pyt
     journal.write_bytes(journal.read_bytes()[:-5])
     out, err = said(capsys, "decide", run, "--rule", "judge")
     assert "never asked on 5 questions" in out
-    assert "the last line of the journal is torn and passed over." in err
+    assert "the last line of the journal is incomplete and is skipped." in err
 
 
 def test_a_run_of_another_version_is_decided_with_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -369,7 +379,7 @@ def test_a_pool_without_gold_answers_is_decided_and_not_scored(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["run"], 2, "Missing option '--rule'"),
+        (["run"], 2, "Missing option '--rules'"),
         (["nowhere", "--rule", "eldgr"], 1, "nowhere: no such directory"),
         (["run", "--rule", "best"], 1, "rule='best' is not known; use one of 'first', 'majority', 'judge', 'eldgr'."),
         (["run", "--rule", "nowhere_rules:f"], 1, "the module 'nowhere_rules' cannot be imported (ModuleNotFoundError"),

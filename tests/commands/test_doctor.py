@@ -90,7 +90,7 @@ def test_a_pull_that_gets_no_further_is_given_up(stall: str) -> None:  # hazard 
         code, found = examined(server.address, "--pull", "--timeout", "0.3")
         assert server.gone.wait(20)
     assert (code, list(found)) == (1, ["server", "model"])
-    assert f"{server.address} made no progress with pulling deepseek-r1:7b for 0.3 s" in wrong(found)["model"]
+    assert f"{server.address} made no progress in pulling deepseek-r1:7b for 0.3 s" in wrong(found)["model"]
 
 
 def test_a_pull_that_gets_on_may_take_longer_than_a_call() -> None:
@@ -168,24 +168,24 @@ def test_the_context_that_is_asked_for_is_the_one_that_is_looked_at() -> None:
     with ollama_server(parisian, models=Models(context_length=4096)) as server:
         code, found = examined(server.address, "--num-ctx", "4096")
         assert {body["options"]["num_ctx"] for body in server.bodies()} == {4096}
-    assert code == 0 and found["context"]["text"].startswith("4096 tokens are asked for")
+    assert code == 0 and found["context"]["text"].startswith("It asks for 4096 tokens")
 
 
 def test_a_context_for_a_model_that_takes_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--judge", "openai/m", "--num-ctx", "4096"]) == 1
-    assert "num_ctx=4096 is the context of a model of Ollama, and openai/m is given" in capsys.readouterr().err
+    assert "num_ctx=4096 is for models of Ollama; got openai/m." in capsys.readouterr().err
 
 
 def test_a_version_that_counts_too_little_is_said() -> None:
     with ollama_server(parisian, version="0.30.0") as server:
         code, found = examined(server.address)
-    assert code == 0 and "unseen" in found["context"]["text"]
+    assert code == 0 and "unnoticed" in found["context"]["text"]
 
 
 def test_a_server_that_hangs_does_not_hold_up_the_doctor() -> None:  # hazard 81
     with ollama_server(lambda _: Reply(fault="hang")) as server:
         code, found = examined(server.address, "--timeout", "0.3")
-    late = "The model had not answered in full after 0.3 s; a larger --timeout waits longer."
+    late = "The model had not answered in full after 0.3 s; use a larger --timeout to wait longer."
     assert (code, wrong(found)) == (1, {"call": late})
 
 
@@ -249,11 +249,13 @@ def refusing(*kinds: str, status: int = 400) -> Answer:
 
 
 _HELD = "A JSON schema was tried: the reply is the one JSON object that it allows. "
-_UNHELD = "A JSON schema was tried: the server accepts it and does not hold the model to it, which wrote "
+_UNHELD = "A JSON schema was tried: the server accepts it but does not hold the model to it, which wrote "
 _REFUSED = "A JSON schema was tried, and failed: response_format json_schema is not supported. "
-_NONE = "The Selector sends this model no schema and no response_format, and abstains where a reply is not exactly what"
-_OBJECT = "The Selector asks this model for JSON, without a schema, and abstains where"
-_SENT = "The Selector sends this model a JSON schema with each question, and abstains where"
+_NONE = (
+    "The Selector sends this model no schema and no response_format, and abstains if a reply is not exactly as asked"
+)
+_OBJECT = "The Selector asks this model for JSON, without a schema, and abstains if"
+_SENT = "The Selector sends this model a JSON schema with each question, and abstains if"
 UNKNOWN, OLDER, NEWER = "openai/m", "openai/gpt-3.5-turbo", "openai/gpt-4o-mini"  # as DSPy's list of models has them
 
 
@@ -314,7 +316,7 @@ def test_a_server_that_refuses_what_the_selector_sends_fails_with_what_helps(mod
         renamed, _ = examined(address, judge="openai/local")
     assert (code, list(wrong(found)), renamed) == (1, ["call"], 0)
     assert found["call"]["text"].startswith(f"response_format {kind} is not supported. The Selector ")
-    assert found["call"]["text"].endswith("not in the list, such as openai/local, and none is sent.")
+    assert found["call"]["text"].endswith("not in the list, such as openai/local.")
 
 
 def test_the_judge_that_prefers_the_wrong_candidate_fails_with_any_server() -> None:
@@ -328,7 +330,7 @@ def test_a_model_that_is_late_comes_with_the_option_of_the_command() -> None:
     with openai_server(lambda _: "late" * held.wait(20)) as address:
         code, found = examined(address, "--timeout", "0.3", judge=UNKNOWN)
         held.set()
-    late = "The model had not answered in full after 0.3 s; a larger --timeout waits longer."
+    late = "The model had not answered in full after 0.3 s; use a larger --timeout to wait longer."
     assert (code, wrong(found)) == (1, {"call": late})
 
 

@@ -248,7 +248,7 @@ def test_the_table_of_a_file_is_under_its_name(reasoning: Path, capsys: pytest.C
 
 NLI = ["--nli", "nowhere/model"]
 REFUSED: list[tuple[list[str], int, str]] = [
-    (["capitals.jsonl"], 2, "Nobody is there to score: give --nli MODEL, --lm MODEL or both."),
+    (["capitals.jsonl"], 2, "Give --nli MODEL, --lm MODEL or both: one of them must score."),
     ([], 2, "Missing argument 'POOL|FILE'"),
     (["capitals.jsonl", *NLI, "--question", "?"], 2, "--question and --evidence are for a text in a file"),
     (["capitals.jsonl", *NLI, "--evidence", "e.txt"], 2, "--question and --evidence are for a text in a file"),
@@ -258,12 +258,12 @@ REFUSED: list[tuple[list[str], int, str]] = [
     (["bad.jsonl", *NLI], 1, "Error: bad.jsonl, line 1: not one JSON object"),
     (["nowhere.txt", *NLI], 1, "Error: nowhere.txt: no such file; check the name."),
     (["folder", *NLI], 1, "Error: folder: is a folder; give a file."),
-    (["empty.txt", *NLI], 1, "Error: empty.txt: there is no text in it; check the name."),
+    (["empty.txt", *NLI], 1, "Error: empty.txt: has no text; check the name."),
     (["latin.txt", *NLI], 1, "Error: latin.txt: byte 2 is not UTF-8; save the file as UTF-8."),
-    (["long.txt", *NLI], 1, "Error: long.txt: has more than 500,000 characters; cut it, or give a part of it."),
-    (["huge.txt", *NLI], 1, "Error: huge.txt: has more than 500,000 characters; cut it, or give a part of it."),
+    (["long.txt", *NLI], 1, "Error: long.txt: has more than 500,000 characters; shorten it, or give a part of it."),
+    (["huge.txt", *NLI], 1, "Error: huge.txt: has more than 500,000 characters; shorten it, or give a part of it."),
     (["a.txt", *NLI, "--evidence", "nowhere"], 1, "Error: nowhere: no such file; check the name."),
-    (["a.txt", *NLI, "--evidence", "blank.jsonl"], 1, "Error: blank.jsonl: has 0 passages; expected 1 to 10,000."),
+    (["a.txt", *NLI, "--evidence", "blank.jsonl"], 1, "Error: blank.jsonl: must have 1 to 10,000 passages; got 0."),
     (
         ["a.txt", *NLI, "--evidence", "bad.jsonl"],
         1,
@@ -272,10 +272,14 @@ REFUSED: list[tuple[list[str], int, str]] = [
     (
         ["a.txt", *NLI, "--evidence", "rows.jsonl"],
         1,
-        "Error: rows.jsonl, line 2: {'title': 'Doha'} is no passage; expected an object with a text, and perhaps a tit",
+        "Error: rows.jsonl, line 2: must be an object with a text, and perhaps a title; got {'title': 'Doha'}",
     ),
-    (["a.txt", "--nli", "./nowhere"], 1, "Error: model='./nowhere' is no folder on this disk; give the folder that"),
-    (["a.txt", "--lm", "gpt"], 1, "Error: 'gpt' names no model; expected PROVIDER/MODEL, such as ollama/"),
+    (
+        ["a.txt", "--nli", "./nowhere"],
+        1,
+        "Error: model='./nowhere' must be a folder on this disk; give the folder that",
+    ),
+    (["a.txt", "--lm", "gpt"], 1, "Error: A model must be PROVIDER/MODEL, such as ollama/"),
 ]
 
 

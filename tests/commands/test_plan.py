@@ -88,12 +88,12 @@ def test_it_reads_what_evaluate_writes(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ([], 2, "Give --gain and --discordant, or the directory RUN of a finished run."),
-        (["--gain", "2"], 2, "Give --gain and --discordant, or the directory RUN of a finished run."),
+        ([], 2, "Give --gain and --discordant, or RUN, the directory of a finished run."),
+        (["--gain", "2"], 2, "Give --gain and --discordant, or RUN, the directory of a finished run."),
         (
             ["run", "--discordant", "6"],
             2,
-            "--discordant is for a plan without RUN; a run says itself what was discordan",
+            "--discordant cannot be combined with RUN: the run has its own count.",
         ),
         (["--gain", "0", "--discordant", "6"], 2, "0.0 is not in the range 0<x<=100."),
         (["--gain", "nan", "--discordant", "6"], 1, "gain=nan"),
@@ -133,7 +133,7 @@ def test_a_plan_that_cannot_be_printed_is_an_error_and_a_closed_pipe_is_none() -
     with Path("/dev/full").open("wb") as full:
         done = process(f"import sys; {PLAN}; sys.exit(code)", stdout=full)
     assert done.returncode == 1
-    assert done.stderr.startswith(b"Error: The plan could not be printed: Standard output: No space")
+    assert done.stderr.startswith(b"Error: The plan could not be written: Standard output: No space")
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as closed:

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -40,22 +41,22 @@ def test_build_writes_a_pool_and_says_what_it_holds(tmp_path: Path, capsys: pyte
     assert "│ questions with a right candidate       │     1 │  2 │  50.00 │" in out
     assert "Candidates a question: 2." in out
     assert err.splitlines() == [
-        "Left out of q.jsonl, since no file has a prediction: 1.",
-        "Answers that are the whole text, since no mark says which: 2 of 4.",
-        "Written to pool.jsonl, joined by id.",
+        "Left out of q.jsonl, because no file has a prediction: 1.",
+        "Answers guessed as the whole text, because nothing marks the answer: 2 of 4.",
+        "Written to pool.jsonl, matched by id.",
     ]
     assert open_pool("pool.jsonl").n == 2
 
 
 def test_build_takes_every_choice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     predictions(tmp_path / "a.jsonl", prediction=[f"#### {number}" for number in range(6)])
-    choices = ["--format", "predictions", "--by", "question", "--evidence", "facts"]
+    choices = ["--layout", "predictions", "--by", "question", "--evidence-from", "facts"]
     orders = set()
     for seed in ("1", "1", "2"):
         _, err = printed(
             capsys, "build", "a.jsonl", "--task", "arithmetic", "--out", "p.jsonl.gz", "--shuffle", seed, *choices
         )
-        assert err == "Written to p.jsonl.gz, joined by question.\n"
+        assert err == "Written to p.jsonl.gz, matched by question.\n"
         orders.add(json.dumps(texts_of(open_pool("p.jsonl.gz"))))
     assert len(orders) == 2
 
@@ -130,7 +131,7 @@ CSV = [
     ("id", "question", "prediction", "gold", "evidence"),
     ("1", "Which is it?", "Nice", "Nice", "Nice, as it is.\u2028And so on."),
     ("2", 'And "this"?', "It is Paris.\nFinal answer: Paris", "Paris", ""),
-    ("3", "Which is it?", "Lyon", "Nice", "Nice, as it is."),
+    ("1", "Which is it?", "Lyon", "Nice", "Nice, as it is.\u2028And so on."),
 ]
 
 
@@ -141,13 +142,6 @@ def table(tmp_path: Path, request: pytest.FixtureRequest) -> str:
     with Path(name).open("w", encoding=encoding, newline="") as out:
         csv.writer(out, delimiter=mark).writerows(CSV)
     return str(name)
-
-
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main([*arguments]) == 1
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert "CSV is not read, since a cell holds no list." in error
-    return error
 
 
 def answers_of(pool: str) -> list[tuple[str, list[str | None], list[str], int]]:
@@ -163,39 +157,66 @@ MADE = [("1", ["Nice", "Lyon"], ["Nice"], 1), ("2", ["Paris"], ["Paris"], 0)]
 def test_what_is_said_of_csv_that_is_given_as_a_pool_makes_a_pool_of_it(
     capsys: pytest.CaptureFixture[str], table: str, command: tuple[str, ...]
 ) -> None:
-    error = refusal(capsys, *command, table)
-    obeyed(error)
-    advised = re.search(r"Then eldgr (pool build rows\.jsonl .*) makes a pool of it", error)
+    assert main([*command, table]) == 1
+    error = capsys.readouterr().err
+    assert f"{table}: CSV is not read as a pool, since a cell holds no list." in error
+    advised = re.search(r"Make a pool of it: eldgr (pool build .*) \(or --task arithmetic\)\.", error)
     assert advised
-    assert main(advised[1].split()) == 0
+    assert main(shlex.split(advised[1])) == 0
     assert answers_of("pool.jsonl") == MADE
     assert main(["pool", "check", "pool.jsonl"]) == 0
 
 
-def test_what_is_said_of_csv_that_is_given_as_predictions_makes_predictions_of_it(
-    capsys: pytest.CaptureFixture[str], table: str
-) -> None:
-    error = refusal(capsys, "pool", "build", table, "--task", "retrieval", "--out", "p.jsonl")
-    assert error.endswith("Then give rows.jsonl.")
-    obeyed(error)
-    printed(capsys, "build", "rows.jsonl", "--task", "retrieval", "--out", "p.jsonl")
-    assert answers_of("p.jsonl") == MADE
-
-
-def test_what_is_said_of_csv_that_is_given_as_questions_makes_questions_of_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_table_may_hold_the_questions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("q.csv").write_text("question,gold,evidence\nWhich?,Nice,It is Nice.\nAnd now?,Paris,\n", encoding="utf-8")
     rows = [{"question": "Which?", "prediction": "Nice"}, {"question": "And now?", "prediction": "Lyon"}]
     write(tmp_path / "a.jsonl", *rows)
-    arguments = ["build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl", "--questions"]
-    error = refusal(capsys, "pool", *arguments, "q.csv")
-    obeyed(error)
-    printed(capsys, *arguments, "rows.jsonl")
+    printed(capsys, "build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl", "--questions", "q.csv")
     assert [(answers, gold, n) for _, answers, gold, n in answers_of("p.jsonl")] == [
         (["Nice"], ["Nice"], 1),
         (["Lyon"], ["Paris"], 0),
     ]
+
+
+def test_columns_are_named_by_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("wide.csv").write_text("Key,Prompt,gpt,llama,Right\n1,Which?,Nice,Lyon,Nice\n2,And?,,Paris,Paris\n", "utf-8")
+    arguments = ["build", "wide.csv", "--task", "retrieval", "--out", "p.jsonl"]
+    named = "id=Key question=Prompt prediction=gpt prediction=llama gold=Right".split()
+    printed(capsys, *arguments, *(word for one in named for word in ("--column", one)))
+    assert answers_of("p.jsonl") == [("1", ["Nice", "Lyon"], ["Nice"], 0), ("2", [None, "Paris"], ["Paris"], 0)]
+    assert [one.source for one in next(open_pool("p.jsonl").rows()).candidates] == ["gpt", "llama"]
+
+
+@pytest.mark.parametrize(
+    ("column", "code", "message"),
+    [
+        ("prediction", 2, "'prediction' must be FIELD=NAME, with a FIELD of id, question, gold, evidence, prediction,"),
+        ("guess=a", 2, "'guess=a' must be FIELD=NAME"),
+        ("prediction=", 2, "'prediction=' must be FIELD=NAME"),
+        (
+            "prediction=gtp",
+            1,
+            "w.csv, row 1: no column is named 'gtp'; the columns are 'id', 'gpt'. Say which one it is:",
+        ),
+        ("gold=Right", 1, "--column gold=Right: no file has this column; they have 'gpt', 'id'. Correct the name, or"),
+    ],
+)
+def test_a_column_that_is_not_there_is_named(
+    capsys: pytest.CaptureFixture[str], column: str, code: int, message: str
+) -> None:
+    Path("w.csv").write_text("id,gpt\n1,Nice\n", encoding="utf-8")
+    arguments = ["build", "w.csv", "--task", "retrieval", "--out", "p.jsonl", "--column", column]
+    arguments += [] if column.startswith("prediction") else ["--column", "prediction=gpt"]
+    assert main(["pool", *arguments]) == code
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not Path("p.jsonl").exists()
+
+
+def test_columns_without_a_table_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    predictions(tmp_path / "a.jsonl")
+    arguments = ["build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl", "--column", "prediction=x"]
+    assert main(["pool", *arguments]) == 1
+    assert "--column prediction=x: no file has this column; none is a table." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["array.jsonl", "array.json"])
@@ -260,4 +281,4 @@ def test_pools_need_no_dspy(tmp_path: Path) -> None:
     )
     arguments = ["pool", "build", "a.jsonl", "--task", "retrieval", "--out", "p.jsonl"]
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "Written to p.jsonl, joined by id.")
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "Written to p.jsonl, matched by id.")

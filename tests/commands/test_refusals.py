@@ -49,8 +49,8 @@ def test_a_run_whose_file_may_not_grow_names_it_whichever_it_is() -> None:  # ha
     for size in sorted({1, 400, *(size - 1 for size in sizes.values())}):
         code, said = limited(size, "evaluate", str(pool), "--out", f"run{size}", "--quiet")
         told = re.fullmatch(
-            rf"Stopped: run{size}/([\w.]+): File too large\. {RAISE}( After that, the same command goes on; "
-            r"what was asked is in the journal\.)?\n",
+            rf"Stopped: run{size}/([\w.]+): File too large\. {RAISE}( Then run the same command to resume; "
+            r"the replies so far are in the journal\.)?\n",
             said,
         )
         assert told and code == 3, said

@@ -6,14 +6,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.report import Format
+from eldgr_dspy.programs.commands.report import FORMATS
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.run.mlflow_tracking import log_to_mlflow
 from eldgr_dspy.programs.testing import text_of
@@ -39,7 +39,7 @@ def test_the_tables_are_those_that_evaluate_printed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_pool(tmp_path / "capitals.jsonl", map(row, range(5)))
-    printed, _ = said(capsys, "evaluate", "capitals.jsonl", "--out", "run")
+    printed, _ = said(capsys, "evaluate", "capitals.jsonl", "--out", "run", "--tables")
     (tmp_path / "capitals.jsonl").unlink()  # the run directory is enough
     assert said(capsys, "report", "run") == (printed, "")
 
@@ -62,7 +62,7 @@ def test_a_file_holds_what_would_be_printed_without_colour(
 def test_the_reference_lists_the_formats() -> None:
     text = (Path(__file__).parents[2] / "docs" / "reference" / "command.md").read_text(encoding="utf-8")
     table = text.partition("| format | output |")[2].partition("\n\n")[0]
-    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(get_args(Format))
+    assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(FORMATS)
 
 
 def pages(folder: Path, report: str = "report.html", questions: str = "questions.html") -> list[bytes]:
@@ -128,11 +128,11 @@ def test_without_its_pool_the_report_is_made_alone_and_says_how_to_give_it(
     (run / "questions.html").unlink()
     _, err = said(capsys, "report", run, "--format", "html")
     assert err.startswith(
-        f"Written to {run / 'report.html'}.\nNote: the page of questions is not written: {run} was made on a pool "
+        f"Written to {run / 'report.html'}.\nNote: the page of questions was not written: {run} was made on a pool "
         "'capitals', which was "
     )
     assert "give its file: eldgr report RUN FILE --format html (sha256" in err
-    assert b"There is no page of single questions here" in (run / "report.html").read_bytes()
+    assert b"There is no page of single questions" in (run / "report.html").read_bytes()
     (tmp_path / "there").mkdir()
     given = moved.rename(tmp_path / "there" / "capitals.jsonl")
     said(capsys, "report", run, given, "--format", "html")
@@ -148,7 +148,7 @@ def test_a_pool_that_is_given_has_to_be_the_one_that_the_run_was_made_on(
     assert "was made on another pool 'capitals'" in err
     write_pool(tmp_path / "capitals.jsonl", [row(1)])
     _, err = said(capsys, "report", run, "--format", "html")
-    assert "Note: the page of questions is not written:" in err
+    assert "Note: the page of questions was not written:" in err
 
 
 def test_a_pool_without_gold_answers_has_dashes_in_every_format(
@@ -168,7 +168,7 @@ def test_a_pool_without_gold_answers_has_dashes_in_every_format(
         (["nowhere"], 1, "nowhere: no such directory"),
         (["run", "--format", "word"], 2, "'word' is not one of 'text', 'markdown', 'latex', 'json', 'html'"),
         (["run", "--out", "nowhere/there"], 1, "The report could not be written:"),
-        (["run", "capitals.jsonl"], 2, "POOLS are read for --format html alone, and not for text."),
+        (["run", "capitals.jsonl"], 2, "POOLS are only for --format html; got --format text."),
         ([], 2, "Missing argument 'RUN'"),
     ],
 )

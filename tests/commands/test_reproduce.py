@@ -91,15 +91,15 @@ def test_an_ablation_scores_the_rule_and_sets_against_what_is_asked_for(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["reproduce", "run"], 1, "Error: 'run' names no run; give NAME=RUN, such as gsm8k=runs/NAME."),
-        (["reproduce", "gsm8k=run"], 1, "gsm8k=run is to be a run on a pool of task arithmetic"),
+        (["reproduce", "run"], 1, "Error: 'run' does not name a run; give NAME=RUN, such as gsm8k=runs/NAME."),
+        (["reproduce", "gsm8k=run"], 1, "gsm8k=run must be a run on a pool of task arithmetic"),
         (["reproduce", "hotpotqa=nowhere"], 1, "nowhere: no such directory"),
         (["reproduce", "--format", "html"], 2, "'html' is not one of 'text', 'markdown', 'latex', 'json'"),
         (["reproduce", "--out", "nowhere/there"], 1, "The tables could not be written:"),
         (["ablation"], 2, "Missing argument 'NAME=RUN[:POOL]...'"),
-        (["ablation", "full=run"], 1, "There is one run; give two or more"),
-        (["ablation", "a=run", "b=run"], 1, "None of the runs is named full or grpo"),
-        (["ablation", "a=run", "b=run", "--against", "c"], 1, "against='c' is none of the runs; use one of a, b."),
+        (["ablation", "full=run"], 1, "An ablation needs two or more runs; got 1"),
+        (["ablation", "a=run", "b=run"], 1, "No run is named full or grpo"),
+        (["ablation", "a=run", "b=run", "--against", "c"], 1, "against must be one of a, b; got 'c'."),
         (["ablation", "full=run", "b=run", "--rule", "fluent"], 1, "has no result of rule 'fluent' on pool 'capitals'"),
     ],
 )

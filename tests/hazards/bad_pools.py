@@ -35,7 +35,7 @@ _ANSWER = f"{_TEXT}, or null for no answer."
 
 BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     # hazard 1
-    ({"candidates": []}, "candidates is [] (list); nothing can be decided upon without candidates: drop the row."),
+    ({"candidates": []}, "candidates is [] (list); a row needs at least one candidate: drop it."),
     # hazard 7
     ({"candidates": [{}, {"answer": 18}]}, f"candidates[1].answer is 18 (int); {_ANSWER}"),
     ({"candidates": [{"answer": True}]}, f"candidates[0].answer is True (bool); {_ANSWER}"),
@@ -73,7 +73,7 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     ({"gold": [42]}, f"gold[0] is 42 (int); {_TEXT}."),
     (
         {"meta": {"x": float("nan")}},
-        "meta holds NaN, an infinity or something else that JSON has no word for: drop it.",
+        "meta holds NaN, an infinity or something else that JSON cannot express: drop it.",
     ),
     ({"meta": nested(50)}, "meta is [[[[[[[...]]]]]]] (list); expected an object."),
     ({"meta": {"x": nested(50)}}, "meta is nested more than 32 deep: flatten or drop it."),
@@ -94,16 +94,16 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     (
         {"question": "half \ud800"},
         "question is 'half \\ud800' (str); "
-        "it has half of a surrogate pair, which is not valid Unicode: mend or drop it.",
+        "it has half of a surrogate pair, which is not valid Unicode: fix or drop it.",
     ),
     (
         {"candidates": [{"answer": "\udc00"}]},
         "candidates[0].answer is '\\udc00' (str); "
-        "it has half of a surrogate pair, which is not valid Unicode: mend or drop it.",
+        "it has half of a surrogate pair, which is not valid Unicode: fix or drop it.",
     ),
     (
         {"meta": {"x": ["\udc00"]}},
-        "meta holds half of a surrogate pair, which is not valid Unicode: mend or drop it.",
+        "meta holds half of a surrogate pair, which is not valid Unicode: fix or drop it.",
     ),
 ]
 """Changes of a row, and what is said of it after the place."""
@@ -146,7 +146,7 @@ BAD_CONTENTS: dict[str, tuple[bytes, str]] = {
     "none.parquet": (b"PAR1", "not a readable Parquet file ("),
     "rows.csv": (
         b"id,question\n",
-        "CSV is not read, since a cell holds no list. Write one JSON object a line, in Python: import csv, io, json; ",
+        "CSV is not read as a pool, since a cell holds no list. Make a pool of it: eldgr pool build ",
     ),
     "rows.txt": (b"id,question\n", "the format is not known by its name; use one of .jsonl, .jsonl.gz, .parquet."),
 }

@@ -45,7 +45,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 # -- A, H: bad pools --
 
 
-@pytest.mark.parametrize("extra", [(), MODEL], ids=["embedded", "model"])
+@pytest.mark.parametrize("extra", [(), MODEL], ids=["heuristic", "model"])
 @pytest.mark.parametrize(("changes", "message"), BAD_ROWS)  # hazards 1, 7, 10, 92
 def test_a_bad_row_is_named_before_any_call(
     capsys: pytest.CaptureFixture[str], changes: dict[str, Any], message: str, extra: tuple[str, ...]
@@ -71,14 +71,15 @@ def test_a_format_that_may_hold_code_is_refused(capsys: pytest.CaptureFixture[st
 
 def test_an_id_that_occurs_twice_is_named_with_both_lines(capsys: pytest.CaptureFixture[str]) -> None:  # hazard 4
     write_lines(Path("p.jsonl"), map(record, (3, 1, 2, 3)))
-    assert refusal(capsys, "p.jsonl") == "p.jsonl: id 'q3' stands in line 1 and in line 4; make ids unique."
+    assert refusal(capsys, "p.jsonl") == "p.jsonl: id 'q3' is in line 1 and in line 4; make ids unique."
 
 
 def test_tasks_may_not_be_mixed_in_a_pool(capsys: pytest.CaptureFixture[str]) -> None:
     write_lines(Path("p.jsonl"), [record(0, task="arithmetic"), record(1)])
     said = refusal(capsys, "p.jsonl")
     assert said == (
-        "p.jsonl, line 2, id 'q1': task is 'retrieval' and was 'arithmetic' before; one task a pool: split the file."
+        "p.jsonl, line 2, id 'q1': task is 'retrieval' and was 'arithmetic' before; "
+        "a pool has one task: split the file."
     )
 
 

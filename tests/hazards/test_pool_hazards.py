@@ -25,7 +25,7 @@ from tests.house.package_files import sources
 
 
 def decided(tmp_path: Path, *records: dict[str, Any], rule: str = "eldgr") -> dict[str, dict[str, Any]]:
-    """Each question's decision line under `rule` in a run with the embedded roles."""
+    """Each question's decision line under `rule` in a run with the heuristic roles."""
     evaluate(heuristic_selector(), Plan([write_lines(tmp_path / "p.jsonl", records)], tmp_path / "run"))
     lines = map(json.loads, (tmp_path / "run" / "decisions.jsonl").read_text(encoding="utf-8").split("\n")[:-1])
     return {line["id"]: line for line in lines if line["rule"] == rule}
@@ -102,12 +102,12 @@ def test_rows_may_have_different_numbers_of_candidates(tmp_path: Path) -> None: 
 def test_an_id_that_occurs_twice_is_named_with_both_lines(tmp_path: Path, apart: int) -> None:  # hazard 4
     records = [record(n) for n in range(apart)]
     path = write_lines(tmp_path / "p.jsonl", [*records, record(0), record(0)])
-    assert refused(path) == f"{path}: id 'q0' stands in line 1 and in line {apart + 1}; make ids unique."
+    assert refused(path) == f"{path}: id 'q0' is in line 1 and in line {apart + 1}; make ids unique."
 
 
 def test_the_first_of_several_ids_that_occur_twice_is_named(tmp_path: Path) -> None:  # hazard 4
     path = write_lines(tmp_path / "p.jsonl", map(record, (0, 1, 2, 2, 1, 0)))
-    assert refused(path) == f"{path}: id 'q2' stands in line 3 and in line 4; make ids unique."
+    assert refused(path) == f"{path}: id 'q2' is in line 3 and in line 4; make ids unique."
 
 
 def test_without_any_answer_there_is_no_consensus(tmp_path: Path) -> None:  # hazard 5
@@ -175,7 +175,8 @@ def test_identical_candidates_each_vote_and_the_judge_is_asked_once(tmp_path: Pa
 def test_tasks_may_not_be_mixed(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "p.jsonl", [record(0), record(1, task="arithmetic")])
     assert refused(path) == (
-        f"{path}, line 2, id 'q1': task is 'arithmetic' and was 'retrieval' before; one task a pool: split the file."
+        f"{path}, line 2, id 'q1': task is 'arithmetic' and was 'retrieval' before; "
+        "a pool has one task: split the file."
     )
 
 
@@ -225,7 +226,7 @@ def test_a_gzip_bomb_of_rows_is_stopped(tmp_path: Path) -> None:  # hazard 95
         for n in range(120):
             out.write(padded % n)
     assert (tmp_path / "p.jsonl.gz").stat().st_size < 2**20
-    assert "times its size; if that is meant, unpack it and give the plain file." in refused(tmp_path / "p.jsonl.gz")
+    assert "times its size; if that is intended, unpack it and give the plain file." in refused(tmp_path / "p.jsonl.gz")
 
 
 def test_a_parquet_bomb_is_stopped(tmp_path: Path) -> None:  # hazard 95

@@ -284,6 +284,7 @@ def test_the_fields_of_a_decision_are_those_that_the_reference_lists() -> None:
     [
         ("A pool", ("pools", "demo-retrieval")),
         ("A rule's figures", ("pools", "demo-retrieval", "rules", "eldgr")),
+        ("What ships", ("pools", "demo-retrieval", "shipping", "eldgr", "abstain")),
         ("A contrast", ("pools", "demo-retrieval", "contrasts", 0)),
         ("The audit", ("pools", "demo-retrieval", "audit")),
         ("The audit in full", ("pools", "demo-retrieval", "decided")),
@@ -360,6 +361,7 @@ def command_page(reader: Reader) -> str:
         "eldgr evaluate --help",
         "eldgr freeze --help",
         "eldgr report --help",
+        "eldgr show --help",
         "eldgr compare --help",
         "eldgr reproduce --help",
         "eldgr ablation --help",
@@ -370,6 +372,7 @@ def command_page(reader: Reader) -> str:
         "eldgr inspect --help",
         "eldgr plan --help",
         "eldgr bound --help",
+        "eldgr collect --help",
         "eldgr pool --help",
         "eldgr pool build --help",
         "eldgr pool check --help",

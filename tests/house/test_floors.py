@@ -28,7 +28,7 @@ STANDARD_LIBRARY_ALONE = (
     + [f"eldgr_dspy.{name}" for name in ("laws.trials", "laws.statements", "laws", "laws.shrinking", "plugin")]
 )
 FACE = {"Decision", "Selector", "certificates", "channels", "decide", "ollama", "statistics"}
-FACE |= {"ChannelScorer", "NLIScorer", "load_nli"}
+FACE |= {"ChannelScorer", "NLIScorer", "Sampled", "load_nli"}
 
 LEARNING = {"torch", "transformers", "sentence_transformers", "trl", "peft", "datasets", "accelerate"}
 LATER = {"hypothesis", "pytest", "pyarrow", "mlflow"}
@@ -98,8 +98,12 @@ def test_signatures_load_nothing_above_them() -> None:
     assert rooms(loaded) == {"eldgr_dspy.signatures"}
 
 
+PROGRAMS_FOR_TESTS = "checking falsifying invocations planned_replies program_checks rehearsals scenes".split()
+"""The modules of programs that need Hypothesis."""
+
+
 def test_programs_load_no_trainer_and_no_torch() -> None:
-    for_tests = {f"eldgr_dspy.programs.{name}" for name in ("checking", "invocations", "scenes")}  # by Hypothesis
+    for_tests = {f"eldgr_dspy.programs.{name}" for name in PROGRAMS_FOR_TESTS}
     loaded = loaded_by(*(module for module in room("programs") if module not in for_tests))
     assert packages(loaded) & {*LEARNING, *LATER} == set()
     assert "eldgr_dspy.training" not in loaded

@@ -14,10 +14,10 @@ from typing import Any
 
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.decision import Choice, Rule, Steps, evidence_locked
-from eldgr_dspy.laws.trials import OwnCertificate
 from eldgr_dspy.stripping import strip_answer
 
 Passages = tuple[Passage, ...]
+Certifies = Callable[[str, Passages], bool | None]
 
 # -- certificates ------------------------------------------------------------------------------------------------------
 
@@ -41,7 +41,7 @@ def in_one(answer: str, *texts: str) -> bool | None:
     return shipped(answer, tuple(Passage("", text) for text in texts))
 
 
-def joining(separator: str) -> OwnCertificate:
+def joining(separator: str) -> Certifies:
     return lambda answer, passages: (
         shipped(answer, passages) or in_one(answer, separator.join(one.text for one in passages))
     )
@@ -108,7 +108,7 @@ def drops_by_default(answer: str, passages: Passages, most: int = 120) -> bool |
     return len(answer) < most and shipped(answer, passages)
 
 
-def dropping(most: int) -> OwnCertificate:
+def dropping(most: int) -> Certifies:
     def certificate(answer: str, passages: Passages) -> bool | None:
         return len(answer) <= most and shipped(answer, passages)
 
@@ -142,7 +142,7 @@ class Careful:
         return len(answer) < self.most
 
 
-def vetoed_by(*denials: str) -> OwnCertificate:
+def vetoed_by(*denials: str) -> Certifies:
     """A certificate that one passage takes back; `{}` is the answer."""
 
     def certificate(answer: str, passages: Passages) -> bool:
@@ -181,7 +181,7 @@ def vetoed_by_repetition(answer: str, passages: Passages) -> bool:
     return 0 < sum(folded(answer) in folded(one.text) for one in passages) < 4
 
 
-CERTIFICATES: dict[str, OwnCertificate] = {
+CERTIFICATES: dict[str, Certifies] = {
     "joins by a space": joining(" "), "joins by lines": joining("\n"), "joins by nothing": joining(""),
     "joins neighbours": joins_neighbours, "joins chunks of a title": joins_chunks_of_a_title,
     "joins by a bar": joins_by_a_bar, "joins sentences": joins_sentences, "joins titles": joins_titles,

@@ -12,7 +12,7 @@ from hypothesis import Phase, given, settings
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Reply, Verdict
-from eldgr_dspy.decision import Choice, Decision, Rule, Steps, evidence_locked, first_candidate, majority_vote
+from eldgr_dspy.decision import Choice, Decision, Steps, evidence_locked, majority_vote
 from eldgr_dspy.decision import scalar_judge as full_authority
 from eldgr_dspy.laws import LAWS, LawBroken
 from eldgr_dspy.laws.situations import situations
@@ -82,17 +82,6 @@ def edits_what_it_ships(case: Any) -> Steps:
 def never_repairs(case: Any) -> Steps:
     choice = yield from evidence_locked(case)
     return choice if choice.branch == "judge" else Choice("consensus", case.consensus)
-
-
-def tires() -> Rule:
-    """A rule that decides otherwise every second time that it is asked."""
-    calls: list[Any] = []
-
-    def rule(case: Any) -> Steps:
-        calls.append(case)
-        return (yield from (evidence_locked if len(calls) % 2 else first_candidate)(case))
-
-    return rule
 
 
 def hears_the_judge_in_arithmetic(case: Any) -> Steps:
@@ -190,7 +179,6 @@ PLANTS: list[tuple[str, dict[str, Any]]] = [
     ("answer_is_consensus_preference_or_repair", {"rule": miscalls_the_branch}),
     ("the_cases_partition", {"rule": never_repairs}),
     ("lazy_equals_always", {"case": LeavesOutTheRepairer}),
-    ("lazy_equals_always", {"rule": tires()}),
     ("judges_differ_only_where_admissible", {"rule": hears_the_judge_in_arithmetic}),
     ("a_regression_needs_a_certified_wrong_answer", {"rule": full_authority}),
     ("evidence_order_and_duplicates_do_not_matter", {"certificate": reads_one_passage}),

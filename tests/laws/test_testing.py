@@ -88,7 +88,7 @@ def test_the_end_of_a_script_is_an_error_that_says_so() -> None:
 
 @pytest.mark.parametrize("reply", ["one", {"a": 1}])
 def test_a_single_reply_in_place_of_a_script_is_refused(reply: Any) -> None:
-    with pytest.raises(ArgumentError, match="expected a callable or a sequence: wrap it in a list"):
+    with pytest.raises(ArgumentError, match=r"reply must be a callable or a sequence; got .*Wrap one reply in a list"):
         scripted_lm(reply)
 
 

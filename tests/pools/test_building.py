@@ -143,7 +143,7 @@ def test_answers_are_extracted_unless_they_are_stated(tmp_path: Path) -> None:
 def test_predictions_on_no_question_are_named(tmp_path: Path) -> None:
     source, asked = predictions(tmp_path / "a.jsonl"), questions(tmp_path / "q.jsonl", [2])
     assert refused(tmp_path, source, questions=asked) == (
-        f"{source}: 3 questions on which {asked} has nothing: id 'q0' ({source}, line 1), id 'q1' ({source}, line 2), "
+        f"{source}: 3 questions that {asked} does not have: id 'q0' ({source}, line 1), id 'q1' ({source}, line 2), "
         f"id 'q3' ({source}, line 4). Give files on the same questions, or join them by question."
     )
 
@@ -162,7 +162,7 @@ def test_questions_that_a_file_lacks_are_named(tmp_path: Path) -> None:
 def test_no_more_than_three_are_named(tmp_path: Path) -> None:
     first = predictions(tmp_path / "a.jsonl", range(4))
     many = predictions(tmp_path / "b.jsonl", range(40))
-    assert "36 questions on which" in refused(tmp_path, first, many)
+    assert "36 questions that" in refused(tmp_path, first, many)
     assert "id 'q4'" in (message := refused(tmp_path, first, many)) and "id 'q6'" in message and "q7" not in message
     assert "line 7), ... Give" in message
 
@@ -171,7 +171,7 @@ def test_no_more_than_three_are_named(tmp_path: Path) -> None:
 def test_a_question_that_a_file_has_twice_is_refused(tmp_path: Path, by: Any) -> None:  # hazard 4
     twice = predictions(tmp_path / "a.jsonl", [0, 1, 1])
     message = refused(tmp_path, twice, by=by)
-    assert f"{twice}, line 3: {by} '" in message and f"stands in {twice}, line 2 too" in message
+    assert f"{twice}, line 3: {by} '" in message and f"is also in {twice}, line 2;" in message
     asked = questions(tmp_path / "q.jsonl", [0, 1, 2, 1])
     assert f"{asked}, line 4:" in refused(tmp_path, predictions(tmp_path / "b.jsonl", [0]), questions=asked, by=by)
 
@@ -179,13 +179,13 @@ def test_a_question_that_a_file_has_twice_is_refused(tmp_path: Path, by: Any) ->
 def test_ids_that_occur_twice_are_refused_where_questions_join(tmp_path: Path) -> None:
     asked = write(tmp_path / "q.jsonl", *({"id": "q", "question": question(number)} for number in range(2)))
     message = refused(tmp_path, predictions(tmp_path / "a.jsonl", [0, 1]), questions=asked, by="question")
-    assert f"{asked}, line 2: id 'q' stands in {asked}, line 1 too" in message
+    assert f"{asked}, line 2: id 'q' is also in {asked}, line 1;" in message
 
 
 def test_a_log_that_has_a_question_once_a_filter_is_read_once(tmp_path: Path) -> None:
     lines = [harness(filter=name, filtered_resps=[name]) for name in ("strict", "flexible")]
     other = write(tmp_path / "other.jsonl", *lines, harness(resps=[["#### 6"]]))
-    assert "other.jsonl, line 3: id '0' stands in" in refused(tmp_path, other, task="arithmetic")
+    assert f"{other}, line 3: id '0' is also in {other}, line 1;" in refused(tmp_path, other, task="arithmetic")
     built = build(tmp_path, write(tmp_path / "samples.jsonl", *lines), task="arithmetic")
     assert [len(row.candidates) for row in rows(built)] == [1]
 
@@ -194,7 +194,7 @@ def test_one_id_for_two_questions_is_refused(tmp_path: Path) -> None:
     first = predictions(tmp_path / "a.jsonl", [0])
     other = predictions(tmp_path / "b.jsonl", [0], question="Who is it?")
     message = refused(tmp_path, first, other)
-    assert f"{other}, line 1: id 'q0' has the question 'Who is it?', and another in {first}, line 1" in message
+    assert f"{other}, line 1: id 'q0' has the question 'Who is it?', but another in {first}, line 1" in message
 
 
 def test_a_prompt_that_contains_the_question_is_no_other_question(tmp_path: Path) -> None:
@@ -207,10 +207,10 @@ def test_a_prompt_that_contains_the_question_is_no_other_question(tmp_path: Path
     [
         ({"id": "q0", "prediction": "x"}, {}, "line 1: question is missing; add it, or give a file of questions."),
         ({"prediction": "x"}, {},
-         "question is missing, by which the files are joined (not every row has an id); add it."),
-        ({"question": "?", "prediction": "x"}, {"by": "id"}, "id is missing, by which the files are joined; add it."),
+         "question is missing, but joins the files (not every row has an id); add it."),
+        ({"question": "?", "prediction": "x"}, {"by": "id"}, "id is missing, but joins the files; add it."),
         ({"id": "q0", "prediction": "x"}, {"by": "question"},
-         "question is missing, by which the files are joined; add"),
+         "question is missing, but joins the files; add"),
     ],
 )  # fmt: skip
 def test_a_row_that_cannot_be_joined_is_named(tmp_path: Path, row: Any, recipe: Any, message: str) -> None:
@@ -225,12 +225,12 @@ def test_a_row_that_is_no_row_of_a_pool_is_named(tmp_path: Path) -> None:
 def test_files_are_not_read_twice_and_not_overwritten(tmp_path: Path) -> None:
     first, asked = predictions(tmp_path / "a.jsonl"), questions(tmp_path / "q.jsonl")
     before = first.read_bytes()
-    with pytest.raises(ArgumentError, match="is given twice, and its candidates would vote twice; give it once"):
+    with pytest.raises(ArgumentError, match="is given twice, so its candidates would vote twice; give it once"):
         build(tmp_path, first, tmp_path / "." / "a.jsonl")
     for out in (first, asked):
-        with pytest.raises(ArgumentError, match="is one of the files that are read; give the pool another name"):
+        with pytest.raises(ArgumentError, match="is one of the files to read; give the pool another name"):
             build_pool(Recipe([first], "retrieval", asked), out)
-    with pytest.raises(ArgumentError, match="There is no file of predictions"):
+    with pytest.raises(ArgumentError, match="Give at least one file of predictions"):
         build(tmp_path)
     assert first.read_bytes() == before
 

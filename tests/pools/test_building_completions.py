@@ -82,10 +82,10 @@ def test_the_field_that_answers_can_be_named() -> None:
 @pytest.mark.parametrize(
     ("example", "prediction", "message"),
     [
-        (asked(), ["Doha"], r"question 1: \['Doha'\] is no prediction; give pairs of example and prediction\."),
-        (dspy.Example(query="Where?"), completions("x"), "question 1: question=None is not text"),
+        (asked(), ["Doha"], r"question 1: the pair must end with a prediction; got \['Doha'\]\."),
+        (dspy.Example(query="Where?"), completions("x"), "question 1: question must be text; got None"),
         (asked(), dspy.Prediction(total="5"), "question 1: The candidates have no field 'answer'"),
-        (asked(evidence=5), completions("x"), "question 1: evidence=5 is not evidence"),
+        (asked(evidence=5), completions("x"), "question 1: evidence must be a list of strings or passages; got 5"),
     ],
     ids=["no prediction", "no question", "no answer", "no evidence"],
 )
@@ -96,18 +96,18 @@ def test_what_is_no_pair_is_refused_by_its_number(example: dspy.Example, predict
 
 @pytest.mark.parametrize("pair", [asked(), ("Where?", completions("x")), (asked(), completions("x"), "more")])
 def test_what_is_no_pair_of_example_and_prediction_is_said(pair: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"question 1: .* is no pair; give pairs of example and prediction\."):
+    with pytest.raises(ArgumentError, match=r"question 1: must be a pair of an example and a prediction; got .*\."):
         list(pool_from_completions([pair], "retrieval"))
 
 
 @pytest.mark.parametrize(("gold", "shown"), [(5, r"5 \(int\)"), ({"a": 1}, r"\{'a': 1\} \(dict\)"), (1.5, "1.5 ")])
 def test_gold_answers_that_are_no_text_are_refused_by_the_id(gold: Any, shown: str) -> None:
-    with pytest.raises(PoolError, match=rf"question 1, id 'q-.*': gold is {shown}.*expected text, or a list of texts"):
+    with pytest.raises(PoolError, match=rf"question 1, id 'q-.*': gold must be text, or a list of texts; got {shown}"):
         only(asked(answer=gold), completions("x"))
 
 
 def test_what_is_no_row_is_refused_by_its_number() -> None:
     with pytest.raises(PoolError, match=r"question 1, id 'q-.*': question is .* half of a surrogate pair"):  # hazard 92
         only(asked(question="\ud800"), completions("x"))
-    with pytest.raises(PoolError, match=r"question 1, id '.*': gold\[0\] is 5 \(int\); expected text"):
+    with pytest.raises(PoolError, match=r"question 1, id '.*': gold\[0\] must be text; got 5 \(int\)"):
         only(asked(gold=[5]), completions("x"))

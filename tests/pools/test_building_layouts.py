@@ -75,22 +75,28 @@ def test_packed_and_columnar_files_are_read_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({"id": "q", "prediction": 18}, "line 2: prediction is 18 (int); expected text."),  # hazard 7
-        ({"id": "q", "prediction": ["5", True]}, "line 2: prediction[1] is True (bool); expected text."),
-        ({"id": "q", "prediction": []}, "line 2: prediction is an empty list"),
-        ({"id": "q", "prediction": {"text": 5}}, "line 2: prediction.text is 5 (int); expected text."),
-        ({"id": "q", "prediction": {"answer": 5}}, "line 2: prediction.answer is 5 (int); expected text."),
-        ({"id": "q"}, "line 2: prediction is missing; add it, null where the model gave none."),
-        ({"id": True, "prediction": "5"}, "line 2: id is True (bool); expected text."),
-        ({"id": "q", "question": ["?"], "prediction": "5"}, "line 2: question is ['?'] (list); expected text."),
-        ({"id": "q", "gold": 5, "prediction": "5"}, "line 2: gold is 5 (int); expected text, or a list of texts."),
-        ({"id": "q", "gold": [5], "prediction": "5"}, "line 2: gold[0] is 5 (int); expected text."),
-        ({"id": "q", "evidence": "x", "prediction": "5"}, "line 2: evidence is 'x' (str); expected a list of objects"),
-        ({"id": "q", "evidence": ["x"], "prediction": "5"}, "line 2, evidence[0]: 'x' (str) is no object"),
-        ({"id": "q", "evidence": [{}], "prediction": "5"}, "line 2: evidence[0].text is None (NoneType)"),
+        ({"id": "q", "prediction": 18}, "line 2: prediction must be text; got 18 (int)."),  # hazard 7
+        ({"id": "q", "prediction": ["5", True]}, "line 2: prediction[1] must be text; got True (bool)."),
+        ({"id": "q", "prediction": []}, "line 2: prediction must not be an empty list"),
+        ({"id": "q", "prediction": {"text": 5}}, "line 2: prediction.text must be text; got 5 (int)."),
+        ({"id": "q", "prediction": {"answer": 5}}, "line 2: prediction.answer must be text; got 5 (int)."),
+        ({"id": "q"}, "line 2: prediction is missing; add it, as null if the model gave none."),
+        ({"id": True, "prediction": "5"}, "line 2: id must be text; got True (bool)."),
+        ({"id": "q", "question": ["?"], "prediction": "5"}, "line 2: question must be text; got ['?'] (list)."),
+        ({"id": "q", "gold": 5, "prediction": "5"}, "line 2: gold must be text, or a list of texts; got 5 (int)."),
+        ({"id": "q", "gold": [5], "prediction": "5"}, "line 2: gold[0] must be text; got 5 (int)."),
+        ({"id": "q", "evidence": "x", "prediction": "5"}, "line 2: evidence must be a list of objects"),
+        (
+            {"id": "q", "evidence": ["x"], "prediction": "5"},
+            "line 2, evidence[0]: must be an object with named fields; got 'x' (str)",
+        ),
+        (
+            {"id": "q", "evidence": [{}], "prediction": "5"},
+            "line 2: evidence[0].text must be text; got None (NoneType)",
+        ),
         ({"id": "q", "prediction": "\ud800"}, "line 2: prediction holds half of a surrogate pair"),  # hazard 92
-        ({"id": "q", "prediction": "x" * 500_001}, "line 2: prediction has 500,001 characters; at most 500,000"),
-        (["q", "5"], "line 2: ['q', '5'] (list) is no object; expected one with named fields."),
+        ({"id": "q", "prediction": "x" * 500_001}, "line 2: prediction has 500,001 characters; give at most 500,000"),
+        (["q", "5"], "line 2: must be an object with named fields; got ['q', '5'] (list)."),
     ],
 )
 def test_what_is_wrong_with_a_prediction_is_named(tmp_path: Path, record: object, message: str) -> None:
@@ -134,7 +140,7 @@ def test_a_target_is_a_text_or_a_list_that_was_written_as_one(tmp_path: Path, ta
 )
 def test_a_task_that_generates_no_text_is_refused(tmp_path: Path, resps: Any) -> None:
     path = write(tmp_path / "samples.jsonl", harness(resps=resps))
-    with pytest.raises(PoolError, match=r"line 1: resps is .*expected \[\[text, \.\.\.\]\].*sample nothing"):
+    with pytest.raises(PoolError, match=r"line 1: resps must be \[\[text, \.\.\.\]\].*sample nothing"):
         only(path)
 
 
@@ -168,8 +174,8 @@ def test_a_failed_log_is_refused_with_how_far_it_came(tmp_path: Path) -> None:
     with pytest.raises(PoolError) as caught:
         list(read_predictions(path))
     assert str(caught.value) == (
-        f"{path}: a log of status 'error', with 27 of 66 samples done. The questions that came first would stand for "
-        "all of them; finish the log with inspect eval-retry, or take it as it is with --unfinished."
+        f"{path}: a log of status 'error', with 27 of 66 samples done. Its first questions would represent "
+        "all of them; finish the log with inspect eval-retry, or accept it as it is with --unfinished."
     )
 
 
@@ -195,14 +201,14 @@ def test_a_failed_log_is_taken_where_that_is_asked_for_and_what_it_lacks_is_told
     ],
 )
 def test_whatever_stopped_a_log_is_named(tmp_path: Path, status: Any, rest: dict[str, Any], said: str) -> None:
-    with pytest.raises(PoolError, match=f"{said}\\. The questions"):
+    with pytest.raises(PoolError, match=f"{said}\\. Its first questions"):
         list(read_predictions(stopped(tmp_path / "log.json", status, sample(), **rest)))
 
 
 def test_a_failed_log_without_a_sample_is_said_to_have_failed(tmp_path: Path) -> None:
     with pytest.raises(PoolError, match="a log of status 'error', with 0 of 66 samples done"):
         list(read_predictions(stopped(tmp_path / "log.json", "error", error=ERROR, **OF_22)))
-    with pytest.raises(PoolError, match="or one without samples"):
+    with pytest.raises(PoolError, match="must be a log of inspect"):
         list(read_predictions(tmp_path / "log.json", unfinished=True))
 
 
@@ -250,16 +256,22 @@ def test_a_model_that_was_never_heard_has_a_sample_without_text(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("samples", "message"),
     [
-        ([], "log.json: no log of inspect, or one without samples"),
-        ([sample(), sample()], "log.json, samples[1]: id '1' and epoch 1 stand in "),
-        ([sample(id=None)], "log.json, samples[0]: id or epoch is missing or none"),
-        ([sample(epoch="1")], "log.json, samples[0]: id or epoch is missing or none"),
-        ([sample(input=[])], "log.json, samples[0]: input is None (NoneType); expected text."),
-        ([sample(target=5)], "log.json, samples[0]: target is 5 (int); expected text, or a list of texts."),
-        ([sample(output=[5])], "log.json, samples[0], output: [5] (list) is no object"),
-        ([sample(output={"choices": ["x"]})], "log.json, samples[0]: 'x' (str) is no object"),
-        ([sample(output={"choices": [choice(5)]})], "samples[0]: output.choices[0].message.content is 5 (int)"),
-        (["x"], "log.json, samples[0]: 'x' (str) is no object"),
+        ([], "log.json: must be a log of inspect"),
+        ([sample(), sample()], "log.json, samples[1]: id '1' and epoch 1 are also in "),
+        ([sample(id=None)], "log.json, samples[0]: id or epoch is missing or invalid"),
+        ([sample(epoch="1")], "log.json, samples[0]: id or epoch is missing or invalid"),
+        ([sample(input=[])], "log.json, samples[0]: input must be text; got None (NoneType)."),
+        ([sample(target=5)], "log.json, samples[0]: target must be text, or a list of texts; got 5 (int)."),
+        ([sample(output=[5])], "log.json, samples[0], output: must be an object with named fields; got [5] (list)"),
+        (
+            [sample(output={"choices": ["x"]})],
+            "log.json, samples[0]: must be an object with named fields; got 'x' (str)",
+        ),
+        (
+            [sample(output={"choices": [choice(5)]})],
+            "samples[0]: output.choices[0].message.content must be text; got 5 (int)",
+        ),
+        (["x"], "log.json, samples[0]: must be an object with named fields; got 'x' (str)"),
     ],
 )
 def test_what_is_wrong_with_a_log_is_named(tmp_path: Path, samples: list[Any], message: str) -> None:
@@ -271,16 +283,15 @@ def test_what_is_wrong_with_a_log_is_named(tmp_path: Path, samples: list[Any], m
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("log.eval", b"PK\x03\x04", "write it as JSON: inspect log dump log.eval"),
-        ("log.json", b"[1]", "no log of inspect"),
+        ("log.json", b"[1]", "must be a log of inspect"),
         (
             "log.json",
             b'{"id": "q", "prediction": "5"}\n' * 2,
             r"not one JSON object.* The name of a file of JSON lines ends in \.jsonl\.",
         ),
         ("a.jsonl", b"", "no predictions; the file is empty"),
-        ("a.jsonl", b'{"id": "q", "output": "5"}\n', "the layout is not known by the fields 'id', 'output'"),
-        ("a.jsonl", b"{}\n", r"the layout is not known by the fields \(none\)"),
+        ("a.jsonl", b'{"id": "q", "output": "5"}\n', "got the fields 'id', 'output'"),
+        ("a.jsonl", b"{}\n", r"got the fields \(none\)"),
         ("a.jsonl", b"[]\n", "line 1: one JSON document of all rows is not read"),
         ("a.pkl", b"\x80\x04", "a pickle, which is never loaded"),  # hazard 96
     ],

@@ -24,7 +24,7 @@ def row(name: str = "q", **changes: Any) -> Row:
 def figures(*rows: Row, task: Task = "retrieval") -> Any:
     contents = Contents(task)
     for one in rows:
-        contents.take(one)
+        contents.add(one)
     return contents.figures()
 
 
@@ -82,9 +82,9 @@ def test_candidates_and_evidence_have_a_least_and_a_most() -> None:
 def test_two_pools_share_the_questions_that_fold_alike() -> None:
     one, other = Contents("retrieval"), Contents("arithmetic")
     for question in ("Who?", "Where?", "where?", "When?"):
-        one.take(row(question=question))
+        one.add(row(question=question))
     for question in ("WHERE?", "when? ", "Why?"):
-        other.take(row(question=question, task="arithmetic"))
+        other.add(row(question=question, task="arithmetic"))
     assert one.shared(other) == other.shared(one) == 2
 
 

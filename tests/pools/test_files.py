@@ -73,7 +73,7 @@ def test_what_is_no_file_is_never_replaced_by_one(tmp_path: Path, name: str) -> 
     (tmp_path / "link").symlink_to("f")
     (tmp_path / "broken").symlink_to("nowhere")
     there = sorted(tmp_path.iterdir())
-    with pytest.raises(FileExistsError, match=f"A link, a folder, a pipe or a device is there: .*{name}"):
+    with pytest.raises(FileExistsError, match=f"The path is a link, a folder, a pipe or a device: .*{name}"):
         write_atomically(tmp_path / name, ["new"])
     assert (sorted(tmp_path.iterdir()), (tmp_path / "f").read_text()) == (there, "old")
 
@@ -246,7 +246,7 @@ def test_a_gzip_bomb_is_stopped_by_what_it_expands_to(tmp_path: Path, line: byte
     said = refused(lambda: sum(1 for _ in read_lines(path)))
     assert said in (
         f"{path}: expands to more than {expansion_limit(path):,} bytes, 100 times its size; "
-        "if that is meant, unpack it and give the plain file.",
+        "if that is intended, unpack it and give the plain file.",
         f"{path}, line 1: longer than 16,777,216 bytes; one row a line is expected.",
     )
 
@@ -265,7 +265,7 @@ def archive() -> bytes:
         (pickle.dumps({"id": "q"}), "a pickle, which is never loaded since loading one can run code"),
         (archive(), "a zip archive (.npz and .pt are ones), which is never unpacked"),
         (b"\x93NUMPY\x01\x00", "a NumPy array"),
-        (b"PAR1\x15", "a Parquet file, whose name has to end in .parquet"),
+        (b"PAR1\x15", "a Parquet file, whose name must end in .parquet"),
         ('{"id": "q"}'.encode("utf-16"), "UTF-16 text; save it as UTF-8"),
         ('{"id": "q"}'.encode("utf-16-be").join([b"\xfe\xff", b""]), "UTF-16 text; save it as UTF-8"),
         (gzip.compress(gzip.compress(b"{}", mtime=0), mtime=0), "compressed twice; unpack it once"),
@@ -328,7 +328,7 @@ def test_what_is_no_file_is_refused_with_its_reason(tmp_path: Path, name: str, s
 
 
 def test_a_name_that_no_file_can_have_is_refused() -> None:
-    assert refused(lambda: require_file(Path("a\0b"))) == "'a\\x00b' is not a name that a file can have; check it."
+    assert refused(lambda: require_file(Path("a\0b"))) == "'a\\x00b' is not a valid file name; check it."
 
 
 # -- JSON --

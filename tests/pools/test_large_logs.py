@@ -23,8 +23,8 @@ def test_a_log_above_the_limit_is_refused_with_what_to_do(tmp_path: Path, monkey
     with pytest.raises(PoolError) as caught:
         only(path)
     assert str(caught.value) == (
-        f"{path}: holds more than {path.stat().st_size - 1:,} bytes, the most that is read into memory whole; write "
-        "the samples of such a log as JSON lines with id, prediction and gold. The name of a file of JSON lines ends "
+        f"{path}: holds more than {path.stat().st_size - 1:,} bytes, the limit for reading it whole; write the "
+        "samples of such a log as JSON lines with id, prediction and gold. The name of a file of JSON lines ends "
         "in .jsonl."
     )
 
@@ -52,7 +52,7 @@ def test_what_is_read_whole_is_bounded_by_what_it_holds_unpacked(tmp_path: Path,
     path.write_bytes(pack(b"\xef\xbb\xbf" + b"a\r\n" * 10))
     assert read_whole(path, 33, "split it") == b"a\r\n" * 10
     assert refused(lambda: read_whole(path, 32, "split it")) == (
-        f"{path}: holds more than 32 bytes, the most that is read into memory whole; split it."
+        f"{path}: holds more than 32 bytes, the limit for reading it whole; split it."
     )
 
 

@@ -181,7 +181,7 @@ def test_parquet_that_is_no_pool_is_refused_by_row(tmp_path: Path) -> None:
         ({"meta": ["[]"]}, "row 1, id 'q0': meta is [] (list); expected an object."),
         ({"gold": ["Ada"]}, "row 1, id 'q0': gold is 'Ada' (str); expected a list."),
         ({"gold": [[None]]}, "row 1, id 'q0': gold[0] is None (NoneType); expected text in quotes."),
-        ({"gold": [["Ada", " "]]}, "row 1, id 'q0': gold[1] is ' ', which shows no answer: drop it; where none is kn"),
+        ({"gold": [["Ada", " "]]}, "row 1, id 'q0': gold[1] is ' ', which is blank: drop it; if no answer is kn"),
         ({"candidates": [[{"answer": 18.0}]]}, "row 1, id 'q0': candidates[0].answer is 18.0 (float); expected text"),
         ({"question": [None]}, "row 1, id 'q0': question is missing; add it."),
         ({"question": [b"\xff"]}, "row 1, id 'q0': question is b'\\xff' (bytes); expected text in quotes."),
@@ -319,7 +319,10 @@ def huge() -> Iterable[Row]:
     ("given", "message"),
     [
         (twice, ": rows 1 and 4 have the same id; make ids unique."),
-        (mixed, ", row 2, id 'q1': task is 'arithmetic' and was 'retrieval' before; one task a pool: split the file."),
+        (
+            mixed,
+            ", row 2, id 'q1': task is 'arithmetic' and was 'retrieval' before; a pool has one task: split the file.",
+        ),
         (list, ": no rows; a pool has at least one question."),
     ],
 )
@@ -433,7 +436,7 @@ def test_a_gold_answer_that_shows_nothing_is_refused(tmp_path: Path, gold: str) 
     """It would make of a question without a known answer one on which an article is right."""
     path = write_lines(tmp_path / "p.jsonl", [record(gold=[gold])])
     assert refused(lambda: open_pool(path)) == (
-        f"{path}, line 1, id 'q0': gold[0] is {gold!r}, which shows no answer: drop it; where none is known, gold is "
+        f"{path}, line 1, id 'q0': gold[0] is {gold!r}, which is blank: drop it; if no answer is known, gold is "
         "an empty list."
     )
 
@@ -458,8 +461,8 @@ def test_meta_is_plain_json_to_a_bounded_depth(tmp_path: Path) -> None:
     assert open_pool(write_lines(path, [record(meta={"x": nested(MAX_DEPTH - 1)})])).n == 1
     cases = [
         (nested(MAX_DEPTH), "is nested more than 32 deep: flatten or drop it."),
-        (float("nan"), "holds NaN, an infinity or something else that JSON has no word for: drop it."),
-        ({"\ud800": 1}, "holds half of a surrogate pair, which is not valid Unicode: mend or drop it."),
+        (float("nan"), "holds NaN, an infinity or something else that JSON cannot express: drop it."),
+        ({"\ud800": 1}, "holds half of a surrogate pair, which is not valid Unicode: fix or drop it."),
     ]
     for value, message in cases:
         write_lines(path, [record(meta={"x": value})])

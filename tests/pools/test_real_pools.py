@@ -18,6 +18,7 @@ from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.questions import Settings
+from eldgr_dspy.refusals import REFUSALS, Refusing
 from eldgr_dspy.words import Role
 from tests.deciding import SILENT, decided
 
@@ -92,6 +93,20 @@ def test_lazy_and_always_agree_on_every_question_whatever_the_judge_answers(pool
             assert (one.answer, one.branch) == (other.answer, other.branch)
 
 
+def test_of_all_candidates_four_refuse_none_as_consensus_and_no_right_answer_does(pools_dir: Path) -> None:
+    answered, refusing = 0, dict[str, int]()
+    for name in (*POOLS, "nq-openqa10", "nq-openqa10-struck"):
+        for row in rows(pools_dir, name):
+            question = row.to_question()
+            refuses = Refusing(REFUSALS, question.answers, question.task)
+            answered += sum(answer is not None for answer in question.answers)
+            refusing[name] = refusing.get(name, 0) + sum(map(refuses, question.answers))
+            assert not refuses(Case(question).consensus)
+            assert not any(map(refuses, row.gold))
+    assert answered == 60_296
+    assert {name: n for name, n in refusing.items() if n} == {"hotpotqa-reflexion12": 4}
+
+
 def test_at_most_20_questions_for_the_judge_and_23_for_the_repairer_whatever_the_judge_answers(pools_dir: Path) -> None:
     asked: dict[Role, set[str]] = {"judge": set(), "repairer": set()}
     for row in rows(pools_dir, "hotpotqa-reflexion12"):
@@ -102,7 +117,7 @@ def test_at_most_20_questions_for_the_judge_and_23_for_the_repairer_whatever_the
     assert (len(asked["judge"]), len(asked["repairer"])) == (20, 23)
 
 
-def test_the_embedded_roles_run_the_whole_path_on_real_questions(pools_dir: Path, tmp_path: Path) -> None:
+def test_the_heuristic_roles_run_the_whole_path_on_real_questions(pools_dir: Path, tmp_path: Path) -> None:
     plan = Plan([pools_dir / "hotpotqa-reflexion12.jsonl.gz"], tmp_path / "run", limit=40)
     found: Any = evaluate(heuristic_selector(), plan)["pools"]["hotpotqa-reflexion12"]
     assert found["audit"]["correct_to_incorrect"] == 0

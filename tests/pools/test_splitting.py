@@ -126,7 +126,9 @@ def test_the_parts_are_pools_in_the_formats_of_their_names(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan")])
 def test_a_share_is_between_0_and_1(tmp_path: Path, share: float) -> None:
-    with pytest.raises(ArgumentError, match=r"is not between 0 and 1; 0\.4 puts two questions in five aside"):
+    with pytest.raises(
+        ArgumentError, match=r"share must be between 0 and 1; got .*\. Give 0\.4 for two questions in five"
+    ):
         split(tmp_path, numbered(5), share=share)
 
 

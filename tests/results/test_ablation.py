@@ -141,7 +141,7 @@ def test_questions_without_gold_answers_are_left_out_of_all_and_counted(tmp_path
 
 def test_the_same_pool_twice_is_said(made: list[str]) -> None:
     found = ablate([made[0], made[0].replace("full=", "grpo=")])
-    assert found["remarks"] == ["full, grpo: the same pool, so that nothing between them is a policy's."]
+    assert found["remarks"] == ["full, grpo: the same pool, so a difference between them is not a policy's."]
 
 
 def test_a_rule_that_goes_by_roles_says_where_the_runs_differ_in_them(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_rule_that_goes_by_roles_says_where_the_runs_differ_in_them(tmp_path: 
         runs.append(f"{name}={run}")
     found = ablate(runs, rule="eldgr")
     assert found["remarks"][1] == (
-        "The runs differ in the settings of the rule, by which rule 'eldgr' goes: a difference is not a policy's alone."
+        "The runs differ in the settings of the rule, which rule 'eldgr' uses: a difference is not only the policy's."
     )
     assert "The paper's figures are of what a policy itself answers, and not of rule 'eldgr'." in (
         next(ablation_tables(found)).notes
@@ -164,17 +164,19 @@ def test_a_rule_that_goes_by_roles_says_where_the_runs_differ_in_them(tmp_path: 
 
 
 def test_fewer_than_two_runs_are_no_ablation(made: list[str]) -> None:
-    with pytest.raises(ArgumentError, match=r"There is no run; give two or more, such as full=RUN grpo=RUN\."):
+    with pytest.raises(
+        ArgumentError, match=r"An ablation needs two or more runs; got 0\. Give them as full=RUN grpo=RUN\."
+    ):
         ablate([])
-    with pytest.raises(ArgumentError, match=r"There is one run; give two or more"):
+    with pytest.raises(ArgumentError, match=r"An ablation needs two or more runs; got 1"):
         ablate(made[:1])
 
 
 def test_something_has_to_be_set_against(made: list[str]) -> None:
     renamed = [made[0].replace("full=", "a="), made[1].replace("grpo=", "b=")]
-    with pytest.raises(ArgumentError, match=r"None of the runs is named full or grpo; say what .* one of a, b\."):
+    with pytest.raises(ArgumentError, match=r"No run is named full or grpo\. .*: a, b\."):
         ablate(renamed)
-    with pytest.raises(ArgumentError, match=r"against='c' is none of the runs; use one of a, b\."):
+    with pytest.raises(ArgumentError, match=r"against must be one of a, b; got 'c'\."):
         ablate(renamed, against=["c"])
 
 

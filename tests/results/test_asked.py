@@ -15,13 +15,13 @@ def asked(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "by"),
     [
-        ({}, "embedded, no LM"),
+        ({}, "heuristic role, no LM"),
         ({"recorded": True, "asked": "m"}, "recorded"),
         ({"asked": "m"}, "m"),
         ({"asked": "m", "served": "m"}, "m"),
         ({"asked": "m", "served": "n"}, "m, answered by n"),
     ],
-    ids=["embedded", "recorded", "asked", "served", "another"],
+    ids=["heuristic", "recorded", "asked", "served", "another"],
 )
 def test_it_is_said_who_answered(changes: dict[str, Any], by: str) -> None:
     assert asked(**changes)["by"] == by
@@ -58,4 +58,4 @@ def test_what_is_nested_beyond_measure_is_said_to_be() -> None:
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    assert asked(content={"deep": deep})["fields"] == [["deep", "nested beyond writing down"]]
+    assert asked(content={"deep": deep})["fields"] == [["deep", "nested too deeply to show"]]

@@ -51,7 +51,7 @@ def test_a_question_has_all_that_is_shown_of_it() -> None:
     asked = {"judge": Consultation("hotpot", "q1", "judge", "ok", content={"preferred": 2}, asked="m", calls=1)}
     (one,) = data(written(row(), asked=asked))
     assert (one["pool"], one["id"], one["question"], one["gold"]) == ("hotpot", "q1", "Doha", ["Doha"])
-    assert one["rules"] == [["eldgr", "judge", "won", "certified"]]
+    assert one["rules"] == [["eldgr", "judge", "won", "certified", True]]
     assert one["answers"] == ["Doha", "Dubai", "Doha"]
     assert [(vote["answer"], vote["votes"], vote["candidates"], vote["consensus"]) for vote in one["votes"]] == [
         ("Dubai", 2, [0, 1], True),
@@ -123,7 +123,7 @@ def test_texts_are_cut_with_a_count_however_long_they_are() -> None:
     assert len(html) < 120_000
     (one,) = data(html)
     assert one["candidates"][2][3].endswith("more characters)")
-    assert one["morePassages"] == 10
+    assert one["more_passages"] == 10
 
 
 def test_a_question_of_an_arithmetic_pool_has_no_certificates_by_evidence() -> None:

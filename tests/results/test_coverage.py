@@ -1,11 +1,23 @@
-"""A risk–coverage curve is the share of errors among the most trusted, and ends at what accuracy lacks of 100."""
+"""A risk–coverage curve is the share of errors among the most trusted, and ends at what accuracy lacks of 100.
 
+What would ship if uncertified answers abstained is one point, with an exact bound.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.figures.coverage import MOST_POINTS, Confidence, risk_coverage
-from tests.results.audited import RETRIEVAL, Asked, figures, retrieval
+from eldgr_dspy.figures.coverage import MOST_POINTS, Confidence, risk_coverage, shipped
+from eldgr_dspy.figures.summary import Tally
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.statistics import proportion_upper_bound
+from tests.results.audited import ARITHMETIC, RETRIEVAL, Asked, figures, outcome, retrieval
 
 decided = st.lists(st.tuples(st.tuples(st.booleans(), st.sampled_from((0.0, 0.25, 0.5, 1.0))), st.booleans()))
 
@@ -98,3 +110,110 @@ def test_a_rule_is_trusted_by_what_it_ships_and_by_the_votes_for_consensus() -> 
         [pytest.approx(200 / 3), 0.0],
         [100.0, pytest.approx(100 / 3)],
     ]
+
+
+# -- what ships if uncertified answers abstain ------------------------------------------------------------------------
+
+ships = st.lists(st.tuples(st.booleans(), st.sampled_from((None, False, True)), st.integers(0, 3)), max_size=12)
+
+
+@given(ships)
+@example([])
+@example([(True, None, 0)])
+@example([(True, False, 0)] * 100 + [(True, True, text) for text in range(1, 101)])
+def test_the_point_is_a_count_question_by_question(questions: list[tuple[bool, bool | None, int]]) -> None:
+    """Each question: whether it ships, whether its answer is right or nobody knows, and which text it has."""
+    found: Any = shipped(
+        np.array([one for one, _, _ in questions], bool),
+        np.array([-1 if right is None else right for _, right, _ in questions], np.int8),
+        np.array([text for _, right, text in questions if right is not None], np.int64),
+    )
+    known = [(right, text) for one, right, text in questions if one and right is not None]
+    texts, wrong = {text for _, text in known}, {text for right, text in known if not right}
+    assert found["questions"] == sum(one for one, _, _ in questions)
+    assert found["coverage"] == (pytest.approx(100 * found["questions"] / len(questions)) if questions else None)
+    assert found["scored"] == len(known)
+    if known:
+        errors = sum(not right for right, _ in known)
+        bound = 100 * max(errors / len(known), proportion_upper_bound(len(texts), len(wrong)))
+        assert (found["wrong"], found["risk"]) == (errors, pytest.approx(100 * errors / len(known)))
+        assert found["risk_at_most"] == pytest.approx(bound)
+    else:
+        assert (found["wrong"], found["risk"], found["risk_at_most"]) == (None, None, None)
+
+
+def test_certified_and_inapplicable_answers_ship_and_uncertified_ones_abstain() -> None:
+    """Of the thirteen, majority is certified on three and inapplicable on one; two of these four are wrong."""
+    found = figures("retrieval", RETRIEVAL)["shipping"]
+    majority = {"questions": 4, "coverage": pytest.approx(400 / 13), "scored": 4, "wrong": 2, "risk": 50.0}
+    assert found["majority"]["abstain"] == majority | {
+        "risk_at_most": pytest.approx(100 * proportion_upper_bound(4, 2))
+    }
+    assert (found["eldgr"]["abstain"]["questions"], found["eldgr"]["abstain"]["wrong"]) == (10, 5)
+
+
+@pytest.mark.parametrize(("task", "asked"), [("retrieval", RETRIEVAL), ("arithmetic", ARITHMETIC)])
+def test_where_every_question_has_an_answer_shipping_all_errs_where_the_rule_does(
+    task: Any, asked: list[Asked]
+) -> None:
+    found = figures(task, asked)
+    for rule, shipping in found["shipping"].items():
+        everything = shipping["consensus"]
+        assert (everything["questions"], everything["coverage"]) == (found["n"], 100.0)
+        assert everything["risk"] == pytest.approx(100.0 - found["rules"][rule]["em"])
+        assert shipping["abstain"]["questions"] <= everything["questions"]
+
+
+def test_in_arithmetic_only_a_checked_derivation_ships() -> None:
+    found = figures("arithmetic", ARITHMETIC)["shipping"]
+    assert (found["eldgr"]["abstain"]["questions"], found["eldgr"]["abstain"]["wrong"]) == (3, 1)
+    nothing = {"questions": 0, "coverage": 0.0, "scored": 0, "wrong": None, "risk": None, "risk_at_most": None}
+    assert found["majority"]["abstain"] == nothing
+
+
+def test_a_question_without_an_answer_ships_nothing_and_is_no_error_among_what_ships() -> None:
+    asked: list[Asked] = [(retrieval([None, " "]), ["Doha"], {}, ()), RETRIEVAL[0]]
+    found = figures("retrieval", asked, ("majority",))["shipping"]["majority"]["consensus"]
+    assert (found["questions"], found["coverage"], found["wrong"], found["risk"]) == (1, 50.0, 0, 0.0)
+
+
+def test_without_gold_answers_coverage_is_known_and_risk_is_not() -> None:
+    unscored: list[Asked] = [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL]
+    found = figures("retrieval", unscored)["shipping"]["eldgr"]["abstain"]
+    assert (found["questions"], found["scored"]) == (10, 0)
+    assert (found["wrong"], found["risk"], found["risk_at_most"]) == (None, None, None)
+    nobody = figures("retrieval", [])["shipping"]["eldgr"]["abstain"]
+    assert (nobody["questions"], nobody["coverage"], nobody["risk_at_most"]) == (0, None, None)
+
+
+def test_copies_of_a_question_do_not_narrow_the_bound() -> None:
+    tally = Tally("retrieval", ("majority",))
+    for case, gold, replies, _ in [RETRIEVAL[0]] * 50 + [RETRIEVAL[1]]:
+        named = replace(case.question, text=gold[0])  # the same text for the fifty, another one for the last
+        same = type(case)(named, case.settings)
+        tally.add(same, gold, {"majority": outcome(same, "majority", replies)}, ())
+    found = tally.summary()["shipping"]["majority"]["abstain"]
+    assert (found["scored"], found["wrong"]) == (51, 1)
+    assert found["risk_at_most"] == pytest.approx(100 * proportion_upper_bound(2, 1))
+
+
+# -- evidence that certifies several answers --------------------------------------------------------------------------
+
+
+def test_a_conflict_is_a_question_on_which_several_classes_are_certified() -> None:
+    open_ones: list[Asked] = [(case, gold, {}, ()) for case, gold, _, _ in RETRIEVAL]
+    assert figures("retrieval", open_ones)["conflicts"] == 7  # Doha and Lusail, wherever both are candidates
+    one_class: list[Asked] = [(retrieval(["Doha", "DOHA", "Doha.", "Dubai", None]), ["Doha"], {}, ())]
+    assert figures("retrieval", one_class)["conflicts"] == figures("retrieval", [])["conflicts"] == 0
+
+
+def test_a_conflict_is_undefined_in_arithmetic_where_no_passage_certifies() -> None:
+    assert figures("arithmetic", ARITHMETIC)["conflicts"] is None
+
+
+def test_each_conflict_has_a_note_among_the_decisions_of_a_run(tmp_path: Path) -> None:
+    pool = Path(__file__).resolve().parents[2] / "artifacts" / "demo-retrieval.jsonl"
+    summary = evaluate(heuristic_selector(), Plan([pool], tmp_path / "run", ["majority"]))
+    lines = (tmp_path / "run" / "decisions.jsonl").read_text("utf-8").splitlines()
+    noted = [line for line in lines if "different answers are certified" in line]
+    assert summary["pools"]["demo-retrieval"]["conflicts"] == len(noted) > 0

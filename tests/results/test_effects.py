@@ -136,7 +136,7 @@ def test_whatever_a_recording_holds_is_measured_or_passed_over(entries: Any, con
     question = Question("q", "retrieval", ("a", "b"))
     for one in (content, {"orders": entries}):
         effects = JudgeEffects()
-        effects.take(question, ("a", "b"), one)
+        effects.add(question, ("a", "b"), one)
         json.dumps(effects.figures(), allow_nan=False)
         assert all(set(shown.order) <= {0, 1} for shown in showings(one, ("a", "b"), 0))
 

@@ -63,14 +63,16 @@ def test_what_is_no_run_is_said(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"nowhere: no such directory; give the directory of a run"):
         read_run(tmp_path / "nowhere")
     (tmp_path / "a.jsonl").touch()
-    with pytest.raises(ArgumentError, match=r"a\.jsonl: is no directory; give the directory of a run"):
+    with pytest.raises(ArgumentError, match=r"a\.jsonl: not a directory; give the directory of a run"):
         read_run(tmp_path / "a.jsonl")
     with pytest.raises(ArgumentError, match=r"holds no journal\.jsonl; give the directory of a run"):
         read_run(tmp_path)
     (tmp_path / "journal.jsonl").write_text(
         '{"kind": "consultation", "id": "a", "role": "judge", "outcome": "failed"}\n'
     )
-    with pytest.raises(ArgumentError, match=r"does not state what it is made with: a recording, or a run that never"):
+    with pytest.raises(
+        ArgumentError, match=r"does not state the settings of a run: it is a recording, or its run never"
+    ):
         read_run(tmp_path)
 
 
@@ -159,7 +161,7 @@ def test_a_version_of_another_kind_is_said_as_it_stands(run: Path, version: str)
 def test_settings_of_another_version_are_said(run: Path) -> None:
     journal = (run / "journal.jsonl").read_text(encoding="utf-8")
     (run / "journal.jsonl").write_text(unsealed(journal).replace('"consult": "lazy"', '"consulting": "lazy"'))
-    with pytest.raises(ArgumentError, match=r"are no settings that eldgr_dspy 0\.1\.0 knows"):
+    with pytest.raises(ArgumentError, match=r"are not settings that eldgr_dspy 0\.1\.0 knows"):
         _ = read_run(run).settings
 
 

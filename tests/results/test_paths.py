@@ -8,7 +8,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.decision import drive
-from eldgr_dspy.programs.selector import plain
+from eldgr_dspy.programs.plain_decisions import plain
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.report.explanations import path
 from eldgr_dspy.words import Role
@@ -87,7 +87,7 @@ SHIPS = "Consensus ships."
             ("Dubai", "Dubai", "Doha"),
             {"judge": Abstention("failed: ConnectionError: reset"), "repairer": Repair("Riga")},
             [
-                *(DUBAI, OPEN, ASKED, "The judge's call did not come through: ConnectionError: reset.", STILL),
+                *(DUBAI, OPEN, ASKED, "The judge's call failed: ConnectionError: reset.", STILL),
                 *("It gives “Riga”, which is uncertified and cannot override.", SHIPS),
             ],
         ),

@@ -46,7 +46,7 @@ def test_a_gain_that_needs_over_ten_million_questions_is_a_dash_of_its_row_and_n
     found = what_it_saw(summary(500, lead(20, 8, 500), lead(1, 0, 500)), **LEVEL, gain=0.01)
     asked = [one["questions"] for one in found["pools"]["hotpot"]["contrasts"]]
     assert asked == [None, questions_needed(0.0001, 0.002)]
-    with pytest.raises(ArgumentError, match=r"power=1\.5 must lie strictly between 0 and 1"):
+    with pytest.raises(ArgumentError, match=r"power must be strictly between 0 and 1; got 1\.5"):
         what_it_saw(summary(500, lead(20, 8, 500)), power=1.5, alpha=0.05, gain=0.01)
 
 

@@ -114,9 +114,9 @@ def test_a_square_is_filled_where_the_exact_p_is_below_five_hundredths() -> None
 def test_flips_are_shown_by_what_decided_and_their_axis_counts_both_ways() -> None:
     svg = plots.flips(POOL)
     assert beside(svg) == [
-        *("consensus", "0 lost, 0 mended"),
-        *("judge", "1 lost, 8 mended"),
-        *("repair", "0 lost, 0 mended"),
+        *("consensus", "0 lost, 0 fixed"),
+        *("judge", "1 lost, 8 fixed"),
+        *("repair", "0 lost, 0 fixed"),
     ]
     assert not [text for text in texts(svg) if text.startswith("−")]
     unscored = [{"branch": "judge", "level": "exact", "outcome": "unscored", "questions": 3}]

@@ -37,7 +37,7 @@ def heard(role: Role) -> Consultation:
 def remarks(*taken: tuple[Case, list[Consultation]], task: Task = "retrieval") -> list[str]:
     found = Remarks(task)
     for one in taken:
-        found.take(*one)
+        found.add(*one)
     return found.sentences()
 
 

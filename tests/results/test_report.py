@@ -57,11 +57,40 @@ def test_every_figure_of_the_tables_stands_in_the_page() -> None:
             assert any(tuple(cells[i : i + len(row)]) == row for i in range(len(cells))), row
 
 
-def test_the_headline_bound_stands_first() -> None:
+def test_what_was_measured_is_first_and_the_bound_is_next() -> None:
     shown = words(page())
     assert shown.startswith("EL-DGR evaluation: hotpot EL-DGR evaluation hotpot ")
     bound = headline(summary()["pools"]["hotpot"])
-    assert f"EL-DGR evaluation hotpot {bound} Measured: first 32.00 %" in words(page(of=summary()))
+    assert "EL-DGR evaluation hotpot Measured: eldgr 61.00 %, first 32.00 %" in words(page(of=summary()))
+    assert f"judge 49.00 %. {bound}" in words(page(of=summary()))
+
+
+def with_judge(**changed: Any) -> Any:
+    sums = {"ok": 3, "abstained": 0, "failed": 0, "recorded": 0, "calls": 0, "cached": 0}
+    record = RECORD | {"models": [], "roles": {"judge": {"lm": None}}, "consultations": {"judge": sums}}
+    return record | changed
+
+
+@pytest.mark.parametrize(
+    ("record", "named"),
+    [
+        (RECORD, "openai/x"),
+        (with_judge(), "heuristic judge, no LM"),
+        (with_judge(roles={}), "not asked"),
+        (with_judge(roles={}, consultations={"judge": {"recorded": 3}}), "recorded replies"),
+        (with_judge(roles={"judge": {"lm": {"model": "openai/z"}}}), "openai/z"),
+    ],
+    ids=["asked", "heuristic", "none", "recorded", "cached"],
+)
+def test_the_headline_names_the_model_of_the_judge(record: Any, named: str) -> None:
+    assert f" Judge: {named}. Each question" in words(Page("".join(render_report(undrawn(), [], record))))
+
+
+@pytest.mark.parametrize(("em", "moved"), [(80.0, True), (58.0, False), (69.0, False), (57.5, True)])
+def test_a_score_outside_the_bound_is_explained_and_one_inside_is_not(em: float, moved: bool) -> None:
+    rules = {"eldgr": rule_figures(em, 71.5, repairer=11)}
+    said = headline(summary(rules=rules)["pools"]["hotpot"])
+    assert (f"The repairs of this run moved eldgr to {em:g}" in said) is moved
 
 
 def test_every_plot_stands_in_the_page_with_its_numbers() -> None:
@@ -70,14 +99,14 @@ def test_every_plot_stands_in_the_page_with_its_numbers() -> None:
     assert labels == [
         "Differences between rules with their intervals",
         "Authority bounds of the rules",
-        "Answers lost and mended by what decided, in questions",
+        "Answers lost and fixed by what decided, in questions",
         "Questions on the way to an override",
         "Risk by coverage of the rules",
         "Questions that each rule puts to each role",
     ]
     shown = words(read)
     assert "eldgr − majority +3.00 [0.00, 7.00], p .3750" in shown
-    assert "judge 1 lost, 8 mended" in shown
+    assert "judge 1 lost, 8 fixed" in shown
     assert "judge overrides 9 of 100, 9.00 %" in shown
     risks = ["majority", "10.00 of 20.00", "30.00 of 72.00", "30.00 of 72.00", "42.00 of 100.00", "42.00"]
     assert any(read.cells[i : i + 6] == risks for i in range(len(read.cells)))
@@ -112,7 +141,7 @@ def test_a_decision_is_linked_to_its_question_where_there_is_a_page_of_questions
     written = "".join(render_report(undrawn(), [decision(id="q 1/2&<>")], beside="questions.html"))
     links = [value for name, value in Page(written).attributes() if name == "href"]
     assert links == ["#pool-1", "questions.html", "questions.html#question=hotpot%2Fq%201%2F2%26%3C%3E"]
-    assert "There is no page of single questions here" in words(page())
+    assert "There is no page of single questions" in words(page())
 
 
 def test_tables_name_their_rows_and_columns() -> None:
@@ -264,11 +293,11 @@ def test_a_failed_call_is_no_abstention_and_stands_in_a_table_of_its_own() -> No
         *("role", "reason", "questions", "judge", "index 7", "1"),
         *("role", "reason", "questions", "judge", "reset", "2"),
     ]
-    assert "Calls that did not come through" in words(read)
+    assert "Failed calls" in words(read)
     alone = words(page(failed))
-    assert "None: every role that eldgr asked and whose call came through gave a valid answer." in alone
-    assert "abstained" not in alone
-    assert "Calls that did not come through" not in words(page(decision()))
+    assert "None: every role that eldgr asked and whose call succeeded gave a valid answer." in alone
+    assert "Roles that abstained" not in alone
+    assert "Failed calls" not in words(page(decision()))
 
 
 def test_reasons_beyond_the_fiftieth_are_counted_together() -> None:

@@ -24,7 +24,7 @@ from tests.finished_runs import finished_run, numbered
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run on nine retrieval questions of three candidates, by the embedded roles."""
+    """A run on nine retrieval questions of three candidates, by the heuristic roles."""
     return finished_run(tmp_path_factory.mktemp("made"), n=9)[0]
 
 
@@ -146,7 +146,7 @@ def test_a_module_of_ones_own_is_not_said_to_ask_no_lm(made: Path) -> None:
     [
         (0, None),
         (2, "\nThe judge abstained on 2 of 9 questions."),
-        (9, "Not comparable: the judge abstained on all 9 questions, so that no rule had anything of it."),
+        (9, "Not comparable: the judge abstained on all 9 questions, so no rule used its replies."),
     ],
 )
 def test_silence_is_said(made: Path, abstained: int, said: str | None) -> None:
@@ -214,9 +214,9 @@ def sentences(found: Any, name: str = "hotpotqa") -> str:
     [
         pytest.param({"candidates": {"fewest": 4, "most": 4}}, "Comparable: four candidates a question.", id="four"),
         pytest.param({"candidates": {"fewest": 2, "most": 4}}, "2 to 4 candidates a question", id="two to four"),
-        pytest.param({"n_scored": 300, "n": 300}, "whether they are the same a run cannot say", id="same n"),
+        pytest.param({"n_scored": 300, "n": 300}, "a run cannot tell whether they are the same", id="same n"),
         pytest.param({"n_scored": 7}, "Scores are over the 7 questions that have a gold answer, of 9.", id="gold"),
-        pytest.param({"n_failed": 2}, "2 questions had a call that did not come through", id="failed"),
+        pytest.param({"n_failed": 2}, "2 questions had a failed call", id="failed"),
         pytest.param(
             {"withheld": {"judge": {"judge": 3}}},
             "Scalar judge has no result here: the judge was never asked on 3 questions where this rule needs it.",
@@ -247,8 +247,8 @@ def test_each_thing_that_matters_has_its_sentence(made: Path, changes: dict[str,
 def test_the_papers_judge_is_known_by_its_model(made: Path, model: str, same: bool) -> None:
     found = deepcopy(here(made))
     found["roles"]["judge"]["models"] = [model]
-    assert (f"Comparable: the judge was asked of {model}, the paper's model." in sentences(found)) is same
-    assert (f"Not comparable: the judge was asked of {model}; the paper's judge" in sentences(found)) is not same
+    assert (f"Comparable: the judge was {model}, the paper's model." in sentences(found)) is same
+    assert (f"Not comparable: the judge was {model}; the paper's judge" in sentences(found)) is not same
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_the_papers_judge_is_known_by_its_model(made: Path, model: str, same: bo
         ("hotpotqa", "preference", "stratum", "the preference is 'stratum', and global in the paper's equation"),
         ("hotpotqa", "homogeneous", "skip", "pools of one class are set to 'skip'"),
         ("gsm8k", "derivation", "stated", None),
-        ("gsm8k", "derivation", "traced", "derivations are held to 'traced'"),
+        ("gsm8k", "derivation", "traced", "derivations are checked at 'traced'"),
     ],
 )
 def test_each_setting_that_is_not_the_papers_is_named(
@@ -274,7 +274,7 @@ def test_each_setting_that_is_not_the_papers_is_named(
 @pytest.mark.parametrize(
     ("confirmation", "said"),
     [
-        (None, "Not comparable: the run was under no lock"),
+        (None, "Not comparable: the run had no lock"),
         ({"lock": "ab", "seen_before": 2}, "Not comparable: under a lock, but the pool had been seen before"),
         (
             {"lock": "ab", "seen_before": 0},
@@ -320,19 +320,19 @@ def test_a_pool_is_named_where_a_run_has_several_of_the_task(tmp_path: Path) -> 
         ArgumentError, match=r"a:b has no pool 'cities'; its pools are 'capitals' \(retrieval\), 'towns'"
     ):
         reproduce([f"hotpotqa={both}:cities"])
-    with pytest.raises(ArgumentError, match=r"is to be on a pool of task retrieval, and 'sums' is another"):
+    with pytest.raises(ArgumentError, match=r"must be on a pool of task retrieval, and 'sums' is not"):
         reproduce([f"hotpotqa={both}:sums"])
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["RUN"], r"names no run; give NAME=RUN, such as gsm8k=runs/NAME\."),
-        (["=RUN"], r"'=.*' names no run"),
-        (["gsm8k="], r"'gsm8k=' names no run"),
+        (["RUN"], r"does not name a run; give NAME=RUN, such as gsm8k=runs/NAME\."),
+        (["=RUN"], r"'=.*' does not name a run"),
+        (["gsm8k="], r"'gsm8k=' does not name a run"),
         (["svamp=RUN"], r"'svamp' is not known; use one of gsm8k, hotpotqa, confirmation\."),
         (["hotpotqa=RUN", "hotpotqa=RUN"], r"'hotpotqa' is given already, as hotpotqa=.*; give each name once\."),
-        (["gsm8k=RUN"], r"is to be a run on a pool of task arithmetic; its pools are 'capitals' \(retrieval\)\."),
+        (["gsm8k=RUN"], r"must be a run on a pool of task arithmetic; its pools are 'capitals' \(retrieval\)\."),
         (["hotpotqa=RUN/nowhere"], r"nowhere: no such directory; give the directory of a run"),
         (["hotpotqa=nowhere:towns"], r"nowhere:towns: no such directory"),
         (["hotpotqa=RUN/.."], r"holds no journal\.jsonl; give the directory of a run"),

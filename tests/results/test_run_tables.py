@@ -10,6 +10,7 @@ from eldgr_dspy.formatting import UNDEFINED
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
 from eldgr_dspy.tables.formats import as_latex, as_markdown
+from eldgr_dspy.tables.pool import shipping_table
 from eldgr_dspy.tables.run import contrasts_table, graded_contrasts_table, pool_tables, tables_of
 from eldgr_dspy.tables.table import Table
 from tests.figures import summary_figures
@@ -80,15 +81,43 @@ def test_the_audit_in_full_is_three_tables(summary: Any) -> None:
     assert roles.notes == (
         "A question took 2.00 LM calls, 100.00 tokens and 0.50 seconds.",
         "Asking always would take 24 LM calls and 6.00 seconds more, by the mean of the consultations that were made.",
-        "Silence of the judge: unreadable, 1 question; LMTimeoutError, 1 question.",
-        "Silence of the repairer: nothing to say, 2 questions.",
+        "Abstentions and failures of the judge: unreadable, 1 question; LMTimeoutError, 1 question.",
+        "Abstentions and failures of the repairer: nothing to say, 2 questions.",
     )
+
+
+def test_risk_and_coverage_have_a_row_for_all_and_one_for_the_certified(summary: Any) -> None:
+    table = table_of(shipping_table("open", summary["pools"]["open"]))
+    assert table.title == "open: risk and coverage if uncertified answers abstain"
+    assert table.headers == ("rule", "ships", "coverage %", "wrong", "risk %", "at most %")
+    assert table.rows[-2:] == (
+        ("eldgr", "13", "100.00", "7", "53.85", "77.60"),
+        ("eldgr, certified only", "10", "76.92", "5", "50.00", "77.76"),
+    )
+    assert [note.partition(":")[0] for note in table.notes] == [
+        "Certified only",
+        "At most",
+        "Several answers are certified on 7 of 13 questions",
+    ]
+    assert table.title in [one.title for one in tables_of(summary)]
+
+
+def test_a_risk_of_nothing_is_a_dash_and_copies_of_a_question_are_noted(summary: Any) -> None:
+    sums = table_of(shipping_table("sums", summary["pools"]["sums"]))
+    assert sums.rows[1] == ("first, certified only", "0", "0.00", UNDEFINED, UNDEFINED, UNDEFINED)
+    assert sums.notes[0] == "—: no question that ships has a gold answer, so its risk is undefined."
+    assert "only if its derivation is checked" in sums.notes[1]
+    copies = table_of(shipping_table("p", summary["pools"]["open"] | {"n_scored": 60}))
+    assert any(note.startswith("The bound counts a text that stands several times once") for note in copies.notes)
+    unscored = figures("retrieval", [(case, [], replies, failed) for case, _, replies, failed in RETRIEVAL])
+    assert table_of(shipping_table("p", unscored)).notes[2].startswith("—: no question has a gold answer")
+    assert shipping_table("p", unscored | {"shipping": {}}) is None
 
 
 def test_what_laziness_saved_is_said_to_be_unknown_where_it_is() -> None:
     pool = figures("retrieval", [RETRIEVAL[0]], ("eldgr",))
     notes = table_of(roles_table("p", pool)).notes
-    assert notes[1] == "What asking always would cost more is not known: a role that it asks was never asked."
+    assert notes[1] == "The extra cost of asking always is not known: a role that it asks was never asked."
 
 
 def test_without_gold_answers_outcomes_are_unscored() -> None:

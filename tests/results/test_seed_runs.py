@@ -86,9 +86,9 @@ def test_a_question_with_all_its_seeds_is_one_unit_of_the_contrast(made: list[st
 
 def test_that_all_runs_are_on_one_pool_is_said(made: list[str], tmp_path: Path) -> None:
     again = seed(tmp_path / "again", FIRST_RIGHT[0])
-    few = "2 seeds say little of others, and the interval over seeds is as wide as that."
+    few = "2 seeds say little about other seeds, so the interval over seeds is wide."
     assert over([made[0], again])["remarks"] == [
-        "All runs are on one pool: the seeds are those of the roles, and nothing is said of other candidates.",
+        "All runs are on one pool: the seeds are those of the roles; the results are only for these candidates.",
         few,
     ]
     assert over(made[:2])["remarks"] == [few]
@@ -101,16 +101,15 @@ def test_rows_of_one_text_are_one_question_of_the_contrast(tmp_path: Path) -> No
     found = over([seed(tmp_path / name, (0, 1, 2), n=6, question="Which?") for name in "ab"])
     assert found["contrast"]["wins"] + found["contrast"]["losses"] <= 1
     assert found["remarks"][0] == (
-        "6 questions have 1 different texts: one that stands several times counts once in the contrast, and as often "
-        "as it stands in the spread."
+        "6 questions have 1 different texts: a repeated text counts once in the contrast, and every time in the spread."
     )
 
 
 def test_what_are_no_seeds_of_the_same_questions_is_refused(made: list[str], tmp_path: Path) -> None:
     shorter, other_gold = seed(tmp_path / "short", (), n=9), seed(tmp_path / "gold", (), gold=["Rome"])
     for runs, message in (
-        (made[:1], r"There is 1 run; give two or more, one a seed\."),
-        ([made[0], made[0]], r"run 2=.* is run 1=.* once more; a run is one seed: give each once\."),
+        (made[:1], r"A comparison of seeds needs two or more runs; got 1\. Give one run a seed\."),
+        ([made[0], made[0]], r"run 2=.* is the same run as run 1=.*; a run is one seed: give each once\."),
         ([made[0], shorter], r"3 questions of run 1=.* are not in run 2=.*: 'q9', 'q10', 'q11'; give runs on the same"),
         ([made[0], other_gold], r"Question 'q0' has gold answers \['Paris'\] in run 1=.* and \['Rome'\] in run 2="),
     ):
@@ -144,4 +143,6 @@ def test_the_command_prints_three_tables_or_the_figures(made: list[str], capsys:
     assert main(["seeds", *made, *rules, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(over(made), default=asdict))
     assert main(["seeds", made[0]]) == 1
-    assert capsys.readouterr().err == "Error: There is 1 run; give two or more, one a seed.\n"
+    assert (
+        capsys.readouterr().err == "Error: A comparison of seeds needs two or more runs; got 1. Give one run a seed.\n"
+    )

@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.consultations import Abstention
-from eldgr_dspy.figures.abstention_kinds import FAILED, KINDS, error_of, kind_of
+from eldgr_dspy.figures.abstention_kinds import FAILED, KINDS, error_of, is_unusable, kind_of
 from eldgr_dspy.programs import consulting
-from eldgr_dspy.programs.run.failures import describe_failure
+from eldgr_dspy.programs.consulting import describe_failure
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.strategies import lm_contents
@@ -26,6 +26,7 @@ JUDGE: Any = JudgeCandidates
     [
         ("unparsable: The reply is not JSON.", "unreadable"),
         ("unparsable: x (in order 2 of 2)", "unreadable"),
+        ("unreadable: 'value' holds a set", "unreadable"),
         ("the final is undecided: unparsable: x", "unreadable"),
         ("preferred=7 is not a whole number from 0 to 3", "invalid"),
         ("preferred=1 is a candidate without an answer (in order 1 of 2)", "invalid"),
@@ -46,6 +47,7 @@ JUDGE: Any = JudgeCandidates
 def test_each_reason_has_its_kind(reason: str, kind: str) -> None:
     assert kind_of(reason) == kind
     assert kind in KINDS
+    assert is_unusable(reason) == (kind not in ("inconsistent", "nothing to say"))
 
 
 @given(lm_contents | st.dictionaries(st.text(max_size=9), json_values, max_size=3), st.sampled_from(ROLES))

@@ -93,4 +93,7 @@ def test_one_question_alone_has_a_contrast_that_says_so(tmp_path: Path) -> None:
     assert main(["evaluate", str(tmp_path / "one.jsonl"), "--out", str(tmp_path / "run"), "--quiet"]) == 0
     pool = json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))["pools"]["one"]
     for one in pool["contrasts"]:
-        assert one["notes"][0] == "There is one question: the interval is a point and says nothing of any other."
+        assert (
+            one["notes"][0]
+            == "There is only one question: the interval is a point and says nothing about other questions."
+        )

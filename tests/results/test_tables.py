@@ -17,9 +17,7 @@ from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.tables.table import Table, difference, per_question, record
 from tests.figures import AUDITED, contrast_figures, pool_figures, rule_figures, summary_figures
 
-UNDERIVED = (
-    "Over derivers nothing is bounded, since what may be derived is not in the pool: derivations move eldgr out."
-)
+UNDERIVED = "Derivations are not bounded, because the pool does not hold them: eldgr may be outside."
 
 
 def contrast(against: str, wins: int, losses: int, n: int) -> Any:
@@ -195,8 +193,8 @@ def test_the_authority_bound_is_the_first_thing_that_a_pool_says() -> None:
     pool = arithmetic_pool() | {"bounds": bounds}
     title, said = "gsm8k: arithmetic, 500 questions", headline(pool)
     assert said == (
-        "Over all judges, other roles silent, eldgr scores between 58.00 and 69.00 %, the judge alone between 14.00 "
-        "and 78.00 %; majority 58.00 %."
+        "Whatever the judge says (repairer and deriver silent), eldgr scores 58–69 % here; the judge alone could score "
+        "14–78 %. Majority vote scores 58 %."
     )
     table = table_of(paper_table, pool)
     assert undecorated([table]).splitlines()[:2] == [title, said]
@@ -209,24 +207,25 @@ def test_the_authority_bound_is_the_first_thing_that_a_pool_says() -> None:
     ("changed", "said"),
     [
         (
-            {"bounds": {"eldgr": [46.0, 46.0], "majority": [46.0, 46.0]}},
-            "Over all judges, other roles silent, eldgr scores 46.00 %; majority 46.00 %.",
+            {"bounds": {"eldgr": [58.2, 58.2], "majority": [46.0, 46.0]}},
+            "Whatever the judge says (repairer and deriver silent), eldgr scores 58.20 % here. "
+            "Majority vote scores 46 %.",
         ),
         (
             {"bounds": {"judge": [1.0, 2.0]}},
-            "Over all judges, other roles silent, the judge alone scores between 1.00 and 2.00 %.",
+            "Whatever the judge says (repairer and deriver silent), the judge alone could score 1–2 %.",
         ),
         ({"bounds": {"first": [1.0, 1.0], "eldgr": None, "mine:rule": [2.0, 3.0]}}, ""),
         ({"bounds": {}}, ""),
         (
             {"bounds": {"eldgr": None}, "can_change": {"judge": {"judge": 86.0}, "eldgr": {"judge": 30.0}}},
-            "Of the questions, a judge can change what ships on 30.00 % under eldgr and on 86.00 % under judge; "
-            "without gold answers nobody knows to what end.",
+            "A judge can change the answer to these shares of the questions: 30.00 % under eldgr, 86.00 % under judge. "
+            "Without gold answers, it is unknown whether that helps or harms.",
         ),
         ({"bounds": {}, "can_change": {"majority": {"judge": 0.0}}}, ""),
         (
             {"bounds": {"judge": [1.0, 2.0]}, "can_change": {"judge": {"judge": 86.0}}},
-            "Over all judges, other roles silent, the judge alone scores between 1.00 and 2.00 %.",
+            "Whatever the judge says (repairer and deriver silent), the judge alone could score 1–2 %.",
         ),
     ],
 )
@@ -265,7 +264,7 @@ def test_a_rule_that_asks_more_than_a_judge_is_said_to_leave_its_bound() -> None
     assert table_of(bounds_table, pool | {"task": "retrieval"}).notes == ()
     for rule in ("majority", "eldgr"):
         pool["rules"][rule] |= {"asked": {"judge": 3, "deriver": 0, "repairer": 2}}
-    told = "Under any judge all other roles are silent; asking them, {} may measure outside."
+    told = "The bounds hold with repairer and deriver silent; {} asked them, and may be outside."
     assert table_of(bounds_table, pool | {"task": "retrieval"}).notes == (told.format("majority and eldgr"),)
     assert table_of(bounds_table, pool).notes == (told.format("majority"), UNDERIVED)
 

@@ -87,7 +87,7 @@ def test_a_text_that_is_no_number_is_numerically_equal_to_nothing() -> None:
 def test_gold_must_be_a_sequence_of_at_least_one(scorer: Callable[..., Any], gold: Sequence[str]) -> None:
     with pytest.raises(ArgumentError) as raised:
         scorer("18", gold)
-    expected = f"gold={gold!r} is not a sequence of at least one gold answer; pass a list such as ['18']."
+    expected = f"gold must be a list of one or more gold answers; got {gold!r}. Pass one such as ['18']."
     assert str(raised.value) == expected
 
 
@@ -99,7 +99,7 @@ def test_the_task_says_how_an_answer_is_scored() -> None:
 
 @pytest.mark.parametrize("call", [lambda task: score("1", ["1"], task), lambda task: answer_class("1", task)])
 def test_an_unknown_task_is_named(call: Callable[[Any], object]) -> None:
-    assert refused(lambda: call("maths")) == "task='maths' is not a task; expected one of 'retrieval', 'arithmetic'."
+    assert refused(lambda: call("maths")) == "task must be one of 'retrieval', 'arithmetic'; got 'maths'."
 
 
 @pytest.mark.parametrize(("name", "first", "most"), [("gsm8k-openai4", 458, 607), ("hotpotqa-reflexion12", 32, 58)])

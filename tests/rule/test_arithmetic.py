@@ -53,15 +53,15 @@ ATTACKS = {
     "'.' is neither a number nor an operator": ("().__class__",),
     "'_' is neither a number nor an operator": ("__import__('os')", "__import__('os').getcwd()", "1_000",),
     "'l' is neither a number nor an operator": ("(lambda: 1)()",),
-    "'x' stands where a number should": ("x",),
+    "'x' is where a number is expected": ("x",),
     "it has 257 characters, and at most 256 are read": (" " * 256 + "1",),
     "it has 129 numbers and signs, and at most 128 are read": ("-" * 128 + "1",),
     "a result in it is longer than 512 bits": ("255**64 * 2", "255**-64 / 2", "*".join(["99999999"] * 28),),
     "a number in it is longer than 512 bits": (
         "9" * 151, "1e150", "1e" + "9" * 250, "9" * 250, "0." + "0" * 200 + "1", "1e999999999", "1e400",
     ),
-    "the commas of '1234,567' do not part thousands, so it may be read in two ways": ("1234,567",),
-    "the commas of '1,5' do not part thousands, so it may be read in two ways": ("1,5",),
+    "the commas of '1234,567' do not separate thousands, so it can be read in two ways": ("1234,567",),
+    "the commas of '1,5' do not separate thousands, so it can be read in two ways": ("1,5",),
     "it divides by zero, which has no value": ("1/0", "1//0", "5 % (1 - 1)",),
     "zero to the power of zero, or of less, has no value": ("0**-1", "0**0",),
     "'s' is neither a number nor an operator": ("sqrt(16)",),
@@ -72,10 +72,10 @@ ATTACKS = {
     "it holds a hexadecimal number": ("0x10", "0X10", "5 + 0x9",),
     "'a' is neither a number nor an operator": ("0xa",),
     "it is empty": ("", "   ", "$",),
-    "it ends where a number should stand": ("1 +",),
-    "')' stands where a number should": ("()",),
-    "'/' stands where a number should": ("2 * / 3",),
-    "'*' stands where a number should": ("2 ××3",),
+    "it ends where a number is expected": ("1 +",),
+    "')' is where a number is expected": ("()",),
+    "'/' is where a number is expected": ("2 * / 3",),
+    "'*' is where a number is expected": ("2 ××3",),
     "an operator is missing before '('": ("2(3)",),
     "an operator is missing before '3'": ("2 3",),
     "an operator is missing before '.3'": ("1.2.3",),
@@ -128,7 +128,9 @@ def test_full_width_parentheses_points_commas_and_currencies_are_the_plain_ones(
 
 @pytest.mark.parametrize(("expression", "reason"), [(one, why) for why, several in ATTACKS.items() for one in several])
 def test_an_attack_is_refused_for_one_reason(expression: str, reason: str) -> None:
-    assert f" cannot be executed: {reason}; write numbers, " in refused(lambda: evaluate(expression), UnexecutableError)
+    assert f" cannot be executed: {reason}. Write only numbers, " in refused(
+        lambda: evaluate(expression), UnexecutableError
+    )
 
 
 @pytest.mark.parametrize(("expression", "value"), HAZARDS_OF_NUMBERS)
@@ -142,8 +144,8 @@ def test_a_hazardous_number_is_read_exactly_or_not_at_all(expression: str, value
 
 def test_a_refusal_is_a_sentence_with_the_expression_the_fault_and_the_remedy() -> None:
     assert refused(lambda: evaluate("2 dozen"), UnexecutableError) == (
-        "The expression '2 dozen' cannot be executed: 'd' is neither a number nor an operator; "
-        "write numbers, + - * / // % ** and parentheses alone."
+        "The expression '2 dozen' cannot be executed: 'd' is neither a number nor an operator. "
+        "Write only numbers, + - * / // % ** and parentheses."
     )
 
 

@@ -181,7 +181,7 @@ def test_a_verdict_for_no_candidate_with_an_answer_is_an_abstention(preference: 
     for rule in ("eldgr", "judge"):
         found = decided(case, {**SILENT, "judge": verdict}, rule)
         assert (found.answer, found.branch, found.preference) == ("Dubai", "consensus", None)
-        assert found.abstentions["judge"] == f"preferred={preferred} is no candidate with an answer"
+        assert found.abstentions["judge"] == f"preferred={preferred} is not a candidate with an answer"
         assert found.ranking == decided(case, SILENT, rule).ranking
 
 

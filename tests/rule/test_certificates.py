@@ -11,7 +11,7 @@ from eldgr_dspy.certificates import LONGEST_ANSWER, Certificate, Evidence, Passa
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import fold
 from eldgr_dspy.words import POLICIES, Policy
-from tests.certifying import found, value, witness_of
+from tests.certifying import value, witness_in, witness_of
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -66,9 +66,9 @@ def test_an_answer_that_stands_in_the_question_is_flagged() -> None:  # hazard 3
 
 def test_without_a_question_no_answer_stands_in_it() -> None:
     for answer in filter(str.isalnum, printable):
-        assert found(certify(answer, [Passage("", answer)], "substring")).flags[:1] == ("short",)
-        assert "in_question" not in found(Evidence([Passage("", answer)], "substring").certify(answer)).flags
-        assert "in_question" not in found(certify(answer, [Passage("", answer)], "substring")).flags
+        assert witness_in(certify(answer, [Passage("", answer)], "substring")).flags[:1] == ("short",)
+        assert "in_question" not in witness_in(Evidence([Passage("", answer)], "substring").certify(answer)).flags
+        assert "in_question" not in witness_in(certify(answer, [Passage("", answer)], "substring")).flags
 
 
 def test_an_answer_only_in_the_question_is_uncertified() -> None:  # hazard 32
@@ -83,7 +83,7 @@ def test_all_candidates_of_a_pool_may_be_certified_each_by_its_own_witness() -> 
     evidence = Evidence([Passage("", "Paris, Rome and Bonn were asked.")])
     certificates = [evidence.certify(answer) for answer in ("Paris", "Rome", "Bonn")]
     assert [certificate.certified for certificate in certificates] == [True, True, True]
-    assert [found(certificate).text for certificate in certificates] == ["Paris", "Rome", "Bonn"]
+    assert [witness_in(certificate).text for certificate in certificates] == ["Paris", "Rome", "Bonn"]
 
 
 @pytest.mark.parametrize("invisible", [*"\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u061c\u2064"])
@@ -146,16 +146,19 @@ def test_the_witness_names_passage_field_and_place() -> None:
     certificate = certify(" Dune ", passages)
     assert certificate.reason == "occurs in the evidence as written"
     digest = sha256(b"Dune").hexdigest()
-    assert found(certificate) == Witness(0, "title", 0, 4, "Dune", "exact", (), digest)
-    assert found(certify("planet", passages)).field == "text"
+    assert witness_in(certificate) == Witness(0, "title", 0, 4, "Dune", "exact", (), digest)
+    assert witness_in(certify("planet", passages)).field == "text"
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_witness_is_the_first_occurrence(policy: Policy) -> None:
     passages = [Passage("k b", "c d c"), Passage("b", "b k b k"), Passage("", "k b k")]
-    assert found(certify("k", passages, policy)).passage == 0 and found(certify("k", passages, policy)).field == "title"
-    assert found(certify("c", passages, policy)).start == 0
-    assert found(certify("b", passages[1:], policy)).field == "text"
+    assert (
+        witness_in(certify("k", passages, policy)).passage == 0
+        and witness_in(certify("k", passages, policy)).field == "title"
+    )
+    assert witness_in(certify("c", passages, policy)).start == 0
+    assert witness_in(certify("b", passages[1:], policy)).field == "text"
 
 
 def test_each_field_is_read_once_however_many_answers_are_asked_about_and_not_before() -> None:
@@ -223,4 +226,4 @@ def test_an_answer_beyond_the_bound_is_uncertified_with_a_reason() -> None:  # h
 def test_an_unknown_policy_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ArgumentError) as caught:
         Evidence([], "verbatim")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    assert str(caught.value) == "policy='verbatim' is not a certificate policy; use one of substring, token, folded."
+    assert str(caught.value) == "policy must be one of substring, token, folded; got 'verbatim'."

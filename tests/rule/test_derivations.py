@@ -79,9 +79,7 @@ def test_an_answer_in_percent_is_a_number_of_hundredths() -> None:
 def test_an_unknown_level_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ArgumentError) as refusal:
         check_derivation(derivation(), "", "strict")  # type: ignore[arg-type]
-    assert str(refusal.value) == (
-        "level='strict' is not a level of strictness; give one of stated, chained, traced, executed, bounded."
-    )
+    assert str(refusal.value) == ("level must be one of stated, chained, traced, executed, bounded; got 'strict'.")
 
 
 FAULTS = [
@@ -99,8 +97,8 @@ FAULTS = [
      "Step 3 uses 7, which neither the question nor an earlier step supplies."),
     (
         derivation(*STEPS, check="two = 2"),
-        "The check does not execute: the expression 'two' cannot be executed: 't' is neither a number nor an operator; "
-        "write numbers, + - * / // % ** and parentheses alone.",
+        "The check does not execute: the expression 'two' cannot be executed: 't' is neither a number nor an operator. "
+        "Write only numbers, + - * / // % ** and parentheses.",
     ),
 ]  # fmt: skip
 

@@ -24,8 +24,8 @@ SUSPECT = {
         "4 - 18 = -18 + 4", "16 // 18 = 0",
     ),
     "would hold for 19 as well as for the answer": ("18 // 16 = 1",),
-    "takes % of the answer, which is alike for many answers": ("18 % 16 = 2",),
-    "restates the steps; it must work back from the answer, or get there by another operator": (
+    "takes % of the answer, which is the same for many answers": ("18 % 16 = 2",),
+    "restates the steps; it must work back from the answer, or reach it by another operator": (
         "9 * 2 = 18", "18 = 2 * 9", "9 * 2 * 1 = 18 + 0", "(16 - 3 - 4) * 2 = 18", "9 * 2 - 18 = 0",
         "18 + 3 = 9 * 2 + 3", "9 * 2 + 3 - 3 = 18",
     ),
@@ -163,7 +163,7 @@ def test_a_check_without_a_value_for_another_answer_fails_for_it() -> None:
     assert fault("1 / (17 - 16) = 1", ("16 + 1",), 17) is None
     never = "1 / ((64 - 647) * (64 - 65) * (64 - 63)) = 1 / 583"
     known = (1, 4, 16, 63, 65, 583, 647)
-    assert fault(never, ("16 * 4",), 64, known) == (f"The check '{never}' could not be tried with any other answer.")
+    assert fault(never, ("16 * 4",), 64, known) == (f"The check '{never}' could not be tested with any other answer.")
 
 
 def test_a_step_in_the_derivation_is_no_check_of_it() -> None:

@@ -1,4 +1,4 @@
-"""The embedded judge's scores are bounded, total, and rise with what words can show; no more is claimed of them."""
+"""The heuristic judge's scores are bounded, total, and rise with what words can show; no more is claimed of them."""
 
 import pytest
 from hypothesis import example, given

@@ -67,7 +67,7 @@ def test_a_verdict_without_a_preference_is_none() -> None:  # hazard 57
 
 def test_there_is_nothing_to_prefer_in_an_empty_pool() -> None:
     found = read_reply("judge", {"preferred": 0}, (), n_passages=0)
-    assert found == Abstention("preferred=0 points to nothing, for there is none")
+    assert found == Abstention("preferred=0 points to a passage, but there are none")
 
 
 @pytest.mark.parametrize("preferred", [2, 3])
@@ -181,7 +181,7 @@ def test_a_reason_is_short_whatever_was_returned(value: Any) -> None:  # hazards
 
 
 def test_what_cannot_be_relied_on_can_be_raised_as_a_sentence() -> None:
-    expected = "The judge returned what it may not: preferred=7 is not a whole number from 0 to 3."
+    expected = "The judge returned an invalid reply: preferred=7 is not a whole number from 0 to 3."
     assert refused(lambda: require_reply("judge", {"preferred": 7}, ANSWERS, 2), ReplyError) == expected
 
 

@@ -103,13 +103,13 @@ def test_a_module_of_the_working_directory_hides_no_other(here: Path) -> None:
     ("function", "message"),
     [
         ("nothing", r"the module '\w+' has no 'nothing'; check the name\."),
-        ("NUMBER", r"is no generator function; a rule yields the role that it asks, and returns a Choice"),
-        ("plain", r"\(one that asks nobody begins with `yield from \(\)`\)"),
+        ("NUMBER", r"is not a generator function; a rule yields a role to ask and returns a Choice"),
+        ("plain", r"\(one that asks no role begins with `yield from \(\)`\)"),
         ("asks_anybody", r"asks 'oracle'; it may ask one of judge, deriver, repairer\."),
         ("asks_a_list", r"asks \['judge'\]; it may ask one of"),
         ("returns_text", r"returned 'Paris'; return a Choice\(branch, answer\)\."),
         ("returns_another_branch", r"returned the branch 'gut'; use one of first, consensus, judge, repair\."),
-        ("returns_a_number", r"returned 3 as the answer; it is text, or None\."),
+        ("returns_a_number", r"returned 3 as the answer; return text or None\."),
         ("divides", r"has failed: ZeroDivisionError: division by zero \(.*rules_of_\w+\.py, line 33\)\."),
     ],
 )
@@ -120,7 +120,9 @@ def test_what_is_no_rule_is_said_in_a_sentence(mine: str, function: str, message
 
 @pytest.mark.parametrize("name", ["a:", ":b", "a.py:", "a b:c", "a/b:c", "../a:b", "a:b:c", "1a:b", "a:b()"])
 def test_a_name_of_another_form_imports_nothing(here: Path, name: str) -> None:
-    with pytest.raises(ArgumentError, match=r"is no rule's name; write MODULE:FUNCTION, such as my_rules:cautious\."):
+    with pytest.raises(
+        ArgumentError, match=r"must name a rule; got .*\. Write MODULE:FUNCTION, such as my_rules:cautious\."
+    ):
         rule_named(name)
 
 

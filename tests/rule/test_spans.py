@@ -1,4 +1,4 @@
-"""The embedded repairer's span is always a slice of one line of the evidence, and of the shape that is asked for."""
+"""The heuristic repairer's span is always a slice of one line of the evidence, and of the shape that is asked for."""
 
 import pytest
 from hypothesis import example, given

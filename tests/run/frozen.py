@@ -1,11 +1,14 @@
 """Runs under a lock."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.run.locks import read_lock
 from eldgr_dspy.programs.selector import Selector
 
 TWO = ("majority", "eldgr")
@@ -16,3 +19,15 @@ def run(pool: Path | Sequence[Path], lock: Path, out: str, selector: Selector | 
     pools = [pool] if isinstance(pool, Path) else pool
     plan = Plan(pools, Path(out), rules=TWO, lock=lock, **more)
     return evaluate(selector or heuristic_selector(), plan)["confirmation"]
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Make the lock that another version, or another machine, would have made."""
+    content = dict(read_lock(path).content)
+    change(content)
+    path.unlink()
+    path.write_text(json.dumps({**content, "sha256": hashed(content)}))
+
+
+def hashed(content: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -20,7 +20,7 @@ from eldgr_dspy.decision import RULES, Choice, drive
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunStoppedError
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
-from eldgr_dspy.programs.commands.console import print_forecast
+from eldgr_dspy.programs.commands.console import print_tables
 from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
 from eldgr_dspy.programs.roles import Judge
@@ -33,6 +33,7 @@ from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import validate
 from eldgr_dspy.signatures import JudgeCandidates
+from eldgr_dspy.tables.forecast import forecast_table
 from eldgr_dspy.words import Role
 from tests.caching import cached_by_dspy
 from tests.capitals import VERDICT, obliging, recording, row, selector_with, write_pool
@@ -71,7 +72,7 @@ def test_no_request_beyond_max_calls_is_sent_and_a_higher_limit_goes_on(
     with serving(lambda asked: Answer(SAID)) as server:
         plan = Plan([pool], tmp_path / "run", workers=workers, max_calls=5)
         for _ in range(2):
-            message = r"^5 requests were sent, and --max-calls allows 5; give a higher limit to go on\.$"
+            message = r"^5 requests were sent, and --max-calls allows 5; give a higher limit to resume\.$"
             with pytest.raises(RunStoppedError, match=message):
                 run(selector_at(server), plan)
             assert len(server.log) == sum(one.calls for one in made(tmp_path)) == 5
@@ -165,7 +166,7 @@ def test_a_reply_without_a_price_ends_a_run_that_has_a_limit_on_cost(
     pool: Path, tmp_path: Path, run: Run, workers: int
 ) -> None:
     selector, lm = selector_with(obliging)
-    with pytest.raises(RunStoppedError, match=r"^A reply came without a price, so that --max-cost cannot be kept; lim"):
+    with pytest.raises(RunStoppedError, match=r"^A reply came without a price, so --max-cost cannot be enforced; lim"):
         run(selector, Plan([pool], tmp_path / "run", workers=workers, max_cost=1.0))
     assert len(lm.requests) == 1
 
@@ -205,7 +206,7 @@ def heads_of(folder: Path) -> list[dict[str, Any]]:
     return heads
 
 
-def test_embedded_and_recorded_consultations_are_no_requests(pool: Path, tmp_path: Path) -> None:
+def test_heuristic_and_recorded_consultations_are_no_requests(pool: Path, tmp_path: Path) -> None:
     replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(12)], calls=1, cost=3.0)
     selector, lm = selector_with(obliging)
     for _ in range(2):
@@ -261,7 +262,7 @@ def test_a_limit_that_is_reached_is_exit_code_3(pool: Path, tmp_path: Path, caps
         base = ["evaluate", str(pool), "--out", str(tmp_path / "run"), "--lm", "openai/gpt-4o-mini"]
         command = [*base, "--api-base", server.address, "--quiet"]
         assert main([*command, "--max-calls", "3"]) == 3
-        said = "Stopped: 3 requests were sent, and --max-calls allows 3; give a higher limit to go on.\nWhat was asked"
+        said = "Stopped: 3 requests were sent, and --max-calls allows 3; give a higher limit to resume.\nThe replies"
         assert capsys.readouterr().err.startswith(said)
         assert main([*command, "--max-calls", "12"]) == 0
         assert len(server.log) == 12
@@ -272,7 +273,7 @@ def test_the_tables_and_the_report_say_what_was_asked_of_lms(
 ) -> None:
     with serving(lambda asked: Answer(SAID)) as server:
         command = ["evaluate", str(pool), "--out", str(tmp_path / "run"), "--judge", "openai/gpt-4o-mini"]
-        assert main([*command, "--api-base", server.address]) == 0
+        assert main([*command, "--api-base", server.address, "--tables"]) == 0
     out = capsys.readouterr().out
     sums = json.loads((tmp_path / "run" / "record.json").read_text())["consultations"]["judge"]
     assert (sums["calls"], sums["cached"], sums["ok"]) == (12, 0, 12)
@@ -340,7 +341,7 @@ JUDGES: dict[str, Callable[[], dspy.Module]] = {
     "pairwise, each scored": lambda: PairwiseJudge(PointwiseJudge()),
     "pairwise in two orders": lambda: SwapConsistent(PairwiseJudge()),
     "pointwise": PointwiseJudge,
-    "embedded": lambda: SwapConsistent(LexicalJudge()),
+    "heuristic": lambda: SwapConsistent(LexicalJudge()),
 }
 CROWDS = (
     ("Nice", "Nice", "Paris", "Oslo"),
@@ -360,7 +361,7 @@ def test_a_dry_run_says_how_many_calls_a_run_takes_whatever_the_judge(
     """Exactly as many where the roles say nothing, and no more where they say something."""
     pool = write_pool(tmp_path / "p.jsonl", (row(number, answers=one) for number, one in enumerate(CROWDS)))
     for reply in (silent, lambda request: filled(request.config.response_format["schema"])):
-        exact = reply is silent and name != "embedded"
+        exact = reply is silent and name != "heuristic"
         selector, lm = selector_with(reply)
         selector.judge = JUDGES[name]()
         selector.set_lm(lm)
@@ -380,7 +381,7 @@ def test_a_role_that_does_not_say_how_many_calls_it_makes_makes_one_or_more(
     before = forecast(selector, Plan([pool], tmp_path / "run"))
     roles = before["pools"]["capitals"]["roles"]
     assert (roles["judge"]["calls"], roles["repairer"]["calls"]) == (None, 12)
-    assert print_forecast(before, as_json=False) is None
+    assert print_tables(before, [forecast_table(before)], "text") is None
     assert "12+ │" in (shown := capsys.readouterr().out) and "the role does not say" in shown
 
 
@@ -439,11 +440,11 @@ def test_a_dry_run_takes_what_is_known_as_it_is(tmp_path: Path) -> None:
 def test_a_dry_run_refuses_what_the_run_would_refuse(pool: Path, tmp_path: Path) -> None:
     plan = Plan([pool], tmp_path / "run")
     evaluate(selector_with(obliging)[0], plan)
-    with pytest.raises(RunChangedError, match="begun with another settings 'rule'"):
+    with pytest.raises(RunChangedError, match="started with another settings 'rule'"):
         forecast(selector_with(obliging, certificate="token")[0], plan)
     other = Selector()
     other.set_lm(scripted_lm(obliging, model="scripted/other"))
-    with pytest.raises(RunChangedError, match="begun with another role 'judge'"):
+    with pytest.raises(RunChangedError, match="started with another role 'judge'"):
         forecast(other, plan)
     journal = tmp_path / "run" / "journal.jsonl"
     whole = journal.read_bytes()
@@ -538,5 +539,7 @@ def test_a_dry_run_refuses_a_recording_that_was_edited_since_the_run_used_it(tmp
     evaluate(selector_with(obliging)[0], plan)
     recording(tmp_path / "replay.jsonl", ["q0", "q1"], content=VERDICT | {"preferred": 0})
     for reads in (forecast, evaluate):
-        with pytest.raises(RunChangedError, match=r"replay\.jsonl: the judge of question 'q0' of pool 'p' is another"):
+        with pytest.raises(
+            RunChangedError, match=r"replay\.jsonl: the judge of question 'q0' of pool 'p' is not the one"
+        ):
             reads(selector_with(obliging)[0], plan)

@@ -403,7 +403,7 @@ class Punctual:
     def give(self, number: int, call: Any) -> None:
         self.given.append((number, call.keep(call.make())))
 
-    def take(self, *, wait: bool) -> tuple[int, Any] | None:
+    def get(self, *, wait: bool) -> tuple[int, Any] | None:
         return self.given.pop(0) if self.given and (wait or not self.slow) else None
 
 

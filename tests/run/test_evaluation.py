@@ -21,8 +21,8 @@ from eldgr_dspy.decision import majority_vote
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.programs.heuristics import heuristic_selector
-from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, allowed_failures, evaluate
-from eldgr_dspy.programs.run.failures import FailureBudget
+from eldgr_dspy.programs.run.evaluation import Plan, Watcher, aevaluate, evaluate
+from eldgr_dspy.programs.run.failures import FailureBudget, allowed_questions
 from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.plan import out_of
 from eldgr_dspy.programs.run.run_directory import RunDirectory
@@ -350,7 +350,7 @@ def test_a_recording_that_was_made_for_none_of_the_pools_is_refused(pool: Path, 
     with pytest.raises(ArgumentError) as raised:
         run(selector, Plan([pool], tmp_path / "run", replay=replay))
     assert str(raised.value) == (
-        f"{replay}: recorded for 'rivers', 'towns', and not for 'capitals', so that it would answer nothing; give a "
+        f"{replay}: recorded for 'rivers', 'towns', not for 'capitals', so it would answer nothing; give a "
         "pool that it was recorded for, or no --replay."
     )
     assert (lm.requests, (tmp_path / "run").exists()) == ([], False)
@@ -363,7 +363,7 @@ def test_a_recording_whose_last_line_is_torn_is_used_without_it(pool: Path, tmp_
     replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(30)])
     replay.write_bytes(replay.read_bytes()[:-20])
     plan = Plan([pool], tmp_path / "run", replay=replay)
-    with pytest.warns(TornLineWarning, match=r"replay\.jsonl: the last line is torn and passed over; what it r"):
+    with pytest.warns(TornLineWarning, match=r"replay\.jsonl: the last line is torn and skipped; its record"):
         found = run(selector_with(obliging)[0], plan)["pools"]["capitals"]
     if run is evaluate:
         assert found["withheld"] == {"judge": {"judge": 1}, "eldgr": {"judge": 1}}
@@ -383,7 +383,7 @@ def test_a_recording_that_was_edited_is_refused_and_one_that_was_extended_is_not
         write_pool(tmp_path / "replay.jsonl", [*lines[:7], lines[7] | changes, *lines[8:]])
         selector, lm = selector_with(obliging)
         with pytest.raises(
-            RunChangedError, match=r"replay\.jsonl: the judge of question 'q7' of pool 'capitals' is anoth"
+            RunChangedError, match=r"replay\.jsonl: the judge of question 'q7' of pool 'capitals' is not the one"
         ):
             evaluate(selector, plan)
         assert (lm.requests, (out / "journal.jsonl").read_bytes()) == ([], before)
@@ -488,9 +488,9 @@ class Answering(dspy.Module):
     [
         (
             Answering(),
-            "selector=Answering is no Selector, whose roles are asked; give its selector, the attribute 'select'.",
+            "selector must be a Selector; got Answering. Give its selector, the attribute 'select'.",
         ),
-        ("eldgr", "selector=str is no Selector, whose roles are asked; give a Selector, such as Selector()."),
+        ("eldgr", "selector must be a Selector; got str. Give a Selector, such as Selector()."),
     ],
     ids=["a program", "a text"],
 )
@@ -502,20 +502,20 @@ def test_what_is_no_selector_is_refused_before_anything_is_read(run: Any, given:
 
 @pytest.mark.parametrize(("given", "expected"), [(0, 0), ("7", 7), ("5%", 1), ("100%", 30), ("2.5%", 0)])
 def test_the_failure_budget_is_a_count_or_a_share(given: int | str, expected: int) -> None:
-    assert allowed_failures(given, 30) == expected
+    assert allowed_questions("max_failures", given, 30) == expected
 
 
 @pytest.mark.parametrize(("share", "total", "expected"), [("9.2%", 750, 69), ("0.7%", 1000, 7), ("1.1%", 3000, 33)])
 def test_a_share_is_exact(share: str, total: int, expected: int) -> None:
-    assert allowed_failures(share, total) == expected
+    assert allowed_questions("max_failures", share, total) == expected
 
 
 @pytest.mark.parametrize("given", ["-1", "many", "101%", "5.5", ""])
 def test_another_failure_budget_is_refused(given: str) -> None:
     with pytest.raises(
-        ArgumentError, match=r"max_failures='.*' is not known; give a count such as 10 or a share such as 5%\."
+        ArgumentError, match=r"^max_failures must be a count such as 10 or a share such as 5%; got '.*'\.$"
     ):
-        allowed_failures(given, 30)
+        allowed_questions("max_failures", given, 30)
 
 
 def test_pools_of_other_names_have_another_directory() -> None:

@@ -84,11 +84,11 @@ def test_a_signal_waits_for_the_calls_under_way_and_the_command_that_it_names_fi
         with run.started(*more) as process:
             until(lambda: len(server.log) == FIRST + WORKERS)
             process.send_signal(number)
-            until(lambda: "what is under way is waited for and kept; ctrl-C again abandons it." in run.said)
+            until(lambda: "Press ctrl-C again to abandon them." in run.said)
             assert process.poll() is None
             gate.opened.set()
             assert process.wait(60) == code
-        assert run.said.endswith(f"Interrupted. What was asked is in the journal; {command} goes on.\n")
+        assert run.said.endswith(f"Interrupted. The replies so far are in the journal; run {command} to resume.\n")
         assert "Traceback" not in run.said
         assert run.received.total() == FIRST + WORKERS
         assert run.journaled == run.received
@@ -105,10 +105,10 @@ def test_a_second_ctrl_c_abandons_the_calls_under_way(tmp_path: Path, undisturbe
         with run.started() as process:
             until(lambda: len(server.log) == FIRST + WORKERS)
             process.send_signal(signal.SIGINT)
-            until(lambda: "ctrl-C again abandons it." in run.said)
+            until(lambda: "ctrl-C again to abandon them." in run.said)
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 130
-        assert "Interrupted. The calls under way were abandoned. What was asked is in the journal" in run.said
+        assert "Interrupted. The calls under way were abandoned. The replies so far are in the journal" in run.said
         assert "Traceback" not in run.said
         assert (run.received - run.journaled).total() == WORKERS
         gate.opened.set()
@@ -154,7 +154,7 @@ def test_a_full_disk_stops_the_run_at_once_and_leaves_the_old_results(  # hazard
         largest = len(old["journal.jsonl"]) + 1_000
         assert run.finished("--rules", "eldgr", largest=largest) == 3
         assert f"Stopped: {run.out}{os.sep}" in run.said and ": File too large. Raise" in run.said
-        assert run.said.endswith("After that, the same command goes on; what was asked is in the journal.\n")
+        assert run.said.endswith("Then run the same command to resume; the replies so far are in the journal.\n")
         assert "Traceback" not in run.said
         assert {name: (run.out / name).read_bytes() for name in old if name != "journal.jsonl"} | {
             "journal.jsonl": (run.out / "journal.jsonl").read_bytes()[: len(old["journal.jsonl"])]

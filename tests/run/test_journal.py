@@ -126,7 +126,7 @@ def test_a_torn_last_line_is_passed_over_where_somebody_is_told(tmp_path: Path) 
         ("[" * 100_000, r"line 1: not a JSON object"),
         (
             "{}",
-            r"j, line 1: kind=None is not one of consultation, settings, pool, role, reserved; a journal is expected\.",
+            r"j, line 1: kind=None is not one of consultation, settings, pool, role, reserved; expected a journal\.",
         ),
         ('{"kind":"verdict"}', r"j, line 1: kind='verdict' is not one of consultation, "),
         ('{"kind":["role"]}', r"j, line 1: kind=\['role'\] is not one of consultation, "),
@@ -183,7 +183,7 @@ def test_an_edited_line_is_refused_until_its_checksum_is_removed(tmp_path: Path)
     path = journal_with_contents(tmp_path)
     edited = path.read_text().replace('"preferred": 2', '"preferred": 3')
     path.write_text(edited)
-    message = r"line 2: the line does not match its checksum '[0-9a-f]{8}', so that it was damaged or edited; restore"
+    message = r"line 2: the line does not match its checksum '[0-9a-f]{8}', so it was damaged or edited; restore"
     for read in (lambda: Journal(path), lambda: list(read_journal(path))):
         with pytest.raises(JournalError, match=message):
             read()

@@ -37,7 +37,7 @@ def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def lock(pool: Path) -> Path:
-    """A lock of the embedded roles under two rules."""
+    """A lock of the heuristic roles under two rules."""
     return freeze(heuristic_selector(), TWO, Path("rule.lock.json")).path
 
 
@@ -236,7 +236,7 @@ def test_once_refuses_what_was_seen_and_changes_nothing(lock: Path, pool: Path) 
 def test_once_refuses_to_go_on_with_a_second_look(lock: Path, pool: Path) -> None:
     run(pool, lock, "first")
     again(pool, lock, "second")
-    with pytest.raises(ArgumentError, match=r"leave --once out to evaluate it all the same, which confirms nothing."):
+    with pytest.raises(ArgumentError, match=r"leave --once out to evaluate anyway, which confirms nothing."):
         run(pool, lock, "second", once=True)
 
 
@@ -262,11 +262,11 @@ def test_a_run_stays_under_the_lock_that_it_began_under(lock: Path, pool: Path) 
     other = freeze(heuristic_selector(preference="stratum"), TWO, Path("other.lock.json")).path
     run(pool, lock, "locked")
     evaluate(heuristic_selector(), Plan([pool], Path("free"), rules=TWO))
-    with pytest.raises(RunChangedError, match=r"^free: this run was begun without a lock; give another --out\."):
+    with pytest.raises(RunChangedError, match=r"^free: this run was started without a lock; give another --out\."):
         run(pool, lock, "free")
-    with pytest.raises(RunChangedError, match=r"^locked: this run was begun under a lock; give it with --lock\."):
+    with pytest.raises(RunChangedError, match=r"^locked: this run was started under a lock; give it with --lock\."):
         evaluate(heuristic_selector(), Plan([pool], Path("locked"), rules=TWO))
-    with pytest.raises(RunChangedError, match=r"begun with another settings 'lock':\n  sha256: \"[0-9a-f]{64}\" -> "):
+    with pytest.raises(RunChangedError, match=r"started with another settings 'lock':\n  sha256: \"[0-9a-f]{64}\" -> "):
         run(pool, other, "locked", heuristic_selector(preference="stratum"))
     assert len(looks(lock)) == 1
     assert not ledger_of(other).exists()
@@ -282,7 +282,7 @@ def look(pool: str, run: str, time: str = "2030-01-01T00:00:00+00:00") -> Look:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda line: line[:-9], r"torn; what it was to record had not begun, so remove that line\."),
+        (lambda line: line[:-9], r"torn; the look that it was to record had not started, so remove that line\."),
         (lambda line: "what?\n", r"not a look at a pool \(Invalid JSON: .*\); restore the ledger from a copy\."),
         (lambda line: line.replace('"run"', '"ran"'), r"not a look at a pool \(run: Field required\); restore the .*"),
         (
@@ -291,7 +291,7 @@ def look(pool: str, run: str, time: str = "2030-01-01T00:00:00+00:00") -> Look:
         ),
         (
             lambda line: look("ab", "r").model_dump_json() + "\n",
-            r"lock='' is another lock than the one beside it; restore either from .*",
+            r"lock='' is not the lock next to it; restore either from .*",
         ),
         (lambda line: line.replace('"questions": 6', '"questions": true'), r"not a look at a pool \(questions: .*"),
     ],

@@ -240,7 +240,9 @@ def test_a_run_that_is_killed_five_times_sends_no_more_than_it_may(tmp_path: Pat
         server.behaviour = lambda asked: Answer(SAID)
         assert run.finished("--workers", "8", "--max-calls", "10") == 3
         assert len(server.log) <= 10
-        assert "just before a session was killed), and --max-calls allows 10; give a higher limit to go on." in run.said
+        assert (
+            "just before a session was killed), and --max-calls allows 10; give a higher limit to resume." in run.said
+        )
         assert run.finished() == 0
 
 

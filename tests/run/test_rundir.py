@@ -11,7 +11,7 @@ from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunL
 from eldgr_dspy.files import replacing
 from eldgr_dspy.programs.run.fingerprints import fingerprint
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, require_same
-from eldgr_dspy.words import Role
+from eldgr_dspy.words import Consulted
 
 
 def test_what_a_killed_process_was_writing_is_swept_and_nothing_else(tmp_path: Path) -> None:
@@ -63,7 +63,9 @@ def test_a_call_of_a_role_that_is_not_stated_is_refused(tmp_path: Path, made_by:
     with RunDirectory(tmp_path) as directory:
         directory.journal.append(Consultation("p", "q2", "judge", "failed", "why", fingerprint=made_by, calls=1))
     for _ in range(2):  # refused, it lets go of the lock
-        with pytest.raises(JournalError, match=rf"journal\.jsonl, line 4: fingerprint={made_by!r} is of no judge that"):
+        with pytest.raises(
+            JournalError, match=rf"journal\.jsonl, line 4: this journal states no judge with fingerprint={made_by!r}"
+        ):
             RunDirectory(tmp_path)
     RunDirectory(tmp_path, fresh=True).__exit__()
 
@@ -75,7 +77,7 @@ def lm_at(address: str, **settings: Any) -> dict[str, Any]:
     return {"model": "m", "model_type": "chat", "settings": {"api_base": address, "temperature": 0.0, **settings}}
 
 
-def role_at(lm: Any) -> dict[Role, Mapping[str, Any]]:
+def role_at(lm: Any) -> dict[Consulted, Mapping[str, Any]]:
     return {"judge": {"module": "M", "lm": lm}}
 
 
@@ -118,7 +120,7 @@ def test_whatever_else_is_of_an_lm_is_no_address(tmp_path: Path, before: Any, no
     with RunDirectory(tmp_path) as directory:
         RoleStatements(directory, role_at(before)).claim("judge")
         later = RoleStatements(directory, role_at(now))
-        with pytest.raises(RunChangedError, match="begun with another role 'judge'") as raised:
+        with pytest.raises(RunChangedError, match="started with another role 'judge'") as raised:
             require_same(tmp_path, directory.journal.heads, later.statements())
         assert "api_base" not in str(raised.value)
         with pytest.raises(RunChangedError):

@@ -22,7 +22,7 @@ SIGNALS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 # A shell starts what runs in the background with ctrl-C ignored, and each child inherits that.
 HEARING = "import os, signal, sys\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
 COMMAND = "from eldgr_dspy.programs.commands import main\nsys.exit(main())\n"
-GOES_ON = "Interrupted. What was asked is in the journal; the same command goes on."
+GOES_ON = "Interrupted. The replies so far are in the journal; run the same command to resume."
 
 # Python prints and forgets what is raised in the callback of a weak reference.
 RULES = """
@@ -74,7 +74,7 @@ def test_a_signal_in_the_callback_of_a_weak_reference_ends_the_run_in_order(
     folder: Path, number: signal.Signals, code: int
 ) -> None:
     asked = ("evaluate", "capitals.jsonl", "--rules", "rules_that_send:sending", "--out", "run")
-    told = "Stopping: what is under way is waited for and kept; ctrl-C again abandons it.\n"
+    told = "Stopping after the calls under way; their replies are kept. Press ctrl-C again to abandon them.\n"
     found, said = ended(folder, number, *asked)
     assert (found, said.replace("\n\n", "\n")) == (code, told + GOES_ON)
     assert results_in(folder / "run") == set()

@@ -184,7 +184,9 @@ def test_many_sessions_admit_what_one_would_and_spend_no_more(steps: list[tuple[
 def test_of_a_consultation_without_its_dearest_request_each_is_taken_to_have_cost_the_same() -> None:
     said = Consultation("p", "q", "judge", "ok", content={}, calls=2, cost=2.0)
     assert Spending(max_cost=3.0, before=[said]).admit()
-    with pytest.raises(RunStoppedError, match=r"^\$2\.0000 was spent and the dearest request took \$1\.5000, so that"):
+    with pytest.raises(
+        RunStoppedError, match=r"^\$2\.0000 was spent and the dearest request took \$1\.5000, so one more may"
+    ):
         Spending(max_cost=3.0, before=[replace(said, dearest=1.5)]).admit()
 
 

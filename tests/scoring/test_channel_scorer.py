@@ -151,7 +151,7 @@ def test_channels_that_read_no_evidence_are_shown_none(role: str) -> None:
     ("text", "reason"),
     [
         ("Doha", "the step has one word"),
-        ("```\nprint(1)\nprint(2)\n```", "the step is nothing but code or LaTeX"),
+        ("```\nprint(1)\nprint(2)\n```", "the step is only code or LaTeX"),
         ("x" * (LONGEST + 1), "the step is longer than 2,000 characters"),
         ("It is hot.\n" * (MOST + 1), f"the text has {MOST + 1} steps, more than {MOST} to ask an LM about"),
     ],
@@ -225,10 +225,10 @@ def test_with_token_confidences_and_no_fact_epist_is_undefined() -> None:
     ("inputs", "said"),
     [
         ({"confidences": [0.5]}, "confidences has 1 entries, but the text has 3 steps"),
-        ({"confidences": [0.5, 0.5, 1.5]}, r"confidences\[2\] is 1.5"),
-        ({"reasoning": None}, "reasoning is None"),
-        ({"question": 5}, "question is 5 "),
-        ({"evidence": 5}, "evidence=5 is not evidence"),
+        ({"confidences": [0.5, 0.5, 1.5]}, r"confidences\[2\] must be .*; got 1.5"),
+        ({"reasoning": None}, r"reasoning must be text; got None \(NoneType\)\."),
+        ({"question": 5}, r"question must be text; got 5 \(int\)\."),
+        ({"evidence": 5}, "evidence must be a list of strings or passages; got 5"),
     ],
     ids=["too few confidences", "a confidence of 1.5", "no text", "no question", "no evidence"],
 )

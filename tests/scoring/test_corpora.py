@@ -74,7 +74,7 @@ def test_no_rows_and_rows_without_facts_are_an_empty_corpus_that_finds_nothing()
         ([row(supporting_facts={"title": ["Qatar"], "sent_id": []})], r"rows\[0\]\['supporting_facts'\] is {'title'"),
         ([row(supporting_facts={"title": ["Qatar"], "sent_id": ["1"]})], r"\['sent_id'\]\[0\] is '1'"),
         (row(), r"rows\[0\] is 'id'"),
-        (None, "rows=None are not rows"),
+        (None, "rows must be rows of .*; got None"),
     ],
     ids=["missing", "official-layout", "lengths", "type", "one-row", "none"],
 )
@@ -127,7 +127,7 @@ def test_fewer_rows_make_a_smaller_corpus_and_a_solution_twice_is_there_once() -
 
 @pytest.mark.parametrize("solutions", [0, -1, True, 2.5, None], ids=repr)
 def test_the_number_of_solutions_is_a_whole_number_from_one(solutions: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"solutions=.* is no number of rows"):
+    with pytest.raises(ArgumentError, match=r"solutions must be a whole number of at least 1; got .*"):
         gsm8k_corpus([], solutions)
 
 

@@ -238,7 +238,7 @@ def test_logits_that_are_not_finite_are_no_number(nli_folder: Path, tmp_path: Pa
 
 @pytest.mark.parametrize("pairs", [["ab"], [("one", None)], [("one", "two", "three")], ["a premise", "a hypothesis"]])
 def test_what_is_no_pair_of_texts_is_refused(nli: CrossEncoderNLI, pairs: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"^pairs\[0\] is .*, but a premise and a hypothesis were expected"):
+    with pytest.raises(ArgumentError, match=r"^pairs\[0\] must be a premise and a hypothesis, both str; got .*"):
         nli.probabilities(pairs)
 
 
@@ -261,7 +261,9 @@ def test_the_order_of_the_labels_is_the_models_own(nli: CrossEncoderNLI, nli_fol
 
 def test_a_model_that_does_not_name_its_labels_is_refused(nli_folder: Path, tmp_path: Path) -> None:
     labels = {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}
-    with pytest.raises(ArgumentError, match=r"has the labels LABEL_0, LABEL_1, LABEL_2, but exactly contradiction"):
+    with pytest.raises(
+        ArgumentError, match=r"must have exactly the labels contradiction, .*; got LABEL_0, LABEL_1, LABEL_2"
+    ):
         CrossEncoderNLI(relabelled(tmp_path, nli_folder, labels))
 
 
@@ -271,7 +273,7 @@ def test_a_model_that_states_no_labels_is_refused_before_it_is_loaded(nli: Cross
     del stated["id2label"]
     (tmp_path / "config.json").write_text(json.dumps(stated), encoding="utf-8")
     with pytest.raises(
-        ArgumentError, match=r"its config\.json has no id2label, but exactly contradiction, neutral and"
+        ArgumentError, match=r"its config\.json has no id2label, but must name contradiction, neutral and"
     ):
         load_nli(tmp_path)
 
@@ -306,9 +308,9 @@ def test_a_torn_model_is_refused_with_its_folder(nli_folder: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"dtype": "int4"}, r"^dtype='int4' is no precision; give one of float32, bfloat16, float16\."),
-        ({"max_length": 7}, r"^max_length is 7, but at least 8 tokens were expected\."),
-        ({"batch_size": -1}, r"^batch_size is -1, but at least 1 was expected\."),
+        ({"dtype": "int4"}, r"^dtype must be one of float32, bfloat16, float16; got 'int4'\."),
+        ({"max_length": 7}, r"^max_length must be at least 8 tokens; got 7\."),
+        ({"batch_size": -1}, r"^batch_size must be at least 1; got -1\."),
     ],
     ids=["dtype", "max_length", "batch_size"],
 )

@@ -43,7 +43,9 @@ def test_any_order_is_read(order: list[str]) -> None:
     ],
 )
 def test_a_model_without_exactly_the_three_labels_is_refused(labels: list[str], stated: str) -> None:
-    expected = rf"^model='some/model' has the labels {stated}, but exactly contradiction, neutral and entailment were"
+    expected = (
+        rf"^model='some/model' must have exactly the labels contradiction, neutral and entailment; got {stated}\."
+    )
     with pytest.raises(ArgumentError, match=expected):
         columns(dict(enumerate(labels)), "some/model")
 
@@ -70,8 +72,8 @@ def test_a_configuration_without_labels_is_refused_with_what_to_write_there(
     """A library would fill in labels of its own, two of them, and find that the weights do not fit."""
     (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
     assert refused(lambda: stated_columns(tmp_path, "some/model")) == (
-        f"model='some/model' does not say which column of its output is which label: its config.json {has}, but "
-        "exactly contradiction, neutral and entailment were expected; if it is a three-way NLI model, name its columns "
+        f"model='some/model' does not say which column of its output has which label: its config.json {has}, but "
+        "must name contradiction, neutral and entailment. If it is a three-way NLI model, name its columns "
         'there in the order of its training, as "id2label": {"0": "contradiction", "1": "entailment", "2": "neutral"}.'
     )
 
@@ -86,6 +88,6 @@ def test_what_the_sentence_tells_to_write_is_read(tmp_path: Path) -> None:
 def test_a_configuration_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(
-        ArgumentError, match=r"^model='some/model' could not be loaded from '.*': its config\.json is no"
+        ArgumentError, match=r"^model='some/model' could not be loaded from '.*': its config\.json is not"
     ):
         stated_columns(tmp_path, "some/model")

@@ -168,15 +168,15 @@ def test_a_saved_program_refuses_another_model_than_its_own(nli_folder: Path, tm
     scorer = NLIScorer(load_nli(folder))
     stated = json.loads((folder / "config.json").read_text("utf-8"))
     (folder / "config.json").write_text(json.dumps(stated | {"since": "changed"}), encoding="utf-8")
-    with pytest.raises(
-        ArgumentError, match=r"^What was saved reads with the NLI model '.*', but '.*' lies there now; "
-    ):
+    with pytest.raises(ArgumentError, match=r"^What was saved reads with the NLI model '.*', but '.*' is there now; "):
         pickled(scorer)
     shutil.rmtree(folder)
-    with pytest.raises(ArgumentError, match=r"is no folder on this disk; give the folder that holds the model's"):
+    with pytest.raises(ArgumentError, match=r"must be a folder on this disk; give the folder that holds the model's"):
         pickled(scorer)
 
 
 def test_room_for_nothing_is_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"^entries is 0, but at least 1 was expected; use the reader itself"):
+    with pytest.raises(
+        ArgumentError, match=r"^entries must be at least 1; got 0\. Without a memory, use the reader itself"
+    ):
         CachedNLI(Counting(), 0)

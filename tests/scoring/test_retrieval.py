@@ -258,17 +258,17 @@ def test_without_the_extra_a_large_corpus_is_refused_with_what_to_do(monkeypatch
 
 @pytest.mark.parametrize("k", [0, -1, True, 2.0, None, "5"], ids=repr)
 def test_k_is_a_whole_number_from_one(k: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"k=.* is no number of documents; give a whole number, at least 1\."):
+    with pytest.raises(ArgumentError, match=r"k must be a whole number of at least 1; got .*\."):
         retriever(corpus("Doha")).search(["Doha"], k)
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("Doha", "queries='Doha' is not a list of queries"),
-        (None, "queries=None is not a list of queries"),
-        ({"Doha"}, "queries={'Doha'} is not a list of queries"),
-        (["Doha", None], r"queries\[1\] is None \(NoneType\); expected a string"),
+        ("Doha", "queries must be a list of strings; got 'Doha'"),
+        (None, "queries must be a list of strings; got None"),
+        ({"Doha"}, "queries must be a list of strings; got {'Doha'}"),
+        (["Doha", None], r"queries\[1\] must be a string; got None \(NoneType\)"),
     ],
     ids=["one-string", "none", "set", "no-string"],
 )
@@ -280,7 +280,7 @@ def test_queries_are_a_list_of_strings(asked: Any, said: str) -> None:
 @pytest.mark.parametrize(
     ("documents", "said"),
     [
-        (None, "passages=None is not a corpus"),
+        (None, "passages must be a list of passages; got None"),
         ("Doha", r"passages\[0\] is 'D' \(str\); give Passage\(title, text\)"),
         (["Doha"], r"passages\[0\] is 'Doha' \(str\)"),
     ],

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Choice, Rule, Steps, evidence_locked
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, CertificateError
 from eldgr_dspy.laws import LAWS, LawBroken
 from eldgr_dspy.programs.checking import check_scenes
 from eldgr_dspy.programs.heuristics import heuristic_selector
@@ -142,12 +142,16 @@ def test_the_selector_and_its_lms_are_left_alone() -> None:
 @pytest.mark.parametrize(
     ("given", "options", "message"),
     [
-        (Selector, {}, r"^selector=<class .*Selector'> is not a Selector; make one with Selector\(\.\.\.\) and give"),
-        ("eldgr", {}, r"^selector='eldgr' is not a Selector; make one with Selector\(\.\.\.\) and give that\.$"),
-        (Selector(), {"max_examples": 0}, r"^max_examples=0 tries nothing; expected a whole number from 1\.$"),
-        (Selector(), {"without": SAME}, rf"^without='{SAME}' is one name; expected a sequence of names: put it in a l"),
+        (Selector, {}, r"^selector must be a Selector; got <class .*Selector'>\. Make one with Selector\(\.\.\.\)\.$"),
+        ("eldgr", {}, r"^selector must be a Selector; got 'eldgr'\. Make one with Selector\(\.\.\.\)\.$"),
+        (Selector(), {"max_examples": 0}, r"^max_examples must be a whole number of at least 1; got 0\.$"),
+        (Selector(), {"without": SAME}, rf"^without must be a sequence of names; got '{SAME}'\. Put it in a list\.$"),
         (Selector(), {"without": ["lazy_equals_always"]}, r"^without: 'lazy_equals_always' is a law that is not tried"),
-        (Selector(), {"without": [law.name for law in LAWS if law.number in (*range(1, 9), 18, 19)]}, r"leaves no law"),
+        (
+            Selector(),
+            {"without": [law.name for law in LAWS if law.number in (*range(1, 9), 18, 19)]},
+            r"must leave at least one law",
+        ),
     ],
     ids=["class", "text", "none", "one name", "a law about a rule", "every law"],
 )
@@ -391,3 +395,66 @@ def test_what_is_kept_is_found_among_questions_of_one_s_own_too() -> None:
 def test_one_scene_is_enough() -> None:
     scene = Scene(Question("Where?", "retrieval", ("Dubai", "Dubai", "Doha")), {"judge": verdict(2), "repairer": ""})
     assert check_scenes(Selector(), [scene])[SAME] == 1
+
+
+# -- rules and certificates of the user's own -------------------------------------------------------------------------
+
+
+def ships_any_preference(case: Any) -> Any:
+    """Full authority, with a branch of its own."""
+    preference = case.stated((yield "judge")) if case.contested else None
+    differs = preference is not None and not case.same(preference, case.consensus)
+    return Choice("judge", preference) if differs else Choice("consensus", case.consensus)
+
+
+def ships_consensus(case: Any) -> Any:
+    yield from ()
+    return Choice("consensus", case.consensus)
+
+
+def said_in_full(answer: str, evidence: Any, question: str) -> bool:
+    return any(passage.text == answer for passage in evidence)
+
+
+async def said_in_full_later(answer: str, evidence: Any, question: str) -> bool:
+    return said_in_full(answer, evidence, question)
+
+
+def fails_on_doha(answer: str, evidence: Any, question: str) -> bool:
+    raise KeyError(answer)
+
+
+_NTH = iter(range(10**9))
+
+
+def in_turns(answer: str, evidence: Any, question: str) -> bool:
+    return next(_NTH) % 3 == 0
+
+
+@pytest.mark.parametrize(
+    "options", [{"rule": ships_consensus}, {"certificate": said_in_full}, {"uncertified": "abstain"}]
+)
+def test_a_selector_is_checked_as_the_rule_and_under_the_certificate_that_it_has(options: dict[str, Any]) -> None:
+    # These two say that a certified preference ships, which a rule that ships consensus does not keep.
+    without = ["certified_preference_outranks_repair", "the_cases_partition"] if "rule" in options else []
+    assert check_selector(Selector(**options), without=without, max_examples=10)[SAME] > 100
+
+
+def test_a_certificate_that_is_awaited_is_checked_too() -> None:
+    few = check_selector(Selector(certificate=said_in_full_later), max_examples=3)
+    assert few["certified_consensus_is_final"] > 0
+
+
+def test_a_rule_with_full_authority_breaks_the_laws_and_is_replayed_as_it_is() -> None:
+    with pytest.raises(LawBroken) as broken:
+        check_selector(Selector(rule=ships_any_preference), max_examples=5)
+    assert broken.value.law.number <= 8
+    of_a_decision = [law.name for law in LAWS if law.number <= 8]
+    assert check_selector(Selector(rule=ships_any_preference), without=of_a_decision, max_examples=5)[SAME] > 100
+
+
+def test_a_certificate_that_fails_is_named_and_one_that_decides_in_turns_breaks_a_law() -> None:
+    with pytest.raises(CertificateError, match="fails_on_doha' failed on the answer"):
+        check_selector(Selector(certificate=fails_on_doha), max_examples=3)
+    with pytest.raises(LawBroken):
+        check_selector(Selector(certificate=in_turns), max_examples=3)

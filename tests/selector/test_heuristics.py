@@ -1,4 +1,4 @@
-"""The embedded roles have the faces of the LM-backed ones, ask no LM, and return what the core accepts."""
+"""The heuristic roles have the faces of the LM-backed ones, ask no LM, and return what the core accepts."""
 
 import asyncio
 import inspect
@@ -35,13 +35,13 @@ def shown(row: Row) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("embedded", "backed"), [(LexicalJudge, Judge), (ExtractiveRepairer, Repairer), (SilentDeriver, Deriver)]
+    ("heuristic", "backed"), [(LexicalJudge, Judge), (ExtractiveRepairer, Repairer), (SilentDeriver, Deriver)]
 )
-def test_an_embedded_role_takes_what_its_lm_backed_twin_takes(
-    embedded: Callable[[], Any], backed: Callable[[], Any]
+def test_an_heuristic_role_takes_what_its_lm_backed_twin_takes(
+    heuristic: Callable[[], Any], backed: Callable[[], Any]
 ) -> None:
     for method in ("forward", "aforward"):
-        taken = [inspect.signature(getattr(make(), method)) for make in (embedded, backed)]
+        taken = [inspect.signature(getattr(make(), method)) for make in (heuristic, backed)]
         assert taken[0] == taken[1]
 
 
@@ -112,11 +112,11 @@ def test_the_repairer_says_why_it_abstains() -> None:
 
 
 def test_the_deriver_has_nothing_to_say() -> None:
-    assert SilentDeriver()(question="1 + 1?").toDict() == {"abstained": "the embedded deriver has nothing to say"}
+    assert SilentDeriver()(question="1 + 1?").toDict() == {"abstained": "the heuristic deriver derives nothing"}
 
 
 def test_async_and_sync_say_the_same() -> None:
-    """Law 18 for the embedded roles."""
+    """Law 18 for the heuristic roles."""
     material: dict[str, str | Sequence[str]] = {"question": QUESTION, "evidence": EVIDENCE}
     judged = {**material, "candidates": ["Wembley", "Stade de France"]}
     calls: list[tuple[dspy.Module, dict[str, Any]]] = [
@@ -128,7 +128,7 @@ def test_async_and_sync_say_the_same() -> None:
         assert asyncio.run(role.acall(**inputs)).toDict() == role(**inputs).toDict()
 
 
-def test_embedded_roles_hold_no_predictor_and_no_state() -> None:
+def test_heuristic_roles_hold_no_predictor_and_no_state() -> None:
     """There is nothing for an optimizer to change and nothing to save."""
     for role in (LexicalJudge(), ExtractiveRepairer(), SilentDeriver()):
         assert role.predictors() == []

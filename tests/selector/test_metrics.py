@@ -38,14 +38,14 @@ def selected(judge: Any = UNPARSED, repairer: Any = SILENT, **inputs: Any) -> An
         (verdict(0), SILENT, "judge.predict", "candidate 0, which is wrong; candidate 2 is right."),
         (verdict(0), SILENT, "judge.predict", "It did not override: it is consensus's own."),
         (UNPARSED, SILENT, "judge.predict",
-         "The judge's reply counted for nothing: unparsable: The reply is not exactly"),
-        (verdict(7), SILENT, "judge.predict", "counted for nothing: preferred=7 is not a whole number from 0 to 2"),
+         "The judge's reply did not count: unparsable: The reply is not exactly"),
+        (verdict(7), SILENT, "judge.predict", "did not count: preferred=7 is not a whole number from 0 to 2"),
         (verdict(0), repair("Doha"), "repairer.predict", "The repairer gave 'Doha', which is right."),
         (verdict(0), repair("Persian Gulf", 1), "repairer.predict", "gave 'Persian Gulf', which is wrong."),
         (verdict(2), repair("Doha"), "repairer.predict",
          "It did not override: a certified preference comes before it."),
         (verdict(0), repair("Lusail"), "repairer.predict", "It did not override: it carries no certificate."),
-        (verdict(2), SILENT, "repairer.predict", "The repairer's reply counted for nothing: no span."),
+        (verdict(2), SILENT, "repairer.predict", "The repairer's reply did not count: no span."),
         (verdict(2), SILENT, "deriver.predict", "The deriver was not asked"),
     ],
 )  # fmt: skip
@@ -60,7 +60,10 @@ def test_feedback_is_about_the_role_that_it_is_for(judge: Any, repairer: Any, pr
     ("judge", "said"),
     [
         (verdict(2), "The answer 'Doha' shipped (branch judge, certified), and it is right."),
-        (verdict(0), "The answer 'Dubai' shipped (branch consensus, uncertified), and it is wrong; right is 'Doha'."),
+        (
+            verdict(0),
+            "The answer 'Dubai' shipped (branch consensus, uncertified), and it is wrong; the right answer is 'Doha'.",
+        ),
     ],
 )
 def test_feedback_opens_with_what_shipped(judge: Any, said: str) -> None:
@@ -73,7 +76,7 @@ def test_where_no_answer_shipped_or_no_certificate_applies_it_says_so() -> None:
         "No answer shipped (branch consensus, uncertified)"
     )
     polar = example_of(CONTESTED, gold=["yes", "true"])
-    assert "to which no certificate applies), and it is wrong; right is 'yes' or 'true'." in feedback(
+    assert "to which no certificate applies), and it is wrong; the right answer is 'yes' or 'true'." in feedback(
         selected(candidates=["no", "no", "yes"]), None, polar
     )
 
@@ -82,7 +85,7 @@ def test_where_no_answer_shipped_or_no_certificate_applies_it_says_so() -> None:
     ("candidates", "preferred", "why"),
     [
         (["Doha", "Doha", "Qatar"], 2, "consensus is certified"),
-        (["yes", "yes", "Doha"], 2, "consensus is a yes or no, and final"),
+        (["yes", "yes", "Doha"], 2, "consensus is a yes or no or a refusal, and final"),
         (["Dubai", "Dubai", "Manama"], 2, "it carries no certificate"),
     ],
 )
@@ -134,7 +137,7 @@ def test_a_prediction_without_a_decision_is_scored_by_its_answer() -> None:
 
 @pytest.mark.parametrize("gold", [None, [], ""])
 def test_an_example_without_a_gold_answer_is_refused(gold: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"gold=.* of an example is no answer"):
+    with pytest.raises(ArgumentError, match=r"gold of an example must be an answer or a list of answers, .*; got "):
         selection_score(example_of(SETTLED, gold=gold), dspy.Prediction(answer="x"))
 
 

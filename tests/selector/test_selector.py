@@ -76,6 +76,8 @@ def test_an_unchecked_derivation_changes_nothing() -> None:
 NOBODY: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "consensus is certified": ({}, SETTLED, "consensus_certified"),
     "consensus is inapplicable": ({}, {**CONTESTED, "candidates": ["yes", "Yes", "Doha"]}, "consensus_inapplicable"),
+    "consensus refuses": ({}, {**CONTESTED, "candidates": ["None", "none", "Doha"]}, "consensus_inapplicable"),
+    "refusals do not vote": ({"refusals": ["Dubai"], "refusal": "no_answer"}, CONTESTED, "consensus_certified"),
     "one class, skipped": ({"homogeneous": "skip"}, {**CONTESTED, "candidates": ["Dubai"] * 3}, "homogeneous"),
     "one class of numbers": ({}, {**PENS, "candidates": ["35", "35.0", "$35"]}, "homogeneous"),
     "one candidate": ({"homogeneous": "skip"}, {**CONTESTED, "candidates": ["Dubai"]}, "homogeneous"),  # hazard 2
@@ -157,6 +159,7 @@ def test_the_answer_field_names_the_answer_twice() -> None:
         ("consult", None, "'lazy', 'always'"),
         ("homogeneous", "ask", "None, 'repair', 'skip'"),
         ("preference", "local", "'global', 'stratum'"),
+        ("refusal", "silent", "'inapplicable', 'no_answer'"),
         ("derivation", "strict", "'stated', 'chained', 'traced', 'executed', 'bounded'"),
         ("on_error", "ignore", "'abstain', 'raise'"),
     ],
@@ -174,14 +177,14 @@ def test_a_task_that_is_not_known_is_refused_in_a_call(task: Any) -> None:
 
 @pytest.mark.parametrize("field", [3, None, "", " "])
 def test_an_answer_field_that_is_no_name_is_refused(field: Any) -> None:
-    expected = f"answer_field={field!r} names no field; give the one that answers, as text."
+    expected = f"answer_field must be the name of the field that holds the answer; got {field!r}."
     with pytest.raises(ArgumentError, match=f"^{re.escape(expected)}$"):
         Selector(answer_field=field)
 
 
 @pytest.mark.parametrize("field", ["branch", "reason", "consensus", "witness", "repair"])
 def test_an_answer_field_that_a_decision_has_is_refused(field: str) -> None:
-    expected = f"answer_field={field!r} is a field of the decision; let the candidates answer in another."
+    expected = f"answer_field={field!r} is a field of the decision; use another field for the answers."
     with pytest.raises(ArgumentError, match=re.escape(expected)):
         Selector(answer_field=field)
 
@@ -189,12 +192,15 @@ def test_an_answer_field_that_a_decision_has_is_refused(field: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"question": None}, "question=None is not text; give the question as a string."),
-        ({"candidates": "Doha"}, "candidates='Doha' is not a pool; give a list of strings or predictions."),
-        ({"candidates": ["Doha", b"7"]}, "candidates[1] is b'7' (bytes); expected a string, a predict"),  # hazard 7
-        ({"candidates": ["a"] * 10_000}, "There are 10,000 candidates; at most 1,000 are decided upon at"),  # hazard 10
-        ({"evidence": 7}, "evidence=7 is not evidence; give a list of strings or passages."),
-        ({"evidence": ["a", None]}, "evidence[1] is None (NoneType); expected a string, or something with text"),
+        ({"question": None}, "question must be text; got None. Give the question as a string."),
+        ({"candidates": "Doha"}, "candidates must be a list of strings or predictions; got 'Doha'."),
+        (
+            {"candidates": ["Doha", b"7"]},
+            "candidates[1] must be a string, a prediction, a finite number or None; got b'7' (bytes).",
+        ),  # hazard 7
+        ({"candidates": ["a"] * 10_000}, "There are 10,000 candidates; give at most 1,000"),  # hazard 10
+        ({"evidence": 7}, "evidence must be a list of strings or passages; got 7."),
+        ({"evidence": ["a", None]}, "evidence[1] must be a string, or something with text"),
     ],
 )
 def test_what_is_no_question_is_refused_before_any_call(changes: dict[str, Any], expected: str) -> None:

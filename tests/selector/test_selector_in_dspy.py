@@ -15,7 +15,6 @@ from eldgr_dspy.programs.engines.strict import StrictJSONAdapter, StrictStreamLi
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import text_of
-from eldgr_dspy.questions import Settings
 from eldgr_dspy.signatures import JudgeCandidates
 from tests.selecting import (
     CONTESTED,
@@ -148,7 +147,7 @@ def demos_of(select: Selector) -> list[Any]:
 
 
 def test_a_selector_is_saved_and_loaded(tmp_path: Path) -> None:
-    select, loaded = taught(), Selector()
+    select, loaded = taught(), Selector(consult="always")
     select.save(tmp_path / "select.json")
     loaded.load(tmp_path / "select.json")
     lm, reference = saying(verdict(2)), saying(verdict(2))
@@ -156,9 +155,8 @@ def test_a_selector_is_saved_and_loaded(tmp_path: Path) -> None:
         pred = loaded(**CONTESTED)
     with dspy.context(lm=reference):
         assert select(**CONTESTED).answer == pred.answer == "Doha"
-    assert lm.requests == reference.requests[:1]
+    assert lm.requests == reference.requests
     assert "Prefer the shortest." in text_of(lm.requests[0])
-    assert (loaded.settings, pred.consulted) == (Settings(), ["judge"])  # the constructor's choices are no state
 
 
 def test_a_whole_program_is_saved_and_loaded(tmp_path: Path) -> None:
@@ -228,7 +226,7 @@ def test_a_chain_of_thought_may_judge_and_is_read_strictly(call: Callable[..., A
 def test_roles_without_an_lm_fit_in_the_same_places(call: Callable[..., Any]) -> None:
     select = heuristic_selector()
     assert call(select, CONTESTED).toDict() == select(**CONTESTED).toDict()
-    assert call(select, PENS).abstentions == {"deriver": "the embedded deriver has nothing to say"}
+    assert call(select, PENS).abstentions == {"deriver": "the heuristic deriver derives nothing"}
 
 
 @pytest.mark.parametrize("call", [select_sync, select_acall])

@@ -81,15 +81,21 @@ def speaking(voice: Any) -> Any:
 @contextmanager
 def unbound(select: Selector) -> Iterator[dict[str, Any]]:
     """The LMs of the predictors, taken from them meanwhile: connections are not saved."""
-    found = {name: predictor.lm for name, predictor in select.named_predictors()}
+    found = {name: predictor.lm for name, predictor in predictors(select)}
     bind(select, dict.fromkeys(found))
     yield found
     bind(select, found)
 
 
 def bind(select: Selector, lms: dict[str, Any]) -> None:
-    for name, predictor in select.named_predictors():
+    for name, predictor in predictors(select):
         predictor.lm = lms[name]
+
+
+def predictors(select: Selector) -> Iterator[tuple[str, Any]]:
+    """Also of the roles that are not asked in the selector's own task."""
+    for role in ROLES:
+        yield from ((f"{role}.{name}", predictor) for name, predictor in getattr(select, role).named_predictors())
 
 
 class SelectorMachine(RuleBasedStateMachine):

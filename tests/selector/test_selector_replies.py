@@ -54,7 +54,7 @@ INVALID = {
 
 REFUSED = [
     *((reply, dspy.AdapterParseError, ".") for reply in UNREADABLE.values()),
-    *((reply, ReplyError, "^The judge returned what it may not: ") for reply in INVALID.values()),
+    *((reply, ReplyError, "^The judge returned an invalid reply: ") for reply in INVALID.values()),
 ]
 
 

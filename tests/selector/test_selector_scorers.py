@@ -211,8 +211,8 @@ WRONG: dict[str, tuple[Any, str]] = {
     "too many": ([0.5] * 4, "ArgumentError: Rewards.score returned 4 tables for 2 texts; expected one for each."),
     "nan": (
         [float("nan")],
-        "ArgumentError: Rewards.score returned a table with a value that is no score: reward[0] is nan, but a finite "
-        "number was expected; where a score could not be measured, give Undefined(reason).",
+        "ArgumentError: Rewards.score returned a table with a value that is not a score: reward[0] must be a "
+        "finite number; got nan. If a score could not be measured, give Undefined(reason).",
     ),
 }
 
@@ -257,7 +257,7 @@ def test_what_is_no_scorer_is_refused_by_the_constructor(given: Any, named: str)
 
 
 def test_the_field_of_the_scores_cannot_be_that_of_the_answer() -> None:
-    with pytest.raises(ArgumentError, match=r"^answer_field='scores' is a field of the decision; let"):
+    with pytest.raises(ArgumentError, match=r"^answer_field='scores' is a field of the decision; use"):
         Selector(answer_field="scores")
 
 

@@ -34,9 +34,9 @@ def test_arms_without_a_common_question_are_refused() -> None:  # hazards 103, a
     for arms in (({}, {}), ({"a": 1}, {"A": 1}), ({"a": None}, {"a": None})):
         with pytest.raises(ArgumentError) as caught:
             align(*arms, missing="drop")
-        assert str(caught.value) == f"{message} Are their ids spelled alike?"
+        assert str(caught.value) == f"{message} Do their ids have the same spelling?"
 
 
 def test_an_unknown_policy_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="missing='zero' is not known; use one of 'raise', 'drop'"):
+    with pytest.raises(ArgumentError, match="missing must be one of 'raise', 'drop'; got 'zero'"):
         align({"a": 1}, {"a": 1}, missing="zero")  # type: ignore[arg-type] # what is refused

@@ -65,8 +65,8 @@ def test_sums_that_differ_by_rounding_alone_are_a_tie() -> None:
     ("clusters", "message"),
     [
         (["a"], "clusters has 1 ids for 2 outcomes; give for each outcome the id of its question."),
-        (["a", None], "clusters[1]=None is no id; give a text or an integer for each outcome."),
-        ([0.5, 1.0], "clusters[0]=0.5 is no id; give a text or an integer for each outcome."),
+        (["a", None], "clusters[1] must be an id (text or an integer); got None."),
+        ([0.5, 1.0], "clusters[0] must be an id (text or an integer); got 0.5."),
     ],
     ids=["too few", "none", "float"],
 )

@@ -115,21 +115,23 @@ def test_the_chance_of_a_false_claim_is_near_alpha(discordant: float) -> None:
 )
 def test_differences_without_spread_are_refused_with_what_to_do(rule: list[float], against: list[float]) -> None:
     """Hazards 103 and 109: a t test of identical arms would be certain of anything."""  # hazards 103, and 109
-    with pytest.raises(
-        ArgumentError, match="have no spread, so a t test has nothing to go by; for right and wrong give"
-    ):
+    with pytest.raises(ArgumentError, match="have no spread, so a t test is impossible; for right and wrong give"):
         equivalence(rule, against, 0.05)
 
 
 @pytest.mark.parametrize(
     ("margin", "options", "message"),
     [
-        (0.0, {}, "margin=0.0 must be a positive number; give the largest difference that does not matter"),
-        (float("nan"), {}, "margin=nan must be a positive number"),
-        (0.05, {"alpha": 0.5}, "alpha=0.5 must be below .5; give 0.05 for a 5% chance of a false claim."),
-        (0.05, {"alpha": 0}, "alpha=0 must lie strictly between 0 and 1; give 0.05 for a 5% chance of a false claim."),
-        (1.0, {}, "margin=1.0 is all that a question is worth, unit=1.0; give a smaller margin."),
-        (5, {"unit": -1}, "unit=-1 must be a positive number; give 1 for shares or 100 for percentage points."),
+        (0.0, {}, "margin must be a positive number; got 0.0. Give the largest difference that does not matter"),
+        (float("nan"), {}, "margin must be a positive number; got nan"),
+        (0.05, {"alpha": 0.5}, "alpha must be below .5; got 0.5. Give 0.05 for a 5% chance of a false claim."),
+        (
+            0.05,
+            {"alpha": 0},
+            "alpha must be strictly between 0 and 1; got 0. Give 0.05 for a 5% chance of a false claim.",
+        ),
+        (1.0, {}, "margin must be less than unit=1.0, the value of one question; got 1.0."),
+        (5, {"unit": -1}, "unit must be a positive number; got -1. Give 1 for shares or 100 for percentage points."),
     ],
 )
 def test_options_out_of_range_are_refused(margin: float, options: dict[str, Any], message: str) -> None:

@@ -70,9 +70,9 @@ def test_a_thousand_million_discordant_questions_have_the_p_of_the_normal_approx
 
 @pytest.mark.parametrize("count", [10**12 + 1, 2**64, 10**400], ids=["one more", "no integer of C", "no float"])
 def test_more_questions_than_floats_can_tell_apart_are_refused(count: int) -> None:  # hazard 104
-    shown = f"{count!r:.80} is more than 1,000,000,000,000 questions; give at most so many."
+    shown = f"must be at most 1,000,000,000,000 questions; got {count!r:.80}."
     for call, name in ((lambda: mcnemar(count, 1), "wins"), (lambda: contrast_from_counts(count, 3, 1), "n")):
-        assert refused(call) == f"{name}={shown}"
+        assert refused(call) == f"{name} {shown}"
 
 
 def test_without_discordant_questions_p_is_one() -> None:  # hazard 103
@@ -97,8 +97,8 @@ def test_one_question_has_a_point_as_interval() -> None:  # hazard 103
 
 
 def test_what_keeps_a_contrast_from_saying_much_is_said() -> None:  # hazards 103, and 109
-    same = "The arms score the same on every question: nothing is discordant, so there is nothing to test."
-    one = "There is one question: the interval is a point and says nothing of any other."
+    same = "The arms score the same on every question, so there is nothing to test."
+    one = "There is only one question: the interval is a point and says nothing about other questions."
     assert contrast([1, 0], [1, 0]).notes == (same,)
     assert contrast([1], [1]).notes == (one, same)
     five = "No split of 5 discordant questions is significant: 5–0 has p = 0.0625."
@@ -216,18 +216,21 @@ def test_any_ordinary_container_of_numbers_is_read_alike() -> None:
     assert contrast(np.array([True, 0, 1.0], dtype=object), np.array([np.bool_(False), 0, Fraction(1)])) == expected
 
 
-UNSCORED = "is not a finite number; decide what an unscored question counts as, or leave it out of both rules."
+UNSCORED = "Give unscored questions a score, or leave them out of both rules."
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), "1", 1j, 10**400, 1e200], ids=repr)
 def test_a_value_that_is_no_finite_number_is_named_by_its_position(value: Any) -> None:  # hazard 106
     # Beside text NumPy makes text of all, so the position is found in what was given.
-    assert refused(lambda: contrast([1, 0, 1], [0, value, 1])) == f"against[1]={value!r} {UNSCORED}"
+    assert (
+        refused(lambda: contrast([1, 0, 1], [0, value, 1]))
+        == f"against[1] must be a finite number; got {value!r}. {UNSCORED}"
+    )
 
 
 def test_a_masked_score_is_none_whatever_lies_under_the_mask() -> None:  # hazard 106
     masked = np.ma.masked_array([1.0, 1.0, 0.0], mask=[False, True, False])
-    assert refused(lambda: contrast(masked, [0, 0, 1])) == f"rule[1]=masked {UNSCORED}"
+    assert refused(lambda: contrast(masked, [0, 0, 1])) == f"rule[1] must be a finite number; got masked. {UNSCORED}"
     assert contrast(np.ma.masked_array([1, 0], mask=False), [0, 0]) == contrast([1, 0], [0, 0])
 
 
@@ -241,7 +244,7 @@ def test_arms_of_unequal_length_are_refused() -> None:  # hazard 105
 def test_no_question_is_refused() -> None:  # hazard 103
     empty = "rule and against are empty; a paired statistic needs at least one question."
     assert refused(lambda: contrast([], [])) == refused(lambda: paired_bootstrap([], [])) == empty
-    assert refused(lambda: contrast_from_counts(0, 0, 0)) == "n=0 must be 1 or more; give a whole number, 1 or more."
+    assert refused(lambda: contrast_from_counts(0, 0, 0)) == "n must be a whole number, 1 or more; got 0."
 
 
 @pytest.mark.parametrize(
@@ -259,11 +262,11 @@ def test_scores_that_are_not_one_row_are_refused(rule: Any, message: str) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"level": 1.0}, "level=1.0 must lie strictly between 0 and 1; give 0.95 for a 95% interval."),
-        ({"level": float("nan")}, "level=nan must lie strictly between 0 and 1; give 0.95 for a 95% interval."),
-        ({"resamples": 0}, "resamples=0 must be 1 or more; give a whole number, 1 or more."),
-        ({"resamples": 2e4}, "resamples=20000.0 must be an integer; give a whole number, 1 or more."),
-        ({"seed": -1}, "seed=-1 must be 0 or more; give a whole number, 0 or more."),
+        ({"level": 1.0}, "level must be strictly between 0 and 1; got 1.0. Give 0.95 for a 95% interval."),
+        ({"level": float("nan")}, "level must be strictly between 0 and 1; got nan. Give 0.95 for a 95% interval."),
+        ({"resamples": 0}, "resamples must be a whole number, 1 or more; got 0."),
+        ({"resamples": 2e4}, "resamples must be a whole number, 1 or more; got 20000.0."),
+        ({"seed": -1}, "seed must be a whole number, 0 or more; got -1."),
     ],
 )
 def test_options_out_of_range_are_refused_before_anything_is_drawn(options: dict[str, Any], message: str) -> None:
@@ -278,8 +281,8 @@ def test_options_out_of_range_are_refused_before_anything_is_drawn(options: dict
             (5, 4, 2),
             "wins=4 and losses=2 are 6 questions, more than n=5; give n as the number of all questions, ties included.",
         ),
-        ((5, -1, 0), "wins=-1 must be 0 or more; give a whole number, 0 or more."),
-        ((5, 1, 0.5), "losses=0.5 must be an integer; give a whole number, 0 or more."),
+        ((5, -1, 0), "wins must be a whole number, 0 or more; got -1."),
+        ((5, 1, 0.5), "losses must be a whole number, 0 or more; got 0.5."),
     ],
 )
 def test_counts_that_cannot_be_are_refused(counts: tuple[Any, Any, Any], message: str) -> None:
@@ -289,5 +292,5 @@ def test_counts_that_cannot_be_are_refused(counts: tuple[Any, Any, Any], message
 def test_a_unit_must_be_positive_and_finite() -> None:
     for unit in (0.0, -1.0, float("nan"), float("inf")):
         assert refused(partial(contrast_from_counts, 2, 1, 0, unit=unit)) == (
-            f"unit={unit!r} must be a positive number; give 1 for shares or 100 for percentage points."
+            f"unit must be a positive number; got {unit!r}. Give 1 for shares or 100 for percentage points."
         )

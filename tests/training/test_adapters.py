@@ -45,7 +45,7 @@ def test_the_total_is_the_papers_sum_and_logs_its_terms() -> None:
 
 def test_the_terms_may_have_other_weights() -> None:
     assert TotalReward([orm, format], weights=[1.0, 0.0])(["?"] * 3, TEXTS, **rows(3)) == [1, 0, 0]
-    with pytest.raises(ArgumentError, match="1 weights were given for 2 rewards"):
+    with pytest.raises(ArgumentError, match="weights must be one for each of 2 rewards; got 1"):
         TotalReward([orm, format], weights=[1.0])
     with pytest.raises(ArgumentError, match="2 rewards are named 'orm'"):
         TotalReward([orm, orm])
@@ -69,5 +69,5 @@ def test_each_completion_has_a_score_and_its_defined_parts() -> None:
 def test_a_row_without_a_column_is_refused() -> None:
     with pytest.raises(ArgumentError, match="needs the column 'gold'"):
         score_completions([orm], TEXTS[:2], [ROW, {"task": "retrieval"}])
-    with pytest.raises(ArgumentError, match="1 rows were given for 3 completions"):
+    with pytest.raises(ArgumentError, match="rows must be one for each of 3 completions; got 1"):
         score_completions([orm], TEXTS, [ROW])

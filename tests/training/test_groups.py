@@ -52,6 +52,11 @@ def test_an_answer_to_which_a_certificate_is_inapplicable_stands_with_the_certif
     assert places("yes", "Chile") == [1, 0]
 
 
+def test_a_refusal_earns_no_more_than_an_answer_without_a_certificate() -> None:
+    assert places("None", "Chile") == places("I don't know", "None") == [0.5, 0.5]
+    assert places("None", "Qatar", "None") == [0.25, 1, 0.25]
+
+
 def test_a_completion_without_an_answer_is_last() -> None:
     assert places("Qatar", "", "yes") == [0.75, 0, 0.75]
 
@@ -171,7 +176,7 @@ def test_prompts_with_equal_images_are_one_prompt_though_each_has_its_own_copy()
 def test_who_cannot_know_the_size_of_a_group_says_so() -> None:
     with pytest.raises(ArgumentError, match="does not know how many completions a prompt has; give group_size"):
         eldgr_rank(["?"], ["A: Qatar"], **rows(1))
-    with pytest.raises(ArgumentError, match="group_size=0 is no number of completions"):
+    with pytest.raises(ArgumentError, match="group_size must be a whole number of at least 1; got 0"):
         GroupReward(group_size=0)
 
 
@@ -221,7 +226,7 @@ def test_where_one_process_fails_the_other_is_told_and_does_not_wait(shared_trai
     assert seen(shared_training, "again") == seen(shared_training, "places")
 
 
-UNREAD = "completions: a message's content is [{'type': 'text', 'text': 'A: Doha'}], but text was expected"
+UNREAD = "completions: a message's content must be text; got [{'type': 'text', 'text': 'A: Doha'}]"
 
 
 @pytest.mark.slow
@@ -231,8 +236,8 @@ UNREAD = "completions: a message's content is [{'type': 'text', 'text': 'A: Doha
         ("one cannot be read", UNREAD),
         ("one cannot be read, total", UNREAD),
         ("one cannot be read, nested", UNREAD),
-        ("a term fails", "task[0]='poetry' is not a task"),
-        ("nested, one fails", "question[0] is 7, but the reward 'inner' expects the question as text"),
+        ("a term fails", "task[0] must be 'retrieval' or 'arithmetic', in the dataset's column task; got 'poetry'"),
+        ("nested, one fails", "question[0] must be the question as text for the reward 'inner'; got 7"),
     ],
 )
 def test_wherever_one_process_fails_all_raise(shared_training: Path, what: str, sentence: str) -> None:

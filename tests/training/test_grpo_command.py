@@ -61,16 +61,18 @@ def test_a_run_is_resumed_with_the_recipe_that_it_was_begun_with(tmp_path: Path)
     with pytest.raises(RunChangedError) as caught:
         require_same_recipe(tmp_path / "run", recipe_of([Settings(2e-5, ("fact",))], ROWS, 2))
     assert str(caught.value) == (
-        f"{tmp_path / 'run'}: the run that is to be resumed was begun with another recipe:\n"
+        f"{tmp_path / 'run'}: the run to resume was started with another recipe:\n"
         '  drop[0]: (absent) -> "fact"\n'
         "  learning_rate: 1e-05 -> 2e-05\n"
         "  processes: 1 -> 2\n"
-        "Give each of these fields the value that it had, or another output_dir for a run of its own."
+        "Give each of these fields its original value, or another output_dir for a new run."
     )
 
 
 def test_where_no_run_was_begun_none_is_resumed(tmp_path: Path) -> None:
-    with pytest.raises(ArgumentError, match=r"resume_from_checkpoint is set, and no run was begun in output_dir"):
+    with pytest.raises(
+        ArgumentError, match=r"resume_from_checkpoint is set, but output_dir=.* has no run to resume: it has no"
+    ):
         require_same_recipe(tmp_path, {})
 
 
@@ -154,10 +156,10 @@ def test_another_recipe_or_a_second_beginning_is_a_sentence_and_not_a_traceback(
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     with pytest.raises(SystemExit) as caught:
         main([*flags(run), "--resume_from_checkpoint", "true", "--tau", "0.6"])
-    assert "begun with another recipe:\n  tau: 0.5 -> 0.6\nGive each of these fields" in str(caught.value.code)
+    assert "started with another recipe:\n  tau: 0.5 -> 0.6\nGive each of these fields" in str(caught.value.code)
     with pytest.raises(SystemExit) as caught:
         main(flags(run))
-    assert "has checkpoints of a run; set resume_from_checkpoint: true to go on with it" in str(caught.value.code)
+    assert "has checkpoints of a run; set resume_from_checkpoint: true to resume it" in str(caught.value.code)
 
 
 @pytest.mark.slow
@@ -175,12 +177,12 @@ NO_DATA = ["--use_cpu", "true", "--bf16", "false", "--output_dir", "out"]
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--config", "ramsd"], "--config 'ramsd' is no file and no recipe"),
+        (["--config", "ramsd"], "--config must be a file or one of .*; got 'ramsd'"),
         (["--config", "miniature/orm", "--dataset_name", "/nowhere"], "dataset_name='/nowhere' cannot be loaded"),
         ([*NO_DATA, "--model_name_or_path", "tiny"], "The recipe names no data; give dataset_name"),
         (NO_DATA, "The recipe names no model; give model_name_or_path, a folder or a name on the Hub"),
         (["--config", "miniature/grpo", "--rewards", "orm"],
-         r"reward_weights has 2 weights for 1 rewards \(orm\); give as many, or leave the field out"),
+         r"reward_weights must have one .* \(orm\); got 2 for 1\. Give as many, or leave the field out"),
         (["--config", "miniature/prm", "--on_error", "ignore"],
          "on_error='ignore' is not known; use one of 'raise', 'undefined'"),
     ],
@@ -197,10 +199,10 @@ def test_what_is_missing_is_one_sentence(arguments: list[str], said: str) -> Non
     [
         ("{", [], "cannot be loaded"),
         ('{"prompt": "Who?"}', ["--dataset_train_split", "training"],
-         "The data have no split 'training', but train; give"),
+         r"dataset_train_split must be a split of the data \(train\); got 'training'\. Give"),
         ('{"prompt": "Who?"}', [], "The reward 'orm' needs the column 'gold'"),
         (json.dumps({**ROWS[0], "evidence": None}), [],
-         "The reward 'ra_msd' reads passages, and no row of the dataset has any in the column 'evidence'"),
+         "The reward 'ra_msd' reads passages, but no row of the dataset has any in the column 'evidence'"),
         (json.dumps(ROWS[0]), ["--model_name_or_path", "/nowhere/model"],
          r"model_name_or_path='/nowhere/model' cannot be loaded \(.*; give a folder with a model and its tokenizer"),
         (json.dumps(ROWS[0]), ["--rewards", "orm", "format", "prm", "--nli", str(ROOT / "docs")],

@@ -137,7 +137,7 @@ def test_the_channels_read_the_corpus(tiny: Path) -> None:
 def test_what_is_done_is_not_done_again(tiny: Path) -> None:
     weights = (tiny / "checkpoints" / "grpo" / "adapter_model.safetensors").stat().st_mtime_ns
     before = numbers(tiny)
-    assert all(line.endswith(": done before") for line in done(tiny))
+    assert all(line.endswith(": already done") for line in done(tiny))
     assert (tiny / "checkpoints" / "grpo" / "adapter_model.safetensors").stat().st_mtime_ns == weights
     assert numbers(tiny) == before
 
@@ -160,7 +160,7 @@ def test_a_run_that_was_broken_off_in_a_training_goes_on_with_that_one_to_the_nu
     curve = torn / "learning_curve.jsonl"
     curve.write_bytes(curve.read_bytes().splitlines(keepends=True)[0])
     said = done(again)
-    assert "train-prm: done before" in said and "train-ra_msd ..." in said
+    assert "train-prm: already done" in said and "train-ra_msd ..." in said
     assert numbers(again) == numbers(tiny)
     for pool in ("evaluation-retrieval", "confirmation-arithmetic"):
         first, second = (open_pool(out / "pools" / f"{pool}.jsonl") for out in (tiny, again))
@@ -174,11 +174,11 @@ def test_a_stage_that_fails_is_not_done(tmp_path: Path) -> None:
         stages.do("one", lambda: {"found": 1 / 0})
     stages.do("one", lambda: {"found": 1})
     stages.do("one", lambda: {"found": 2})
-    assert stages.found("one") == {"found": 1}
+    assert stages.findings("one") == {"found": 1}
     assert [line for line in said if "second" not in line and " s," not in line] == [
         "one ...",
         "one ...",
-        "one: done before",
+        "one: already done",
     ]
 
 
@@ -231,7 +231,7 @@ def test_a_folder_of_another_miniature_is_refused_with_what_differs(tmp_path: Pa
     begin(tmp_path / "out", {"seed": 42, "taught": 1000})
     begin(tmp_path / "out", {"seed": 42, "taught": 1000})
     assert refused(lambda: begin(tmp_path / "out", {"seed": 43, "taught": 1000}), RunChangedError) == (
-        f"{tmp_path / 'out'}: this miniature was begun otherwise:\n  seed: 42 -> 43\n"
+        f"{tmp_path / 'out'}: this miniature was started with other settings:\n  seed: 42 -> 43\n"
         "Undo the change, or give another --out."
     )
 
@@ -246,7 +246,7 @@ def test_a_folder_is_left_to_the_process_that_is_at_work_in_it(tmp_path: Path) -
 
 @pytest.mark.parametrize("seed", [-1, 2**32])
 def test_a_seed_that_no_stream_takes_is_refused(seed: int, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match=rf"seed={seed} cannot be had; give a whole number from 0 to 4294967295"):
+    with pytest.raises(SystemExit, match=rf"seed must be a whole number from 0 to 4294967295; got {seed}\."):
         main(["--out", str(tmp_path / "out"), f"--seed={seed}"])
     assert not (tmp_path / "out").exists()
 
@@ -258,7 +258,7 @@ def test_a_folder_of_something_else_is_refused(kind: str, tmp_path: Path) -> Non
         (out / "letters").mkdir(parents=True)
     else:
         out.write_text("a letter", "utf-8")
-    with pytest.raises(SystemExit, match=r"is there and holds no miniature\.json; give a folder that is empty or new"):
+    with pytest.raises(SystemExit, match=r"exists and has no miniature\.json; give a folder that is empty or new"):
         main(["--out", str(out), "--short"])
 
 

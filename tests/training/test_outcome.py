@@ -131,25 +131,25 @@ def test_a_missing_column_is_named_with_what_it_holds_and_what_may_have_dropped_
     with pytest.raises(ArgumentError) as caught:
         orm(prompts=["?"], completions=["#### 7"], task=["arithmetic"])
     assert str(caught.value) == (
-        "The reward 'orm' needs the column 'gold' (the right answer, a list of accepted ones, or null), and it was not "
+        "The reward 'orm' needs the column 'gold' (the right answer, a list of accepted ones, or null), but it was not "
         "passed; add it to the dataset, and leave remove_unused_columns at False."
     )
 
 
 def test_an_unknown_task_is_named() -> None:
     assert refused(task=["maths"]) == (
-        "task[0]='maths' is not a task; give 'retrieval' or 'arithmetic' in the dataset's column task."
+        "task[0] must be 'retrieval' or 'arithmetic', in the dataset's column task; got 'maths'."
     )
     assert refused(task=[None]) == (
-        "task[0] is None, but the reward 'orm' expects 'retrieval' or 'arithmetic'; mend the row of the dataset."
+        "task[0] must be 'retrieval' or 'arithmetic' for the reward 'orm'; got None. Fix the row of the dataset."
     )
 
 
 @pytest.mark.parametrize("gold", [7, [7], {"text": "7"}, [None]], ids=str)
 def test_gold_that_is_no_text_is_named(gold: Any) -> None:
     assert refused(gold=[gold]) == (
-        f"gold[0] is {gold!r}, but the reward 'orm' expects the right answer, a list of accepted ones, or null, as "
-        "strings; mend the row of the dataset."
+        "gold[0] must be the right answer, a list of accepted ones, or null, as strings, for the reward 'orm'; got "
+        f"{gold!r}. Fix the row of the dataset."
     )
 
 
@@ -157,16 +157,15 @@ def test_content_in_parts_is_refused() -> None:
     with pytest.raises(ArgumentError) as caught:
         marked(said([{"type": "text", "text": "#### 7"}]))
     assert str(caught.value) == (
-        "completions: a message's content is [{'type': 'text', 'text': '#### 7'}], but text was expected; "
-        "join the text parts of the message before it is rewarded."
+        "completions: a message's content must be text; got [{'type': 'text', 'text': '#### 7'}]. "
+        "Join the text parts of the message before it is rewarded."
     )
 
 
 @pytest.mark.parametrize("completion", [None, 7, ["A: x"], [None], {"role": "assistant"}], ids=str)
 def test_what_is_neither_text_nor_messages_is_refused(completion: Any) -> None:
     sentence = (
-        f"completions[1] is {completion!r}, but text or a list of messages was expected; give what was written, '' "
-        "where it is nothing."
+        f"completions[1] must be text or a list of messages; got {completion!r}. Give the output, '' if it is empty."
     )
     with pytest.raises(ArgumentError) as caught:
         orm(["?"] * 2, ["A: x", completion], **rows(2))
@@ -179,7 +178,7 @@ def test_what_is_neither_text_nor_messages_is_refused(completion: Any) -> None:
 @pytest.mark.parametrize(("gold", "shown"), [([], "0 entries"), ("7", "1 entries"), (7, "7")], ids=str)
 def test_a_column_of_another_length_is_refused(gold: Any, shown: str) -> None:
     assert refused(gold=gold) == (
-        f"The column 'gold' came to the reward 'orm' as {shown} for 1 completions; give one entry for each."
+        f"The column 'gold' for the reward 'orm' must have one entry for each of 1 completions; got {shown}."
     )
 
 

@@ -53,10 +53,10 @@ def test_a_column_that_is_missing_is_named_with_the_reward_that_reads_it(column:
 
 def test_a_dataset_without_prompts_or_rows_is_named() -> None:
     assert refused([{"question": "?", "gold": "7"}]) == (
-        "The dataset has no column 'prompt', but 'question', 'gold'; add one that holds text, or messages with role "
-        "and content."
+        "The dataset must have the column 'prompt'; got 'question', 'gold'. Add one that holds text, or messages "
+        "with role and content."
     )
-    assert refused([]) == "The dataset has no row; give one with a column 'prompt'."
+    assert refused([]) == "The dataset must have at least one row; give one with a column 'prompt'."
 
 
 STEPS = StepReward(Fixed())
@@ -70,7 +70,7 @@ SOLVED = [{**ROWS[0], "task": "arithmetic", "evidence": None}]
 def test_where_no_row_has_passages_a_reward_that_reads_them_is_refused(reward: Reward, nothing: Any) -> None:
     rows = [{**row, "evidence": nothing} for row in ROWS]
     assert refused(rows, [orm, reward]) == (
-        f"The reward '{reward.__name__}' reads passages, and no row of the dataset has any in the column 'evidence'; "
+        f"The reward '{reward.__name__}' reads passages, but no row of the dataset has any in the column 'evidence'; "
         "add them as strings or as {title, text}, or give all rows one corpus, by the field corpus of a recipe or by "
         "StepReward(NLIScorer(nli, retriever=...), evidence=False)."
     )
@@ -86,7 +86,7 @@ def test_in_arithmetic_the_group_rank_reads_no_passage_and_its_auxiliary_reward_
 
 def test_messages_need_a_tokenizer_with_a_chat_template() -> None:
     assert refused(ROWS, [], BARE) == (
-        "The column 'prompt' holds messages, and the tokenizer 'tiny/base' has no chat template to render them; set "
+        "The column 'prompt' holds messages, but the tokenizer 'tiny/base' has no chat template to render them; set "
         "tokenizer.chat_template, train from an instruction-tuned model, or give prompts as text."
     )
 
@@ -107,9 +107,9 @@ def test_the_trainer_says_it_before_it_starts(tmp_path: Path) -> None:
         trainer([orm], tmp_path, held_out=bare)
     _, tokenizer = policy()
     tokenizer.chat_template = None
-    with pytest.raises(ArgumentError, match=r"'prompt' holds messages, and the tokenizer .* has no chat template"):
+    with pytest.raises(ArgumentError, match=r"'prompt' holds messages, but the tokenizer .* has no chat template"):
         trainer([format], tmp_path, tokenizer=tokenizer)
-    with pytest.raises(ArgumentError, match="The reward 'ra_msd' reads passages, and no row of the dataset has any"):
+    with pytest.raises(ArgumentError, match="The reward 'ra_msd' reads passages, but no row of the dataset has any"):
         trainer([STEPS], tmp_path, rows=[{**row, "evidence": None} for row in ROWS])
 
 

@@ -102,7 +102,7 @@ def test_a_candidate_that_was_cut_off_is_known_by_it(pool: Pool, tmp_path: Path)
 
 def test_log_probabilities_are_those_of_the_model_itself_for_the_very_tokens(pool: Pool) -> None:
     """That is: at temperature 1 and over the whole vocabulary, though sampled at 0.7 with a cut."""
-    checkpoint = Checkpoint.found("whole", saved_policy())
+    checkpoint = Checkpoint.of("whole", saved_policy())
     tokenizer = checkpoint.tokenizer()
     model = checkpoint.policy(tokenizer, device="cpu")
     for row, asked in zip(pool.rows(), QUESTIONS, strict=True):
@@ -169,7 +169,7 @@ PINNED = [0.5666376027691582, 0.3959846924555742, 0.23276226881678352]
 
 
 def test_tokens_are_drawn_as_often_as_they_are_probable_and_none_outside_the_cut() -> None:
-    checkpoint = Checkpoint.found("whole", saved_policy())
+    checkpoint = Checkpoint.of("whole", saved_policy())
     tokenizer = checkpoint.tokenizer()
     model = checkpoint.policy(tokenizer, device="cpu")
     prompt, n = rendered(tokenizer, "whole", "q", ROWS[0]["prompt"])[:-3], 2000
@@ -206,7 +206,7 @@ def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(pool: Poo
     unnamed = copied(saved_adapter(), tmp_path / "unnamed", adapter_config={"base_model_name_or_path": None})
     with pytest.raises(ArgumentError, match="The adapter of the checkpoint 'adapted' names no base; give it as base="):
         sampled(tmp_path / "unnamed.jsonl", checkpoints={"adapted": unnamed})
-    with pytest.raises(ArgumentError, match="needs '/nowhere/base', which is no folder on this disk"):
+    with pytest.raises(ArgumentError, match="needs '/nowhere/base', which is not a folder on this disk; give one"):
         sampled(tmp_path / "lost.jsonl", checkpoints={"adapted": lost})
 
 
@@ -220,13 +220,13 @@ def test_a_model_without_a_chat_template_is_asked_in_text(tmp_path: Path) -> Non
     ("prompt", "files", "said"),
     [
         (None, {"chat_template": None}, "'tried' has no chat template to render the prompt of the question 'q1'"),
-        ("Who?", {}, "has a chat template, and the prompt of the question 'q1' is text, which would go past it"),
-        ([], {}, r"The prompt of the question 'q1' is \[\]; expected messages with a role and a text"),
+        ("Who?", {}, "has a chat template, but the prompt of the question 'q1' is text, which would bypass it"),
+        ([], {}, r"The prompt of the question 'q1' must be messages with a role and a text, .*got \[\]"),
         ([{"role": "assistant", "content": "I"}], {},
-         "expected messages with a role and a text, the last one the user's"),
-        ([{"role": "user", "content": None}], {}, "expected messages with a role and a text"),
+         "must be messages with a role and a text, the last one the user's"),
+        ([{"role": "user", "content": None}], {}, "must be messages with a role and a text"),
         ([{"role": "user", "content": "Who? " * 200}], {},
-         r"has \d+ tokens, and with 20 to come that is more than the 256"),
+         r"has \d+ tokens, and with 20 to follow that is more than the 256"),
     ],
     ids=["no-template", "text", "empty", "assistant", "no-content", "long"],
 )  # fmt: skip
@@ -271,8 +271,8 @@ def test_a_tokenizer_that_was_loaded_as_another_kind_is_refused(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("folder", "said"),
     [
-        ("/nowhere/runs/grpo", "'tried' needs '/nowhere/runs/grpo', which is no folder on this disk"),
-        ("empty", "none are there as safetensors"),
+        ("/nowhere/runs/grpo", "'tried' needs '/nowhere/runs/grpo', which is not a folder on this disk; give one"),
+        ("empty", "needs weights as safetensors"),
         ("broken", "The tokenizer of the checkpoint 'tried' cannot be loaded from"),
     ],
     ids=["absent", "empty", "broken"],
@@ -349,7 +349,7 @@ def test_two_processes_do_not_sample_into_one_file(tmp_path: Path) -> None:  # h
 
 def test_a_pool_that_was_not_sampled_is_not_written_over(tmp_path: Path) -> None:
     (tmp_path / "pool.jsonl").write_text("precious", "utf-8")
-    with pytest.raises(ArgumentError, match=r"exists and has no pool.samples.jsonl beside it; give a path that is not"):
+    with pytest.raises(ArgumentError, match=r"exists without pool.samples.jsonl next to it; give a path that is not"):
         sampled(tmp_path / "pool.jsonl")
 
 
@@ -366,10 +366,14 @@ def test_a_file_that_holds_anything_else_is_refused(line: bytes, tmp_path: Path)
 @pytest.mark.parametrize(
     ("changed", "kind", "said"),
     [
-        ({"id": None}, ArgumentError, r"questions\[0\] has no 'id'"),
-        ({"prompt": None}, ArgumentError, r"questions\[0\] has no 'prompt'"),
+        ({"id": None}, ArgumentError, r"questions\[0\] must have id, .*; it has no 'id'"),
+        ({"prompt": None}, ArgumentError, r"questions\[0\] must have .*prompt, .*; it has no 'prompt'"),
         ({"id": "q2"}, PoolError, "rows 1 and 2 have the same id"),
-        ({"task": "arithmetic"}, PoolError, "one task a pool"),
+        (
+            {"task": "arithmetic"},
+            PoolError,
+            "row 2, id 'q2': task is 'retrieval' and was 'arithmetic' before; a pool has one task",
+        ),
         ({"gold": [3]}, PoolError, r"questions\[0\], id 'q1': gold\[0\] is 3"),
         ({"evidence": [3]}, ArgumentError, r"questions\[0\]: evidence\[0\]"),
     ],
@@ -392,8 +396,8 @@ def test_gold_may_be_a_text_a_list_or_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"checkpoints": {}}, "checkpoints is empty"),
-        ({"batch_size": 0}, "batch_size=0 is no number of completions"),
+        ({"checkpoints": {}}, r"checkpoints must have at least one, .*; got none\."),
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1; got 0"),
         ({"dtype": "int8"}, "dtype='int8' is not known; use one of 'auto', 'float32', 'bfloat16', 'float16'"),
     ],
     ids=["checkpoints", "batch", "precision"],
@@ -418,5 +422,5 @@ def test_a_sampling_is_the_papers_where_nothing_else_is_said() -> None:
 )  # fmt: skip
 def test_a_sampling_that_cannot_be_is_refused(values: dict[str, Any]) -> None:
     (name,) = values
-    with pytest.raises(ArgumentError, match=f"{name}=.* cannot be sampled with; give"):
+    with pytest.raises(ArgumentError, match=f"{name} must be .*; got "):
         Sampling(**{"seed": 1, **values})

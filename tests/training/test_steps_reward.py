@@ -114,7 +114,7 @@ def test_the_confidence_of_the_sampled_tokens_becomes_epist() -> None:
 
 def test_without_token_probabilities_epist_is_left_out_with_a_warning() -> None:
     log = Log()
-    with pytest.warns(UserWarning, match="'ra_msd' knows of no token probabilities, so epist is undefined"):
+    with pytest.warns(UserWarning, match="'ra_msd' gets no token probabilities, so epist is undefined"):
         StepReward(NLIScorer(Reader(by_heart)))(["?"], ["The host was Qatar."], **rows(1), **log.arguments)
     step = json.loads(log.columns["ra_msd_steps"][0])["steps"][0]
     assert step["undefined"]["epist"] == "there are no token probabilities" and "ra_msd/epist" not in log.metrics
@@ -123,8 +123,8 @@ def test_without_token_probabilities_epist_is_left_out_with_a_warning() -> None:
 @pytest.mark.parametrize("passed", [[1], [None], [1, 2], [], 1, "x"], ids=str)
 def test_what_is_no_confidence_for_each_completion_is_refused(passed: Any) -> None:
     assert refused(lambda: StepReward(Fixed())(["?"], ["The host was Qatar."], **rows(1), token_confidence=passed)) == (
-        f"The column 'token_confidence' came to the reward 'ra_msd' as {passed!r} for 1 completions; give one "
-        "TokenConfidence for each, or leave the column out."
+        "The column 'token_confidence' for the reward 'ra_msd' must have one TokenConfidence for each of 1 "
+        f"completions; got {passed!r}. Give one for each, or leave the column out."
     )
 
 
@@ -135,8 +135,8 @@ def test_a_scorer_that_fails_ends_the_training_with_a_sentence_by_default() -> N
     with pytest.raises(ScoringError) as caught:
         silent(Broken())(["?"] * 2, [TEXT] * 2, **rows(2))
     assert str(caught.value) == (
-        "The scorer of the reward 'ra_msd' failed on 2 completions (RuntimeError: out of memory); mend it, or give the "
-        "reward or the recipe on_error='undefined', by which they would earn 0."
+        "The scorer of the reward 'ra_msd' failed on 2 completions (RuntimeError: out of memory); fix it, or give the "
+        "reward or the recipe on_error='undefined', with which they would earn 0."
     )
     assert isinstance(caught.value.__cause__, RuntimeError)
 
@@ -212,7 +212,9 @@ def test_a_column_that_the_dataset_lacks_is_named_with_the_remedy(column: str, h
 
 
 def test_evidence_that_is_no_passages_is_named_with_its_row() -> None:
-    with pytest.raises(ArgumentError, match=r"evidence\[1\] cannot be used .evidence\[0\] is 7 .*mend the row"):
+    with pytest.raises(
+        ArgumentError, match=r"evidence\[1\] cannot be used .evidence\[0\] must be .*got 7 .*[Ff]ix the row"
+    ):
         silent(Fixed())(["?"] * 2, [TEXT] * 2, **rows(2, evidence=[["fine"], [7]]))
 
 
@@ -227,7 +229,9 @@ def test_settings_that_mean_nothing_are_refused() -> None:
     with pytest.raises(ArgumentError, match="on_error='ignore' is not known; use one of 'raise', 'undefined'"):
         StepReward(Fixed(), on_error=ignore)
     nobody: Any = object()
-    with pytest.raises(ArgumentError, match="is not a scorer; give an object with score"):
+    with pytest.raises(
+        ArgumentError, match=r"scorer must be an object with score\(reasonings\), such as NLIScorer; got <object"
+    ):
         StepReward(nobody)
 
 

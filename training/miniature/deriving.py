@@ -1,9 +1,8 @@
-"""Derivations for the deriver's place: what a policy wrote of a word problem, read as steps, answer and check.
+"""Derivations for the deriver: a policy's solution of a word problem, read as steps, answer and check.
 
-The deriver of a miniature is the policy before it was rewarded, asked each question once more, apart from the pool. It
-sees no candidate. But the policies of the pool have grown out of it, so that their errors are not independent of its.
-What it wrote is recorded in the journal's format, to be supplied by `--replay`; whether a derivation certifies anything
-is for the rule to say.
+The deriver of a miniature is the policy before rewards, asked each question once more, separately from the pool. It
+sees no candidate. But the policies of the pool were trained from it, so their errors are not independent of its errors.
+Its output is recorded in the journal's format, for `--replay`; the rule decides whether a derivation certifies.
 """
 
 import json
@@ -23,20 +22,20 @@ _NOTHING: Final = "the text has no step with an answer that is marked"
 
 
 def derivation_of(text: str) -> dict[str, Any] | None:
-    """Return what a deriver would state of a text: each equation a step, the line marked as one the check.
+    """Return the derivation in a text: each equation a step, the line marked as one the check.
 
     Returns:
-        The fields of the deriver's signature; None where the text has no equation or no marked answer.
+        The fields of the deriver's signature; None if the text has no equation or no marked answer.
     """
-    found = extract_answer(text, "arithmetic")
+    extraction = extract_answer(text, "arithmetic")
     lines = [line for line in text.splitlines() if "=" in line]
     checks = [line.removeprefix(_CHECK) for line in lines if line.startswith(_CHECK)]
     parts = [line.rpartition("=") for line in lines if not line.startswith(_CHECK)]
-    if found is None or not is_marked(found) or not parts:
+    if extraction is None or not is_marked(extraction) or not parts:
         return None
     return {
         "derivation_steps": [{"expression": left.strip(), "value": value.strip()} for left, _, value in parts],
-        "derived_answer": found.answer,
+        "derived_answer": extraction.answer,
         "consistency_check": checks[-1] if checks else "",
     }
 
@@ -46,11 +45,13 @@ def record_derivations(path: Path, samples: Iterable[tuple[str, Pool]]) -> None:
 
     Args:
         path: The file.
-        samples: For each pool that shall be replayed into, its name and the pool with what was written.
+        samples: For each pool to replay into, its name and the pool with the texts.
     """
-    found = [_consultation(name, row.id, row.candidates[0].text) for name, pool in samples for row in pool.rows()]
+    records = [_consultation(name, row.id, row.candidates[0].text) for name, pool in samples for row in pool.rows()]
     with replacing(path) as out:
-        out.writelines(json.dumps({"kind": "consultation", **asdict(one)}).encode("ascii") + b"\n" for one in found)
+        out.writelines(
+            json.dumps({"kind": "consultation", **asdict(record)}).encode("ascii") + b"\n" for record in records
+        )
 
 
 def _consultation(pool: str, id: str, text: str | None) -> Consultation:

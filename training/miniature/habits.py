@@ -1,8 +1,8 @@
-"""What the miniature's policies are shown before they are rewarded: right replies, and bad habits among them.
+"""The examples that the miniature's policies are taught before rewards: right replies, and some with bad habits.
 
-A policy that has been shown right replies alone errs only where it does not know, and then no reward helps. So some of
-the examples stop too soon, state what is false, misread what is asked, or leave the answer unmarked. Rewards and
-certificates can see most of it. One habit they cannot: a sum that was misread is true, traces and is checked.
+A policy that has seen only right replies errs only where it does not know, and then no reward helps. So some of the
+examples stop too soon, state something false, misread the question, or leave the answer unmarked. Rewards and
+certificates can see most of it. They cannot see one habit: a sum that was misread is true, traces and is checked.
 """
 
 import random
@@ -14,16 +14,16 @@ from eldgr_dspy.training.miniature.sums import BACK, apply
 from eldgr_dspy.words import Task
 
 RIGHT: Final = 0.3
-"""How often an example is right; otherwise it has one of the habits of its task, each as often."""
+"""How often an example is right; otherwise it has one of the habits of its task, all equally often."""
 
 _INSTEAD: Final = {"+": "-", "-": "+", "*": "+"}
 
 Habit = Callable[[Solved, Sequence[Solved], random.Random], str]
-"""What is replied to a question; the others are questions of its kind."""
+"""The reply to a question; the others are questions of its kind."""
 
 
 def shown_reply(solved: Solved, others: Sequence[Solved], drawn: random.Random) -> str:
-    """Return a reply to be shown: the right one, or one with a habit.
+    """Return a reply for an example: the right one, or one with a habit.
 
     Args:
         solved: The question.
@@ -36,25 +36,25 @@ def shown_reply(solved: Solved, others: Sequence[Solved], drawn: random.Random) 
 
 
 def _stops(solved: Solved, others: Sequence[Solved], drawn: random.Random) -> str:
-    """The first step alone, and the answer to that."""
+    """Return the first step alone, and its answer."""
     first = solved.steps[0]
     return f"{first}\n{stated(solved.task, first.rstrip('.').rpartition(' ')[2])}"
 
 
 def _unmarked(solved: Solved, others: Sequence[Solved], drawn: random.Random) -> str:
-    """The right answer, in a sentence."""
+    """Return the right answer, in a sentence."""
     return "\n".join([*solved.steps, f"So it is {solved.answer}."])
 
 
 def _misstates(solved: Solved, others: Sequence[Solved], drawn: random.Random) -> str:
-    """Another value in the last fact, and as the answer."""
+    """Return another value in the last fact, and as the answer."""
     value = drawn.choice(others).answer
     before, _, after = solved.steps[-1].rpartition(solved.answer)
     return "\n".join([*solved.steps[:-1], f"{before}{value}{after}", stated(solved.task, value)])
 
 
 def _misreads(solved: Solved, others: Sequence[Solved], drawn: random.Random) -> str:
-    """Another operator in the second equation, which is worked out and checked."""
+    """Return another operator in the second equation, which is worked out and checked."""
     left, operator, right, *_ = solved.steps[1].split()
     instead = _INSTEAD[operator]
     end = apply(instead, int(left), int(right))

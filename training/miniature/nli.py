@@ -1,6 +1,6 @@
-"""A small NLI model of real architecture: a DeBERTa-v2 with a tokenizer of some words, made to learn within a minute.
+"""A small NLI model of real architecture: a DeBERTa-v2 with a tokenizer of some words, taught within a minute.
 
-It knows nothing before it is taught. What is saved is loaded as any cross-encoder is, by the folder.
+It knows nothing before it is taught. The saved folder loads like any cross-encoder.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ class Pair(NamedTuple):
 
 
 def nli_tokenizer(words: Iterable[str]) -> Any:
-    """Return a tokenizer of words, case aside; any other is spelled in ASCII, and what is no ASCII is unknown."""
+    """Return a tokenizer of words, ignoring case; any other word is spelled in ASCII, and non-ASCII is unknown."""
     from transformers import DebertaV2Tokenizer
 
     known = sorted({word.lower() for word in words})
@@ -62,7 +62,7 @@ def nli_model(tokenizer: Any, width: int = 64, layers: int = 2) -> Any:
         label2id={label: column for column, label in enumerate(LABELS)},
     )
     model: Any = DebertaV2ForSequenceClassification(config)
-    # A word looks at its twin from the start; finding that out by itself takes a model thousands of steps.
+    # A word looks at its twin from the start; to find that out by itself takes a model thousands of steps.
     attention = model.deberta.encoder.layer[0].attention.self
     with torch.no_grad():
         attention.query_proj.weight.copy_(1.4 * torch.eye(width))

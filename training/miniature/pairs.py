@@ -1,9 +1,9 @@
-"""Pairs to teach an NLI model what the steps of the miniature say: of documents, questions and solutions.
+"""Pairs that teach an NLI model to read the steps of the miniature: under documents, questions and solutions.
 
-Every fact about the world is drawn anew, so that the model learns to read and not what is so. What stands behind a
-question is labelled by the task: a step is entailed that states what the question or the step before asks for, or an
-equation that comes next and is true; it contradicts with another value for a fact that was stated, or with a false
-equation; anything else is beside the point, and neutral.
+Every fact about the world is drawn anew, so that the model learns to read and not the facts. Pairs with a question are
+labelled by the task. A step is entailed if it states what the question or the step before asks for, or is a true
+equation that comes next. It contradicts if it has another value for a stated fact, or is a false equation. Anything
+else is irrelevant, and neutral.
 """
 
 import random
@@ -20,12 +20,12 @@ from eldgr_dspy.training.miniature.world import ABOUT, ASKED, Relation, World, c
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Draws pairs, a kind as often as the other.
+    """Draws pairs of every kind equally often.
 
     Attributes:
         world: Whose subjects and values occur.
         problems: The word problems that occur.
-        drawn: Where random numbers come from.
+        drawn: The source of random numbers.
     """
 
     world: World
@@ -33,7 +33,7 @@ class Pairs:
     drawn: random.Random
 
     def batch(self, count: int) -> list[Pair]:
-        """Return so many pairs."""
+        """Return this many pairs."""
         return [self.of(self.drawn.choice(list(KINDS))) for _ in range(count)]
 
     def of(self, kind: str) -> Pair:
@@ -96,12 +96,12 @@ class Pairs:
         return self.drawn.choice([value for value in self.world.values[relation] if value != instead_of])
 
     def _beside(self, subject: str, relation: Relation, value: str) -> str:
-        """A step about another subject, often with the same value, or about another respect."""
+        """Return a step about another subject, often with the same value, or about another respect."""
         at = next(at for at, relations in enumerate(ABOUT) if relation in relations)
         if self.drawn.random() < 0.3:
             at, relation = self.drawn.choice([pair for pair in _RESPECTS if pair[0] != at])
             return cited(self.drawn.choice(self.world.subjects[at]), relation, self._value(relation))
-        other = self.drawn.choice([one for one in self.world.subjects[at] if one != subject])
+        other = self.drawn.choice([name for name in self.world.subjects[at] if name != subject])
         return cited(other, relation, value if self.drawn.random() < 0.5 else self._value(relation))
 
 
@@ -115,4 +115,4 @@ KINDS: Final[Mapping[str, Callable[[Pairs, str], Pair]]] = {
     "problem": Pairs.problem,
     "solution": Pairs.solution,
 }
-"""What a step is held against, and who draws such a pair."""
+"""What a step is compared with, and the method that draws such a pair."""

@@ -1,7 +1,7 @@
 """The policies of a miniature: each trained by its recipe, from one start, through the code of the command.
 
 For `ra_msd` that is `python -m eldgr_dspy.training.grpo --config miniature/ra_msd`, with the flags of `flags`.
-The recipe at the scale of the paper is another file in the place of that one.
+The recipe at the scale of the paper is another file used in its place.
 """
 
 import json
@@ -19,8 +19,8 @@ def write_data(out: Path, questions: Questions) -> None:
     """Write what the command reads: `train.jsonl` with a row a question, and the corpus for the steps."""
     folder = out / "data"
     folder.mkdir(exist_ok=True)
-    rows = [one.row(f"t{number}") for number, one in enumerate(questions.of("trained"), start=1)]
-    corpus = [{"title": one.title, "text": one.text} for one in questions.corpus()]
+    rows = [question.row(f"t{number}") for number, question in enumerate(questions.of("trained"), start=1)]
+    corpus = [{"title": passage.title, "text": passage.text} for passage in questions.corpus()]
     for path, records in ((folder / "train.jsonl", rows), (out / "corpus.jsonl", corpus)):
         with replacing(path) as file:
             file.writelines(json.dumps(record).encode("ascii") + b"\n" for record in records)

@@ -1,6 +1,6 @@
-"""A policy of real architecture to be trained on a processor: a Qwen2 of two layers, and how it is taught.
+"""A policy of real architecture that trains on a processor: a Qwen2 of two layers, and how it is taught.
 
-An example is what stands in the prompt and what is to be replied, both as tokens; of the reply alone it learns.
+An example is a prompt and its reply, both as tokens; the policy learns from the reply alone.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ def tiny_qwen2(tokenizer: Any, *, seed: int = 0, hidden: int = 32, inner: int = 
 
     Args:
         tokenizer: Whose vocabulary it has.
-        seed: Of its weights; torch's global stream goes on from there.
+        seed: Of its weights; torch's global stream continues from there.
         hidden: Its width; four heads share it.
         inner: The width between the two maps of a layer.
-        spread: The standard deviation of the first weights: wide enough for LoRA to learn beside frozen embeddings.
+        spread: The standard deviation of the first weights: wide enough for LoRA to learn with frozen embeddings.
     """
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
@@ -57,11 +57,11 @@ def learn(model: Any, batch: Sequence[Example], pad: int) -> float:
     """Add the gradient of a batch of examples, and return its loss."""
     import torch
 
-    longest = max(len(one.prompt) + len(one.reply) for one in batch)
-    spare = [longest - len(one.prompt) - len(one.reply) for one in batch]
+    longest = max(len(pair.prompt) + len(pair.reply) for pair in batch)
+    spare = [longest - len(pair.prompt) - len(pair.reply) for pair in batch]
     rows = list(zip(batch, spare, strict=True))
-    ids = torch.tensor([one.prompt + one.reply + [pad] * left for one, left in rows])
-    scored = torch.tensor([[_UNSCORED] * len(one.prompt) + one.reply + [_UNSCORED] * left for one, left in rows])
+    ids = torch.tensor([pair.prompt + pair.reply + [pad] * left for pair, left in rows])
+    scored = torch.tensor([[_UNSCORED] * len(pair.prompt) + pair.reply + [_UNSCORED] * left for pair, left in rows])
     loss = model(input_ids=ids, labels=scored).loss
     loss.backward()
     return float(loss.item())

@@ -1,7 +1,7 @@
-"""The pools of a miniature, and what the four rules decide on them: one to evaluate on, and one to confirm on.
+"""The pools of a miniature, and the decisions of the four rules on them: one to evaluate on, and one to confirm on.
 
-The first has a candidate of each policy a question, the second four samples of the first policy. Beside each stands a
-pool with what the start wrote, which is what policies are compared with, and where derivations come from.
+The first has a candidate of each policy a question, the second four samples of the first policy. Each has a second pool
+with the output of the start, the baseline of the policies and the source of derivations.
 """
 
 from pathlib import Path
@@ -20,7 +20,7 @@ from eldgr_dspy.training.sampling import sample_pool
 from eldgr_dspy.words import TASKS, Task
 
 START: Final = "start"
-"""What the policy is called before it is rewarded."""
+"""The name of the policy before it is rewarded."""
 
 RUNS: Final[tuple[Part, ...]] = ("evaluation", "confirmation")
 
@@ -28,12 +28,12 @@ _BATCH: Final = 64
 
 
 def pool_path(out: Path, part: Part, task: Task, by: str = "") -> Path:
-    """Return the file of a pool; `by` is who wrote it, where that is not who it is for."""
+    """Return the file of a pool; `by` is who wrote it, if that is not whom it is for."""
     return out / "pools" / f"{'-'.join(filter(None, [by, part, task]))}.jsonl"
 
 
 def sample_pools(out: Path, questions: Questions, settings: Settings, seed: int) -> None:
-    """Sample all pools, and record what the start derived.
+    """Sample all pools, and record the start's derivations.
 
     The paper states temperature and top-p for the confirmation pool alone; here they are those of all.
     """
@@ -48,7 +48,10 @@ def sample_pools(out: Path, questions: Questions, settings: Settings, seed: int)
     }
     for part in RUNS:
         for task in TASKS:
-            rows = [one.row(f"{part[0]}{task[0]}{at}") for at, one in enumerate(questions.parts[task, part], start=1)]
+            rows = [
+                question.row(f"{part[0]}{task[0]}{at}")
+                for at, question in enumerate(questions.parts[task, part], start=1)
+            ]
             for by, (models, sampling) in ((START, ({START: out / "warm"}, alone)), ("", asked[part])):
                 path = pool_path(out, part, task, by)
                 sample_pool(path, rows, models, sampling, base=out / "warm", batch_size=_BATCH)
@@ -63,7 +66,7 @@ def _record(out: Path) -> None:
 def decide(out: Path) -> None:
     """Evaluate the four rules on both pools of each part, into a run directory a part.
 
-    Judge and repairer are the embedded ones, which have no LM; derivations are those of the start.
+    Judge and repairer are the heuristic ones, which have no LM; derivations are those of the start.
     """
     for part in RUNS:
         pools = [pool_path(out, part, task) for task in TASKS]
@@ -73,9 +76,9 @@ def decide(out: Path) -> None:
 
 def exact_matches(pool: Pool) -> dict[str, list[bool]]:
     """Return for each source of a pool whether its candidate is right, question by question."""
-    found: dict[str, list[bool]] = {}
+    matches: dict[str, list[bool]] = {}
     for row in pool.rows():
-        for one in row.candidates:
-            right = score(one.answer, row.gold, pool.task).em
-            found.setdefault(str(one.source).partition("/")[0], []).append(bool(right))
-    return found
+        for candidate in row.candidates:
+            right = score(candidate.answer, row.gold, pool.task).em
+            matches.setdefault(str(candidate.source).partition("/")[0], []).append(bool(right))
+    return matches

@@ -22,10 +22,10 @@ _COLUMNS: Final = ("contradiction", "neutral", "entailment")  # of what a model 
 
 
 def teach_reader(folder: Path, questions: Questions, steps: int, seed: int) -> dict[str, float]:
-    """Teach a model so many batches of pairs, save it, and return how often it is right of each kind of pair.
+    """Teach a model this many batches of pairs, save it, and return how often it is right for each kind of pair.
 
-    The word problems in its pairs are those that policies are taught, and those in the pairs that it is tried on are
-    those that they are trained on: it has read none of what is evaluated.
+    The word problems in its pairs are those that policies are taught, and those in its test pairs are those that
+    policies are trained on: it has read none of the evaluation questions.
 
     Args:
         folder: Where it is saved.
@@ -65,10 +65,10 @@ def _right(nli: CrossEncoderNLI, pairs: list[Pair]) -> float:
 
 
 def _words(questions: Questions) -> Iterator[str]:
-    """Every word that a pair may have, each number up to a hundred as one."""
+    """Return every word that a pair may have, each number up to a hundred as one."""
     world = questions.world
     yield from (name for own in (*world.subjects, *world.values.values()) for name in own)
     yield from map(str, range(101))
-    asked = [*ASKED.values(), *TOLD.values(), *(one.question for one in questions.parts["arithmetic", "taught"])]
+    asked = [*ASKED.values(), *TOLD.values(), *(solved.question for solved in questions.parts["arithmetic", "taught"])]
     yield from {word for text in asked for word in re.findall(r"[^\W\d]+", text)}
     yield "check"

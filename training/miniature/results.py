@@ -1,4 +1,4 @@
-"""What came of a miniature, in numbers and in tables: its policies before and after, its selectors, its reader."""
+"""The results of a miniature, in numbers and in tables: its policies before and after, its selectors, its reader."""
 
 import json
 import os
@@ -45,16 +45,19 @@ def results_of(out: Path, questions: Questions, settings: Settings, seed: int, s
         "versions": versions(),
         "machine": {"processor": platform.machine(), "cores": os.cpu_count()},
         "questions": {"sha256": questions.sha256(), "seen_before": questions.seen_before()},
-        "reader": stages.found("nli")["right"] if settings.read else {},
+        "reader": stages.findings("nli")["right"] if settings.read else {},
         "policies": {task: _compared(out, task, settings.policies) for task in TASKS},
         "curves": _curves(out, settings.policies),
         "runs": {part: json.loads((out / "runs" / part / "summary.json").read_text("utf-8")) for part in RUNS},
-        "seconds": {**seconds, "all": {kind: round(sum(one[kind] for one in seconds.values()), 1) for kind in _CLOCKS}},
+        "seconds": {
+            **seconds,
+            "all": {kind: round(sum(stage[kind] for stage in seconds.values()), 1) for kind in _CLOCKS},
+        },
     }
 
 
 def _compared(out: Path, task: Task, policies: Sequence[str]) -> dict[str, Any]:
-    """Exact match in percent, of the start too; each policy against the start, the last also against the others.
+    """Return exact match in percent, also of the start; each policy against the start, the last against all others.
 
     The contrasts of a task are one family.
     """
@@ -65,34 +68,34 @@ def _compared(out: Path, task: Task, policies: Sequence[str]) -> dict[str, Any]:
     }
     last, others = policies[-1], policies[:-1]
     pairs = [*((policy, START) for policy in policies), *((last, other) for other in others)]
-    found = [_contrast(rule, against, right) for rule, against in pairs]
-    adjusted = holm([one["p"] for one in found])
+    contrasts = [_contrast(rule, against, right) for rule, against in pairs]
+    adjusted = holm([row["p"] for row in contrasts])
     return {
         "n": len(right[START]),
         "em": {name: 100 * sum(values) / len(values) for name, values in right.items()},
-        "contrasts": [{**one, "p_holm": p} for one, p in zip(found, adjusted, strict=True)],
+        "contrasts": [{**row, "p_holm": p} for row, p in zip(contrasts, adjusted, strict=True)],
     }
 
 
 def _contrast(rule: str, against: str, right: Mapping[str, Sequence[bool]]) -> dict[str, Any]:
-    found = contrast(*([100.0 * one for one in right[name]] for name in (rule, against)))
+    compared = contrast(*([100.0 * value for value in right[name]] for name in (rule, against)))
     return {
         "rule": rule,
         "against": against,
-        "delta": found.delta,
-        "ci": list(found.interval),
-        "p": found.p,
-        "wins": found.wins,
-        "losses": found.losses,
+        "delta": compared.delta,
+        "ci": list(compared.interval),
+        "p": compared.p,
+        "wins": compared.wins,
+        "losses": compared.losses,
     }
 
 
 def _curves(out: Path, policies: Sequence[str]) -> dict[str, Any]:
-    """For each policy its steps, and the mean exact match over its first ten and its last ten."""
-    found = {policy: read_curve(out / "checkpoints" / policy / FILE) for policy in policies}
+    """Return for each policy its steps, and the mean exact match over its first ten and its last ten."""
+    curves = {policy: read_curve(out / "checkpoints" / policy / FILE) for policy in policies}
     return {
         policy: {"steps": len(points), "first": points[min(9, len(points) - 1)].rolling, "last": points[-1].rolling}
-        for policy, points in found.items()
+        for policy, points in curves.items()
     }
 
 
@@ -103,36 +106,36 @@ def versions() -> dict[str, str]:
 
 def tables(results: Mapping[str, Any]) -> list[Table]:
     """Return the tables of a miniature: the policies, the rules on each pool, and the reader."""
-    own = [table for task, found in results["policies"].items() for table in _policy_tables(task, found)]
+    own = [table for task, policies in results["policies"].items() for table in _policy_tables(task, policies)]
     selectors = [table for summary in results["runs"].values() for table in _selector_tables(summary["pools"])]
     return [*own, *selectors, *_reader_tables(results["reader"])]
 
 
 def _selector_tables(pools: Mapping[str, PoolFigures]) -> Iterator[Table]:
-    """Of each pool the figures of the rules, what any judge could make of them, and the audit."""
+    """Return for each pool the figures of the rules, their bounds over all judges, and the audit."""
     for name, pool in pools.items():
         yield from (paper_table(name, pool), bounds_table(name, pool), audit_table(name, pool))
 
 
-def _policy_tables(task: str, found: Mapping[str, Any]) -> Iterator[Table]:
-    rows = tuple((name, figure(value)) for name, value in found["em"].items())
-    yield Table(f"policies: {task}, {found['n']} questions", ("policy", "exact match, %"), rows)
+def _policy_tables(task: str, policies: Mapping[str, Any]) -> Iterator[Table]:
+    rows = tuple((name, figure(value)) for name, value in policies["em"].items())
+    yield Table(f"policies: {task}, {policies['n']} questions", ("policy", "exact match, %"), rows)
     compared = tuple(
         (
-            f"{one['rule']} − {one['against']}",
-            difference(one),
-            *map(probability, (one["p"], one["p_holm"])),
-            record(one),
+            f"{row['rule']} − {row['against']}",
+            difference(row),
+            *map(probability, (row["p"], row["p_holm"])),
+            record(row),
         )
-        for one in found["contrasts"]
+        for row in policies["contrasts"]
     )
     headers = ("contrast", "Δ [95% CI]", "exact p", "Holm p", "wins–losses")
     yield Table(f"policies compared: {task}", headers, compared)
 
 
-def _reader_tables(found: Mapping[str, float]) -> Iterator[Table]:
-    if found:
-        rows = tuple((kind, figure(100 * value)) for kind, value in found.items())
+def _reader_tables(shares: Mapping[str, float]) -> Iterator[Table]:
+    if shares:
+        rows = tuple((kind, figure(100 * value)) for kind, value in shares.items())
         yield Table("reader: pairs held out", ("what a step is held against", "right, %"), rows)
 
 

@@ -1,8 +1,8 @@
 """The paper in miniature, from generated questions to tables, in stages that are each done once.
 
 Questions and a small world are drawn. A tiny Qwen2 is taught by examples, and an NLI model by pairs. Policies are
-trained from that start by their recipes. A pool is sampled with a candidate of each, and one for confirmation from a
-single one. The four rules decide on both, and what came of it is written down, whatever it is.
+trained from that start by their recipes. One pool is sampled with a candidate of each, and one for confirmation from a
+single one. The four rules decide on both, and the results are written down, good or bad.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,17 +29,17 @@ NEEDED: Final[Mapping[str, Sequence[str]]] = {
 }
 """What each extra brings that a miniature needs."""
 
-_SEEDS: Final = 2**32  # as many as numpy takes
+_SEEDS: Final = 2**32  # as many as numpy accepts
 
 
 def run(out: Path, settings: Settings, seed: int, say: Callable[[str], object]) -> dict[str, Any]:
-    """Run the miniature, or what of it is not done, and return its results.
+    """Run the miniature, or its unfinished part, and return its results.
 
     Args:
         out: Its folder.
         settings: Its size.
         seed: Of everything but the confirmation pool, which has the paper's.
-        say: Who is told what is under way.
+        say: Called with the current stage.
 
     Raises:
         ArgumentError: An extra is missing, or the folder holds something else.
@@ -48,7 +48,7 @@ def run(out: Path, settings: Settings, seed: int, say: Callable[[str], object]) 
     """
     require_extras()
     if not 0 <= seed < _SEEDS:
-        raise ArgumentError(f"seed={seed} cannot be had; give a whole number from 0 to {_SEEDS - 1}.")
+        raise ArgumentError(f"seed must be a whole number from 0 to {_SEEDS - 1}; got {seed}.")
     questions = drawn_questions(seed, settings.sizes)
     begin(out, {"seed": seed, **asdict(settings), "questions": questions.sha256(), "versions": versions()})
     with alone(out), _one_thread():
@@ -74,7 +74,7 @@ def _do(stages: Stages, out: Path, questions: Questions, settings: Settings, see
 
 
 def require_extras(needed: Mapping[str, Sequence[str]] = NEEDED) -> None:
-    """Raise an `ArgumentError` that names the extra where a library of it is missing.
+    """Raise an `ArgumentError` that names the extra if a library of it is missing.
 
     Args:
         needed: Libraries by the extra that brings them.
@@ -90,7 +90,7 @@ def require_extras(needed: Mapping[str, Sequence[str]] = NEEDED) -> None:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Have torch use a single thread: models as small as these are slower with two, and the numbers may differ."""
+    """Make torch use a single thread: models as small as these are slower with two, and the numbers may differ."""
     import torch
 
     threads = torch.get_num_threads()

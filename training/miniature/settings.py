@@ -1,4 +1,4 @@
-"""How large a miniature is: the full form, and the short one with a policy alone."""
+"""The size of a miniature: the full form, and the short one with a single policy."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,15 +15,15 @@ CONFIRMING: Final = 2029
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What shapes a miniature.
+    """The settings of a miniature.
 
     Attributes:
         sizes: Of the task.
         taught: Batches of the supervised start.
         batch: Examples of each task in one of them; sums take longer to learn than facts.
-        read: Batches of the NLI model; 0 where no reward reads.
+        read: Batches of the NLI model; 0 if no reward reads.
         policies: Recipes that a policy is trained by, in the order of the pool's candidates.
-        training: Fields that take the place of the recipe's, the same for all policies.
+        training: Fields that replace the recipe's, the same for all policies.
     """
 
     sizes: Sizes

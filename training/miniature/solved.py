@@ -1,4 +1,4 @@
-"""A question of the miniature with its worked answer: the steps to it, and what it is asked over."""
+"""A question of the miniature with its worked answer: the steps to it, and its evidence."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -17,10 +17,10 @@ class Solved:
     Attributes:
         question: Its text.
         task: Which of the two.
-        kind: What questions of its form are called.
+        kind: The name of questions of its form.
         steps: The reasoning, a line each.
         answer: The right answer.
-        evidence: The passages that it is asked over; none in arithmetic.
+        evidence: Its passages; none in arithmetic.
     """
 
     question: str
@@ -32,12 +32,12 @@ class Solved:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """What a policy is asked."""
+        """The prompt for a policy."""
         return prompt_of(self.question, self.task)
 
     @property
     def reply(self) -> str:
-        """What a policy should reply: the steps, then the answer in the form that is asked for."""
+        """The right reply: the steps, then the answer in the requested form."""
         return "\n".join([*self.steps, stated(self.task, self.answer)])
 
     def row(self, id: str) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class Solved:
             "question": self.question,
             "task": self.task,
             "gold": [self.answer],
-            "evidence": [{"title": one.title, "text": one.text} for one in self.evidence] or None,
+            "evidence": [{"title": passage.title, "text": passage.text} for passage in self.evidence] or None,
         }
 
 

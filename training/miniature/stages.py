@@ -1,4 +1,4 @@
-"""The stages of a run, each done once: what is finished has a file that says so, and is passed over the next time."""
+"""The stages of a run, each done once: a finished stage has a file that says so, and is skipped the next time."""
 
 import json
 import time
@@ -14,7 +14,7 @@ from eldgr_dspy.files import replacing
 from eldgr_dspy.programs.file_locks import locked
 
 FILE = "miniature.json"
-"""What the record of how a run was begun is called in its folder."""
+"""The name of the record of a run's settings in its folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,51 +23,51 @@ class Stages:
 
     Attributes:
         folder: Where the file of each stage is.
-        say: Who is told what is under way.
+        say: Called with the current stage.
     """
 
     folder: Path
     say: Callable[[str], object]
 
     def do(self, name: str, work: Callable[[], Mapping[str, Any] | None]) -> None:
-        """Do a stage that is not done, and write down what it found and the seconds that it took.
+        """Do a stage that is not done, and write down its findings and the seconds that it took.
 
-        What is printed meanwhile, by trainers and the like, goes into a file beside.
+        Output printed meanwhile, by trainers and the like, goes into a file next to it.
 
         Args:
             name: Of the stage.
-            work: What is to be done. A stage that was broken off is done again, and has to put up with its own traces.
+            work: The work to do. An interrupted stage is done again, and must cope with its own leftovers.
         """
         path = self.folder / f"{name}.json"
         if path.exists():
-            self.say(f"{name}: done before")
+            self.say(f"{name}: already done")
             return
         self.say(f"{name} ...")
         self.folder.mkdir(exist_ok=True)
         wall, cpu = time.monotonic(), time.process_time()
         with path.with_suffix(".log").open("w", encoding="utf-8") as log, redirect_stdout(log), redirect_stderr(log):
-            found = work() or {}
+            findings = work() or {}
         spent = {"wall": round(time.monotonic() - wall, 1), "cpu": round(time.process_time() - cpu, 1)}
-        write_json(path, {"seconds": spent, "found": found})
+        write_json(path, {"seconds": spent, "found": findings})
         self.say(f"{name}: {spent['wall']:.0f} s, {spent['cpu']:.0f} s of them on the processor")
 
-    def found(self, name: str) -> Any:
-        """Return what a stage found."""
-        return self._read(name)["found"]
+    def findings(self, name: str) -> Any:
+        """Return the findings of a stage."""
+        return self._record(name)["found"]
 
     def seconds(self) -> dict[str, dict[str, float]]:
         """Return the seconds of each stage that is done, as `wall` and `cpu`: those of the call that finished it."""
-        return {path.stem: self._read(path.stem)["seconds"] for path in sorted(self.folder.glob("*.json"))}
+        return {path.stem: self._record(path.stem)["seconds"] for path in sorted(self.folder.glob("*.json"))}
 
-    def _read(self, name: str) -> Any:
+    def _record(self, name: str) -> Any:
         return json.loads((self.folder / f"{name}.json").read_text("utf-8"))
 
 
 def begin(out: Path, stated: Mapping[str, Any]) -> None:
-    """Begin a run in a folder, or go on with one that was begun as the same.
+    """Start a run in a folder, or resume one that was started with the same settings.
 
     Raises:
-        RunChangedError: It was begun as another, saying what differs.
+        RunChangedError: It was started with others, saying what differs.
         ArgumentError: The folder holds something else.
     """
     path, plain = out / FILE, json.loads(json.dumps(stated))
@@ -75,17 +75,18 @@ def begin(out: Path, stated: Mapping[str, Any]) -> None:
         if changed := differences(json.loads(path.read_text("utf-8")), plain):
             listed = "\n".join(f"  {line}" for line in changed)
             raise RunChangedError(
-                f"{out}: this miniature was begun otherwise:\n{listed}\nUndo the change, or give another --out."
+                f"{out}: this miniature was started with other settings:\n{listed}\n"
+                "Undo the change, or give another --out."
             )
         return
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
-        raise ArgumentError(f"--out {str(out)!r} is there and holds no {FILE}; give a folder that is empty or new.")
+        raise ArgumentError(f"--out {str(out)!r} exists and has no {FILE}; give a folder that is empty or new.")
     out.mkdir(parents=True, exist_ok=True)
     write_json(path, plain)
 
 
 def alone(out: Path) -> AbstractContextManager[None]:
-    """Keep other processes from a folder. Raises `RunLockedError` where one is at work in it."""
+    """Keep other processes from a folder. Raises `RunLockedError` if one is at work in it."""
     busy = f"{out}: another process is at work in it; wait for it, or give another --out."
     return locked(out / f".{FILE}.lock", busy)
 

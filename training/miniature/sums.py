@@ -1,7 +1,7 @@
-"""Word problems in four templates, each worked in two equations and checked by a third that goes back from the answer.
+"""Word problems in four templates, each solved in two equations and checked by a third that works back from the answer.
 
-The numbers of a problem belong to no other one of its template, so that a problem that was held out cannot have been
-seen under other names.
+The numbers of a problem belong to no other one of its template, so that a held-out problem cannot have been seen under
+other names.
 """
 
 import random
@@ -62,12 +62,12 @@ def problems(seed: int, most: int = 9) -> list[Solved]:
 
     Args:
         seed: Which order.
-        most: The greatest number of two and more that a problem has, the one aside that things are bought to.
+        most: The greatest number of two and more that a problem has, except the one that items are bought up to.
     """
     drawn = random.Random(f"problems {seed}")
-    found = [(template, *numbers) for template in TEMPLATES for numbers in _allowed(template, most)]
-    drawn.shuffle(found)
-    return [_solved(*one, name=drawn.choice(_NAMES), thing=drawn.choice(_THINGS)) for one in found]
+    instances = [(template, *numbers) for template in TEMPLATES for numbers in _allowed(template, most)]
+    drawn.shuffle(instances)
+    return [_solved(*instance, name=drawn.choice(_NAMES), thing=drawn.choice(_THINGS)) for instance in instances]
 
 
 def apply(operator: str, left: int, right: int) -> int:
@@ -94,7 +94,7 @@ def _solved(template: Template, a: int, b: int, c: int, name: str, thing: str) -
 
 
 def _allowed(template: Template, most: int) -> Iterator[tuple[int, int, int]]:
-    """The numbers of a template: results are of two digits at most, and the answer is none of the numbers before it."""
+    """Return the numbers of a template: results have at most two digits, and the answer is not an earlier number."""
     for a, b, c in product(*template.numbers):
         between = apply(template.first, a, b)
         end = apply(template.second, between, c)

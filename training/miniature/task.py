@@ -1,8 +1,8 @@
 """The questions of a miniature in four parts, with none in two: taught, trained on, evaluated on, confirmed on.
 
-Which are the same is as for pools: case, white space and kinds of quotes don't count. Beyond that no two word problems
-of a template share their numbers. Questions about the world are over facts that other questions are over too: what is
-held out is the question, and the fact may have been met in another one.
+Equality is as for pools: case, white space and kinds of quotes do not count. Beyond that no two word problems of a
+template share their numbers. Questions about the world share facts with other questions: the question is held out, but
+its fact may occur in another one.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ SOLUTIONS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How large a task is.
+    """The size of a task.
 
     Attributes:
         people: In the world; there are six questions about each.
@@ -50,7 +50,7 @@ class Questions:
     """All questions of a miniature.
 
     Attributes:
-        world: What retrieval is over.
+        world: The world of the retrieval questions.
         parts: By task and part.
     """
 
@@ -59,11 +59,11 @@ class Questions:
 
     def of(self, *parts: Part) -> list[Solved]:
         """Return the questions of parts, of both tasks."""
-        return [one for task in TASKS for part in parts for one in self.parts[task, part]]
+        return [question for task in TASKS for part in parts for question in self.parts[task, part]]
 
     def corpus(self) -> list[Passage]:
         """Return the documents of the world, and solutions of word problems that policies were taught."""
-        solutions = [Passage("", "\n".join(one.steps)) for one in self.parts["arithmetic", "taught"][:SOLUTIONS]]
+        solutions = [Passage("", "\n".join(solved.steps)) for solved in self.parts["arithmetic", "taught"][:SOLUTIONS]]
         return [*self.world.documents().values(), *solutions]
 
     def sha256(self) -> str:
@@ -71,17 +71,17 @@ class Questions:
         return hashlib.sha256(repr(sorted(self.parts.items())).encode()).hexdigest()[:16]
 
     def seen_before(self) -> int:
-        """Return how many questions of evaluation and confirmation are the same as one that is learnt from."""
-        seen = {folded_question(one.question) for one in self.of(*SEEN)}
-        return sum(folded_question(one.question) in seen for one in self.of("evaluation", "confirmation"))
+        """Return how many questions of evaluation and confirmation are the same as one that policies learn from."""
+        seen = {folded_question(question.question) for question in self.of(*SEEN)}
+        return sum(folded_question(question.question) in seen for question in self.of("evaluation", "confirmation"))
 
 
 def drawn_questions(seed: int, sizes: Sizes) -> Questions:
     """Return the questions of a seed."""
     world = drawn_world(seed, sizes.people, sizes.towns, sizes.firms)
-    found: dict[Task, list[Solved]] = {"retrieval": world.questions(seed), "arithmetic": problems(seed, sizes.most)}
+    by_task: dict[Task, list[Solved]] = {"retrieval": world.questions(seed), "arithmetic": problems(seed, sizes.most)}
     parts: dict[tuple[Task, Part], Sequence[Solved]] = {}
-    for task, questions in found.items():
+    for task, questions in by_task.items():
         rest = iter(questions)
         for part, count in zip(PARTS, sizes.parts[task], strict=True):
             parts[task, part] = [next(rest) for _ in range(count)]

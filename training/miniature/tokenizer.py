@@ -1,4 +1,4 @@
-"""A tokenizer made of some texts on the spot, with a chat template, that loads again as it was saved."""
+"""A tokenizer made from some texts on the spot, with a chat template, that loads again as it was saved."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,12 +14,12 @@ TEMPLATE: Final = (
 
 
 def byte_tokenizer(texts: Sequence[str], size: int = 2000) -> Any:
-    """Return a tokenizer of pieces of the texts that spells any other byte by byte.
+    """Return a tokenizer of pieces of the texts that spells anything else byte by byte.
 
-    It is cut as Qwen2 cuts, since whoever loads a folder with a model of that name takes its tokenizer for one.
+    It splits as Qwen2 does, since a loader of a folder with a model of that name assumes its tokenizer.
 
     Args:
-        texts: What it is made of; what occurs once in them is spelled out.
+        texts: Its source; pieces that occur once in them are spelled out.
         size: Pieces at most.
     """
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers

@@ -1,6 +1,6 @@
-"""The supervised start of a miniature: a model is shown replies to questions until it writes in their manner.
+"""The supervised start of a miniature: a model is shown replies to questions until it writes like them.
 
-A plain loop of torch: the paper begins with an instruction-tuned model, and this takes the place of one.
+A plain loop of torch: the paper starts from an instruction-tuned model, and this replaces one.
 """
 
 import random
@@ -18,11 +18,11 @@ from eldgr_dspy.words import Task
 HIDDEN: Final = 64
 RATE: Final = 5e-3
 _WARMING: Final = 50
-_END: Final = 0.1  # of the rate, to which it falls in a line
+_END: Final = 0.1  # of the rate, to which it falls linearly
 
 
 def warm_start(folder: Path, taught: Sequence[Solved], steps: int, batch: Mapping[Task, int], seed: int) -> float:
-    """Teach a model so many batches, save it with its tokenizer, and return the last loss.
+    """Teach a model this many batches, save it with its tokenizer, and return the last loss.
 
     Args:
         folder: Where it is saved.
@@ -34,7 +34,7 @@ def warm_start(folder: Path, taught: Sequence[Solved], steps: int, batch: Mappin
     import torch
 
     tokenizer = byte_tokenizer(
-        [text for one in taught for text in (one.messages[0]["content"], one.reply, _unmarked(one))]
+        [text for solved in taught for text in (solved.messages[0]["content"], solved.reply, _unmarked(solved))]
     )
     model = tiny_qwen2(tokenizer, seed=seed, hidden=HIDDEN, inner=4 * HIDDEN, spread=0.1)
     optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
@@ -54,12 +54,12 @@ def batches(tokenizer: Any, taught: Sequence[Solved], batch: Mapping[Task, int],
     """Yield batches without end: questions drawn anew, each with a reply that is shown for it."""
     drawn = random.Random(f"batches {seed}")
     alike: dict[str, list[Solved]] = {}
-    for one in taught:
-        alike.setdefault(one.kind, []).append(one)
-    own = {task: [one for one in taught if one.task == task] for task in batch}
+    for solved in taught:
+        alike.setdefault(solved.kind, []).append(solved)
+    own = {task: [solved for solved in taught if solved.task == task] for task in batch}
     while True:
-        asked = [one for task, count in batch.items() for one in drawn.choices(own[task], k=count)]
-        yield [example(tokenizer, one.messages, shown_reply(one, alike[one.kind], drawn)) for one in asked]
+        asked = [solved for task, count in batch.items() for solved in drawn.choices(own[task], k=count)]
+        yield [example(tokenizer, solved.messages, shown_reply(solved, alike[solved.kind], drawn)) for solved in asked]
 
 
 def _rate(at: int, steps: int) -> float:

@@ -1,8 +1,8 @@
-"""A small world that stands in no book: people, towns and firms, a document about each, and questions over them.
+"""A small invented world: people, towns and firms, a document about each, and questions about them.
 
-All facts are drawn from the seed. A question asks for a fact about a person, or for one about what that fact names; the
-reasoning states each fact as its document does, behind the document's title. No question shows a document: what a
-policy knows of the world is what it was taught, and the documents are what it is held against.
+All facts are drawn from the seed. A question asks for a fact about a person, or for one about the object of that fact.
+The reasoning states each fact as its document does, after the document's title. No question shows a document: a policy
+knows the world only from what it was taught, and is scored against the documents.
 """
 
 import random
@@ -23,10 +23,10 @@ TOLD: Final[Mapping[Relation, str]] = {
     "makes": "{} makes {}.",
     "led": "{} is led by {}.",
 }
-"""The sentence of a fact: who it is about, and what it says of that."""
+"""The sentence of a fact: its subject and its value."""
 
 ABOUT: Final[Sequence[tuple[Relation, ...]]] = (("born", "works"), ("lies", "river"), ("makes", "led"))
-"""What the document of a person, of a town and of a firm says."""
+"""The relations in the document of a person, of a town and of a firm."""
 
 ASKED: Final[Mapping[tuple[Relation, ...], str]] = {
     ("born",): "In which town was {} born?",
@@ -39,7 +39,7 @@ ASKED: Final[Mapping[tuple[Relation, ...], str]] = {
 """The questions about a person, by the facts that lead from the person to the answer."""
 
 PASSAGES: Final = 5
-"""How many documents a question comes with."""
+"""How many documents a question has."""
 
 _GOODS: Final = (
     "bells boats bread chairs cheese clocks gloves honey lamps paper pianos rope shoes soap tiles wine".split()
@@ -49,12 +49,12 @@ _COUNTRIES: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is so.
+    """The facts of the world.
 
     Attributes:
-        facts: What is said of a subject, by subject and relation.
+        facts: The values of a subject, by subject and relation.
         subjects: People, towns and firms.
-        values: All that may be said, by relation.
+        values: All possible values, by relation.
     """
 
     facts: Mapping[tuple[str, Relation], str]
@@ -70,11 +70,11 @@ class World:
         }
 
     def questions(self, seed: int) -> list[Solved]:
-        """Return every question about every person, in an order and with distracting documents drawn from the seed."""
+        """Return every question about every person, with order and distracting documents drawn from the seed."""
         documents, drawn = self.documents(), random.Random(f"questions {seed}")
-        found = [self._asked(person, path, documents, drawn) for person in self.subjects[0] for path in ASKED]
-        drawn.shuffle(found)
-        return found
+        questions = [self._asked(person, path, documents, drawn) for person in self.subjects[0] for path in ASKED]
+        drawn.shuffle(questions)
+        return questions
 
     def _asked(
         self, person: str, path: tuple[Relation, ...], documents: Mapping[str, Passage], drawn: random.Random
@@ -85,14 +85,14 @@ class World:
             value = self.facts[subject, relation]
             steps.append(cited(subject, relation, value))
             subject = value
-        rest = [one for one in documents.values() if one not in read]
+        rest = [passage for passage in documents.values() if passage not in read]
         shown = [*read, *drawn.sample(rest, PASSAGES - len(read))]
         drawn.shuffle(shown)
         return Solved(ASKED[path].format(person), "retrieval", " ".join(path), tuple(steps), subject, tuple(shown))
 
 
 def drawn_world(seed: int, people: int, towns: int, firms: int) -> World:
-    """Return the world of a seed with so many people, towns and firms (16 at most)."""
+    """Return the world of a seed with this many people, towns and firms (16 at most)."""
     drawn = random.Random(f"world {seed}")
     names = _names(drawn)
     subjects = tuple(tuple(next(names) for _ in range(count)) for count in (people, towns, firms))
@@ -114,22 +114,22 @@ def drawn_world(seed: int, people: int, towns: int, firms: int) -> World:
 
 
 def told(subject: str, relation: Relation, value: str) -> str:
-    """Return a fact as its document tells it."""
+    """Return a fact as its document states it."""
     return TOLD[relation].format(subject, value)
 
 
 def cited(subject: str, relation: Relation, value: str) -> str:
-    """Return a fact as a step of reasoning states it, behind the title of its document."""
+    """Return a fact as a step of reasoning states it, after the title of its document."""
     return f"{subject}: {told(subject, relation, value)}"
 
 
 def document(subject: str, facts: Mapping[Relation, str]) -> Passage:
-    """Return the document that tells facts about a subject."""
+    """Return the document that states facts about a subject."""
     return Passage(subject, " ".join(told(subject, relation, value) for relation, value in facts.items()))
 
 
 def _names(drawn: random.Random) -> Iterator[str]:
-    """Names of two or three syllables, none twice and none in the beginning of another."""
+    """Return names of two or three syllables, all different and none the beginning of another."""
     given = set[str]()
     while True:
         name = "".join(drawn.choice("bdfgklmnprstvz") + drawn.choice("aeiou") for _ in range(drawn.choice((2, 3))))

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from eldgr_dspy.consultations import Outcome
 from eldgr_dspy.figures.results.summary import Became, Confirmed, Count, RoleSums
-from eldgr_dspy.words import Branch, Role, Task
+from eldgr_dspy.words import Branch, Consulted, Task
 
 
 class Share(TypedDict):
@@ -19,13 +19,13 @@ class Share(TypedDict):
 
 
 class ExpectedShare(Share):
-    """A share, beside what it is where the habit plays no part."""
+    """A rate, and the rate that is expected without the bias."""
 
     expected: Annotated[float | None, Field(description="The rate, in percent, where the habit plays no part.")]
 
 
 class Effects(TypedDict):
-    """What else a judge's verdicts went by, see `eldgr_dspy.figures.effects`."""
+    """A judge's biases, see `eldgr_dspy.figures.effects`."""
 
     verdicts: Count
     position_flips: Share
@@ -39,7 +39,9 @@ class OverrideRates(TypedDict):
 
     questions: Annotated[int, Field(ge=0, description="Questions that were decided.")]
     by_judge: Annotated[float, Field(description="Overrides by the judge, in percent of the questions.")]
-    by_repair: Annotated[float, Field(description="Overrides by a repair or a derivation, likewise.")]
+    by_repair: Annotated[
+        float, Field(description="Overrides by a repair or a derivation, in percent of the questions.")
+    ]
     overrides: Count
     incorrect_to_correct: Count | None
     correct_to_incorrect: Count | None
@@ -51,7 +53,7 @@ class OverrideRates(TypedDict):
 class Model(TypedDict):
     """A model that was asked, and the one that answered."""
 
-    role: Role
+    role: Consulted
     asked: str | None
     served: str | None
     same: Annotated[bool | None, Field(description="Whether that is the model that was asked; null where unknown.")]
@@ -76,9 +78,9 @@ class Cost(TypedDict):
 
 
 class Silence(TypedDict):
-    """A reason for which a role said nothing."""
+    """A reason why a role abstained or its call failed."""
 
-    role: Role
+    role: Consulted
     outcome: Outcome
     kind: Annotated[
         str, Field(description="One of eldgr_dspy.figures.abstention_kinds.KINDS, or the error of a failed call.")
@@ -95,27 +97,32 @@ class PoolStated(TypedDict):
     task: Task
 
 
+class OwnCertificateStated(TypedDict):
+    """A certificate of the user's own: its name, `module:function`, and a hash of its source, null without one."""
+
+    name: str
+    source: str | None
+
+
 class Record(TypedDict):
     """What a deployment should state about a judge that decides: the content of `record.json`."""
 
     default: Annotated[str, Field(description="What it must beat.")]
-    certificate: Annotated[dict[Task, str | None], Field(description="What it needs for that.")]
+    certificate: Annotated[dict[Task, str | OwnCertificateStated | None], Field(description="What it needs for that.")]
     settings: Annotated[dict[str, Any], Field(description="Of the rule.")]
     override_rates: Annotated[
         dict[str, OverrideRates | None], Field(description="A pool; null where eldgr has no result.")
     ]
-    judge_effects: Annotated[dict[str, Effects | None], Field(description="A pool; what else verdicts went by.")]
+    judge_effects: Annotated[dict[str, Effects | None], Field(description="A pool; biases of the verdicts.")]
     models: Annotated[list[Model], Field(description="Over all that the run directory has seen.")]
-    fingerprints: dict[Role, Fingerprints]
+    fingerprints: dict[Consulted, Fingerprints]
     parse_failures: Annotated[
-        dict[Role, Share], Field(description="Replies that could not be read, on the questions that were decided.")
+        dict[Consulted, Share], Field(description="Replies that could not be read, on the questions that were decided.")
     ]
     cost: Annotated[Cost, Field(description="Of all roles together, over all that the run directory has seen.")]
-    consultations: Annotated[
-        dict[Role, RoleSums], Field(description="Likewise over all that the run directory has seen.")
-    ]
+    consultations: Annotated[dict[Consulted, RoleSums], Field(description="Over all that the run directory has seen.")]
     remarks: list[str]
     silences: Annotated[list[Silence], Field(description="On the questions that were decided.")]
     pools: dict[str, PoolStated]
-    roles: Annotated[dict[Role, dict[str, Any]], Field(description="What shapes each role's calls, as journaled.")]
+    roles: Annotated[dict[Consulted, dict[str, Any]], Field(description="What shapes each role's calls, as journaled.")]
     confirmation: Confirmed | None

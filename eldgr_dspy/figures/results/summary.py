@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
-from eldgr_dspy.words import ROLES, Branch, Role, Task
+from eldgr_dspy.words import ROLES, Branch, Consulted, Role, Task
 
 Count = Annotated[int, Field(ge=0, le=10**15)]
 """A number of things; one that a float has exactly."""
@@ -13,15 +13,15 @@ Count = Annotated[int, Field(ge=0, le=10**15)]
 _Of = TypeVar("_Of")
 
 
-def _of_every_role(found: dict[Role, _Of]) -> dict[Role, _Of]:
-    missing = [role for role in ROLES if role not in found]
+def _of_every_role(by_role: dict[Consulted, _Of]) -> dict[Consulted, _Of]:
+    missing = [role for role in ROLES if role not in by_role]
     if missing:
         raise ValueError(f"nothing is said of {' and '.join(missing)}")
-    return found
+    return by_role
 
 
-Counts = Annotated[dict[Role, Count], AfterValidator(_of_every_role)]
-"""A number for each role."""
+Counts = Annotated[dict[Consulted, Count], AfterValidator(_of_every_role)]
+"""A number for each role, and for a certificate that was asked."""
 
 Became = Literal["lost", "won", "wrong", "right", "unscored"]
 """What became of an answer: right before and wrong after, the reverse, wrong or right both times; without gold answers
@@ -44,7 +44,7 @@ class RuleFigures(Scores):
     official: Annotated[Scores | None, Field(description="Of the raw texts; null where they are the same.")]
     calls: Counts
     asked: Counts
-    tokens: Annotated[dict[Role, Count | None], AfterValidator(_of_every_role)]
+    tokens: Annotated[dict[Consulted, Count | None], AfterValidator(_of_every_role)]
     seconds: float
 
 
@@ -93,7 +93,7 @@ class RuleContrast(Adjusted):
 
 
 class Flips(TypedDict):
-    """How many answers of a rule were lost and mended, against another rule."""
+    """How many answers of a rule were lost and fixed, against another rule."""
 
     correct_to_incorrect: Count | None
     incorrect_to_correct: Count | None
@@ -111,7 +111,7 @@ class AuditCounts(Flips):
 
 
 class Decisions(TypedDict):
-    """Questions by what decided, what vouches for what shipped, and what became of the answer."""
+    """Questions by the branch that decided, the support of the answer, and its outcome."""
 
     branch: Branch
     level: str
@@ -156,11 +156,31 @@ class AuditInFull(TypedDict):
     outcomes: list[Decisions]
     flips: dict[str, Flips]
     funnel: list[Stage]
-    silences: dict[Role, RoleSilences]
+    silences: dict[Consulted, RoleSilences]
     laziness: Laziness
 
 
 # -- summary.json -----------------------------------------------------------------------------------------------------
+
+
+class Shipped(TypedDict):
+    """On how many questions an answer ships, and how often it is wrong there; shares in percent."""
+
+    questions: Count
+    coverage: float | None
+    scored: Annotated[int, Field(ge=0, description="Those that ship and have a gold answer; risks are over these.")]
+    wrong: Count | None
+    risk: float | None
+    risk_at_most: Annotated[
+        float | None, Field(description="Exact one-sided 95 % upper bound (Clopper-Pearson); a text counts once.")
+    ]
+
+
+class Shipping(TypedDict):
+    """What a rule ships if uncertified answers abstain, and if consensus ships without a certificate."""
+
+    abstain: Shipped
+    consensus: Shipped
 
 
 class Candidates(TypedDict):
@@ -188,8 +208,11 @@ class PoolFigures(Bounds):
     task: Task
     ties: Count
     candidates: Candidates
+    conflicts: Annotated[
+        int | None, Field(ge=0, description="Questions with several certified classes; null in arithmetic.")
+    ]
     rules: dict[str, RuleFigures]
-    withheld: dict[str, dict[Role, Count]]
+    withheld: dict[str, dict[Consulted, Count]]
     contrasts: list[RuleContrast]
     can_change: Annotated[
         dict[str, dict[Role, float]] | None,
@@ -200,6 +223,7 @@ class PoolFigures(Bounds):
     risk_coverage: Annotated[
         dict[str, list[list[float]]], Field(description="Points of coverage and risk, the most trusted first.")
     ]
+    shipping: dict[str, Shipping]
     remarks: list[str]
 
 
@@ -235,7 +259,7 @@ class Confirmed(TypedDict):
 
 
 def _adds_up(pool: PoolFigures) -> PoolFigures:
-    most = max((one["wins"] + one["losses"] for one in pool["contrasts"]), default=0)
+    most = max((contrast["wins"] + contrast["losses"] for contrast in pool["contrasts"]), default=0)
     if pool["contrasts"] and pool["n_scored"] < max(1, most):
         raise ValueError(f"{most} discordant questions of {pool['n_scored']} in a contrast")
     return pool
@@ -245,6 +269,6 @@ class Summary(TypedDict):
     """The content of `summary.json`."""
 
     pools: dict[str, Annotated[PoolFigures, AfterValidator(_adds_up)]]
-    consultations: dict[Role, RoleSums]
+    consultations: dict[Consulted, RoleSums]
     remarks: list[str]
     confirmation: Confirmed | None

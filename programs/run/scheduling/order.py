@@ -1,4 +1,4 @@
-"""What threads and tasks have in common: calls, the steps that yield them, and results in the order of the items."""
+"""What threads and tasks share: calls, the steps that yield them, and results in the order of the items."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -6,25 +6,25 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 R = TypeVar("R")
 
 OnStop: TypeAlias = Callable[[BaseException], None]
-"""Told what ends a map early: where the call that failed was made, and again on the way out."""
+"""Called with what ends a map early: where the call that failed was made, and again on the way out."""
 
 
 class Call(Protocol):
-    """What may take long: made until the deadline, then kept, once, however long that takes."""
+    """An action that may take long: made until the deadline, then kept, once, however long keeping takes."""
 
     @property
     def held(self) -> float:
-        """For how many seconds it was kept from going on, so far; its deadline is that much later."""
+        """Return for how many seconds it was held back so far; its deadline is that much later."""
         ...
 
     def make(self) -> Any:
-        """Make the call in a thread, and return what is said or an error to be kept."""
+        """Make the call in a thread, and return the reply or an error to be kept."""
 
     async def amake(self) -> Any:
-        """Make the call in a task, likewise."""
+        """Make the call in a task, and return the same."""
 
     def keep(self, said: Any) -> Any:
-        """Keep what was said, or that it is late, and return what its steps are sent."""
+        """Keep the reply, or that it is late, and return what its steps are sent."""
 
     async def akept(self) -> None:
         """In a task, wait until what was kept is safe; in threads the steps do."""
@@ -40,20 +40,20 @@ def window_of(workers: int) -> int:
 
 
 def late(seconds: float) -> TimeoutError:
-    """What a role that says nothing within `seconds` failed with."""
+    """Return the failure of a role that does not answer within `seconds`."""
     return TimeoutError(f"nothing was said within {seconds:g} s; a longer --timeout waits longer")
 
 
 class Rows(Generic[R]):
     """The items that wait for a call, by their number, and the results that wait for their turn.
 
-    Calls come first, because those behind them wait: a result is used when none is through and no item may begin.
+    Calls come first, because others wait for them: a result is used when no call is done and no item may start.
     """
 
     def __init__(self, rows: Iterable[Steps[R]], workers: int, give: Callable[[int, Call], None]) -> None:
-        """Begin with nothing under way; `give` has the call of an item made."""
+        """Start with nothing under way; `give` gets the call of an item made."""
         self._rows, self._give = iter(rows), give
-        # Some more than are under way, so that no worker waits for the next call; a single one takes row by row.
+        # More than are under way, so that no worker waits for the next call; a single worker takes row by row.
         self._most = 4 * workers if workers > 1 else 1
         self._window = window_of(workers)
         self._steps = dict[int, Steps[R]]()
@@ -62,7 +62,7 @@ class Rows(Generic[R]):
         self._more = True
 
     def begin(self) -> bool:
-        """Take the first steps of the next item, if it may begin; return whether there is anything left to do."""
+        """Take the first steps of the next item, if it may start; return whether anything is left to do."""
         if not self._blocked:
             steps = next(self._rows, None)
             if steps is None:
@@ -74,16 +74,16 @@ class Rows(Generic[R]):
 
     @property
     def waits(self) -> bool:
-        """Whether nothing can be done before a call is through."""
+        """Whether nothing can be done before a call is done."""
         return self._blocked and self._turn not in self._results and self._begun > self._turn
 
     @property
     def due(self) -> bool:
-        """Whether a result is to be used, if no call is through."""
+        """Whether a result is to be used, if no call is done."""
         return self._blocked and self._turn in self._results
 
     def go_on(self, number: int, came: object) -> None:
-        """Take the next steps of an item whose call is through."""
+        """Take the next steps of an item whose call is done."""
         self._send(number, self._steps.pop(number), came)
 
     def use(self) -> R:
@@ -93,7 +93,7 @@ class Rows(Generic[R]):
 
     @property
     def _blocked(self) -> bool:
-        """Whether no further item may begin."""
+        """Whether no further item may start."""
         full = len(self._steps) >= self._most or self._begun - self._turn >= self._window
         return not self._more or full or (self._turn in self._results and not self._steps)
 
@@ -108,7 +108,7 @@ class Rows(Generic[R]):
 
 
 def noted(error: BaseException, failures: list[Exception], on_stop: OnStop) -> BaseException:
-    """Keep a failure and tell of it; return it, or what telling of it failed with."""
+    """Keep a failure and report it; return it, or the error of reporting it."""
     if isinstance(error, Exception):
         failures.append(error)
         try:
@@ -119,6 +119,6 @@ def noted(error: BaseException, failures: list[Exception], on_stop: OnStop) -> B
 
 
 def raise_first(failures: Sequence[Exception], error: BaseException) -> None:
-    """Raise the first failure of a call where `error` is a later one; an interrupt is never a failure."""
+    """Raise the first failure of a call if `error` is a later one; an interrupt never counts as a failure."""
     if failures and isinstance(error, Exception) and error is not failures[0]:
         raise failures[0] from failures[0].__cause__

@@ -1,4 +1,4 @@
-"""Calls in tasks of the running event loop, in which the steps are taken too."""
+"""Calls in tasks of the running event loop, where the steps are also taken."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ async def amap_ordered(
     try:
         yield _in_order(map(steps, items), calls)
     except BaseException as error:
-        failures = list(calls.failures)  # not those that come of stopping
+        failures = list(calls.failures)  # without those caused by stopping
         on_stop(error)
         raise_first(failures, error)
         raise
@@ -34,9 +34,9 @@ async def amap_ordered(
 async def _in_order(rows: Iterable[Steps[R]], calls: "_Tasks") -> AsyncIterator[R]:
     under_way = Rows(rows, calls.workers, calls.give)
     while under_way.begin():
-        found = await calls.take(wait=under_way.waits)
-        if found is not None:
-            under_way.go_on(*found)
+        finished = await calls.get(wait=under_way.waits)
+        if finished is not None:
+            under_way.go_on(*finished)
         elif under_way.due:
             yield under_way.use()
 
@@ -54,15 +54,15 @@ class _Tasks:
         self._tasks = set[asyncio.Task[None]]()
 
     def give(self, number: int, call: Call) -> None:
-        """Have a call made in a copy of this context, as soon as fewer than `workers` are under way."""
+        """Get a call made in a copy of this context, as soon as fewer than `workers` are under way."""
         self._waiting.append((number, call, copy_context()))
         if len(self._tasks) < self.workers:
             task = asyncio.create_task(self._work())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def take(self, *, wait: bool) -> tuple[int, Any] | None:
-        """Return the number of a call that is through and what was kept of it; None where none is and none is awaited.
+    async def get(self, *, wait: bool) -> tuple[int, Any] | None:
+        """Return the number of a finished call and what was kept of it; None if none is finished or awaited.
 
         Raises:
             BaseException: What the call failed with.
@@ -80,7 +80,7 @@ class _Tasks:
         return number, came
 
     async def end(self) -> None:
-        """Drop the calls that have not begun, and wait for those under way."""
+        """Drop the calls that have not started, and wait for those under way."""
         self._waiting.clear()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -88,7 +88,7 @@ class _Tasks:
         try:
             while self._waiting:
                 await self._make(*self._waiting.popleft())
-        finally:  # at once, so that the next call to be given finds the place free
+        finally:  # at once, so that the next call finds the place free
             self._tasks.discard(_this_task())
 
     async def _make(self, number: int, call: Call, context: Context) -> None:
@@ -121,8 +121,8 @@ def _this_task() -> "asyncio.Task[Any]":
 async def _within(seconds: float, call: Call, context: Context) -> Any:
     """Return what a call returns.
 
-    The timeouts of an HTTP client begin anew with each byte that arrives, so a reply that drips takes for ever; this
-    clock runs once.
+    The timeouts of an HTTP client restart with each byte that arrives, so a reply that drips never ends; this clock
+    runs once.
 
     Raises:
         TimeoutError: After `seconds`, not counting those for which it was held; it is cancelled and not waited for.
@@ -142,6 +142,6 @@ async def _within(seconds: float, call: Call, context: Context) -> Any:
 
 
 def _forget(task: "asyncio.Task[Any]") -> None:
-    """Take note of what a late task raises: asyncio reports errors that nobody looked at."""
+    """Retrieve what a late task raises: asyncio reports errors that nobody retrieved."""
     if not task.cancelled():
         task.exception()

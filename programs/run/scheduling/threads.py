@@ -1,7 +1,7 @@
 """Calls in threads, while one thread takes the steps.
 
-What a call says is kept by the thread that made it. One that is late is given up instead: its thread is left behind,
-another takes its place, and what it says late is not used.
+The thread that made a call keeps its reply. A late call is abandoned: its thread is left behind, another takes its
+place, and its late reply is not used.
 """
 
 import threading
@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from eldgr_dspy.programs.run.scheduling.order import Call, OnStop, Rows, Steps, late, noted, raise_first
-from eldgr_dspy.programs.run.scheduling.pool import IDLE, start
+from eldgr_dspy.programs.threads import IDLE, start
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -24,7 +24,7 @@ R = TypeVar("R")
 THREADS = "eldgr-asking"
 """The name of a thread that makes calls, unless it is idle or left behind."""
 
-_TICK = 0.1  # seconds; whoever waits looks that often for signals
+_TICK = 0.1  # seconds; how often a waiting thread looks for signals
 
 
 @contextmanager
@@ -39,14 +39,14 @@ def map_ordered(
     """Run a generator for each item in this thread; the context gives what they return, in the order of the items.
 
     Calls are made in `workers` threads, and each in a copy of this context, so that `dspy.context` holds in it; a late
-    one is given up after `seconds`. Where several calls fail, the failure that came first is raised. `look` is called
-    often also while this waits, and ends the map by what it raises.
+    one is abandoned after `seconds`. If several calls fail, the first failure is raised. `look` is called often, even
+    while this waits, and ends the map by what it raises.
     """
     calls = _Calls(workers, seconds, on_stop)
     try:
         yield _in_order(map(steps, items), calls, look)
     except BaseException as error:
-        failures = list(calls.failures)  # not those that come of stopping
+        failures = list(calls.failures)  # without those caused by stopping
         calls.stop()
         on_stop(error)  # a second interrupt, here or in the next line, skips the wait
         calls.wait(look)
@@ -60,9 +60,9 @@ def _in_order(rows: Iterable[Steps[R]], calls: "_Calls", look: Callable[[], None
     under_way = Rows(rows, calls.workers, calls.give)
     while under_way.begin():
         look()
-        found = calls.take(wait=under_way.waits)
-        if found is not None:
-            under_way.go_on(*found)
+        finished = calls.get(wait=under_way.waits)
+        if finished is not None:
+            under_way.go_on(*finished)
         elif under_way.due:
             yield under_way.use()
 
@@ -78,7 +78,7 @@ class _Worker:
 
 
 class _Job:
-    """A call under its number, and what came of it."""
+    """A call under its number, and its outcome."""
 
     __slots__ = ("call", "came", "context", "error", "number", "worker")
 
@@ -98,13 +98,13 @@ class _Calls:
         self._seconds, self._on_stop = seconds, on_stop
         self._waiting = deque[_Job]()
         self._through = SimpleQueue[_Job]()
-        self._begun = dict[_Job, float]()  # the earliest first; whoever takes a job out keeps what is said
-        self._at_work = set[_Worker]()  # but those left behind
+        self._started = dict[_Job, float]()  # the earliest first; the one that removes a job keeps the reply
+        self._at_work = set[_Worker]()  # without those left behind
         self._not_ended = set[Future[None]]()
         self._lock = threading.Lock()
 
     def give(self, number: int, call: Call) -> None:
-        """Have a call made in a copy of this context, as soon as a thread is free."""
+        """Get a call made in a copy of this context, as soon as a thread is free."""
         job = _Job(number, call)
         with self._lock:
             self._waiting.append(job)
@@ -112,8 +112,8 @@ class _Calls:
         if further:
             self._start()
 
-    def take(self, *, wait: bool) -> tuple[int, Any] | None:
-        """Return the number of a call that is through and what was kept of it; to wait takes at most a tick.
+    def get(self, *, wait: bool) -> tuple[int, Any] | None:
+        """Return the number of a finished call and what was kept of it; it waits at most one tick.
 
         Raises:
             BaseException: What the call failed with.
@@ -128,7 +128,7 @@ class _Calls:
         return job.number, job.came
 
     def stop(self) -> None:
-        """Drop the calls that have not begun."""
+        """Drop the calls that have not started."""
         with self._lock:
             self._waiting.clear()
 
@@ -144,7 +144,7 @@ class _Calls:
         self._at_work.add(worker)
         try:
             worker.future = future = start(partial(self._work, worker))
-        except BaseException:  # no thread can be begun, or an interrupt
+        except BaseException:  # no thread can be started, or an interrupt
             self._at_work.discard(worker)
             raise
         self._not_ended.add(future)
@@ -161,20 +161,20 @@ class _Calls:
         worker.thread.name = IDLE
 
     def _next(self, worker: _Worker) -> _Job | None:
-        """The call that a thread makes next; None where it is at work no more."""
+        """Return the call that a thread makes next; None if it is no longer at work."""
         with self._lock:
             if not self._waiting:
                 self._at_work.discard(worker)
                 return None
             job = self._waiting.popleft()
             job.worker = worker
-            self._begun[job] = time.monotonic()
+            self._started[job] = time.monotonic()
             return job
 
     def _claim(self, job: _Job, *, late: bool = False) -> bool:
-        """Take a job from those under way; the first to do so, its thread or the clock, keeps what is said."""
+        """Remove a job from those under way; the first to do so, its thread or the clock, keeps the reply."""
         with self._lock:
-            mine = self._begun.pop(job, None) is not None
+            mine = self._started.pop(job, None) is not None
             if mine and late and job.worker is not None and job.worker.thread is not None:
                 job.worker.thread.name = "left behind"
             return mine
@@ -192,13 +192,13 @@ class _Calls:
         """How long to wait, while no call can be late; the earliest may have been held, and be late only later."""
         now = time.monotonic()
         with self._lock:
-            first = next(iter(self._begun.values()), now)
+            first = next(iter(self._started.values()), now)
         return min(max(0.0, first + self._seconds - now), _TICK)
 
     def _give_up_late_ones(self) -> float:
-        """Give up the calls that are late, and return how long to wait until one may be late again."""
+        """Abandon the late calls, and return how long to wait until one may be late again."""
         with self._lock:
-            ends = {job: began + self._seconds + job.call.held for job, began in self._begun.items()}
+            ends = {job: began + self._seconds + job.call.held for job, began in self._started.items()}
         now, left = time.monotonic(), min(self._seconds, _TICK)
         for job, end in ends.items():
             if end > now:
@@ -209,7 +209,7 @@ class _Calls:
         return left
 
     def _leave_behind(self, worker: _Worker | None) -> None:
-        """Have another thread take the place of the one that made a late call."""
+        """Replace the thread that made a late call."""
         if worker is not None and worker.future is not None:
             self._not_ended.discard(worker.future)
         with self._lock:

@@ -1,8 +1,8 @@
-"""Daemon threads that make one call after another, shared by all that calls in threads.
+"""Daemon threads that make one call after another, shared by all calls in threads.
 
-A thread that is through makes the next call, because to begin one takes as long as a fifth of what DSPy does for a
-call; it ends when it has had none for ten seconds. A thread cannot be stopped: one whose call is late is left behind
-with the connection that it waits on. It is a daemon, so the end of the process does not wait for it.
+A thread that has finished makes the next call, because starting one takes a fifth of DSPy's own time for a call. It
+ends if it has had no call for ten seconds. A thread cannot be stopped: one whose call is late is left behind with the
+connection that it waits on. It is a daemon, so the end of the process does not wait for it.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from typing import TypeVar
 R = TypeVar("R")
 
 IDLE = "eldgr-pool"
-"""The name of a thread of the pool, unless whoever uses it gives it another for a while."""
+"""The name of a thread of the pool, unless a user of it sets another for a while."""
 
 _IDLE_SECONDS = 10.0
 
@@ -39,11 +39,11 @@ class _Caller:
         self._thread.start()
 
     def give(self, job: "_Job") -> None:
-        """Give it a job, which it does once it has done those before."""
+        """Give it a job, which it does after those before."""
         self._jobs.put(job)
 
     def end(self) -> None:
-        """End it, and wait for that."""
+        """End it, and wait for the end."""
         self._jobs.put(None)
         self._thread.join()
 
@@ -59,7 +59,7 @@ class _Caller:
                 return
             deliver = job()
             self._idle(self)
-            deliver()  # last, so that whoever has the result finds the thread among the idle ones
+            deliver()  # last, so that the receiver of the result finds the thread among the idle ones
 
 
 class _Callers:
@@ -89,7 +89,7 @@ class _Callers:
             self._idle.append(caller)
 
     def _let_go(self, caller: _Caller) -> bool:
-        """Take a thread out of those that wait; False where something is already on its way to it."""
+        """Take a thread out of those that wait; False if it is about to get a job."""
         with self._lock:
             if caller not in self._idle:
                 return False
@@ -97,7 +97,7 @@ class _Callers:
             return True
 
     def _forget(self) -> None:
-        """Begin anew in a forked process, which has none of the threads."""
+        """Start anew in a forked process, which has none of the threads."""
         self._idle, self._lock = [], Lock()
 
 
@@ -109,7 +109,7 @@ _CALLERS = _Callers()
 
 @contextmanager
 def reused_threads() -> Iterator[None]:
-    """End the threads that made calls inside the block and wait for others; one that is late ends by itself."""
+    """End the threads that made calls inside the block and are now idle; a late one ends by itself."""
     try:
         yield
     finally:

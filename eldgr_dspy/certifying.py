@@ -1,0 +1,143 @@
+"""A rule under a consulted certificate: when the certificate is asked, about which answers, and what its reply means.
+
+`certifying` wraps a rule. The wrapped rule yields `certificate` before the rule sees the pool, and `repair_certificate`
+when the repairer has given an answer of a new class. So whoever drives a rule (the selector, a run, a replay) also asks
+the certificate, with the inputs of `inputs_of`. This module uses only the standard library.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Certificate, Witness
+from eldgr_dspy.consultations import Abstention, Certificates, Heard, Reply
+from eldgr_dspy.decision import Choice, Rule
+from eldgr_dspy.errors import CertificateError, NotAskedError
+from eldgr_dspy.own_certificates import stands_in
+from eldgr_dspy.words import Consulted, Role, is_role
+
+UNHEARD = ("failed: ", "unparsable: ", "unusable: ")
+"""How the reason begins of a certificate that could not be had."""
+Consulting = Generator[Consulted, Any, Choice]
+
+
+def certifying(rule: Rule) -> Callable[[Case], Consulting]:
+    """Return a rule that has a consulted certificate asked where one is set; with any other it is the same rule."""
+
+    def steps(case: Case) -> Consulting:
+        if asked := case.to_certify():
+            _take(case, asked, (yield "certificate"))
+        asking, reply = rule(case), None
+        while True:
+            try:
+                role = asking.send(reply)
+            except StopIteration as stop:
+                choice: Choice = stop.value
+                return choice
+            reply = yield role
+            if asked := case.to_certify(reply):
+                _take(case, asked, (yield "repair_certificate"))
+
+    return steps
+
+
+def inputs_of(case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> dict[str, object]:
+    """Return what a role is told; a certificate is told the question, and each answer with its evidence.
+
+    Args:
+        case: The question. name: who is asked. heard: the replies so far.
+    """
+    if is_role(name):
+        return case.question.role_inputs(name)
+    asked = case.to_certify(heard["repairer"] if name == "repair_certificate" else None)
+    return {"question": case.question.text, "asked": [(answer, case.passages_for(answer)) for answer in asked]}
+
+
+def replies_in(heard: Mapping[Consulted, Heard]) -> dict[Role, Reply]:
+    """Return the replies of the roles, without those of certificates."""
+    return {name: said for name, said in heard.items() if is_role(name) and not isinstance(said, Certificates)}
+
+
+def _take(case: Case, asked: tuple[str, ...], said: Certificates | Abstention) -> None:
+    """Give a case the certificates of answers. Without a usable reply they are inapplicable, so nothing overrides."""
+    for answer in asked:
+        if isinstance(said, Abstention):
+            case.supply(answer, _inapplicable(said.reason))
+        elif answer in said.by_answer:
+            found, evidence = said.by_answer[answer], case.passages_for(answer)
+            stands = found.witness is None or stands_in(found.witness, evidence)
+            case.supply(answer, found if stands else replace(found, witness=None))
+        else:
+            raise NotAskedError(f"The certificate was asked about other answers than {answer!r:.60}.")
+
+
+def certify_again(case: Case, heard: Mapping[Consulted, Heard]) -> None:
+    """Give a case the certificates that a run got, as far as it got them; the others are inapplicable."""
+    names: tuple[Consulted, ...] = ("certificate", "repair_certificate") if "repairer" in heard else ("certificate",)
+    for name in names:
+        asked, said = case.to_certify(heard["repairer"] if name == "repair_certificate" else None), heard.get(name)
+        given = said.by_answer if isinstance(said, Certificates) else {}
+        never = dict.fromkeys(asked, _inapplicable(said.reason if isinstance(said, Abstention) else "not asked"))
+        _take(case, asked, Certificates({**never, **given}))
+
+
+def _inapplicable(reason: str) -> Certificate:
+    return Certificate(None, reason if reason.startswith(UNHEARD) else f"{UNHEARD[-1]}{reason}")
+
+
+@contextmanager
+def naming_question(pool: str, question: str) -> Iterator[None]:
+    """Add to the error of a user's certificate the question that it failed on."""
+    try:
+        yield
+    except CertificateError as error:
+        raise CertificateError(f"Question {question!r} of pool {pool!r}: {error}") from error.__cause__
+
+
+# -- a reply as the journal has it -------------------------------------------------------------------------------------
+
+
+def certificates_as_json(by_answer: Mapping[str, Certificate]) -> dict[str, Any]:
+    """Return certificates as plain JSON values, one entry an answer in each list."""
+    found = [*by_answer.values()]
+    content = {
+        "answers": [*by_answer],
+        "certified": [one.certified for one in found],
+        "reasons": [one.reason for one in found],
+    }
+    witnesses = [None if one.witness is None else asdict(one.witness) for one in found]
+    return {**content, "witnesses": witnesses} if any(witnesses) else content
+
+
+def certificates_in(content: Mapping[str, Any]) -> Certificates | Abstention:
+    """Return the certificates in what a consulted certificate returned, or an abstention that says why there are none.
+
+    The content may be a recording that was written by hand.
+    """
+    if "abstained" in content:
+        return Abstention(str(content["abstained"]))
+    answers, certified = content.get("answers"), content.get("certified")
+    if not isinstance(answers, list) or not isinstance(certified, list) or len(answers) != len(certified):
+        return Abstention("answers and certified are not lists of one length")
+    if any(value is not None and type(value) is not bool for value in certified):
+        return Abstention("certified has a value other than true, false and null")
+    reasons, witnesses = (_as_many(content.get(name), len(answers)) for name in ("reasons", "witnesses"))
+    return Certificates(
+        {
+            str(answer): Certificate(value, str(reason or ""), _witness(witness))
+            for answer, value, reason, witness in zip(answers, certified, reasons, witnesses, strict=True)
+        }
+    )
+
+
+def _as_many(given: Any, n: int) -> list[Any]:
+    return given if isinstance(given, list) and len(given) == n else [None] * n
+
+
+def _witness(stated: Any) -> Witness | None:
+    try:
+        return Witness(**{**stated, "flags": tuple(stated["flags"])})
+    except (TypeError, KeyError, ValueError):
+        return None

@@ -1,0 +1,93 @@
+"""The evidence of one question as it certifies answers: by a policy, by a user's function, or as somebody has said.
+
+Only retrieved text is evidence: a passage that repeats a candidate's own text does not certify that candidate's answer.
+It uses only the standard library.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from eldgr_dspy.answers import answer_class
+from eldgr_dspy.certificates import Certificate, Evidence, Passage
+from eldgr_dspy.consultations import show_passage
+from eldgr_dspy.errors import CertificateError
+from eldgr_dspy.own_certificates import EMPTY, OwnCertificate, OwnEvidence
+from eldgr_dspy.questions import Question
+from eldgr_dspy.words import Policy
+
+
+class CertifyingEvidence:
+    """The evidence of a question; each spelling of an answer is certified at most once."""
+
+    def __init__(self, question: Question, classes: Sequence[str | None], by: Policy | OwnCertificate) -> None:
+        """Take a question, the class of each of its candidates, and what certifies."""
+        self._question, self._classes = question, classes
+        self._by: Policy | OwnCertificate = by
+        self.is_consulted = isinstance(by, OwnCertificate) and by.consulted
+        self._whole = self._of(question.passages)
+        self._sought: dict[str | None, Certificate] = {}
+        self._supplied: dict[str, Certificate] = {}
+
+    def certify(self, answer: str | None, key: str | None) -> Certificate:
+        """Return the certificate of a spelling, whose class is given.
+
+        Raises:
+            CertificateError: The user's certificate failed, or a consulted one has not said anything about the class.
+        """
+        if self.is_consulted:
+            return self._supplied_for(answer, key)
+        if answer not in self._sought:
+            self._sought[answer] = self._apart_from(key).certify(answer, self._question.text)
+        return self._sought[answer]
+
+    def supply(self, key: str, certificate: Certificate) -> None:
+        """Take the certificate of a class from a consulted certificate."""
+        self._supplied[key] = certificate
+
+    def passages_for(self, key: str | None) -> tuple[Passage, ...]:
+        """Return the passages that may certify a class: those that only repeat one of its candidates are blank."""
+        return self._apart_from(key).passages
+
+    @cached_property
+    def own_texts(self) -> Mapping[str | None, frozenset[int]]:
+        """For each class, the passages that only repeat the text of one of its candidates.
+
+        They still certify other answers, so that a candidate which quotes a passage does not take a certificate from
+        another one.
+        """
+        own: dict[str | None, frozenset[int]] = {}
+        texts: dict[str, set[str]] = {}
+        for text, key in zip(self._question.texts, self._classes, strict=False):
+            if key is not None:
+                texts.setdefault(text.strip(), set()).add(key)
+        for index, passage in enumerate(self._question.passages if texts else ()):
+            for form in (passage.text.strip(), show_passage(passage.title, passage.text).strip()):
+                for key in texts.get(form, ()):
+                    if key != self._key(form):
+                        own[key] = own.get(key, frozenset()) | {index}
+        return own
+
+    def _key(self, answer: str | None) -> str | None:
+        class_ = answer_class(answer, self._question.task)
+        return class_.key if class_ else None
+
+    def _supplied_for(self, answer: str | None, key: str | None) -> Certificate:
+        if key is None:
+            return EMPTY
+        if key not in self._supplied:
+            raise CertificateError(
+                f"The certificate {self._by} must be asked about {answer!r:.60} before a rule is: drive the rule that "
+                "`eldgr_dspy.certifying.certifying` returns."
+            )
+        return self._supplied[key]
+
+    def _apart_from(self, key: str | None) -> Evidence | OwnEvidence:
+        apart = self.own_texts.get(key)
+        if not apart:
+            return self._whole
+        passages = (Passage("", "") if i in apart else p for i, p in enumerate(self._question.passages))
+        return self._of(tuple(passages))
+
+    def _of(self, passages: Sequence[Passage]) -> Evidence | OwnEvidence:
+        by: Policy | OwnCertificate = self._by
+        return OwnEvidence(passages, by) if isinstance(by, OwnCertificate) else Evidence(passages, by)

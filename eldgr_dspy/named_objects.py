@@ -1,0 +1,107 @@
+"""Find a user's function by its name, `module:function`, and identify it. To find it runs the code of its module.
+
+This module uses only the standard library.
+"""
+
+import importlib
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from eldgr_dspy.errors import ArgumentError, brief
+
+_DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+@cache
+def object_named(name: str, argument: str, example: str) -> Any:
+    """Return the object of that name.
+
+    Args:
+        name: `module:object`. The module is looked for as Python looks for any, and then in the working directory.
+        argument: What the name was given as, and example: a name that would be understood; both for the message.
+
+    Raises:
+        ArgumentError: the name has another form, the module cannot be imported, or it has no such object.
+    """
+    if not _DOTTED.fullmatch(name):
+        raise ArgumentError(
+            f"{argument} must name a {argument.removesuffix('s')}; got {name!r}. Write MODULE:FUNCTION, such as "
+            f"{example}."
+        )
+    module, _, function = name.partition(":")
+    try:
+        with _working_directory_last():
+            found = getattr(importlib.import_module(module), function, None)
+    except Exception as error:
+        raise ArgumentError(
+            f"{argument}={name!r}: the module {module!r} cannot be imported ({said(error)}); check its name, and that "
+            "it is in the working directory or is installed."
+        ) from error
+    if found is None:
+        raise ArgumentError(f"{argument}={name!r}: the module {module!r} has no {function!r}; check the name.")
+    return found
+
+
+@contextmanager
+def _working_directory_last() -> Iterator[None]:
+    """Let Python find modules in the working directory too, last, so that they never hide an installed one."""
+    here = str(Path.cwd())
+    if here in sys.path:
+        yield
+        return
+    sys.path.append(here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+def name_of(function: Any) -> str:
+    """Return the name `module:function` of a function; of an object, its variable at module level, else its class."""
+    named = function if hasattr(function, "__qualname__") else type(function)
+    around = vars(sys.modules.get(named.__module__, named)) if named is not function else {}
+    variable = next((name for name, value in around.items() if value is function), named.__qualname__)
+    return f"{named.__module__}:{variable}"
+
+
+def source_of(function: Callable[..., Any]) -> str | None:
+    """Return 16 hexadecimal digits of a hash of a function's source, or of its class's; None if there is no source."""
+    try:
+        is_named = hasattr(function, "__code__") or isinstance(function, type)
+        text = inspect.getsource(function if is_named else type(function))
+    except (OSError, TypeError):
+        return None
+    return sha256(text.encode()).hexdigest()[:16]
+
+
+def require_same_source(what: str, name: str, source: str | None, stated: object) -> None:
+    """Refuse a function whose source is not what a file states.
+
+    Raises:
+        ArgumentError: naming it, and both hashes.
+    """
+    if source != stated:
+        raise ArgumentError(
+            f"The {what} {name} was changed: its source had the hash {stated}, and now has {source}. Undo the change, "
+            "or start anew."
+        )
+
+
+def said(error: Exception) -> str:
+    """Return an error of a user's code, as a message quotes it."""
+    return f"{type(error).__name__}: {brief(' '.join(str(error).split()))}".rstrip(": .")
+
+
+def place(error: Exception, own: object) -> str:
+    """Return the line of a function's own file where an error happened, in brackets; empty if it is not known."""
+    file = getattr(getattr(own, "__code__", None), "co_filename", None)
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return f" ({file}, line {lines[-1]})" if lines else ""

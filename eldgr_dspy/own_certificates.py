@@ -1,0 +1,164 @@
+"""Certificates of a user's own, in the place of the policies: a function `(answer, evidence, question)`.
+
+It says True (the evidence certifies the answer), False, or None where it does not apply, or returns a `Certificate`
+with a witness. `evidence` is a tuple of `Passage`. A function of two arguments is not given the question. It is called
+at most once for each spelling of an answer, and never for an empty one.
+
+One that must be awaited or that asks an LM (a coroutine function, a DSPy module) is *consulted*: the caller of the rule
+asks it once for each class of answers, before the rule, and for a repair when it arrives; see `eldgr_dspy.certifying`.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from eldgr_dspy.certificates import Certificate, Passage, Witness, holds
+from eldgr_dspy.errors import ArgumentError, CertificateError, EldgrError, settled
+from eldgr_dspy.named_objects import name_of, object_named, place, require_same_source, said, source_of
+
+EMPTY = Certificate(False, "empty answer")
+_EXAMPLE = "my_certificates:quoted"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnCertificate:
+    """A user's certificate.
+
+    Attributes:
+        name: `module:function`. source: a hash of its source code, None if Python has no source.
+        function: What is called.
+        consulted: Whether it is awaited, or asks an LM.
+    """
+
+    name: str
+    source: str | None
+    function: Callable[..., Any] = field(repr=False, compare=False)
+    consulted: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def module(self) -> str:
+        """The name of its module."""
+        return self.name.partition(":")[0]
+
+    def certify(self, answer: str, evidence: Sequence[Passage], question: str) -> Certificate:
+        """Return the certificate of an answer that is not empty.
+
+        Raises:
+            CertificateError: The function raised, or returned something that is not a certificate.
+        """
+        try:
+            value = settled(self.call(answer, tuple(evidence), question), "certificate", "give a function that is not")
+        except EldgrError:
+            raise
+        except Exception as error:
+            raise self.failure(answer, error) from error
+        return self.read(value, answer, tuple(evidence))
+
+    def call(self, answer: str, evidence: tuple[Passage, ...], question: str) -> Any:
+        """Call the function with as many of these arguments as it takes."""
+        return self.function(*(answer, evidence, question)[: _arguments(self.function)])
+
+    def failure(self, answer: str, error: Exception) -> CertificateError:
+        """Return the error that names the certificate and the answer on which it raised."""
+        return CertificateError(
+            f"The certificate {self.name!r} failed on the answer {answer!r:.60}: {said(error)}"
+            f"{place(error, self.function)}."
+        )
+
+    def read(self, value: object, answer: str, evidence: Sequence[Passage]) -> Certificate:
+        """Return what the function returned as a certificate.
+
+        Raises:
+            CertificateError: It is not True, False, None or a `Certificate`, or its witness is not in the evidence.
+        """
+        given, witness = (value.certified, value.witness) if isinstance(value, Certificate) else (value, None)
+        if isinstance(value, Certificate) and (given is None or isinstance(given, bool)):
+            if witness is not None and not stands_in(witness, evidence):
+                raise CertificateError(
+                    f"certificate({answer!r:.60}, ...) returned a witness that is not in the evidence; make it with "
+                    f"`eldgr_dspy.certificates.certify`, or leave it out. Change {self.name}."
+                )
+            return value
+        if value is None or isinstance(value, bool):
+            return Certificate(value, f"by the certificate {self.name}")
+        raise CertificateError(
+            f"certificate({answer!r:.60}, ...) returned {value!r:.60}; a certificate is True, False, or None where it "
+            f"does not apply, or a Certificate with a witness. Change {self.name}."
+        )
+
+    def to_json(self) -> dict[str, str | None]:
+        """Return what identifies it."""
+        return {"name": self.name, "source": self.source}
+
+
+def stands_in(witness: object, evidence: Sequence[Passage]) -> bool:
+    """Return whether a witness that somebody else made is one, and is in the evidence."""
+    try:
+        return isinstance(witness, Witness) and witness.level in ("exact", "folded") and holds(witness, evidence)
+    except (TypeError, IndexError):
+        return False
+
+
+class OwnEvidence:
+    """The passages of one question under a user's certificate; has the face of `eldgr_dspy.certificates.Evidence`."""
+
+    def __init__(self, passages: Sequence[Passage], own: OwnCertificate) -> None:
+        self.passages = tuple(passages)
+        self._own = own
+
+    def certify(self, answer: str | None, question: str = "") -> Certificate:
+        """Return the certificate of an answer."""
+        return self._own.certify(answer, self.passages, question) if answer and answer.strip() else EMPTY
+
+
+def own_certificate(given: object) -> OwnCertificate:
+    """Return a user's certificate from a function, or from its name `module:function`.
+
+    Raises:
+        ArgumentError: It cannot be found or called.
+    """
+    if isinstance(given, OwnCertificate):
+        return given
+    function, name = (
+        (object_named(given, "certificate", _EXAMPLE), given) if isinstance(given, str) else (given, name_of(given))
+    )
+    if isinstance(function, type) or not callable(function):
+        raise ArgumentError(
+            f"certificate={name!r} must be a function (answer, evidence, question) -> True, False or None, or an "
+            f"instance of a DSPy module; got {function!r:.80}."
+        )
+    return OwnCertificate(name, source_of(function), function, _is_consulted(function))
+
+
+def _is_consulted(function: Any) -> bool:
+    called = (function, getattr(function, "__call__", None))  # noqa: B004 - the method is looked at, not tested for
+    return hasattr(function, "acall") or any(map(inspect.iscoroutinefunction, called))
+
+
+def same_certificate(stated: Mapping[str, Any]) -> OwnCertificate:
+    """Return the certificate that a file states, found by its name; of a consulted one, the class is enough.
+
+    Raises:
+        ArgumentError: It cannot be found, or has been changed since.
+    """
+    name = str(stated.get("name"))
+    kind = object_named(name, "certificate", _EXAMPLE)
+    is_class = isinstance(kind, type) and _is_consulted(kind)  # nothing that was asked is asked again
+    found = OwnCertificate(name, source_of(kind), kind, consulted=True) if is_class else own_certificate(name)
+    require_same_source("certificate", found.name, found.source, stated.get("source"))
+    return found
+
+
+def _arguments(function: Callable[..., Any]) -> int:
+    """Return how many of answer, evidence and question a function takes: the third only if it asks for it."""
+    try:
+        parameters = [*inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):
+        return 3
+    third = parameters[2:3]
+    wanted = any(one.default is one.empty or one.name == "question" for one in third)
+    return 3 if wanted or any(one.kind is one.VAR_POSITIONAL for one in parameters) else 2

@@ -1,0 +1,148 @@
+"""Refusals: answers which say that there is no answer, such as "I don't know".
+
+A phrase names a whole class of answers, not a part of an answer. "i don’t know!" is in the class of "I don't know";
+"None of the above" and "I don't know, perhaps Doha" are not. To find refusals inside longer answers, give a function.
+It uses only the standard library.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from eldgr_dspy.answers import answer_class
+from eldgr_dspy.errors import ArgumentError, EldgrError, settled
+from eldgr_dspy.named_objects import name_of, object_named, place, require_same_source, said, source_of
+from eldgr_dspy.words import Task
+
+REFUSALS: tuple[str, ...] = (
+    "I don't know",
+    "I do not know",
+    "Don't know",
+    "I cannot answer",
+    "Cannot answer",
+    "Cannot be determined",
+    "Not enough information",
+    "Insufficient information",
+    "Unanswerable",
+    "No answer",
+    "NoAnswer",
+    "None",
+)
+"""The default phrases. "Unknown" is not among them, because it answers some questions; nor is "N/A", which votes with
+the sodium of "Na"."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRefusals:
+    """A user's function that says whether an answer refuses.
+
+    Attributes:
+        name: `module:function`. source: a hash of its source code, None if Python has no source.
+        function: What is called, with the answer.
+    """
+
+    name: str
+    source: str | None
+    function: Callable[..., Any] = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def names(self, answer: str) -> bool:
+        """Return whether an answer that is not empty refuses.
+
+        Raises:
+            ArgumentError: The function raised, is async, or returned something other than True or False.
+        """
+        try:
+            value = settled(self.function(answer), "refusals", "give a function that is not")
+        except EldgrError:
+            raise
+        except Exception as error:
+            raise ArgumentError(
+                f"The function {self.name!r}, given as refusals, failed on the answer {answer!r:.60}: {said(error)}"
+                f"{place(error, self.function)}."
+            ) from error
+        if not isinstance(value, bool):
+            raise ArgumentError(
+                f"refusals({answer!r:.60}) must be True or False; got {value!r:.60}. Change {self.name}."
+            )
+        return value
+
+    def to_json(self) -> dict[str, str | None]:
+        """Return what identifies it."""
+        return {"name": self.name, "source": self.source}
+
+
+Refusals = tuple[str, ...] | OwnRefusals
+
+
+def refusals_of(given: object) -> Refusals:
+    """Return refusals from phrases, from a function, from its name `module:function`, or as a file states them.
+
+    Raises:
+        ArgumentError: A phrase is not one, or the function cannot be found or called, or was changed since.
+    """
+    if isinstance(given, OwnRefusals):
+        return given
+    if isinstance(given, Mapping):
+        found = _own(str(given.get("name")))
+        require_same_source("function", found.name, found.source, given.get("source"))
+        return found
+    if callable(given) or (isinstance(given, str) and ":" in given):
+        return _own(given)
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise ArgumentError(
+            f"refusals must be phrases in a tuple, or a function (answer) -> True or False; got {given!r:.80}. For one "
+            "phrase give a tuple of one; for none, ()."
+        )
+    for index, phrase in enumerate(given):
+        if type(phrase) is not str or answer_class(phrase, "retrieval") is None:
+            raise ArgumentError(
+                f"refusals[{index}] must be a phrase that is not blank; got {phrase!r:.80}. For no refusals give ()."
+            )
+    return tuple(given)
+
+
+class Refusing:
+    """Says which answers to one question refuse. A class refuses if the settings name any of its spellings.
+
+    Args:
+        refusals: Phrases or a function, as the settings have them.
+        answers: The answers of the pool. task: The task under which they are compared.
+    """
+
+    def __init__(self, refusals: Refusals, answers: Iterable[str | None], task: Task) -> None:
+        self._own = refusals if isinstance(refusals, OwnRefusals) else None
+        self._phrases = frozenset[str]() if isinstance(refusals, OwnRefusals) else _classes(refusals, task)
+        self._known: dict[str, bool] = {}
+        self._task: Task = task
+        for answer in dict.fromkeys(answers) if self._own else ():
+            found = answer_class(answer, task)
+            if found and answer:
+                self._known[found.key] = self._known.get(found.key) or self._own_names(answer)
+
+    def __call__(self, answer: str | None) -> bool:
+        """Return whether an answer's class refuses."""
+        found = answer_class(answer, self._task)
+        if found is None or not answer:
+            return False
+        if found.key not in self._known and self._own:
+            self._known[found.key] = self._own_names(answer)
+        return found.key in self._phrases or self._known.get(found.key, False)
+
+    def _own_names(self, answer: str) -> bool:
+        return self._own is not None and self._own.names(answer)
+
+
+@lru_cache(maxsize=64)
+def _classes(phrases: tuple[str, ...], task: Task) -> frozenset[str]:
+    return frozenset(found.key for phrase in phrases if (found := answer_class(phrase, task)))
+
+
+def _own(given: Any) -> OwnRefusals:
+    function = object_named(given, "refusals", "my_answers:refuses") if isinstance(given, str) else given
+    if isinstance(function, type) or not callable(function):
+        raise ArgumentError(f"refusals must be a function (answer) -> True or False; got {function!r:.80}.")
+    return OwnRefusals(given if isinstance(given, str) else name_of(function), source_of(function), function)

@@ -1,0 +1,143 @@
+"""When sampling may stop before all samples are drawn: rules on the votes so far, and on whether consensus is final.
+
+`Settled` stops only when no remaining sample can change the class that ships. `Posterior` is the Beta rule of adaptive
+consistency; it can stop too early. Votes are counts of the classes, in the order of their earliest voters. This module
+uses only the standard library.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import comb
+from typing import Protocol
+
+from eldgr_dspy.answers import answer_class
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import show_passage
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.extraction import extract_answer
+
+
+class Stop(Protocol):
+    """A rule for stopping."""
+
+    def decided(self, votes: Sequence[int], remaining: int) -> bool:
+        """Return whether these votes are enough, if so many samples remain."""
+        ...
+
+    def final(self, case: Case) -> bool:
+        """Return whether consensus ships once the votes are enough."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Stop when no remaining sample can change the class that ships.
+
+    The remaining samples cannot outvote the leading class, nor tie with it and be earlier. In retrieval, the leading
+    class is also certified, or a certificate does not apply to it; further samples and passages cannot change that. In
+    arithmetic, the deriver is asked whatever else is sampled, and its reply is a function of the question.
+    """
+
+    def decided(self, votes: Sequence[int], remaining: int) -> bool:
+        """Return whether the leading class has the most votes, however the remaining ones are cast."""
+        if not votes:
+            return False
+        leader = votes.index(max(votes))
+        others = (votes[rank] + remaining - (rank > leader) for rank in range(len(votes)) if rank != leader)
+        return votes[leader] >= remaining and all(votes[leader] > other for other in others)
+
+    def final(self, case: Case) -> bool:
+        """Return whether the rule decides alike on every pool that begins with this one and has this consensus."""
+        if case.task == "arithmetic":
+            return case.repairable
+        found = case.certificate(case.consensus)
+        if not found.certified:
+            return found.certified is None
+        passages = case.question.passages
+        behind = passages if found.witness is None else (passages[found.witness.passage],)
+        return not any(_may_be_a_candidate(passage, case) for passage in behind)
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """Stop when the leading class is probably ahead of the second: the Beta rule of adaptive consistency.
+
+    With a and b votes, that probability is P(p > 1/2) for p ~ Beta(a + 1, b + 1): a posterior under a flat prior on two
+    classes. It is computed after each batch, and repeated looks make an early lead count more than it should: the
+    threshold is not a bound on how often all samples would have shipped another answer. It ignores certificates.
+
+    Attributes:
+        threshold: Above 1/2 and below 1. At 0.95 it stops at four votes to none.
+
+    Source: Aggarwal et al. 2023, "Let's Sample Step by Step" (AdaptiveConsistency, `BetaStoppingCriteria`).
+    """
+
+    threshold: float = 0.95
+
+    def __post_init__(self) -> None:
+        if isinstance(self.threshold, bool) or not 0.5 < self.threshold < 1:
+            raise ArgumentError(f"threshold must be above 0.5 and below 1; got {self.threshold!r:.80}.")
+
+    def decided(self, votes: Sequence[int], remaining: int) -> bool:
+        """Return whether the posterior probability reaches the threshold."""
+        first, second, *_ = [*sorted(votes, reverse=True), 0, 0]
+        return float(lead(first, second)) >= self.threshold
+
+    def final(self, case: Case) -> bool:
+        """Return True: the rule looks at votes alone."""
+        return True
+
+
+def lead(first: int, second: int) -> Fraction:
+    """Return P(p > 1/2) for p ~ Beta(first + 1, second + 1), exactly: a tail of a binomial with fair coins."""
+    coins = first + second + 1
+    return Fraction(sum(comb(coins, heads) for heads in range(first + 1)), 2**coins)
+
+
+def votes_of(case: Case) -> list[int]:
+    """Return how many candidates vote for each class, in the order of their earliest voters."""
+    return list(Counter(key for key in case.vote.classes if key is not None).values())
+
+
+def next_batch(stop: Stop | None, case: Case, n: int) -> int:
+    """Return how many samples to draw at once: the fewest after which the rule may stop; 0 once it does.
+
+    They are all that remain without a rule, or if the votes are enough and consensus is not final: then the rule is not
+    expected to stop, and every sample may count.
+    """
+    votes, remaining = votes_of(case), n - len(case.question.answers)
+    if stop is None or remaining == 0:
+        return remaining
+    if stop.decided(votes, remaining):
+        return 0 if stop.final(case) else remaining
+    leader = votes.index(max(votes)) if votes else 0
+    for more in range(1, remaining):
+        grown = [*votes] or [0]
+        grown[leader] += more
+        if stop.decided(grown, remaining - more):
+            return more
+    return remaining
+
+
+def _may_be_a_candidate(passage: Passage, case: Case) -> bool:
+    """Whether the passage would be the whole text of a candidate of consensus's class: then it no longer certifies.
+
+    A candidate's text is its answer, or its reasoning with the answer on the lines below.
+    """
+
+    def key(answer: str | None) -> str | None:
+        found = answer_class(answer, case.task)
+        return found.key if found else None
+
+    def stated(text: str) -> Iterator[str | None]:
+        lines = text.split("\n")
+        for start in range(len(lines)):
+            found = extract_answer("\n".join(lines[start:]), case.task)
+            yield key(found.answer) if found else None
+
+    consensus = key(case.consensus)
+    forms = {passage.text.strip(), show_passage(passage.title, passage.text).strip()}
+    return any(key(form) != consensus and consensus in stated(form) for form in forms)

@@ -1,0 +1,36 @@
+"""`eldgr show`: print one question of a finished run, and why each rule ships its answer."""
+
+from pathlib import Path
+
+import click
+
+from eldgr_dspy.programs.commands.messages import say
+from eldgr_dspy.programs.commands.options import names_in, rules_option
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("id")
+@click.argument("pools", nargs=-1, type=click.Path(path_type=Path))
+@rules_option(default="")
+@form_options("show")
+@out_option()
+def show(run: Path, id: str, pools: tuple[Path, ...], rules: str, form: Form, out: Path | None) -> None:
+    """Print a question of a run, and why its answer ships.
+
+    RUN is the directory of a finished run. ID is the id of a question, or POOL:ID if several pools of the run have it.
+    It prints the votes, the candidates, the evidence with each witness, what the roles said, and what each rule ships
+    and why. The texts are in the run's pools; give POOLS if they have moved. --rules shows only some rules.
+
+    Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
+    """
+    from eldgr_dspy.figures.finished_run import read_run
+    from eldgr_dspy.programs.run.pages import question_of
+    from eldgr_dspy.report.question_tables import question_tables
+
+    read = read_run(run)
+    if read.made_by_others:
+        say(f"Note: {read.made_by_others}")
+    question = question_of(read, id, pools, names_in(rules))
+    write(question, question_tables(question), form, out, "The question")

@@ -1,0 +1,46 @@
+"""Search for the smallest example that fails a check, and report it without Hypothesis's frames and notes."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import FlakyFailure
+
+from eldgr_dspy.laws.reporting import reported
+
+T = TypeVar("T")
+
+_CHECKS = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.nested_given)
+
+
+def falsified(examples: st.SearchStrategy[T], hold: Callable[[T], object], most: int) -> Exception | None:
+    """Return what the smallest example that Hypothesis finds makes `hold` raise, without Hypothesis's notes."""
+    raised = list[tuple[Exception, list[str]]]()
+
+    @settings(
+        max_examples=most,
+        deadline=None,
+        database=None,
+        report_multiple_bugs=False,
+        suppress_health_check=_CHECKS,
+        phases=(Phase.generate, Phase.shrink),
+    )
+    @given(examples)
+    def tried(example: T) -> None:
+        try:
+            hold(example)
+        except Exception as error:
+            raised.append((error, [*getattr(error, "__notes__", ())]))
+            raise
+
+    try:
+        tried()
+    except Exception as error:
+        if not raised:
+            raise
+        # Hypothesis ends with the smallest; if that raises nothing any more, the first is as good as any.
+        found, notes = raised[0 if isinstance(error, FlakyFailure) else -1]
+        found.__notes__ = notes
+        return reported(found)
+    return None

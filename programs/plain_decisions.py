@@ -1,0 +1,33 @@
+"""Decisions as plain JSON values, as predictions and `decisions.jsonl` have them."""
+
+from dataclasses import asdict, fields
+from typing import Any
+
+from eldgr_dspy.decision import Decision
+from eldgr_dspy.errors import ArgumentError
+
+FIELDS = tuple(field.name for field in fields(Decision))
+"""The fields of a decision."""
+
+
+def plain(decision: Decision) -> dict[str, Any]:
+    """Return a decision as plain JSON values."""
+    values = {name: getattr(decision, name) for name in FIELDS}
+    witness = decision.witness
+    return {
+        **{name: list(value) if isinstance(value, tuple) else value for name, value in values.items()},
+        "abstentions": dict(decision.abstentions),
+        "witness": None if witness is None else {**asdict(witness), "flags": list(witness.flags)},
+    }
+
+
+def require_answer_field(answer_field: object) -> None:
+    """Refuse a name for the field of the answer that is empty, or that a prediction has for something else."""
+    if type(answer_field) is not str or not answer_field.strip():
+        raise ArgumentError(
+            f"answer_field must be the name of the field that holds the answer; got {answer_field!r:.80}."
+        )
+    if answer_field in (*FIELDS, "failures", "votes", "scores") and answer_field != "answer":
+        raise ArgumentError(
+            f"answer_field={answer_field!r} is a field of the decision; use another field for the answers."
+        )

@@ -1,0 +1,232 @@
+"""Tables in CSV and TSV: one row a sample, or one row a question with a column for each sample.
+
+The first row names the columns. Rows on one question, by its id or else by its text, hold its samples, in their order.
+"""
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import repeat
+from pathlib import Path
+from typing import Literal, get_args
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.files import read_whole, require_file
+from eldgr_dspy.programs.pools.entries import By, Entry, Sample, final_answers
+from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS
+from eldgr_dspy.splitting import folded_question
+
+Field = Literal["id", "question", "gold", "evidence", "prediction", "answer", "source"]
+"""What a column may hold. `answer` is the answer that a sample states, `source` where the sample is from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What the columns of tables hold.
+
+    Attributes:
+        names: The columns of a field; a table need not have all of them. Another field has the column of its own name.
+        by: What two rows on one question have in common; None: the id if they have one, else the question.
+        seen: The columns of the tables that were read.
+    """
+
+    names: Mapping[Field, Sequence[str]] = field(default_factory=dict)
+    by: By | None = None
+    seen: set[str] = field(default_factory=set)
+
+    def refuse_unseen(self) -> None:
+        """Raise `ArgumentError` for a name that no table has."""
+        has = (
+            f"they have {', '.join(f'{name!r:.80}' for name in sorted(self.seen))}" if self.seen else "none is a table"
+        )
+        for of, names in self.names.items():
+            for name in names:
+                if name not in self.seen:
+                    raise ArgumentError(
+                        f"--column {of}={name:.80}: no file has this column; {has}. Correct the name, or leave it out."
+                    )
+
+
+MAX_TABLE = 256 * 2**20
+"""The longest table that is read, in bytes, unpacked; it is in memory whole."""
+
+_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
+
+
+def is_table(path: Path) -> bool:
+    """Return whether a file is CSV or TSV by its name, compressed or not."""
+    return path.name.lower().endswith(_ENDINGS)
+
+
+def read_table(path: Path, columns: Columns, *, samples: bool = True) -> Iterator[Entry]:
+    """Yield the questions of a table, in the order of their first rows.
+
+    Args:
+        path: The table, in UTF-8; the name states whether commas or tabs separate its cells.
+        columns: What its columns hold; gets their names.
+        samples: Whether it has samples; a table without is a file of questions, with a row each.
+
+    Raises:
+        PoolError: naming the file, the row as a spreadsheet counts it, and the remedy.
+    """
+    rows = _rows(path)
+    if len(rows) < 2:
+        raise PoolError(
+            f"{path}: the table is empty; give a row that names the columns, and a row a sample or question."
+        )
+    (first, cells), *filled = rows
+    header = [name.strip() for name in cells]
+    columns.seen.update(header)
+    places = _places(f"{path}, row {first}", header, columns, samples=samples)
+    several = len(places["prediction"]) > 1
+    sources = [header[at] for at in places["prediction"]] if several else [""] * samples
+    # A further row on a question has a further sample, unless a row has all of them: that is refused at the join.
+    questions = _Questions(columns.by) if samples and not several else None
+    for number, cells in filled:
+        where = f"{path}, row {number}"
+        if len(cells) != len(header):
+            raise PoolError(
+                f"{where}: {len(cells):,} cells under {len(header):,} columns; give one cell a column, in quotes if it "
+                "holds a separator or a line break."
+            )
+        entry = _entry({of: [cells[at] for at in places[of]] for of in places}, sources, where)
+        if questions is None:
+            yield entry
+        else:
+            questions.take(entry)
+    if questions is not None:
+        yield from questions.entries.values()
+
+
+class _Questions:
+    """The questions of a table with a row a sample, in the order of their first rows."""
+
+    def __init__(self, by: By | None) -> None:
+        self._by = by
+        self._asked: dict[str, Entry] = {}
+        self.entries: dict[tuple[By, str], Entry] = {}
+
+    def take(self, entry: Entry) -> None:
+        """Take the next row: of a new question, or a further sample."""
+        asked = folded_question(entry.question or "")
+        other = self._asked.setdefault(asked, entry)
+        if self._by is None and asked and other.id != entry.id:
+            raise PoolError(
+                f"{entry.where}: has the question of {other.where} but another id, {entry.id!r:.80} for "
+                f"{other.id!r:.80}. Give --by question if ids number the rows, --by id if they number the questions."
+            )
+        by_id = self._by != "question" and entry.id is not None
+        key: tuple[By, str] = ("id", entry.id or "") if by_id else ("question", asked)
+        self.entries[key] = _joined(self.entries[key], entry) if key in self.entries else entry
+
+
+def _rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the rows that are not blank, each with its number; the first row of the file is row 1."""
+    require_file(path)
+    text = _text(path, read_whole(path, MAX_TABLE, "write its rows as JSON lines, which are read one at a time"))
+    form, mark = ("TSV", "\t") if ".tsv" in path.name.lower()[-7:] else ("CSV", ",")
+    rows: list[tuple[int, list[str]]] = []
+    number, before = 0, csv.field_size_limit(MAX_CHARACTERS)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+        for number, cells in enumerate(reader, start=1):
+            if any(map(str.strip, cells)):
+                rows.append((number, cells))
+    except csv.Error as error:
+        raise PoolError(
+            f"{path}, row {number + 1}: not readable as {form} ({error}); close each quoted cell, double each quote "
+            f"inside it, and give at most {MAX_CHARACTERS:,} characters a cell."
+        ) from None
+    finally:
+        csv.field_size_limit(before)
+    return rows
+
+
+def _text(path: Path, data: bytes) -> str:
+    try:
+        text = data.decode("utf-8")
+        at, wrong = text.find("\0"), "a NUL byte, as in UTF-16 or in a binary file"
+        before = text[: max(at, 0)].count("\n")
+    except UnicodeDecodeError as error:
+        at, wrong, text = error.start, "not UTF-8", ""
+        before = data[:at].count(b"\n")
+    if at >= 0:
+        raise PoolError(f"{path}, line {before + 1}: {wrong}; save the table as text in UTF-8.")
+    return text
+
+
+def _places(where: str, header: Sequence[str], columns: Columns, *, samples: bool) -> dict[Field, list[int]]:
+    """Return the places of each field's columns."""
+    listed = f"the columns are {', '.join(f'{name!r:.80}' for name in header)}"
+    own: dict[Field, list[str]] = {name: [name] for name in ("id", "question", "gold", "evidence")}
+    if samples:
+        own |= {"prediction": ["prediction"]}
+    elif "gold" not in header:
+        own["gold"] = ["answer"]
+    places: dict[Field, list[int]] = {}
+    for of in get_args(Field):
+        read = samples or of in own
+        names = [name for name in columns.names.get(of, own.get(of, ())) if read and name in header]
+        for name in names:
+            if header.count(name) > 1:
+                raise PoolError(f"{where}: the column {name!r:.80} occurs twice; rename one.")
+        places[of] = [header.index(name) for name in names]
+    needed: Field = "prediction" if samples else "question"
+    if places[needed] and not (places["id"] or places["question"]):
+        needed = "question"
+    if not places[needed]:
+        wanted = " or ".join(map(repr, columns.names.get(needed, [needed])))
+        commas = " Separate cells by commas in CSV, by tabs in TSV." if len(header) == 1 else ""
+        raise PoolError(
+            f"{where}: no column is named {wanted}; {listed}. Say which one it is: --column {needed}=NAME.{commas}"
+        )
+    n = len(places["prediction"])
+    for name, columns_of in (("answer", len(places["answer"])), ("source", len(places["source"]))):
+        if columns_of not in (0, n):
+            raise PoolError(
+                f"{where}: {name} must have as many columns as prediction, {n}; got {columns_of}. Name them all."
+            )
+    return places
+
+
+def _entry(cells: Mapping[Field, Sequence[str]], sources: Sequence[str], where: str) -> Entry:
+    """Return what a row holds: its cells by field, with the sources of samples for which no column states them."""
+    filled = {of: [cell for cell in texts if cell.strip()] for of, texts in cells.items()}
+    stated = cells["answer"] or repeat(None)
+    return Entry(
+        where,
+        next(map(str.strip, filled["id"]), None),
+        next(iter(filled["question"]), None),
+        tuple(map(_sample, cells["prediction"], stated, cells["source"] or sources)),
+        tuple(final for cell in filled["gold"] for final in final_answers(cell, "gold", where)),
+        tuple(Passage("", cell) for cell in filled["evidence"]),
+    )
+
+
+def _sample(text: str, answer: str | None, source: str) -> Sample:
+    """Return a sample; one without text and answer has no answer, as a prediction of null."""
+    stated = answer is not None or not text.strip()
+    return Sample(text, answer if answer and answer.strip() else None, stated, source.strip() or None)
+
+
+def _joined(first: Entry, other: Entry) -> Entry:
+    """Return a question with the samples of a further row, which says the same of the question or nothing."""
+    asked, also = (folded_question(entry.question or "") for entry in (first, other))
+    said = {"question": (asked, also), "gold": (first.gold, other.gold), "evidence": (first.evidence, other.evidence)}
+    if len(first.samples) == MAX_CANDIDATES:
+        raise PoolError(f"{other.where}: the question has more than {MAX_CANDIDATES:,} rows; name its column right.")
+    for what, (before, now) in said.items():
+        if before and now and before != now:
+            raise PoolError(
+                f"{other.where}: its {what} differs from that in {first.where}, a row on the same question; write the "
+                "same in both, or leave the later cell empty."
+            )
+    return replace(
+        first,
+        question=first.question or other.question,
+        samples=(*first.samples, *other.samples),
+        gold=first.gold or other.gold,
+        evidence=first.evidence or other.evidence,
+    )

@@ -1,0 +1,159 @@
+"""Development sets: questions with gold answers, each with the inputs of the program that answers it.
+
+A set is a file of questions, or a list of `dspy.Example` that is named `MODULE:LIST`.
+"""
+
+import inspect
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.named_objects import object_named, said
+from eldgr_dspy.pools import read_records
+from eldgr_dspy.programs.pools.entries import Entry, final_answers, id_at, id_of_question, object_at, question_at
+from eldgr_dspy.programs.samples import question_of
+from eldgr_dspy.rows import Row, validate
+from eldgr_dspy.words import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of a development set.
+
+    Attributes:
+        entry: Its text, id and gold answers, and where it is stated.
+        inputs: What the program is called with.
+    """
+
+    entry: Entry
+    inputs: Mapping[str, Any]
+
+    @property
+    def hash(self) -> str:
+        """A hash of the inputs."""
+        return sha256(json.dumps(self.inputs, sort_keys=True, default=repr).encode()).hexdigest()[:16]
+
+    @property
+    def id(self) -> str:
+        """The question's id; one made from its text if it states none."""
+        return id_of_question(str(self.entry.question)) if self.entry.id is None else self.entry.id
+
+    def row(self, task: Task, candidates: Sequence[Mapping[str, Any]], passages: Sequence[Passage]) -> Row:
+        """Return the row of a pool with these candidates and this evidence.
+
+        Raises:
+            PoolError: It is not a row of a pool.
+        """
+        record = {
+            "id": self.id,
+            "question": self.entry.question,
+            "task": task,
+            "candidates": list(candidates),
+            "evidence": [{"title": passage.title, "text": passage.text} for passage in passages],
+            "gold": list(self.entry.gold),
+        }
+        return validate(record, self.entry.where)
+
+
+def program_named(name: str) -> dspy.Module:
+    """Return the program `MODULE:NAME`: a module, or what a class or function of that name makes without arguments.
+
+    Raises:
+        ArgumentError: There is no such program, or it cannot be made.
+    """
+    found = object_named(name, "program", "my_program:qa")
+    if callable(found) and not isinstance(found, dspy.Module):
+        try:
+            found = found()
+        except Exception as error:
+            raise ArgumentError(
+                f"program={name!r} must be made without arguments; it raised {said(error)}. Name a module that is "
+                "made, or a function that makes it."
+            ) from error
+    if not isinstance(found, dspy.Module):
+        raise ArgumentError(
+            f"program={name!r} must be a dspy.Module, or a function or class that makes one; got {found!r:.80} "
+            f"({type(found).__name__})."
+        )
+    return found
+
+
+def read_devset(name: str, program: dspy.Module, task: Task, answer: str) -> list[Asked]:
+    """Return the questions of a development set, all of them checked.
+
+    Args:
+        name: A file with `question` and perhaps `id` in each row, or `MODULE:LIST`. Gold answers are in the field
+            `gold`, else in that of the answer.
+        program: A question of a file is called with the fields of its row that the program takes.
+        task: Of the questions. answer: the field of the program's answer.
+
+    Raises:
+        ArgumentError, PoolError: The set cannot be read, a question is incomplete, or two have the same id.
+    """
+    path = Path(name)
+    is_list = ":" in name and not path.exists()
+    asked = list(_of_list(name, answer) if is_list else _of_file(path, program, answer))
+    if not asked:
+        raise ArgumentError(f"devset={name!r} must have at least one question; it is empty.")
+    seen = dict[str, str]()
+    for one in asked:
+        one.row(task, [{}], ())  # refuse what cannot become a row before anything is paid for
+        where = seen.setdefault(one.id, one.entry.where)
+        if where != one.entry.where:
+            raise PoolError(f"{one.entry.where}: the id {one.id!r:.80} is also that of {where}; make ids unique.")
+    return asked
+
+
+def _of_file(path: Path, program: dspy.Module, answer: str) -> Iterator[Asked]:
+    names = _inputs(program)
+    for place, record in read_records(path):
+        where = f"{path}, {place}"
+        row = object_at(record, where)
+        entry = _entry(row, answer, where)
+        if lacking := [name for name in names if name not in row]:
+            raise PoolError(
+                f"{where}: {lacking[0]} is missing; {type(program).__name__} is called with {', '.join(names)}. Add it."
+            )
+        yield Asked(entry, {name: row[name] for name in names})
+
+
+def _of_list(name: str, answer: str) -> Iterator[Asked]:
+    found = object_named(name, "devset", "my_program:devset")
+    if isinstance(found, str | Mapping) or not isinstance(found, Sequence):
+        raise ArgumentError(f"devset={name!r} must be a list of dspy.Example; got {found!r:.80}.")
+    for index, example in enumerate(found):
+        where = f"{name}[{index}]"
+        if not isinstance(example, dspy.Example) or example._input_keys is None:
+            raise ArgumentError(
+                f"{where} must be a dspy.Example with named inputs; got {example!r:.80}. Name them: "
+                "example.with_inputs('question')."
+            )
+        inputs, labels = dict(example.inputs().items()), dict(example.labels().items())
+        yield Asked(_entry({**labels, "question": question_of(inputs)}, answer, where), inputs)
+
+
+def _entry(row: Mapping[str, Any], answer: str, where: str) -> Entry:
+    """Return a question with its gold answers; the program finds the evidence."""
+    question, gold = question_at(row, where), next((name for name in ("gold", answer, "answer") if name in row), "gold")
+    if question is None:
+        raise PoolError(f"{where}: question is missing; add it.")
+    return Entry(where, id_at(row, "id", where), question, (), final_answers(row.get(gold), gold, where))
+
+
+def _inputs(program: dspy.Module) -> list[str]:
+    """Return the names of the inputs that a program needs: of its `forward`, or of its first predictor."""
+    kind: Any = type(program)
+    method = kind.forward if hasattr(kind, "forward") else kind.aforward
+    parameters = [*inspect.signature(method).parameters.values()][1:]
+    named = [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    if any(one.kind is one.VAR_KEYWORD for one in parameters) and not named:
+        signatures: list[Any] = [part.signature for _, part in program.named_predictors()]
+        return [*signatures[0].input_fields] if signatures else []
+    return [one.name for one in parameters if one.name in named and one.default is one.empty]

@@ -1,0 +1,103 @@
+"""Logs of inspect in its binary form, `.eval`: a zip archive with a header, and a file for each sample."""
+
+import json
+import zlib
+from collections.abc import Mapping
+from copy import copy
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+
+from eldgr_dspy.errors import PoolError, brief
+from eldgr_dspy.files import expansion_limit
+from eldgr_dspy.programs.pools.entries import object_at
+from eldgr_dspy.system import opened, refusal
+
+_HEADER, _START = "header.json", "_journal/start.json"
+_SAMPLES = "samples/"
+_KEPT = ("id", "epoch", "input", "target", "output", "error")  # of a sample; its events are many times as long
+_ZSTD = 93  # how inspect packs; Python reads it from 3.14 on
+_FAULTS = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, ValueError, RecursionError)
+
+
+def is_archive(path: Path) -> bool:
+    """Return whether a file is such a log: by its name, or because it is a zip archive."""
+    try:
+        with opened(path) as file:
+            return path.name.endswith(".eval") or file.read(4) == b"PK\x03\x04"
+    except OSError as error:
+        raise PoolError(refusal(error, path)) from error
+
+
+def read_archive(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
+    """Return the header of a log, and its samples in the order in which inspect lists them, each with its place.
+
+    One sample is in memory whole at a time, and what is read of the others. A log that inspect never finished has no
+    header; its status is `started`.
+
+    Raises:
+        PoolError: The file is cut off, damaged, or not such a log; or it expands beyond the limit of files.
+    """
+    try:
+        with ZipFile(path) as archive:
+            return _read(path, archive)
+    except PoolError:
+        raise
+    except _FAULTS as error:
+        reason = brief(str(error) or type(error).__name__, 200)
+        raise PoolError(
+            f"{path}: the log is cut off or damaged ({reason}); copy it again, or let inspect finish writing it."
+        ) from error
+
+
+def _read(path: Path, archive: ZipFile) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
+    files = {
+        file.filename: file for file in archive.infolist()
+    }  # a retried sample is there twice, and the last one holds
+    top = files.get(_HEADER) or files.get(_START)
+    if top is None:
+        raise PoolError(f"{path}: not a log of inspect: the archive has no {_HEADER}; give a log that inspect wrote.")
+    listed = [file for name, file in files.items() if name.startswith(_SAMPLES) and name.endswith(".json")]
+    limit = expansion_limit(path)
+    if sum(file.file_size for file in (top, *listed)) > limit:
+        raise PoolError(
+            f"{path}: expands to more than {limit:,} bytes; write it as JSON: inspect log dump {path.name} > log.json"
+        )
+    header = object_at(json.loads(_content(path, archive, top)), f"{path}, {top.filename}")
+    samples = []
+    for file in listed:
+        where = f"{path}, {file.filename}"
+        sample = object_at(json.loads(_content(path, archive, file)), where)
+        samples.append((where, {name: sample[name] for name in _KEPT if name in sample}))
+    samples.sort(key=lambda placed: _order(placed[1]))
+    return header if top.filename == _HEADER else {**header, "status": "started"}, samples
+
+
+def _order(sample: Mapping[str, Any]) -> tuple[str, str]:
+    epoch, name = sample.get("epoch"), sample.get("id")
+    return str(epoch).zfill(20), name if isinstance(name, str) else str(name).zfill(20)
+
+
+def _content(path: Path, archive: ZipFile, file: ZipInfo) -> bytes:
+    """Return the content of a file in the archive, checked against its length and checksum."""
+    try:
+        with archive.open(file) as unpacked:
+            return unpacked.read()
+    except NotImplementedError:
+        if file.compress_type != _ZSTD:
+            raise
+    try:
+        import pyarrow
+    except ImportError:
+        raise PoolError(
+            f"{path}: is packed by zstd, which needs pyarrow; run: pip install 'eldgr_dspy[parquet]'. Or write the log "
+            f"as JSON: inspect log dump {path.name} > log.json"
+        ) from None
+    packed = copy(file)  # the same place in the archive, as bytes that are stored as they are
+    packed.compress_type, packed.file_size = ZIP_STORED, file.compress_size
+    del packed.CRC
+    with archive.open(packed) as stored, pyarrow.CompressedInputStream(stored, "zstd") as unpacked:
+        content: bytes = unpacked.read(file.file_size + 1)
+    if len(content) != file.file_size or zlib.crc32(content) != file.CRC:
+        raise BadZipFile(f"Bad CRC-32 for file {file.filename!r}")
+    return content

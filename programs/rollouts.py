@@ -1,0 +1,132 @@
+"""One sample of several: a call of a program whose requests DSPy's cache keeps apart from those of other samples.
+
+The program itself is called, not a copy, so that optimizers find its predictors in the trace. Its LM is replaced by one
+that shares everything with it and numbers its requests by `rollout_id`. Where a predictor has its own LM, the program
+is replaced by a view of it: modules of its own, which share everything but the LMs.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from typing import Any, TypeAlias
+
+import dspy
+
+Trace: TypeAlias = list[tuple[Any, Any, Any]]
+
+_RECORDS = frozenset({"history", "callbacks", "traces", "train", "demos"})
+"""Attributes of a module that hold no LM, and may be long."""
+
+_KINDS = (dspy.BaseLM, dspy.Module, dict, list, tuple)
+
+
+class _Numbered:
+    """What the LM of a sample does differently; mixed into the class of the LM whose state it shares."""
+
+    sample: int
+    of: int
+    kwargs: dict[str, Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return super().__call__(*args, **self._numbered(kwargs))  # type: ignore[misc]
+
+    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+        return await super().acall(*args, **self._numbered(kwargs))  # type: ignore[misc]
+
+    def _numbered(self, kwargs: dict[str, Any]) -> dict[str, Any]:
+        """Return the options with a rollout of this sample's own for each rollout that the program asks for."""
+        asked = kwargs.get("rollout_id", self.kwargs.get("rollout_id")) or 0
+        return {**kwargs, "rollout_id": asked * self.of + self.sample}
+
+
+@lru_cache(maxsize=64)
+def _numbered_class(kind: Any) -> type:
+    return type(f"Sampled{kind.__name__}", (_Numbered, kind), {})
+
+
+def numbered_lm(lm: Any, sample: int, of: int, temperature: float | None) -> Any:
+    """Return an LM that shares connections, history and callbacks with this one, for one sample of several."""
+    if not isinstance(lm, dspy.BaseLM):
+        return lm
+    nested = isinstance(lm, _Numbered)
+    kind: Any = type(lm)
+    kind = kind if nested else _numbered_class(kind)
+    twin = object.__new__(kind)
+    vars(twin).update(vars(lm))
+    twin.kwargs = dict(lm.kwargs) if temperature is None else {**lm.kwargs, "temperature": temperature}
+    twin.sample, twin.of = (sample * lm.of + lm.sample, of * lm.of) if nested else (sample, of)
+    return twin
+
+
+@contextmanager
+def rollout(
+    program: dspy.Module, sample: int, of: int, temperature: float | None, *, bound: bool
+) -> Iterator[tuple[dspy.Module, Trace]]:
+    """Yield what to call for one sample, and the list that gets the trace of its calls.
+
+    Args:
+        program: The program.
+        sample: The number of the sample, from 0.
+        of: How many samples there are at most.
+        temperature: Of every request that does not set its own; None leaves the LM's.
+        bound: Whether the program has LMs of its own; see `holds_lm`.
+    """
+    number, originals = partial(numbered_lm, sample=sample, of=of, temperature=temperature), dict[int, Any]()
+    trace: Trace = []
+    called = _view(program, number, originals) if bound else program
+    with dspy.context(lm=number(dspy.settings.lm), trace=trace):
+        yield called, trace
+    back = {id(copy): original for copy, original in originals.values()}
+    trace[:] = [(back.get(id(predictor), predictor), *said) for predictor, *said in trace]
+
+
+def own_trace() -> Trace | None:
+    """Return a list for the trace of some calls; None if DSPy keeps no trace."""
+    return None if dspy.settings.trace is None else []
+
+
+def keep_trace(trace: Trace) -> None:
+    """Add calls to DSPy's trace, which keeps the latest ones."""
+    kept = dspy.settings.trace
+    if kept is not None:
+        kept += trace
+        del kept[: max(0, len(kept) - dspy.settings.max_trace_size)]
+
+
+def holds_lm(program: dspy.Module) -> bool:
+    """Return whether the program, or anything in it that DSPy would find, has an LM of its own."""
+    left, seen = [program], set[int]()
+    while left:
+        one: Any = left.pop()
+        if isinstance(one, dspy.BaseLM):
+            return True
+        if id(one) not in seen and (isinstance(one, dspy.Module) or type(one) in (dict, list, tuple)):
+            seen.add(id(one))
+            left += [part for part in _parts(one).values() if isinstance(part, _KINDS)]
+    return False
+
+
+def _parts(value: Any) -> dict[Any, Any]:
+    if isinstance(value, dspy.Module):
+        return {name: part for name, part in vars(value).items() if name not in _RECORDS}
+    return dict(value) if isinstance(value, dict) else dict(enumerate(value))
+
+
+def _view(value: Any, change: Callable[[Any], Any], made: dict[int, tuple[Any, Any]]) -> Any:
+    """Return a value with copies of its modules that share all but the LMs; `made` gets each with its original."""
+    if isinstance(value, dspy.BaseLM):
+        return change(value)
+    if isinstance(value, dspy.Module):
+        if id(value) not in made:
+            kind: Any = type(value)
+            twin = object.__new__(kind)
+            made[id(value)] = twin, value
+            parts = {name: _view(part, change, made) for name, part in _parts(value).items()}
+            vars(twin).update({**vars(value), **parts})
+        return made[id(value)][0]
+    if type(value) not in (dict, list, tuple):
+        return value
+    seen = {name: _view(part, change, made) for name, part in _parts(value).items()}
+    if all(seen[name] is part for name, part in _parts(value).items()):
+        return value
+    return seen if type(value) is dict else type(value)(seen.values())

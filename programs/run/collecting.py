@@ -1,0 +1,228 @@
+"""Collect a pool from a program: call it several times on each question of a development set.
+
+A sample goes to the journal in `NAME.collected`, next to the pool, as soon as it arrives. So a killed collection
+resumes without asking for it again. The pool is written from the journal, whole or not at all, once no sample is
+missing.
+"""
+
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.journal import Journal, read_journal
+from eldgr_dspy.journal_lines import PROGRAM
+from eldgr_dspy.pools import SUFFIXES, Pool, pool_name, write_pool
+from eldgr_dspy.programs.pools.devsets import Asked, program_named, read_devset
+from eldgr_dspy.programs.rollouts import holds_lm
+from eldgr_dspy.programs.run.evaluation import Watcher
+from eldgr_dspy.programs.run.failures import FailureBudget, allowed_questions
+from eldgr_dspy.programs.run.locks import source_of_module
+from eldgr_dspy.programs.run.plan import require_amount, require_count
+from eldgr_dspy.programs.run.reservations import Reserved
+from eldgr_dspy.programs.run.role_calls import metered_settings, role_call
+from eldgr_dspy.programs.run.role_queries import Books, Flushes
+from eldgr_dspy.programs.run.run_directory import RunDirectory
+from eldgr_dspy.programs.run.sample_queries import Drawing, SampleQuery, sample_key
+from eldgr_dspy.programs.run.scheduling import map_ordered, reused_threads
+from eldgr_dspy.programs.run.signals import Signals
+from eldgr_dspy.programs.run.spending import Spending
+from eldgr_dspy.questions import require_one_of
+from eldgr_dspy.rows import MAX_CANDIDATES, Row
+from eldgr_dspy.words import TASKS, Task
+
+__all__ = ["Collected", "Collection", "collect"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What to collect.
+
+    Attributes:
+        program: `MODULE:NAME` of a module, or of a function or class that makes one without arguments.
+        devset: A file of questions, or `MODULE:LIST` of a list of `dspy.Example`.
+        out: The file of the pool.
+        n: Samples of a question. task: of all questions.
+        answer: The field of the program's answer.
+        passages: The field of the passages that it retrieves: of its inputs or its prediction, or an input of one of
+            its predictors. None looks for evidence, context and passages.
+        temperature: Of the samples; None leaves the LM's own.
+        limit: How many questions, None for all.
+        workers: Samples under way at once.
+        max_failures, max_calls, max_cost, fresh: As in `eldgr_dspy.programs.run.plan.Plan`.
+        timeout: Seconds that a sample may take.
+    """
+
+    program: str
+    devset: str
+    out: str | Path
+    n: int = 8
+    task: Task = "retrieval"
+    answer: str = "answer"
+    passages: str | None = None
+    temperature: float | None = None
+    limit: int | None = None
+    workers: int = 8
+    max_failures: int | str = 0
+    timeout: float = 600.0
+    max_calls: int | None = None
+    max_cost: float | None = None
+    fresh: bool = False
+
+    def __post_init__(self) -> None:
+        require_one_of("task", self.task, TASKS)
+        for name in ("n", "workers", "limit", "max_calls"):
+            if getattr(self, name) is not None or name in ("n", "workers"):
+                require_count(name, getattr(self, name))
+        for name in ("timeout", "max_cost", "temperature"):
+            if getattr(self, name) is not None or name == "timeout":
+                require_amount(name, getattr(self, name))
+        if self.n > MAX_CANDIDATES:
+            raise ArgumentError(f"n must be at most {MAX_CANDIDATES:,}; got {self.n:,}.")
+        if not str(self.out).endswith(SUFFIXES):
+            raise ArgumentError(f"out must end in one of {', '.join(SUFFIXES)}; got {str(self.out)!r}.")
+
+    @property
+    def folder(self) -> Path:
+        """Where the samples are kept."""
+        return Path(self.out).with_name(f"{pool_name(Path(self.out))}.collected")
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What was collected.
+
+    Attributes:
+        pool: The pool.
+        unread: How many samples have no answer because an LM's reply could not be read.
+        failed: How many have none because they failed; the same command asks for them again.
+        bare: How many questions have no passages.
+    """
+
+    pool: Pool
+    unread: int
+    failed: int
+    bare: int
+
+
+def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.BaseLM | None = None) -> Collected:
+    """Collect a pool, or resume an interrupted collection.
+
+    Args:
+        collection: What to collect. watcher: Callbacks; a row is a question.
+        lm: For the predictors without an LM of their own; None: that of DSPy's settings, also if the module sets it.
+
+    Raises:
+        ArgumentError, PoolError: The program or the questions cannot be used, or the file is not one that was
+            collected.
+        RunChangedError, RunLockedError: The file was collected from another program, or is being collected.
+        RunStoppedError: Too many questions failed, or a limit is reached. The same call resumes.
+        KeyboardInterrupt: On ctrl-C, once the calls under way have been awaited. The same call resumes.
+    """
+    program = program_named(collection.program)
+    asked = read_devset(collection.devset, program, collection.task, collection.answer)[: collection.limit]
+    out, folder = Path(collection.out), collection.folder
+    if out.exists() and not folder.exists():
+        raise ArgumentError(f"{out} exists and was not collected: {folder.name} is not next to it. Give another --out.")
+    signals = Signals()
+    with (
+        signals,
+        RunDirectory(folder, fresh=collection.fresh) as directory,
+        reused_threads(),
+        dspy.context(lm=lm or dspy.settings.lm),
+        metered_settings(),
+    ):
+        sampling = _Sampling(collection, directory, program, len(asked))
+        sampling.draw(asked, watcher or Watcher(), signals)
+        return _written(collection, directory.journal.path, asked)
+
+
+class _Sampling:
+    """Draws the samples that a journal lacks."""
+
+    def __init__(self, collection: Collection, directory: RunDirectory, program: dspy.Module, total: int) -> None:
+        """State what shapes a sample, or refuse the samples of another program."""
+        self._collection, journal = collection, directory.journal
+        self._call, details = role_call(program)
+        shared = {name: getattr(collection, name) for name in ("task", "answer", "passages", "temperature")}
+        settings: dict[str, Any] = {"program": collection.program, **shared}
+        with suppress(OSError, TypeError):  # a script or a notebook, whose module has no file of that name
+            settings["source"] = source_of_module(collection.program.partition(":")[0])
+        directory.claim(("settings", "collection", settings), ("role", PROGRAM, details))
+        self._drawing = Drawing(n=collection.n, bound=holds_lm(self._call.module), **shared)
+        budget = FailureBudget(
+            allowed_questions("max_failures", collection.max_failures, total), patience=max(16, 2 * collection.workers)
+        )
+        spending = Spending(collection.max_calls, collection.max_cost, read_journal(journal.path), Reserved(journal))
+        self._books = Books(journal, budget, spending, lambda role: None, Flushes(journal))
+        self._came: list[None] = [None] * len(journal)
+
+    def draw(self, asked: Sequence[Asked], watcher: Watcher, signals: Signals) -> None:
+        """Draw them, in threads."""
+        missing = [(one, number) for one in asked for number in self._missing(one, watcher)]
+        left = Counter(one.id for one, _ in missing)
+        watcher.on_start(len(asked))
+        for _ in range(len(asked) - len(left)):
+            watcher.on_row()
+
+        def steps(item: tuple[Asked, int]) -> Generator[SampleQuery, Consultation, None]:
+            query = SampleQuery(*item, self._drawing, self._call, self._books, self._came)
+            watcher.on_consultation((yield query))
+
+        def stop(error: BaseException) -> None:
+            self._books.budget.stop("The collection was stopped.")
+            if isinstance(error, KeyboardInterrupt):
+                watcher.on_interrupt()
+
+        limits = self._collection.workers, self._collection.timeout
+        try:
+            with map_ordered(steps, missing, *limits, stop, signals.look) as done:
+                for (one, _), _ in zip(missing, done, strict=True):
+                    left[one.id] -= 1
+                    if not left[one.id]:
+                        watcher.on_row()
+        finally:
+            self._books.spending.close()
+            self._books.journal.flush()
+
+    def _missing(self, asked: Asked, watcher: Watcher) -> Iterator[int]:
+        for number in range(1, self._collection.n + 1):
+            found = self._books.journal.find(sample_key(asked.id, number))
+            if found is None:
+                yield number
+                continue
+            if (found.content or {}).get("inputs") != asked.hash:
+                raise RunChangedError(
+                    f"{asked.entry.where}: the question {asked.id!r:.80} was collected with other inputs. Undo the "
+                    "change, give it another id, give another --out, or start anew with --fresh."
+                )
+            watcher.on_consultation(found)
+
+
+def _written(collection: Collection, path: Path, asked: Sequence[Asked]) -> Collected:
+    """Write the pool from the journal."""
+    counts = Counter[str]()
+
+    def rows(journal: Journal) -> Iterator[Row]:
+        for one in asked:
+            found = [journal.find(sample_key(one.id, number)) for number in range(1, collection.n + 1)]
+            counts.update("failed" if entry is None else entry.outcome for entry in found)
+            samples = [entry.content or {} if entry is not None else {} for entry in found]
+            passages = dict.fromkeys(Passage(*pair) for sample in samples for pair in sample.get("passages", ()))
+            counts["bare"] += not passages
+            yield one.row(collection.task, [*map(_candidate, samples, range(1, len(samples) + 1))], [*passages])
+
+    with Journal(path) as journal:
+        pool = write_pool(collection.out, rows(journal))
+    return Collected(pool, counts["abstained"], counts["failed"], counts["bare"])
+
+
+def _candidate(sample: Mapping[str, Any], number: int) -> dict[str, Any]:
+    return {"text": sample.get("text", ""), "answer": sample.get("answer"), "source": f"sample {number}"}

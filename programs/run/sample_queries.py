@@ -1,0 +1,131 @@
+"""Ask a program for one sample of its answer to one question: metered, journaled and counted, as a role is asked."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import dspy
+
+from eldgr_dspy.consultations import Key
+from eldgr_dspy.errors import ArgumentError, RunStoppedError, settled
+from eldgr_dspy.journal_lines import PROGRAM
+from eldgr_dspy.programs.consulting import describe_failure
+from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.pools.devsets import Asked
+from eldgr_dspy.programs.rollouts import rollout
+from eldgr_dspy.programs.run.role_calls import RoleCall
+from eldgr_dspy.programs.run.role_queries import Books, Query
+from eldgr_dspy.programs.samples import candidate_of, retrieved
+from eldgr_dspy.redaction import redacted_value
+from eldgr_dspy.showing import encodable
+from eldgr_dspy.words import Role, Task
+
+_UNREAD = (dspy.AdapterParseError, dspy.ContextWindowExceededError)
+"""What a program raises if an LM's reply cannot be read: the sample has no answer, and is not asked for again."""
+
+
+class UnfitProgramError(ArgumentError):
+    """A program returned something that cannot be a candidate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How samples are drawn.
+
+    Attributes:
+        n: Samples of a question. task: of all questions. answer: the field of the answer.
+        passages: The field of the passages, None if it is looked for. temperature: None leaves the LM's own.
+        bound: Whether the program has LMs of its own.
+    """
+
+    n: int
+    task: Task
+    answer: str
+    passages: str | None
+    temperature: float | None
+    bound: bool
+
+
+def sample_key(id: str, number: int) -> Key:
+    """Return the key of a sample in the journal."""
+    return str(number), id, cast(Role, PROGRAM)
+
+
+class SampleQuery(Query):
+    """A sample about to be asked for.
+
+    Attributes:
+        came: Whether any sample of the collection came through; the list is shared by all queries.
+    """
+
+    failures = (Exception,)
+
+    def __init__(
+        self, asked: Asked, number: int, drawing: Drawing, call: RoleCall, books: Books, came: list[None]
+    ) -> None:
+        super().__init__(sample_key(asked.id, number), call, books)
+        self.came = came
+        self._asked, self._number, self._drawing = asked, number, drawing
+
+    def _ask(self) -> Mapping[str, Any]:
+        how, given = self._drawing, dict(self._asked.inputs)
+        with rollout(self.call.module, self._number - 1, how.n, how.temperature, bound=how.bound) as (program, trace):
+            try:
+                said = program(**given) if hasattr(type(program), "forward") else asyncio.run(program.acall(**given))
+                said = settled(said, "program", "give it a forward that is not async, or none besides aforward")
+            except _UNREAD as error:
+                return {"unread": describe_failure(error)}
+        self._require_fit(said)
+        candidate = candidate_of(said, how.answer)
+        passages = retrieved(self.call.module, given, said, trace, how.passages)
+        if passages is None and how.passages is not None:
+            raise UnfitProgramError(
+                f"passages={how.passages!r} must be a field that {self._name} retrieves: of its inputs or its "
+                "prediction, or an input of one of its predictors that no LM writes. Name it with --passages."
+            )
+        read = to_question("", [candidate], None, how.task, how.answer)
+        return {
+            "text": encodable(read.texts[0]),
+            "answer": None if (answer := read.answers[0]) is None else encodable(str(answer)),
+            "passages": [[encodable(one.title), encodable(one.text)] for one in passages or ()],
+        }
+
+    @property
+    def _name(self) -> str:
+        return type(self.call.module).__name__.removeprefix("Metered")
+
+    def _require_fit(self, said: Any) -> None:
+        field = self._drawing.answer
+        if not isinstance(said, dspy.Prediction):
+            shown = " ".join(repr(said).split())
+            raise UnfitProgramError(f"{self._name} must return a dspy.Prediction with {field!r}; got {shown:.80}.")
+        if field not in said:
+            raise UnfitProgramError(
+                f"The prediction of {self._name} has no field {field!r}; it has "
+                f"{', '.join(map(repr, said.keys())) or 'no field'}. Name the field of the answer with --answer."
+            )
+
+    def _read(self, said: Mapping[str, Any] | Exception) -> dict[str, Any]:
+        if isinstance(said, Exception):
+            return {"outcome": "failed", "reason": describe_failure(said)}
+        content = {**redacted_value(said), "inputs": self._asked.hash}
+        if "unread" in said:
+            return {"outcome": "abstained", "reason": content.pop("unread"), "content": content}
+        return {"outcome": "ok", "content": content}
+
+    def _count(self, said: Mapping[str, Any] | Exception) -> None:
+        """Count a failure to its question; a program that never fits is refused at once."""
+        budget = self._books.budget
+        if not isinstance(said, Exception):
+            self.came.append(None)
+            budget.earn()
+            return
+        if isinstance(said, UnfitProgramError) and not self.came:
+            raise said
+        if not isinstance(said, RunStoppedError):
+            running = budget.stopped is None
+            budget.spend(("", self._key[1], self._key[2]), said)
+            if running and budget.stopped:
+                budget.stopped += f" It was sample {self._number} of the question {self._asked.id!r:.80}."
+        budget.check()

@@ -1,0 +1,182 @@
+"""Samples of a program: what a selector is given of them, and what is returned with its decision."""
+
+import inspect
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_origin
+
+import dspy
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import show_passage
+from eldgr_dspy.errors import brief
+from eldgr_dspy.programs.inputs import to_passages
+from eldgr_dspy.programs.rollouts import Trace
+from eldgr_dspy.programs.typed_answers import as_candidate, as_declared, outputs
+from eldgr_dspy.words import Role
+
+_EVIDENCE = ("evidence", "context", "passages")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One call of a program: what it returned, or the error instead of it, and the trace of its calls."""
+
+    said: dspy.Prediction | None
+    trace: Trace
+    error: Exception | None = None
+
+
+def by_name(program: dspy.Module, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the inputs of a call by name; those given by position have the names of the program's `forward`."""
+    if not args:
+        return dict(inputs)
+    kind: Any = type(program)
+    method = kind.forward if hasattr(kind, "forward") else kind.aforward
+    named = [name for name in inspect.signature(method).parameters if name != "self"]
+    if len(args) > len(named) or isinstance(program, dspy.Predict):
+        raise TypeError(f"{kind.__name__} takes its inputs by name; got {len(args)} by position.")
+    return dict(zip(named, args, strict=False)) | dict(inputs)
+
+
+def question_of(given: Mapping[str, Any]) -> str:
+    """Return the input `question`, or the only input that is not evidence, or all of them with their names."""
+    asked = {name: value for name, value in given.items() if name not in _EVIDENCE}
+    if isinstance(asked.get("question"), str):
+        return str(asked["question"])
+    if len(asked) == 1 and isinstance(only := next(iter(asked.values())), str):
+        return only
+    return "\n".join(f"{name}: {value}" for name, value in asked.items())
+
+
+def candidate_of(said: dspy.Prediction | None, field: str) -> dict[str, Any] | None:
+    """Return a sample as a candidate of a selector.
+
+    Raises:
+        ArgumentError: Its answer is not a text, a number, or a value that JSON can hold.
+    """
+    return None if said is None else {**said.toDict(), field: as_candidate(said[field])}
+
+
+def retrieved(
+    program: dspy.Module, given: Mapping[str, Any], said: dspy.Prediction, trace: Trace, field: str | None = None
+) -> tuple[Passage, ...] | None:
+    """Return the passages of a sample: among its inputs, in its prediction, or else what its predictors were given.
+
+    What an LM wrote is not evidence: a field that a predictor writes, or a passage that is a predictor's output.
+
+    Args:
+        program: The program. given: its inputs. said: its prediction. trace: the calls of its predictors.
+        field: The name of the passages; None looks for evidence, context and passages.
+
+    Returns:
+        The passages, each once; None if nothing has such a name.
+    """
+    written = outputs(program)
+    names = [name for name in ((field,) if field else _EVIDENCE) if name not in written]
+    for place in (given, said):
+        for name in names:
+            if name in place and place[name] is not None:
+                return to_passages(place[name])
+    told = [inputs[name] for _, inputs, _ in trace for name in names if inputs.get(name) is not None]
+    texts = {value for _, _, prediction in trace for _, value in prediction.items() if isinstance(value, str)}
+    found = dict.fromkeys(passage for one in told for passage in to_passages(one) if passage.text not in texts)
+    return tuple(found) if told else None
+
+
+def evidence_of(program: dspy.Module, given: Mapping[str, Any], samples: Sequence[Sample]) -> Any:
+    """Return the evidence among the inputs, or else the passages of the samples, each once."""
+    for name in _EVIDENCE:
+        if name in given:
+            return given[name]
+    found = [retrieved(program, {}, one.said, one.trace) for one in samples if one.said is not None]
+    passages = [one for one in found if one is not None]
+    return list(dict.fromkeys(passage for one in passages for passage in one)) if passages else None
+
+
+def reason_of(error: Exception | None) -> str:
+    """Return an error as one line."""
+    return f"{type(error).__name__}: {brief(' '.join(str(error).split()))}"
+
+
+def shipped(
+    case: Case,
+    decided: Mapping[str, Any],
+    said: Sequence[dspy.Prediction | None],
+    declared: Mapping[str, Any],
+    field: str,
+) -> tuple[dict[str, Any], int | None]:
+    """Return the fields of a decision with the answer in its type, and which sample ships; None if none has the answer.
+
+    Args:
+        case: The samples as the rule sees them.
+        decided: The fields of the selector's prediction.
+        said: What the samples returned.
+        declared: The types of the program's outputs.
+        field: The field of the answer.
+    """
+    values = {name: str(value) if isinstance(value, str) else value for name, value in decided.items()}
+    given = [None if one is None else one[field] for one in said]
+    kind = declared.get(field) or next((type(one) for one in given if one is not None), str)
+    answer: Any = decided["answer"]
+    index = _sample_with(case, answer)
+    if index is None and answer is not None and kind is not str:
+        try:
+            answer = as_declared(answer, kind)
+        except ValueError:
+            role: Role = "repairer" if case.task == "retrieval" else "deriver"
+            values |= _without(role, values, case, kind)
+            answer, index = values["answer"], _sample_with(case, case.consensus)
+    if index is not None and (type(given[index]) is not str or get_origin(kind) is Literal):
+        answer = given[index]
+    typed = str(answer) if isinstance(answer, str) and kind is str else answer
+    evidence = {"passages": [show_passage(one.title, one.text) for one in case.question.passages]}
+    return {"votes": _votes(case), **evidence, **values, "answer": typed, field: typed}, index
+
+
+def with_completions(
+    values: Mapping[str, Any], said: Sequence[dspy.Prediction | None], index: int | None
+) -> dspy.Prediction:
+    """Return a prediction with these values, the other fields of the sample that ships, and all samples."""
+    names = dict.fromkeys(name for one in said if one is not None for name, _ in one.items())
+    columns = {name: [None if one is None else one.get(name) for one in said] for name in names}
+    prediction = dspy.Prediction.from_completions(columns)
+    for name, column in columns.items():
+        prediction[name] = None if index is None else column[index]
+    for name, value in values.items():
+        prediction[name] = value
+    return prediction
+
+
+def _sample_with(case: Case, answer: str | None) -> int | None:
+    """Return the earliest sample with an answer as it is spelled, else the earliest that votes with it."""
+    answers = case.question.answers
+    alike = [
+        index for index, one in enumerate(answers) if one is not None and (one == answer or case.same(one, answer))
+    ]
+    return next((index for index in alike if answers[index] == answer), alike[0] if alike else None)
+
+
+def _without(role: Role, values: Mapping[str, Any], case: Case, kind: Any) -> dict[str, Any]:
+    """Return what changes in a decision if the role whose answer ships had abstained."""
+    reason = f"{values['answer']!r:.80} is not of the type {getattr(kind, '__name__', None) or kind}"
+    return {
+        "answer": case.consensus,
+        "branch": "consensus",
+        "reason": "no_answers" if case.consensus is None else "default",
+        "certified": False,
+        "witness": None,
+        "abstentions": {**values["abstentions"], role: reason},
+    }
+
+
+def _votes(case: Case) -> dict[str, int]:
+    """Return the votes of each class under its first spelling, the most first."""
+    spelled: dict[str, str] = {}
+    for key, answer in zip(case.vote.classes, case.question.answers, strict=True):
+        if key is not None and answer is not None:
+            spelled.setdefault(key, str(answer))
+    counted = Counter(key for key in case.vote.classes if key is not None)
+    return {spelled[key]: n for key, n in counted.most_common()}

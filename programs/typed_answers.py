@@ -1,0 +1,81 @@
+"""Typed answers: as the text of a candidate, and back in the type that the program declares."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import dspy
+from pydantic import BaseModel, TypeAdapter
+from pydantic_core import to_jsonable_python
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.numbers import parse_number
+from eldgr_dspy.structured import Structured
+
+
+def as_candidate(value: Any) -> Any:
+    """Return an answer as a candidate of a `Selector` has it.
+
+    A text, a number and None stay as they are. A truth value is the word true or false, so that a certificate is
+    inapplicable to it. A list, a set, an object, a model or a dataclass is canonical JSON (`Structured`). An enum or a
+    date is its text.
+
+    Raises:
+        ArgumentError: The value cannot be written as JSON.
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None or type(value) in (str, int, float, Decimal):
+        return value
+    try:
+        found = _plain(value)
+        return Structured(found) if isinstance(found, list | dict) else as_candidate(found)
+    except Exception as error:
+        raise ArgumentError(
+            f"An answer must be a text, a number, or a value that JSON can hold; got {value!r:.80} "
+            f"({type(value).__name__})."
+        ) from error
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON in which equal values are the same: 4.0 is 4, and sets are sorted."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump()
+    if isinstance(value, set | frozenset):
+        return sorted(map(_plain, value), key=json.dumps)
+    if isinstance(value, dict):
+        return {str(to_jsonable_python(name)): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if value is None or isinstance(value, str | int | float):
+        return to_jsonable_python(value)
+    return _plain(to_jsonable_python(value))
+
+
+def outputs(program: dspy.Module) -> dict[str, Any]:
+    """Return the output fields of the program's predictors with their types; of one name, the last predictor's."""
+    found: dict[str, Any] = {}
+    parts: list[tuple[str, Any]] = [*program.named_sub_modules(dspy.Predict)]
+    for _, part in parts:
+        found |= {name: field.annotation for name, field in part.signature.output_fields.items()}
+    return found
+
+
+def as_declared(text: str, kind: Any) -> Any:
+    """Return a text, such as a span of the evidence, as a value of a type.
+
+    Raises:
+        ValueError: It is not such a value.
+    """
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    number = parse_number(text)
+    for read in (adapter.validate_python, adapter.validate_json):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    if number is None or number.percent:
+        raise ValueError(f"{text!r:.80} is not a value of {kind}")
+    return adapter.validate_python(int(number.value) if number.value.denominator == 1 else float(number.value))

@@ -1,0 +1,151 @@
+"""The help fits one screen in named groups, and a flag means the same in every command."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.commands.command import cli
+from tests.capitals import row, write_pool
+from tests.finished_runs import finished_run
+
+FINISHED = ["report", "show", "compare", "seeds", "ablation", "decide", "export", "reproduce"]
+
+
+def commands(group: click.Group = cli, name: str = "") -> Iterator[tuple[str, click.Command]]:
+    """Yield each command that is not a group, by its whole name."""
+    for one in group.commands.values():
+        whole = f"{name} {one.name}".strip()
+        if isinstance(one, click.Group):
+            yield from commands(one, whole)
+        else:
+            yield whole, one
+
+
+def options_of(command: click.Command) -> dict[str, click.Option]:
+    """The options of a command by each of their spellings."""
+    options = (one for one in command.params if isinstance(one, click.Option))
+    return {spelling: one for one in options for spelling in one.opts}
+
+
+def having(flag: str) -> dict[str, click.Option]:
+    """The option of a spelling in each command that has it."""
+    return {name: found for name, one in commands() if (found := options_of(one).get(flag))}
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return finished_run(tmp_path)[0]
+
+
+def test_the_help_fits_one_screen_in_named_groups_with_whole_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    assert "..." not in "".join(lines[1:])
+    listed = [found for line in lines if (found := re.fullmatch(r"  (\w+) +(\S.*)", line)) and found[1] in cli.commands]
+    assert [one[1] for one in listed] == [*cli.commands]
+    assert all(len(one[2]) <= 60 and re.fullmatch(r"[A-Z][a-z]+\b.*\.", one[2]) for one in listed)
+    at = lines.index("Finished runs:") + 1
+    assert [line.split()[0] for line in lines[at : at + len(FINISHED)]] == FINISHED
+    assert lines[at + len(FINISHED)] == "Pools:"
+
+
+def test_every_command_that_prints_results_takes_json_and_format() -> None:
+    assert having("--json").keys() == having("--format").keys() - {"pool build"}
+    assert having("--json").keys() >= {"evaluate", "doctor", "inspect", "pool check", *FINISHED} - {"export"}
+    assert {one.help for one in having("--json").values()} == {"Short for --format json."}
+    for name, one in having("--format").items():
+        assert name == "pool build" or (isinstance(one.type, click.Choice) and {"text", "json"} <= {*one.type.choices})
+
+
+@pytest.mark.parametrize("flag", ["--rules", "--limit", "--judge-style", "--num-ctx", "--certificate", "--homogeneous"])
+def test_a_flag_takes_the_same_values_in_every_command(flag: str) -> None:
+    found = having(flag).values()
+    assert len(found) > 1
+    assert len({str(one.type.to_info_dict()) for one in found}) == 1
+    assert len({one.multiple for one in found}) == 1
+
+
+def test_results_are_written_where_out_says_in_every_command_that_writes_a_file() -> None:
+    assert {name for name, one in commands() if one.params and not {"--out", "--out-dev"} & {*options_of(one)}} == {
+        "doctor",
+        "inspect",
+    }
+
+
+def test_the_help_has_no_earlier_spelling(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for command, spelling in (("export", "--to"), ("decide", "--rule "), ("evaluate", "--rule,"), ("bound", "--rule ")):
+        assert main([command, "--help"]) == 0
+        assert spelling not in capsys.readouterr().out
+    assert main(["pool", "build", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "--format" not in shown and "--evidence " not in shown
+
+
+def test_earlier_spellings_are_still_accepted(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["export", str(run), "--to", "old.csv"]) == 0
+    assert main(["export", str(run), "--out", "new.csv"]) == 0
+    monkeypatch.setenv("ELDGR_EXPORT_TO", "variable.csv")
+    assert main(["export", str(run)]) == 0
+    assert Path("old.csv").read_bytes() == Path("new.csv").read_bytes() == Path("variable.csv").read_bytes()
+    capsys.readouterr()
+    for command in (["decide", str(run)], ["bound", "capitals.jsonl"]):
+        printed = []
+        for spelling in (["--rule", "eldgr", "--rule", "first"], ["--rules", "eldgr,first"]):
+            assert main([*command, *spelling, "--json"]) == 0
+            printed.append(capsys.readouterr().out)
+        assert printed[0] == printed[1]
+    Path("p.jsonl").write_text(json.dumps({"question": "1 + 1?", "gold": "2", "prediction": "#### 2"}) + "\n")
+    old = ["--format", "predictions", "--evidence", "facts"]
+    new = ["--layout", "predictions", "--evidence-from", "facts"]
+    for name, words in (("a.jsonl", old), ("b.jsonl", new)):
+        assert main(["pool", "build", "p.jsonl", "--task", "arithmetic", "--out", name, *words]) == 0
+    assert Path("a.jsonl").read_bytes() == Path("b.jsonl").read_bytes()
+
+
+def test_json_is_short_for_format_json(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["report", str(run)], ["reproduce"], ["bound", "capitals.jsonl"], ["compare", str(run), str(run)]):
+        printed = []
+        for words in (["--json"], ["--format", "json"], ["--json", "--format", "json"]):
+            assert main([*command, *words]) == 0
+            printed.append(capsys.readouterr().out)
+        assert printed[0] == printed[1] == printed[2]
+        assert json.loads(printed[0])
+    assert main(["reproduce", "--json", "--format", "markdown"]) == 2
+    assert "--json and --format markdown contradict each other. Give one of them." in capsys.readouterr().err
+    monkeypatch.setenv("ELDGR_REPRODUCE_JSON", "1")
+    assert main(["reproduce", "--format", "markdown"]) == 0  # the command line wins
+    assert capsys.readouterr().out.startswith("### ")
+
+
+def test_evaluate_prints_the_main_table_and_the_bounds_and_with_tables_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pool(tmp_path / "capitals.jsonl", map(row, range(8)))
+    titles = {}
+    for words in ((), ("--tables",)):
+        assert main(["evaluate", "capitals.jsonl", "--format", "markdown", *words]) == 0
+        out, err = capsys.readouterr()
+        titles[words] = re.findall(r"^### (.*)", out, flags=re.MULTILINE)
+        assert ("To print all tables: eldgr report runs/capitals" in err) is (not words)
+    assert titles[()] == ["capitals: retrieval, 8 questions", "capitals: authority bounds, %"]
+    assert len(titles["--tables",]) > 6
+    assert {*titles[()]} <= {*titles["--tables",]}
+    assert main(["report", "runs/capitals", "--format", "markdown"]) == 0
+    assert re.findall(r"^### (.*)", capsys.readouterr().out, flags=re.MULTILINE) == titles["--tables",]

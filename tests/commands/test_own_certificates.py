@@ -1,0 +1,111 @@
+"""`--certificate MODULE:FUNCTION` in every command that takes a certificate, as a user types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from eldgr_dspy.programs.commands import main
+from tests.results.pools import ARTIFACTS
+
+POOL = str(ARTIFACTS / "demo-retrieval.jsonl")
+CERTIFICATES = """
+def quoted(answer, evidence, question):
+    return any(f"{answer}." in passage.text for passage in evidence)
+
+
+async def asked(answer, evidence, question):
+    return quoted(answer, evidence, question)
+
+
+class Strict:
+    def __call__(self, answer, evidence):
+        return False
+
+
+strict = Strict()
+"""
+
+
+@pytest.fixture(autouse=True)
+def certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("command_certificates.py").write_text(CERTIFICATES)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str, rc: int = 0) -> str:
+    assert main([*arguments]) == rc
+    out, err = capsys.readouterr()
+    return err if rc else out
+
+
+@pytest.mark.parametrize("name", ["quoted", "asked"])
+def test_a_run_is_evaluated_frozen_decided_shown_reported_and_reproduced(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    named = f"command_certificates:{name}"
+    printed(capsys, "freeze", "--certificate", named, "--out", "rule.lock.json")
+    printed(capsys, "evaluate", POOL, "--lock", "rule.lock.json", "--out", "run", "--quiet")
+    record = json.loads(Path("run/record.json").read_text())
+    assert record["certificate"]["retrieval"]["name"] == named
+    of_run = json.loads(Path("run/summary.json").read_text())["pools"]["demo-retrieval"]
+    again = json.loads(printed(capsys, "decide", "run", "--rules", "eldgr", "--json"))["pools"]["demo-retrieval"]
+    assert again["rules"]["eldgr"]["em"] == of_run["rules"]["eldgr"]["em"]
+    assert again["bounds"] == of_run["bounds"]
+    assert f"{named} (source {record['certificate']['retrieval']['source']})" in Path("run/report.html").read_text()
+    printed(capsys, "report", "run", "--format", "html", "--out", "again.html")
+    assert Path("again-questions.html").read_bytes() == Path("run/questions.html").read_bytes().replace(
+        b"report.html", b"again.html"
+    )
+    assert f"by the certificate {named}" in printed(capsys, "show", "run", "r02")
+    assert f"the certificate is '{named}', and verbatim occurrence in the paper" in printed(
+        capsys, "reproduce", "hotpotqa=run"
+    )
+    assert "the same settings" in printed(capsys, "compare", "run", "run").lower()
+
+
+def test_an_object_with_a_call_is_a_certificate(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(printed(capsys, "bound", POOL, "--certificate", "command_certificates:strict", "--json"))
+    figures = found["pools"]["demo-retrieval"]
+    assert figures["bounds"]["eldgr"] == figures["bounds"]["majority"]
+    assert (figures["bounds_any_span"]["eldgr"], figures["can_change"]["eldgr"]["repairer"]) == (None, None)
+
+
+def test_a_dry_run_counts_the_certificates_calls_and_makes_none(capsys: pytest.CaptureFixture[str]) -> None:
+    out = printed(capsys, "evaluate", POOL, "--certificate", "command_certificates:asked", "--dry-run")
+    assert (
+        "│ demo-retrieval │        certificate │  own code │      49 │         0 │        0 │     49 │   49+ │" in out
+    )
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize("command", [("evaluate", POOL), ("bound", POOL), ("freeze",)])
+@pytest.mark.parametrize(
+    ("given", "rc", "said"),
+    [
+        ("quoted", 2, "'quoted' is not a certificate; use one of substring, token, folded, or MODULE:FUNCTION."),
+        ("missing_module:quoted", 1, "the module 'missing_module' cannot be imported (ModuleNotFoundError"),
+        ("command_certificates:missing", 1, "the module 'command_certificates' has no 'missing'; check the name."),
+        (
+            "command_certificates:Strict",
+            1,
+            "or an instance of a DSPy module; got <class 'command_certificates.Strict'>.",
+        ),
+        (
+            ":",
+            1,
+            "certificate must name a certificate; got ':'. Write MODULE:FUNCTION, such as my_certificates:quoted.",
+        ),
+    ],
+)
+def test_a_name_that_is_no_certificate_is_refused(
+    capsys: pytest.CaptureFixture[str], command: tuple[str, ...], given: str, rc: int, said: str
+) -> None:
+    assert said in printed(capsys, *command, "--certificate", given, rc=rc).replace("\n", " ")
+
+
+def test_a_bound_refuses_a_certificate_that_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, "bound", POOL, "--certificate", "command_certificates:asked", rc=1) == (
+        "Error: certificate='command_certificates:asked' must be asked about each answer, and a bound asks nobody. "
+        "Give it to eldgr evaluate, whose report has the bounds under the certificates that it gave.\n"
+    )

@@ -1,0 +1,98 @@
+"""`--refusals` and `--refusal`: of a run, of its directory from before these options, of a lock and of bounds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.figures.finished_run import RunRead
+from eldgr_dspy.programs.commands import main
+
+ROW = {
+    "id": "1",
+    "question": "What is the capital of Qatar?",
+    "task": "retrieval",
+    "candidates": [{"text": text, "answer": text} for text in ("I don't know", "I don’t know.", "Doha")],
+    "evidence": [{"title": "", "text": "Doha is the capital of Qatar."}],
+    "gold": ["Doha"],
+}
+
+
+@pytest.fixture(autouse=True)
+def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pool.jsonl").write_text(json.dumps(ROW) + "\n", encoding="utf-8")
+
+
+def evaluated(*options: str) -> dict[str, Any]:
+    """The decision of EL-DGR."""
+    assert main(["evaluate", "pool.jsonl", "--out", "run", "--quiet", *options]) == 0
+    lines = [json.loads(line) for line in Path("run/decisions.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
+    found: dict[str, Any] = next(line for line in lines if line["rule"] == "eldgr")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "answer", "reason"),
+    [
+        ([], "I don't know", "consensus_inapplicable"),
+        (["--refusals", ""], "Doha", "preference_certified"),
+        (["--refusal", "no_answer"], "Doha", "consensus_certified"),
+        (["--refusals", "pass, I DON'T KNOW"], "I don't know", "consensus_inapplicable"),
+        (["--refusals", "pass,None"], "Doha", "preference_certified"),
+        (["--refusals", "tests.refusing_function:hedges"], "I don't know", "consensus_inapplicable"),
+    ],
+)
+def test_a_run_decides_by_its_refusals_and_states_them(options: list[str], answer: str, reason: str) -> None:
+    found = evaluated("--fresh", *options)
+    assert (found["answer"], found["reason"]) == (answer, reason)
+    summary = Path("run/summary.json").read_text(encoding="utf-8")
+    assert main(["evaluate", "pool.jsonl", "--out", "run", "--quiet", *options]) == 0  # resumed
+    assert Path("run/summary.json").read_text(encoding="utf-8") == summary
+
+
+def test_a_run_from_before_refusals_is_read_and_resumed_without_them(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluated("--refusals", "")
+    heads = [json.loads(line) for line in Path("run/journal.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
+    assert [*heads[0]["details"]] == ["certificate", "derivation", "consult", "homogeneous", "preference"]
+    assert RunRead(Path("run"), heads, None).settings.refusals == ()  # type: ignore[arg-type]
+    capsys.readouterr()
+    assert main(["decide", "run", "--rules", "eldgr", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pools"]["pool"]["rules"]["eldgr"]["em"] == 100  # the judge's Doha
+    assert main(["evaluate", "pool.jsonl", "--out", "run", "--quiet"]) == 1
+    assert '  refusal: (absent) -> "inapplicable"\n  refusals: (absent) -> ["I don\'t know"' in capsys.readouterr().err
+    assert main(["evaluate", "pool.jsonl", "--out", "run", "--quiet", "--refusals", ""]) == 0
+
+
+def test_a_lock_keeps_a_function_and_refuses_other_refusals(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("mine.py").write_text("def refuses(answer):\n    return 'know' in answer\n", encoding="utf-8")
+    assert main(["freeze", "--refusals", "mine:refuses", "--out", "rule.lock.json"]) == 0
+    stated = json.loads(Path("rule.lock.json").read_text(encoding="utf-8"))["settings"]["refusals"]
+    assert stated["name"] == "mine:refuses"
+    assert evaluated("--lock", "rule.lock.json")["reason"] == "consensus_inapplicable"
+    capsys.readouterr()
+    locked = ["evaluate", "pool.jsonl", "--out", "other", "--quiet", "--lock", "rule.lock.json"]
+    assert main([*locked, "--refusals", "None"]) == 1
+    assert "  settings.refusals: " in capsys.readouterr().err
+
+
+def test_what_a_judge_can_change_depends_on_the_refusals(capsys: pytest.CaptureFixture[str]) -> None:
+    for options, most in (([], 0), (["--refusals", ""], 100), (["--refusal", "no_answer"], 100)):
+        assert main(["bound", "pool.jsonl", "--json", *options]) == 0
+        assert json.loads(capsys.readouterr().out)["pools"]["pool"]["bounds"]["eldgr"][1] == most
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("no_such:thing", "refusals='no_such:thing': the module 'no_such' cannot be imported"),
+        ("tests.refusing_function:no", "the module 'tests.refusing_function' has no 'no'; check the name."),
+    ],
+)
+def test_a_function_that_cannot_be_found_is_an_error(
+    option: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["evaluate", "pool.jsonl", "--out", "run"], ["bound", "pool.jsonl"]):
+        assert main([*command, "--refusals", option]) == 1
+        assert message in capsys.readouterr().err

@@ -1,0 +1,177 @@
+"""`eldgr show` prints one question of a finished run: its votes, evidence and replies, and why each answer ships."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from tests.capitals import row, selector_with, write_pool
+from tests.finished_runs import finished_run
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str | Path, code: int = 0) -> tuple[str, str]:
+    capsys.readouterr()
+    assert main(["show", *map(str, arguments)]) == code
+    out, err = capsys.readouterr()
+    return out, " ".join(err.split())
+
+
+def reply(_: Any) -> dict[str, Any]:
+    """What a judge says that prefers the second candidate."""
+    return {"judge_rationale": "The passage says so.", "preferred": 1, "assessments": []}
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run on a question that consensus answers wrongly, and whose judge prefers the certified candidate."""
+    found = row(
+        7,
+        id="q7",
+        question="Where is it?",
+        candidates=[
+            {"text": "I guess Nice.", "answer": "Nice", "source": "small"},
+            {"text": "It is in Paris,\nno doubt.", "answer": "Paris", "source": "large"},
+            {"text": "Nice!", "answer": "Nice", "source": None},
+            {"text": "I cannot tell.", "answer": None, "source": None},
+        ],
+        evidence=[{"title": "Louvre", "text": "It stands in Paris, as of old."}, {"title": "Rome", "text": "No."}],
+        gold=["Paris"],
+    )
+    return finished_run(tmp_path, rows=[row(1), found], selector=selector_with(reply)[0])[0]
+
+
+def test_a_question_is_shown_with_all_that_decides_it(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = said(capsys, run, "q7", "--format", "markdown")
+    assert err == ""
+    for line in (
+        "### capitals: q7",
+        "Where is it?",
+        "| Nice (consensus) | 2 | 0 2 | uncertified |",
+        "| Paris | 1 | 1 | certified |",
+        "Gold: Paris.",
+        "| [1] | Paris | votes | large |",
+        "| [3] | — | does not vote | — |",
+        "[1] It is in Paris, no doubt.",
+        "| [0] | Louvre | witness of what ships by judge, eldgr |",
+        "[0] It stands in [[Paris]], as of old.",
+        "judge, judge\\_rationale: The passage says so.",
+        "| majority | Nice | wrong | consensus | uncertified |",
+        "| eldgr | Paris | right | judge | certified |",
+    ):
+        assert line in out.splitlines(), line
+    assert "Another answer is certified, so the judge is asked. It prefers candidate [1], “Paris”, which is" in out
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "json"])
+def test_a_file_holds_what_would_be_printed(run: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+    printed, _ = said(capsys, run, "q7", "--format", form)
+    assert said(capsys, run, "q7", "--format", form, "--out", "here.txt") == ("", "Written to here.txt.")
+    assert Path("here.txt").read_text(encoding="utf-8") == printed
+
+
+def test_json_has_the_same_content(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(said(capsys, run, "q7", "--json")[0])
+    assert (found["pool"], found["id"], found["question"], found["gold"]) == (
+        "capitals",
+        "q7",
+        "Where is it?",
+        ["Paris"],
+    )
+    assert found["candidates"][0] == {"answer": "Nice", "votes": True, "source": "small", "text": "I guess Nice."}
+    assert [(one["rule"], one["answer"]) for one in found["decisions"]][-1] == ("eldgr", "Paris")
+    assert [one["role"] for one in found["consultations"]] == ["judge"]
+
+
+def test_only_the_rules_that_are_named_are_shown(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(said(capsys, run, "q7", "--rules", "majority,first", "--json")[0])
+    assert [one["rule"] for one in found["decisions"]] == ["first", "majority"]
+    assert found["consultations"] == []  # neither asks a role
+    assert "No role was asked." in said(capsys, run, "q7", "--rules", "majority")[0]
+
+
+def test_of_several_pools_the_one_is_named_whose_question_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_pool(tmp_path / "a.jsonl", [row(0, id="q"), row(1, id="x")])
+    write_pool(tmp_path / "b.jsonl", [row(2, id="q"), row(3, id="a:x")])
+    pools = [tmp_path / name for name in ("a.jsonl", "b.jsonl")]
+    evaluate(heuristic_selector(), Plan(pools, tmp_path / "two"))
+    _, err = said(capsys, "two", "q", code=1)
+    assert err == "Error: two: 2 pools have a question 'q'; give a:q or b:q."
+    for name, meant in (("b:q", ("b", "q")), ("x", ("a", "x")), ("a:x", ("a", "x")), ("b:a:x", ("b", "a:x"))):
+        found = json.loads(said(capsys, "two", name, "--json")[0])
+        assert (found["pool"], found["id"]) == meant
+    pools[0].unlink()  # the other pool is not needed
+    said(capsys, "two", "b:q")
+
+
+def test_a_pool_that_has_moved_is_given(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = said(capsys, run, "q7")
+    (tmp_path / "there").mkdir()
+    moved = (tmp_path / "capitals.jsonl").rename(tmp_path / "there" / "capitals.jsonl")
+    _, err = said(capsys, run, "q7", code=1)
+    assert "give its file: eldgr show RUN ID FILE (sha256" in err
+    assert said(capsys, run, "q7", moved) == before
+    other = write_pool(tmp_path / "other.jsonl", [row(1)])
+    assert "was not made on a pool 'other'" in said(capsys, run, "q7", other, code=1)[1]
+    write_pool(moved, [row(1)])
+    assert "was made on another pool 'capitals'" in said(capsys, run, "q7", moved, code=1)[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["run", "q8"], 1, "Error: run: no question has the id 'q8'; the first ids are 'q1', 'q7'. Correct it."),
+        (["run", "q7", "--rules", "mine"], 1, "run: rule 'mine' has no decision on 'q7'; use one of first, majority,"),
+        (["nowhere", "q7"], 1, "nowhere: no such directory"),
+        (["run", "q7", "--out", "nowhere/there"], 1, "The question could not be written:"),
+        (["run"], 2, "Missing argument 'ID'"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_a_sentence(
+    run: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    assert run.name == "run"
+    out, err = said(capsys, *arguments, code=code)
+    assert (out, message in err, "Traceback" in err) == ("", True, False)
+
+
+def test_an_unfinished_run_has_no_question_to_show(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run / "summary.json").unlink()
+    assert "the run is not finished" in said(capsys, run, "q7", code=1)[1]
+
+
+HOSTILE = "\x1b]0;title\x07\x1b[2J\u202e\x9b31m\x7f"
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "latex", "json"])
+def test_a_terminal_obeys_no_text_of_a_question(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:  # hazard 98
+    candidates = [{"text": f"t{HOSTILE}", "answer": f"a{HOSTILE}", "source": f"s{HOSTILE}"}, {"answer": "Nice"}]
+    evidence = [{"title": f"T{HOSTILE}", "text": f"E{HOSTILE} a{HOSTILE}"}]
+    name, texts = f"q{HOSTILE}", {"candidates": candidates, "evidence": evidence, "gold": [f"g{HOSTILE}"]}
+    found = row(1, **{"id": name, "question": f"Q{HOSTILE}", **texts})
+    run, _ = finished_run(tmp_path, rows=[found], selector=selector_with(lambda request: f"no {HOSTILE}")[0])
+    out, err = said(capsys, run, name, "--format", form)
+    missing = said(capsys, run, f"x{HOSTILE}", code=1)[1]
+    assert not set(HOSTILE) - set("]0;title[2J31m") & set(out + err + missing)
+    assert form == "json" or "[U+001B]" in out
+
+
+def test_a_question_of_arithmetic_without_answers_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = row(1, id="q", task="arithmetic", candidates=[{"answer": None}], evidence=[], gold=[])
+    run, _ = finished_run(tmp_path, rows=[bare])
+    out, _ = said(capsys, run, "q")
+    assert "No candidate has an answer, so there is no consensus." in out
+    assert "There is no evidence." in out and "Gold: —." in out

@@ -1,0 +1,126 @@
+"""Refusals keep every law of the rule, are final, never override, and without a vote are as good as absent."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.answers import answer_class
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
+from eldgr_dspy.decision import evidence_locked
+from eldgr_dspy.laws import LAWS
+from eldgr_dspy.laws.trials import SILENT, Outcome, Subject, Trial
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.refusals import Refusing
+from eldgr_dspy.testing import consultations
+from eldgr_dspy.words import REFUSAL, Refusal, Role
+
+ELDGR = Subject(evidence_locked)
+LAWS_OF_A_RULE = [law for law in LAWS if law.statement is not None]
+
+
+@st.composite
+def refusing(draw: st.DrawFn) -> Trial:
+    """Draw a trial some of whose own words are refusals, by phrases or by a function that names the same classes."""
+    trial = draw(consultations())
+    task = trial.question.task
+    given = [one.answer for one in trial.replies.values() if isinstance(one, Repair | Derivation)]
+    words = [one for one in (*trial.question.answers, *given) if one and answer_class(one, "retrieval")]
+    phrases = draw(st.lists(st.sampled_from(words), max_size=2, unique=True)) if words else []
+    refusals: Any = tuple(phrases)
+    if draw(st.booleans()):
+        named = Refusing(tuple(phrases), (), task)
+        refusals = lambda answer: named(answer)  # noqa: E731 - a callable instance would be named by its class
+    chosen = replace(trial.settings, refusals=refusals, refusal=draw(st.sampled_from(REFUSAL)))
+    return replace(trial, settings=chosen)
+
+
+@settings(max_examples=2 * settings().max_examples)
+@given(refusing())
+def test_every_law_holds_with_refusals(trial: Trial) -> None:
+    outcome = ELDGR.settle(trial)
+    for law in LAWS_OF_A_RULE:
+        law.check(outcome)
+
+
+@given(refusing())
+def test_a_refusing_consensus_is_final_and_no_refusal_overrides(trial: Trial) -> None:
+    outcome = ELDGR.settle(trial)
+    two_valued = outcome.task == "arithmetic" or trial.settings.certificate == "substring"
+    assume(not (trial.settings.refusal == "inapplicable" and two_valued))
+    if outcome.case.refuses(outcome.consensus):
+        assert (outcome.answer, outcome.branch, outcome.asked) == (outcome.consensus, "consensus", ())
+        assert trial.settings.refusal == "inapplicable"
+    if outcome.branch in ("judge", "repair"):
+        assert not outcome.case.refuses(outcome.answer)
+
+
+def without_refusals(outcome: Outcome) -> Trial:
+    """The trial in which candidates that refuse have no answer, and roles whose answer refuses abstain."""
+    trial, refuses = outcome.trial, outcome.case.refuses
+
+    def heard(reply: Reply) -> Reply:
+        return SILENT if isinstance(reply, Repair | Derivation) and refuses(reply.answer) else reply
+
+    answers = tuple(None if refuses(answer) else answer for answer in trial.question.answers)
+    replies: dict[Role, Reply] = {role: heard(reply) for role, reply in trial.replies.items()}
+    return replace(trial.with_answers(answers), replies=replies, settings=replace(trial.settings, refusals=()))
+
+
+@settings(max_examples=2 * settings().max_examples)
+@given(refusing())
+def test_refusals_that_do_not_vote_are_candidates_without_an_answer(trial: Trial) -> None:
+    outcome = ELDGR.settle(replace(trial, settings=replace(trial.settings, refusal="no_answer")))
+    other = ELDGR.settle(without_refusals(outcome))
+    for name in ("answer", "branch", "reason", "certified", "witness", "consensus", "tie", "preference", "ranking"):
+        assert getattr(outcome.decision, name) == getattr(other.decision, name), name
+    assert outcome.asked == other.asked
+
+
+# -- every small pool --------------------------------------------------------------------------------------------------
+
+EVIDENCE = (Passage("", "Doha and Muscat are capitals. None of them is Dubai's; I don't know why."),)
+CERTIFIED, REFUSED = ("Doha", "Muscat"), "None"  # "Bern" is in no passage
+POOLS = [pool for n in range(1, 5) for pool in product(("Doha", "Bern", REFUSED), repeat=n)]
+REPAIRS = (None, "Doha", "Bern", "Muscat", REFUSED)
+
+
+def small(pool: tuple[str, ...]) -> Iterator[tuple[int | None, str | None]]:
+    """Every judge, and every repairer."""
+    return product((None, *range(len(pool))), REPAIRS)
+
+
+def expected(
+    pool: tuple[str, ...], preferred: int | None, repair: str | None, refusal: Refusal
+) -> tuple[str | None, str]:
+    """Eq. 3 on these words, spelled out."""
+    voters = [one for one in pool if refusal == "inapplicable" or one != REFUSED]
+    consensus = max(voters, key=voters.count) if voters else None  # the earliest of those with most votes
+    if consensus in (*CERTIFIED, REFUSED):
+        return consensus, "consensus"
+    if preferred is not None and pool[preferred] in CERTIFIED:
+        return pool[preferred], "judge"
+    return (repair, "repair") if repair in CERTIFIED else (consensus, "consensus")
+
+
+@pytest.mark.parametrize("certificate", ["folded", "token"])
+@pytest.mark.parametrize("refusal", REFUSAL)
+def test_every_small_pool_is_decided_as_spelled_out(refusal: Refusal, certificate: Any) -> None:
+    tried = 0
+    chosen = Settings(certificate, refusal=refusal)
+    for pool in POOLS:
+        question = Question("Which?", "retrieval", pool, (), EVIDENCE)
+        for preferred, repair in small(pool):
+            replies: dict[Role, Reply] = {
+                "judge": Abstention("silent") if preferred is None else Verdict(preferred),
+                "repairer": Abstention("silent") if repair is None else Repair(repair),
+            }
+            outcome = ELDGR.settle(Trial(question, chosen, replies))
+            assert (outcome.answer, outcome.branch) == expected(pool, preferred, repair, refusal)
+            tried += 1
+    assert tried == sum(3**n * (n + 1) * len(REPAIRS) for n in range(1, 5)) == 2_730

@@ -1,0 +1,261 @@
+"""A failure is reported with the example that causes it, and without the frames of the checker."""
+
+import itertools
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.decision import Choice, Steps, evidence_locked, first_candidate
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.laws import LawBroken
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import check_selector
+from eldgr_dspy.questions import Question
+from eldgr_dspy.testing import check_laws
+from tests.selecting import Returns
+
+Passages = tuple[Passage, ...]
+
+# -- rules and certificates that misbehave -----------------------------------------------------------------------------
+
+
+def raises(case: Any) -> Steps:
+    yield from ()
+    if len(case.question.answers) > 2:
+        raise LookupError("no such thing")
+    return Choice("consensus", case.consensus)
+
+
+def raises_in_arithmetic_with_a_verdict(case: Any) -> Steps:
+    reply = (yield "judge") if case.task == "arithmetic" else None
+    if getattr(reply, "preferred", 0):
+        raise ZeroDivisionError("by a verdict")
+    return (yield from evidence_locked(case))
+
+
+def recounts(case: Any) -> Steps:
+    case.vote = replace(case.vote, tie=not case.vote.tie)
+    return (yield from evidence_locked(case))
+
+
+def rewrites(case: Any) -> Steps:
+    object.__setattr__(case.question, "text", "Who?")
+    return (yield from evidence_locked(case))
+
+
+def tires() -> Any:
+    calls = itertools.count()
+
+    def rule(case: Any) -> Steps:
+        return (yield from (first_candidate if next(calls) % 2 else evidence_locked)(case))
+
+    return rule
+
+
+def doubts() -> Any:
+    calls = itertools.count()
+
+    def certificate(answer: str, passages: Passages) -> bool:
+        return next(calls) % 2 == 0
+
+    return certificate
+
+
+def says_yes(answer: str, passages: Passages) -> Any:
+    return "yes"
+
+
+def reads_the_third_passage(answer: str, passages: Passages) -> bool:
+    return answer in passages[2].text
+
+
+def blanks(answer: str, passages: Passages) -> bool:
+    for passage in passages:
+        object.__setattr__(passage, "text", "")
+    return False
+
+
+MISBEHAVING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "a rule raises": ({"rule": raises}, LookupError, r"^'no such thing'$|^no such thing$"),
+    "a rule raises late": ({"rule": raises_in_arithmetic_with_a_verdict}, ZeroDivisionError, r"^by a verdict$"),
+    "a rule changes the vote": (
+        {"rule": recounts},
+        ArgumentError,
+        r"^The rule 'recounts' changed case\.vote\. A rule must only read what it is given\.$",
+    ),
+    "a rule changes the question": (
+        {"rule": rewrites},
+        ArgumentError,
+        r"^The rule 'rewrites' changed the question or a reply\. A rule must only read what it is given\.$",
+    ),
+    "a rule differs between two calls": (
+        {"rule": tires()},
+        ArgumentError,
+        r"^The rule 'tires\.<locals>\.rule' must decide one question in one way; first .* Keep nothing from call to ",
+    ),
+    "a certificate raises": ({"certificate": reads_the_third_passage}, IndexError, "^tuple index out of range$"),
+    "a certificate returns text": (
+        {"certificate": says_yes},
+        ArgumentError,
+        r"^certificate\('.*', \.\.\.\) returned 'yes'; a certificate is True, False, or None where ",
+    ),
+    "a certificate changes the passages": (
+        {"certificate": blanks},
+        ArgumentError,
+        r"^certificate\('.*', \.\.\.\) changed its passages\. A certificate must only read what it is given\.$",
+    ),
+    "a certificate differs between two calls": (
+        {"certificate": doubts()},
+        ArgumentError,
+        r"^certificate\('.*', \.\.\.\) must return the same each time; it returned (True|False), then (True|False)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "kind", "message"), MISBEHAVING.values(), ids=MISBEHAVING)
+def test_what_misbehaves_is_named_with_a_small_example(
+    given: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=f"(?m){message}") as caught:  # with the note, which begins another line
+        check_laws(**given, max_examples=1)
+    (note,) = caught.value.__notes__
+    assert note.startswith("Falsifying example:\n  question    ")
+    assert "\n  candidates  " in note
+
+
+def test_the_example_of_an_exception_is_as_small_as_that_of_a_broken_law() -> None:
+    with pytest.raises(LookupError) as caught:
+        check_laws(raises)
+    assert caught.value.__notes__ == [
+        "Falsifying example:\n"
+        "  question    'Which?' (retrieval)\n"
+        "  candidates  0: 'Paris'\n"
+        "              1: 'Lyon'\n"
+        "              2: 'Lyon'\n"
+        "  evidence    none\n"
+        "  settings    the defaults"
+    ]
+
+
+# -- tracebacks --------------------------------------------------------------------------------------------------------
+
+
+class Trusting(Selector):
+    """Ships what the judge prefers."""
+
+    def forward(self, *args: Any, **inputs: Any) -> Any:
+        pred = super().forward(*args, **inputs)
+        if pred.preference is not None:
+            pred.answer, pred.branch = inputs["candidates"][pred.preference]["answer"], "judge"
+        return pred
+
+
+def with_a_bug() -> Selector:
+    select = Selector()
+    select.judge = Returns(KeyError("a bug"))
+    return select
+
+
+OPEN = Question("Where?", "retrieval", ("Dubai", "Doha"), (), (Passage("", "Doha is the capital."),))
+
+BROKEN: dict[str, Callable[[], object]] = {
+    "a rule": lambda: check_laws("judge"),
+    "a selector": lambda: check_selector(Trusting()),
+    "a selector, by a drawn example": lambda: check_selector(Trusting(), asked=st.just(OPEN)),
+}
+
+
+def frames_of(error: BaseException) -> list[str]:
+    return [frame.name for frame in traceback.extract_tb(error.__traceback__)]
+
+
+@pytest.mark.parametrize("check", BROKEN.values(), ids=BROKEN)
+def test_the_traceback_of_a_broken_law_has_the_line_that_checks_and_one_frame_of_ours(
+    check: Callable[[], object],
+) -> None:
+    with pytest.raises(LawBroken) as caught:
+        check()
+    assert frames_of(caught.value)[-2:] in (["<lambda>", "check_laws"], ["<lambda>", "check_selector"])
+    assert (caught.value.__cause__, caught.value.__suppress_context__) == (None, True)
+    assert not getattr(caught.value, "__notes__", [])  # none of Hypothesis's
+
+
+def test_pytest_is_told_to_hide_that_frame() -> None:
+    with pytest.raises(LawBroken) as caught:
+        check_laws("judge")
+    frames = [one for one, _ in traceback.walk_tb(caught.value.__traceback__)]
+    assert [bool(one.f_locals.get("__tracebackhide__")) for one in frames] == [False, True]
+
+
+def test_the_traceback_of_an_exception_goes_on_in_the_user_s_code() -> None:
+    with pytest.raises(LookupError) as caught:
+        check_laws(raises)
+    assert frames_of(caught.value)[1:] == ["check_laws", "raises"]
+
+
+def test_the_cause_of_a_broken_law_starts_in_the_user_s_code() -> None:
+    with pytest.raises(LawBroken, match="Law 19") as caught:
+        check_selector(with_a_bug())
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert frames_of(caught.value.__cause__)[0] == "forward"
+
+
+# -- why consensus is demanded -----------------------------------------------------------------------------------------
+
+
+def ships_every_repair(case: Any) -> Steps:
+    if case.task == "retrieval" and case.repairable and case.certified(case.consensus) is False:
+        repair = case.repaired((yield "repairer"))
+        if repair is not None and (case.same(repair, case.consensus) or case.certified(repair) is False):
+            return Choice("repair", repair)
+    return (yield from evidence_locked(case))
+
+
+def ships_a_repair_of_the_same_class(case: Any) -> Steps:
+    if case.task == "retrieval" and case.repairable and case.certified(case.consensus) is False:
+        repair = case.repaired((yield "repairer"))
+        if case.same(repair, case.consensus):
+            return Choice("repair", repair)
+    return (yield from evidence_locked(case))
+
+
+def shouts(case: Any) -> Steps:
+    branch, answer = yield from evidence_locked(case)
+    return Choice(branch, answer and answer.upper())
+
+
+@pytest.mark.parametrize(
+    ("rule", "law", "why"),
+    [
+        (
+            ships_every_repair,
+            "default_is_consensus",
+            "'Paris', by branch consensus: the repair 'Lyon' has no certificate",
+        ),
+        (
+            ships_a_repair_of_the_same_class,
+            "default_is_consensus",
+            "'Paris', by branch consensus: the repair 'Paris' is in the same class as consensus",
+        ),
+        (
+            ships_a_repair_of_the_same_class,
+            "the_cases_partition",
+            "'Paris', by branch consensus: the repair 'Paris' is in the same class as consensus",
+        ),
+        (shouts, "default_is_consensus", "'Paris', by branch consensus: no role gives another answer"),
+        (
+            shouts,
+            "certified_consensus_is_final",
+            "'Paris', by branch consensus, and nobody asked: consensus is certified",
+        ),
+    ],
+)
+def test_where_consensus_is_demanded_the_message_says_why(rule: Any, law: str, why: str) -> None:
+    with pytest.raises(LawBroken) as caught:
+        check_laws(rule, laws=[law])
+    assert str(caught.value).partition("\n  demanded    ")[2].splitlines()[0] == why

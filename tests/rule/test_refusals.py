@@ -1,0 +1,252 @@
+"""A refusal is final as consensus and never overrides, or does not vote; a phrase names a class of answers."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Step, Verdict
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.refusals import REFUSALS, Refusing
+from tests.deciding import SILENT, decided
+from tests.refusing_function import hedges
+
+CAPITAL = Question(
+    "What is the capital of Qatar?",
+    "retrieval",
+    ("I don't know", "i don’t know.", "Doha"),
+    passages=(Passage("", "Doha is the capital of Qatar. None of the others is; I don't know why."),),
+)
+JUDGED = {**SILENT, "judge": Verdict(2)}
+
+
+def settled(answers: tuple[str | None, ...], replies: Any = JUDGED, **settings: Any) -> tuple[Any, ...]:
+    """What ships, by which branch and for which reason, and who was asked."""
+    found, asked = decided(Case(replace(CAPITAL, answers=answers), Settings(**settings)), replies)
+    return found.answer, found.branch, found.reason, tuple(asked)
+
+
+def test_a_refusing_consensus_is_final_and_nobody_is_asked() -> None:
+    """Found in use: two refusals and one certified answer let a judge override."""
+    found, asked = decided(Case(CAPITAL), JUDGED)
+    assert (found.answer, found.branch, found.reason) == ("I don't know", "consensus", "consensus_inapplicable")
+    assert (found.certified, asked) == (None, {})
+    assert "consensus: the answer refuses, and an occurrence does not support a refusal" in found.notes
+
+
+@pytest.mark.parametrize("settings", [{"refusals": ()}, {"certificate": "substring"}], ids=["none", "substring"])
+def test_without_refusals_and_under_the_letter_of_the_paper_a_judge_overrides(settings: Any) -> None:
+    answers = ("I do not know", "I do not know", "Doha")
+    assert settled(answers, **settings) == ("Doha", "judge", "preference_certified", ("judge",))
+
+
+@pytest.mark.parametrize("refused", ["I don't know", "None", "**none.**"])
+def test_a_refusal_that_occurs_in_the_evidence_never_overrides(refused: str) -> None:
+    case = Case(replace(CAPITAL, answers=("Dubai", "Dubai", refused)))
+    found, asked = decided(case, {**JUDGED, "repairer": Repair(refused)})
+    assert (found.answer, found.branch, [*asked]) == ("Dubai", "consensus", ["repairer"])  # nobody rivals consensus
+    kept = ("Dubai", "Dubai", refused, "Doha")
+    assert settled(kept, {**JUDGED, "repairer": Repair("None")})[:2] == ("Dubai", "consensus")
+
+
+def test_a_refusal_that_does_not_vote_leaves_the_answer_to_the_others() -> None:
+    found, asked = decided(Case(CAPITAL, Settings(refusal="no_answer")), JUDGED)
+    assert (found.answer, found.branch, found.reason) == ("Doha", "consensus", "consensus_certified")
+    assert (found.notes, asked) == (("2 of 3 candidates refuse and do not vote",), {})
+
+
+def test_a_preference_for_a_refusal_that_does_not_vote_is_an_abstention() -> None:
+    answers = ("Dubai", "Dubai", "Doha", "None")
+    found, _ = decided(
+        Case(replace(CAPITAL, answers=answers), Settings(refusal="no_answer")), {**SILENT, "judge": Verdict(3)}
+    )
+    assert (found.answer, found.abstentions["judge"]) == ("Dubai", "preferred=3 is not a candidate with an answer")
+
+
+def test_where_all_refuse_and_do_not_vote_only_a_repair_that_does_not_refuse_ships() -> None:
+    refusing = ("None", "I don't know", None)
+    off: Any = {"refusal": "no_answer"}
+    assert settled(refusing, {**SILENT, "repairer": Repair("None")}, **off)[:3] == (None, "consensus", "no_answers")
+    assert settled(refusing, {**SILENT, "repairer": Repair("Doha")}, **off)[:2] == ("Doha", "repair")
+    notes = Case(replace(CAPITAL, answers=refusing), Settings(**off)).vote.notes
+    assert notes == ("1 of 3 candidates have no answer", "2 of 3 candidates refuse and do not vote")
+
+
+def test_in_arithmetic_a_checked_derivation_replaces_a_refusal_unless_it_does_not_vote() -> None:
+    pens = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", ("None", "None", "16"))
+    sound = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
+    silent = {"deriver": Abstention("silent")}
+    assert decided(Case(pens), {"deriver": sound})[0].answer == "18"
+    assert decided(Case(pens), silent)[0].answer == "None"
+    assert decided(Case(pens, Settings(refusal="no_answer", homogeneous="repair")), silent)[0].answer == "16"
+
+
+def test_a_refusal_ranks_with_the_uncertified() -> None:
+    case = Case(replace(CAPITAL, answers=("None", "Dubai", "yes", "Doha", "None")))
+    assert case.ranking({}) == (2, 3, 0, 1, 4)
+
+
+# -- what a phrase names -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "answer", ["I don't know.", "i DON’T know!", "“I don't know”", r"\boxed{I don't know}", "none"]
+)
+def test_a_phrase_names_every_spelling_of_its_class(answer: str) -> None:
+    assert Case(replace(CAPITAL, answers=(answer,))).refuses(answer)
+
+
+@pytest.mark.parametrize("answer", ["I don't know, perhaps Doha", "None of the above", "Na", "Unknown", "", None, "no"])
+def test_a_phrase_is_a_whole_answer(answer: str | None) -> None:
+    assert not Case(replace(CAPITAL, answers=(answer,))).refuses(answer)
+
+
+def test_phrases_of_ones_own_replace_the_default_ones() -> None:
+    case = Case(CAPITAL, Settings(refusals=["pass", "k. A."]))  # type: ignore[arg-type]
+    assert [case.refuses(one) for one in ("Pass.", "K.A.", "None")] == [True, True, False]
+
+
+def test_each_default_phrase_is_a_class_of_its_own() -> None:
+    assert len({phrase for phrase in REFUSALS if Refusing((phrase,), (), "retrieval")(phrase)}) == len(REFUSALS)
+    for phrase in REFUSALS:
+        others = tuple(one for one in REFUSALS if one != phrase)
+        assert not Refusing(others, (), "retrieval")(phrase)
+
+
+# -- a function of one's own -------------------------------------------------------------------------------------------
+
+
+def test_a_function_finds_refusals_inside_answers_and_is_asked_once_a_spelling() -> None:
+    asked: list[str] = []
+
+    def found(answer: str) -> bool:
+        asked.append(answer)
+        return hedges(answer)
+
+    answers = ("Sorry, I don't know", "Sorry, I don't know", "Sorry i don't know.", "Doha", None, "")
+    case = Case(replace(CAPITAL, answers=answers), Settings(refusals=found))  # type: ignore[arg-type]
+    assert [case.refuses(one) for one in answers] == [True, True, True, False, False, False]
+    assert decided(case, JUDGED)[0].answer == "Sorry, I don't know"
+    assert asked == ["Sorry, I don't know", "Doha"]
+
+
+def test_a_class_refuses_if_the_function_names_one_of_its_spellings_in_the_pool() -> None:
+    case = Case(replace(CAPITAL, answers=("i dont know", "I don't know", "Doha")), Settings(refusals=hedges))  # type: ignore[arg-type]
+    assert case.refuses("i dont know") and case.refuses("I DONT KNOW")
+    assert not Case(replace(CAPITAL, answers=("i dont know",)), case.settings).refuses("I don't know")
+    assert Case(replace(CAPITAL, answers=()), case.settings).refuses("I don't know")  # as of a repair
+
+
+async def awaited(answer: str) -> bool:
+    return bool(answer)
+
+
+def raising(answer: str) -> bool:
+    raise ValueError(f"cannot read {answer}")
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            lambda _: "yes",
+            r"^refusals\(.I don't know., \.\.\.\)|^refusals\(.* must be True or False; got 'yes'\. Change",
+        ),
+        (lambda _: None, "must be True or False; got None"),
+        (awaited, "^refusals is async, and it was called without await; give a function that is not"),
+        (
+            raising,
+            r"raising'.* failed on the answer .*: ValueError: cannot read I don't know \(.*test_refusals\.py, line",
+        ),
+    ],
+    ids=["text", "none", "async", "raises"],
+)
+def test_a_function_that_fails_is_named_and_is_not_a_verdict(function: Callable[[str], Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Case(CAPITAL, Settings(refusals=function))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("None", r"^refusals must be phrases in a tuple, or a function \(answer\) -> True or False; got 'None'"),
+        (None, r"^refusals must be phrases in a tuple, or a function \(answer\) -> True or False; got None"),
+        (3, "^refusals must be phrases"),
+        (["None", ""], r"^refusals\[1\] must be a phrase that is not blank; got ''\. For no refusals give \(\)\.$"),
+        ([None], r"^refusals\[0\] must be a phrase that is not blank; got None"),
+        (str, r"^refusals must be a function \(answer\) -> True or False; got <class 'str'>\.$"),
+        ("no_such:thing", "^refusals='no_such:thing': the module 'no_such' cannot be imported"),
+        ("a phrase: with a colon", "^refusals must name a refusal; got 'a phrase: with a colon'"),
+    ],
+)
+def test_what_is_not_refusals_is_refused(given: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        Settings(refusals=given)
+
+
+def test_a_way_to_treat_refusals_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ArgumentError, match=r"^refusal='drop' is not known; use one of 'inapplicable', 'no_answer'"):
+        Settings(refusal="drop")  # type: ignore[arg-type]
+
+
+def test_a_certificate_of_ones_own_is_not_asked_about_a_refusal() -> None:
+    asked: list[str] = []
+
+    def certificate(answer: str, evidence: Any) -> bool:
+        asked.append(answer)
+        return True
+
+    async def consulted(answer: str, evidence: Any) -> bool:
+        return certificate(answer, evidence)
+
+    answers = ("Dubai", "I don't know", "Doha")
+    case = Case(replace(CAPITAL, answers=answers), Settings(certificate=certificate))  # type: ignore[arg-type]
+    assert [case.certified(answer) for answer in answers] == [True, None, True]
+    assert asked == ["Dubai", "Doha"]
+    case = Case(replace(CAPITAL, answers=answers), Settings(certificate=consulted))  # type: ignore[arg-type]
+    assert case.to_certify() == ("Dubai", "Doha")
+    assert case.to_certify(Repair("None")) == ()
+    assert case.certified("None") is None
+
+
+# -- in files ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(),
+        Settings(refusals=()),
+        Settings(refusals=("pass",), refusal="no_answer"),
+        Settings(refusals="tests.refusing_function:hedges"),  # type: ignore[arg-type]
+    ],
+    ids=["default", "none", "phrases", "function"],
+)
+def test_settings_read_back_from_a_file_as_they_were(settings: Settings) -> None:
+    assert Settings.from_json(settings.to_json()) == settings
+
+
+def test_settings_of_a_file_from_before_refusals_have_none_and_are_stated_as_before() -> None:
+    before = {
+        "certificate": "folded",
+        "derivation": "bounded",
+        "consult": "lazy",
+        "homogeneous": None,
+        "preference": "global",
+    }
+    assert Settings.from_json(before).refusals == ()
+    assert Settings(refusals=()).to_json() == before
+
+
+def test_a_function_that_was_changed_since_is_refused() -> None:
+    stated = Settings(refusals=hedges).to_json()  # type: ignore[arg-type]
+    assert stated["refusals"]["name"] == "tests.refusing_function:hedges"
+    stated["refusals"]["source"] = "0" * 16
+    with pytest.raises(
+        ArgumentError, match=r"^The function tests.refusing_function:hedges was changed: its source had"
+    ):
+        Settings.from_json(stated)

@@ -1,0 +1,181 @@
+"""Stopping early: what the remaining samples could still change, and what the Beta rule says."""
+
+import pickle
+from copy import deepcopy
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from scipy.special import betainc
+
+from eldgr_dspy.answers import answer_class
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage, certify
+from eldgr_dspy.consultations import Abstention, Derivation, Repair, Step, Verdict
+from eldgr_dspy.decision import drive
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.stopping import Posterior, Settled, lead, next_batch, votes_of
+from eldgr_dspy.structured import Structured
+from eldgr_dspy.words import HOMOGENEOUS, POLICIES, Task
+
+PASSAGES = (
+    Passage("Qatar", "Doha is the capital."),
+    Passage("", "The answer is Doha."),
+    Passage("A short one", "Doha"),
+    Passage("", "Dubai lies on the coast. Yes, it does."),
+    Passage("", "Two lines\nDubai"),
+)
+SPELLINGS = ("Doha", "doha.", "**Doha**", "Dubai", "the Dubai", "yes", "No", "12", "12.0", "Nice", None, " ")
+TEXTS = ("", "Doha is the capital.", "The answer is Doha.", "A short one\nDoha", "Two lines\nDubai", "I think")
+DERIVATION = Derivation((Step("3 * 4", "12"),), "12", "")
+
+samples = st.tuples(st.sampled_from(SPELLINGS), st.sampled_from(TEXTS))
+
+
+def case_of(drawn: list[Any], passages: tuple[Passage, ...], task: Task, settings: Settings) -> Case:
+    answers, texts = tuple(answer for answer, _ in drawn), tuple(text for _, text in drawn)
+    return Case(Question("Which 3 times 4 is it?", task, answers, texts, passages), settings)
+
+
+def shipped(case: Case, derived: bool) -> str | None:
+    """The class that ships when judge and repairer are as hostile as they can be, and the deriver repeats its reply."""
+    voters = [index for index, key in enumerate(case.vote.classes) if key is not None]
+    replies = {
+        "judge": Verdict(voters[-1], None, "") if voters else Abstention("no one"),
+        "repairer": Repair("Dubai"),
+        "deriver": DERIVATION if derived else Abstention("no sum"),
+    }
+    choice = drive(case.rule("eldgr")(case), replies.__getitem__)
+    found = answer_class(choice.answer, case.task)
+    return found.key if found else None
+
+
+@given(
+    st.lists(samples, max_size=6),
+    st.lists(samples, max_size=4),
+    st.lists(st.sampled_from(PASSAGES), max_size=3, unique=True),
+    st.lists(st.sampled_from(PASSAGES), max_size=2),
+    st.sampled_from(("retrieval", "arithmetic")),
+    st.builds(Settings, certificate=st.sampled_from(POLICIES), homogeneous=st.sampled_from((None, *HOMOGENEOUS))),
+    st.booleans(),
+)
+@example(  # its only passage is the text of a later sample, and then certifies nothing
+    [("Doha", "")] * 3,
+    [("Doha", "The answer is Doha."), ("Dubai", "")],
+    [PASSAGES[1], PASSAGES[3]],
+    [],
+    "retrieval",
+    Settings(),
+    False,
+)
+def test_where_it_is_settled_no_remaining_sample_changes_the_class_that_ships(
+    drawn: list[Any],
+    further: list[Any],
+    passages: list[Passage],
+    later: list[Passage],
+    task: Task,
+    settings: Settings,
+    derived: bool,
+) -> None:
+    now = case_of(drawn, tuple(passages), task, settings)
+    assume(next_batch(Settled(), now, len(drawn) + len(further)) == 0)
+    then = case_of([*drawn, *further], (*passages, *(later if further else ())), task, settings)
+    assert shipped(then, derived) == shipped(now, derived)
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4), st.integers(0, 6))
+def test_votes_are_settled_exactly_where_no_class_can_pass_the_leader(votes: list[int], remaining: int) -> None:
+    """Against every way to give all remaining votes to one class, an unseen one included."""
+    leader = votes.index(max(votes))
+    ends = [[n + remaining * (rank == gains) for rank, n in enumerate([*votes, 0])] for gains in range(len(votes) + 1)]
+    assert Settled().decided(votes, remaining) == all(end.index(max(end)) == leader for end in ends)
+
+
+@pytest.mark.parametrize(
+    ("answers", "n", "more"),
+    [
+        ([], 5, 3),  # three that agree may settle it
+        (["Doha"] * 3, 5, 0),
+        (["Doha", "Doha", "Dubai"], 5, 1),
+        (["Doha", "Dubai"], 4, 1),  # the earlier one wins a tie
+        (["Dubai"] * 3, 5, 2),  # enough votes, but no certificate: all that remain
+        (["yes"] * 3, 5, 0),
+        ([None, None], 5, 2),
+        (["Doha"] * 5, 5, 0),
+    ],
+)
+def test_a_batch_is_the_fewest_samples_after_which_it_may_stop(answers: list[str], n: int, more: int) -> None:
+    drawn = case_of([(one, "") for one in answers], PASSAGES[:1], "retrieval", Settings())
+    assert next_batch(Settled(), drawn, n) == more
+
+
+def test_without_a_rule_all_samples_are_one_batch() -> None:
+    assert next_batch(None, case_of([], (), "retrieval", Settings()), 7) == 7
+
+
+def test_a_passage_that_a_candidate_may_repeat_settles_nothing() -> None:
+    """A passage that is a candidate's own text no longer certifies its answer."""
+    drawn = [("Doha", "")] * 3
+    for passage, more in ((PASSAGES[0], 0), (PASSAGES[1], 2), (PASSAGES[2], 2)):
+        assert next_batch(Settled(), case_of(drawn, (passage,), "retrieval", Settings()), 5) == more
+
+
+def test_in_arithmetic_one_class_is_settled_only_if_it_is_repaired_alike() -> None:
+    """By default the deriver is asked only about several classes, and a remaining sample may add one."""
+    three = [("12", "")] * 3
+    assert next_batch(Settled(), case_of(three, (), "arithmetic", Settings()), 5) == 2
+    assert next_batch(Settled(), case_of(three, (), "arithmetic", Settings(homogeneous="repair")), 5) == 0
+    assert next_batch(Settled(), case_of([("12", ""), ("3", ""), *three], (), "arithmetic", Settings()), 7) == 0
+
+
+@given(st.integers(0, 12), st.integers(0, 12))
+def test_the_lead_is_the_tail_of_a_beta_distribution(first: int, second: int) -> None:
+    assert float(lead(first, second)) == pytest.approx(betainc(second + 1, first + 1, 0.5))
+
+
+def test_the_beta_rule_stops_at_four_votes_to_none() -> None:
+    """At the published threshold: 31 of 32, where three votes give 15 of 16."""
+    assert (lead(3, 0), lead(4, 0)) == (Fraction(15, 16), Fraction(31, 32))
+    drawn = [case_of([("Nice", "")] * votes, (), "retrieval", Settings()) for votes in (0, 3, 4)]
+    assert [next_batch(Posterior(), case, 40) for case in drawn] == [4, 1, 0]
+
+
+@pytest.mark.parametrize("threshold", [0.5, 1, True, float("nan"), -1])
+def test_a_threshold_that_means_nothing_is_refused(threshold: float) -> None:
+    with pytest.raises(ArgumentError, match=r"threshold must be above 0.5 and below 1; got"):
+        Posterior(threshold)
+
+
+def test_answers_that_are_lists_vote_by_their_leaves() -> None:
+    one, other = Structured(["Doha", 4, None]), Structured(["doha.", 4, None])
+    apart = Structured(["Doha 4", None])
+    keys = [found.key for text in (one, other, apart) if (found := answer_class(text, "retrieval"))]
+    assert keys[0] == keys[1] != keys[2]
+    assert votes_of(case_of([(one, ""), (apart, ""), (other, "")], (), "retrieval", Settings())) == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("value", "certified"),
+    [
+        (["Doha"], True),
+        ({"city": "Doha", "land": ["Qatar"]}, True),
+        (["Doha", "Dubai"], False),
+        (["Doha", True], None),
+        ({"city": None}, None),
+        (["Dubai", True], False),
+        ([], False),
+        ({}, False),
+    ],
+)
+def test_a_list_is_certified_only_if_every_leaf_is(value: Any, certified: bool | None) -> None:
+    assert certify(Structured(value), PASSAGES[:1]).certified is certified
+
+
+def test_a_list_that_is_an_answer_is_copied_whole() -> None:
+    one = Structured({"b": [1, "x"], "a": None})
+    assert one == '{"a":null,"b":[1,"x"]}'
+    for twin in (deepcopy(one), pickle.loads(pickle.dumps(one))):  # noqa: S301 - our own bytes
+        assert (twin, twin.value, type(twin)) == (one, one.value, Structured)

@@ -1,0 +1,169 @@
+"""A run stops at more unusable replies than `--max-abstentions` allows, also on resume and in replay."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.errors import ArgumentError, RunStoppedError
+from eldgr_dspy.journal import read_journal
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import role_of, text_of
+from tests.capitals import NO_SPAN, VERDICT, obliging, row, selector_with, untimed, write_pool
+
+SAID = "I would take the third."  # in words, where JSON was asked for
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    return write_pool(tmp_path / "capitals.jsonl", map(row, range(12)))
+
+
+def arun(selector: Selector, plan: Plan) -> Any:
+    return asyncio.run(aevaluate(selector, plan))
+
+
+each_way = pytest.mark.parametrize(("run", "workers"), [(evaluate, 1), (evaluate, 4), (arun, 4)])
+Run = Callable[[Selector, Plan], Any]
+
+
+def mumbling(request: Any) -> Any:
+    """Judges every other question in words."""
+    number = int(text_of(request).split("capital number ")[1].split("?")[0])
+    return SAID if role_of(request) == "judge" and number % 2 else obliging(request)
+
+
+@each_way
+def test_over_the_limit_the_run_stops_and_a_higher_limit_resumes_it(
+    pool: Path, tmp_path: Path, run: Run, workers: int
+) -> None:
+    plan = Plan([pool], tmp_path / "run", workers=workers, max_abstentions=3)
+    selector, lm = selector_with(mumbling)
+    message = (
+        r"^4 questions had an unusable reply, and --max-abstentions allows 3; give a higher limit to resume\. "
+        r"The judge gave 4, most often unreadable \(4\), such as: unparsable: "
+    )
+    with pytest.raises(RunStoppedError, match=message):
+        run(selector, plan)
+    assert not (tmp_path / "run" / "summary.json").exists()
+    again, silent = selector_with(mumbling)
+    with pytest.raises(RunStoppedError, match=message):
+        run(again, plan)
+    assert silent.requests == [] or workers > 1
+    resumed, rest = selector_with(mumbling)
+    found = run(resumed, Plan([pool], tmp_path / "run", workers=workers, max_abstentions=6))
+    whole, _ = selector_with(mumbling)
+    assert untimed(found["pools"]) == untimed(evaluate(whole, Plan([pool], tmp_path / "whole"))["pools"])
+    asked = len(lm.requests) + len(silent.requests) + len(rest.requests)
+    assert asked == sum(one.calls for one in read_journal(tmp_path / "run" / "journal.jsonl"))
+
+
+@each_way
+def test_a_finished_run_is_held_to_it_too_and_asks_nothing(pool: Path, tmp_path: Path, run: Run, workers: int) -> None:
+    selector, _ = selector_with(mumbling)
+    evaluate(selector, Plan([pool], tmp_path / "run"))
+    before = (tmp_path / "run" / "summary.json").read_bytes()
+    again, lm = selector_with(mumbling)
+    with pytest.raises(RunStoppedError, match=r"^1 question had an unusable reply, and --max-abstentions allows 0"):
+        run(again, Plan([pool], tmp_path / "run", workers=workers, max_abstentions=0))
+    assert lm.requests == []
+    assert (tmp_path / "run" / "summary.json").read_bytes() == before
+
+
+@each_way
+def test_replayed_replies_count(pool: Path, tmp_path: Path, run: Run, workers: int) -> None:
+    selector, _ = selector_with(mumbling)
+    evaluate(selector, Plan([pool], tmp_path / "run"))
+    recorded = tmp_path / "run" / "journal.jsonl"
+    again, lm = selector_with(mumbling)
+    plan = Plan([pool], tmp_path / "replay", workers=workers, replay=recorded, max_abstentions="40%")
+    with pytest.raises(RunStoppedError, match=r"^5 questions had an unusable reply, and --max-abstentions allows 4"):
+        run(again, plan)
+    assert lm.requests == []
+    run(again, Plan([pool], tmp_path / "replay", workers=workers, replay=recorded, max_abstentions="50%"))
+
+
+def test_by_default_any_number_is_allowed_and_a_remark_names_the_role(pool: Path, tmp_path: Path) -> None:
+    selector, _ = selector_with(lambda request: SAID)
+    found, *_ = evaluate(selector, Plan([pool], tmp_path / "run"))["pools"]["capitals"]["remarks"]
+    assert found.startswith("The judge gave no usable reply on 12 of 12 questions that it was asked (12 unreadable)")
+
+
+def test_a_question_counts_once_and_each_role_is_named_with_its_most_frequent_reason(tmp_path: Path) -> None:
+    """The judge and the repairer are both asked on each question, and neither can be read."""
+    pool = write_pool(tmp_path / "p.jsonl", (row(number, answers=("Nice", "Oslo", "Rome")) for number in range(3)))
+
+    def reply(request: Any) -> Any:
+        return VERDICT | {"preferred": 9} if role_of(request) == "judge" else SAID
+
+    selector, lm = selector_with(reply)
+    evaluate(selector, Plan([pool], tmp_path / "three", max_abstentions=3))
+    assert len(lm.requests) == 6
+    with pytest.raises(RunStoppedError) as stopped:
+        evaluate(selector, Plan([pool], tmp_path / "two", max_abstentions=2))
+    judge, repairer = str(stopped.value).split(" to resume. ")[1].split(" The repairer")
+    assert judge == (
+        "The judge gave 3, most often invalid (3), such as: preferred=9 is not a whole number from 0 to 2."
+    )
+    assert repairer.startswith(" gave 2, most often unreadable (2), such as: unparsable: ")
+
+
+class Declining(dspy.Module):
+    """Says itself that it abstains."""
+
+    def forward(self, **inputs: Any) -> dspy.Prediction:
+        return dspy.Prediction(abstained="I know too little")
+
+
+def test_what_a_role_declares_and_what_fails_is_not_counted(pool: Path, tmp_path: Path) -> None:
+    def reply(request: Any) -> Any:
+        return NO_SPAN if role_of(request) == "repairer" else dspy.LMServerError("away")
+
+    selector, _ = selector_with(reply)
+    evaluate(selector, Plan([pool], tmp_path / "failing", limit=5, max_failures="100%", max_abstentions=0))
+    selector.judge = Declining()
+    evaluate(selector, Plan([pool], tmp_path / "declining", max_abstentions=0))
+
+
+@pytest.mark.parametrize("given", ["-1", "many", "101%", "5.5", "", -3, 2.5, True, "5%%"])
+def test_another_limit_is_refused(pool: Path, tmp_path: Path, given: Any) -> None:
+    selector, lm = selector_with(obliging)
+    with pytest.raises(
+        ArgumentError, match=r"^max_abstentions must be a count such as 10 or a share such as 5%; got .*\.$"
+    ):
+        evaluate(selector, Plan([pool], tmp_path / "run", max_abstentions=given))
+    assert lm.requests == []
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_command_ends_with_3_and_says_how_to_resume(
+    pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        {
+            "kind": "consultation",
+            "id": f"q{n}",
+            "role": "judge",
+            "outcome": "abstained",
+            "reason": "unparsable: no JSON",
+        }
+        for n in range(12)
+    ]
+    Path("said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    command = ["evaluate", str(pool), "--replay", "said.jsonl", "--out", "run", "--quiet"]
+    assert main([*command, "--max-abstentions", "25%"]) == 3
+    assert capsys.readouterr().err == (
+        "Stopped: 4 questions had an unusable reply, and --max-abstentions allows 3; give a higher limit to resume. "
+        "The judge gave 4, most often unreadable (4), such as: unparsable: no JSON.\n"
+        "The replies so far are in the journal; run the same command to resume.\n"
+    )
+    assert main(command) == 0
+    assert main([*command, "--max-abstentions", "few"]) == 1
+    assert "max_abstentions must be a count such as 10 or a share such as 5%; got 'few'." in capsys.readouterr().err

@@ -1,0 +1,484 @@
+"""A collected pool holds what a selector would be given in service, and is collected once, whatever interrupts it."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy import Sampled
+from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError, RunStoppedError
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.run.collecting import Collected, Collection, collect
+from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.rows import Row
+
+PASSAGES = [{"title": "Qatar", "text": "Its capital is Doha."}, {"title": "France", "text": "Its capital is Paris."}]
+DEVSET = [dspy.Example(question=f"Which, {n}?", answer="Doha", id=f"q{n}").with_inputs("question") for n in range(3)]
+EMPTY: list[Any] = []
+TEXTS = ["Which?"]
+BARE = [dspy.Example(question="Which?")]
+
+
+class Program(dspy.Module):
+    """Retrieves, and answers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.respond = dspy.ChainOfThought("context, question -> answer")
+
+    def forward(self, question: str) -> Any:
+        return self.respond(context=PASSAGES, question=question)
+
+
+class Returning(dspy.Module):
+    """Returns or raises the next of `replies`, without an LM."""
+
+    replies: tuple[Any, ...] = ()
+    calls: list[str] = []  # noqa: RUF012 - shared by the copies that a collection calls
+
+    def forward(self, question: str) -> Any:
+        self.calls.append(question)
+        reply = self.replies[(len(self.calls) - 1) % len(self.replies)]
+        if isinstance(reply, Exception):
+            raise reply
+        return dspy.Prediction(**reply) if isinstance(reply, Mapping) else reply
+
+
+@pytest.fixture(autouse=True)
+def _desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Returning, "calls", [])
+
+
+@pytest.fixture
+def returning(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    return lambda *replies: monkeypatch.setattr(Returning, "replies", replies)
+
+
+def collected(
+    program: str = "Program", lm: Any = None, devset: str = f"{__name__}:DEVSET", **options: Any
+) -> Collected:
+    given = {"out": "pool.jsonl", "n": 2, "workers": 1, **options}
+    return collect(Collection(f"{__name__}:{program}", devset, **given), lm=lm)
+
+
+def rows(path: str = "pool.jsonl") -> list[Row]:
+    return list(open_pool(path).rows())
+
+
+def answering(*answers: str, **options: Any) -> Any:
+    said = iter(answers * 100)
+    return scripted_lm(lambda request: _chat(reasoning="Because.", answer=next(said)), **options)
+
+
+def _chat(**fields: str) -> str:
+    return "\n\n".join([*(f"[[ ## {name} ## ]]\n{value}" for name, value in fields.items()), "[[ ## completed ## ]]"])
+
+
+def written(*records: Any) -> str:
+    Path("dev.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    return "dev.jsonl"
+
+
+# --- what a pool holds ------------------------------------------------------------------------------------------------
+
+
+def test_a_row_has_answers_reasoning_passages_and_gold_answers() -> None:
+    found = collected(lm=answering("Doha", "The answer is Paris."))
+    assert (found.pool.n, found.unread, found.failed, found.bare) == (3, 0, 0, 0)
+    first = rows()[0]
+    assert (first.id, first.question, first.gold) == ("q0", "Which, 0?", ["Doha"])
+    assert [(one.answer, one.text, one.source) for one in first.candidates] == [
+        ("Doha", "Because.\nDoha", "sample 1"),
+        ("Paris", "Because.\nThe answer is Paris.", "sample 2"),
+    ]
+    assert [passage.model_dump() for passage in first.evidence] == PASSAGES
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.sampled_from(["Doha", "Paris", "Lyon", "The answer is Doha.", "no", None, 7]), min_size=1, max_size=5)
+)
+def test_the_rule_decides_on_a_row_as_it_does_in_service(returning: Callable[..., None], answers: list[Any]) -> None:
+    """The deployed program and the pool on which its rule was chosen are the same question."""
+    returning(*({"answer": answer, "reasoning": "So.", "passages": PASSAGES} for answer in answers))
+    Returning.calls.clear()
+    collected("Returning", n=len(answers), limit=1, fresh=True)
+    (row,) = rows()
+    Returning.calls.clear()
+    select = heuristic_selector()
+    served = Sampled(Returning(), n=len(answers), select=select, num_threads=1)(question=row.question)
+    pooled = select(
+        question=row.question,
+        candidates=[{"reasoning": one.text, "answer": one.answer} for one in row.candidates],
+        evidence=[passage.model_dump() for passage in row.evidence],
+    )
+    assert str(pooled.answer) == str(served.answer)  # which is typed as the program has it
+    assert [pooled[name] for name in ("branch", "certified", "tie")] == [
+        served[name] for name in ("branch", "certified", "tie")
+    ]
+
+
+class Hops(Program):
+    """Asks twice, of other passages each time; the second hop is also told what an LM wrote."""
+
+    def forward(self, question: str) -> Any:
+        first = self.respond(context=PASSAGES[:1], question=question)
+        return self.respond(context=[first.reasoning, *PASSAGES], question=question)
+
+
+class Shows(Program):
+    def forward(self, question: str) -> Any:
+        return dspy.Prediction(answer="x", found=["Doha lies in Qatar."], context=["ignored"])
+
+
+class Writes(dspy.Module):
+    """An LM writes the context."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.respond = dspy.Predict("question -> context, answer")
+
+    def forward(self, question: str) -> Any:
+        return self.respond(question=question)
+
+
+@pytest.mark.parametrize(
+    ("program", "field", "texts"),
+    [
+        ("Program", None, ["Its capital is Doha.", "Its capital is Paris."]),
+        ("Hops", None, ["Its capital is Doha.", "Its capital is Paris."]),
+        ("Shows", None, ["ignored"]),
+        ("Shows", "found", ["Doha lies in Qatar."]),
+    ],
+)
+def test_passages_are_those_that_the_program_retrieved(program: str, field: str | None, texts: list[str]) -> None:
+    collected(program, lm=answering("Doha"), passages=field)
+    assert [[passage.text for passage in row.evidence] for row in rows()] == [texts] * 3
+
+
+def test_what_an_lm_wrote_is_not_evidence() -> None:
+    lm = scripted_lm(lambda request: _chat(context="Doha, I say.", answer="Doha"))
+    assert collected("Writes", lm=lm).bare == 3
+    with pytest.raises(ArgumentError, match=r"^passages='context' must be a field that Writes retrieves: .* Name it "):
+        collected("Writes", lm=lm, passages="context", out="other.jsonl")
+
+
+def test_samples_are_distinct_under_the_cache_of_dspy() -> None:
+    lm = answering("Doha", "Paris", "Lyon", cache=True, temperature=1.0)
+    collected(lm=lm, n=3, limit=1)
+    assert [one.answer for one in rows()[0].candidates] == ["Doha", "Paris", "Lyon"]
+
+
+def test_a_reply_that_cannot_be_read_is_a_candidate_without_an_answer() -> None:
+    replies = iter([_chat(reasoning="", answer="Doha"), "no fields", "no fields"] * 3)
+    found = collected(lm=scripted_lm(lambda request: next(replies)))
+    assert (found.unread, found.failed) == (3, 0)
+    assert [[one.answer for one in row.candidates] for row in rows()] == [["Doha", None]] * 3
+    collected(lm=scripted_lm([]))  # and is not asked for again
+
+
+class Awaited(dspy.Module):
+    async def aforward(self, question: str) -> Any:
+        await asyncio.sleep(0)
+        return dspy.Prediction(answer="Doha")
+
+
+def made() -> dspy.Module:
+    return Returning()
+
+
+@pytest.mark.parametrize("program", ["Returning", "made", "MADE", "Awaited"])
+def test_a_program_is_a_module_sync_or_async_or_what_makes_one(program: str, returning: Callable[..., None]) -> None:
+    returning({"answer": "Doha"})
+    collected(program)
+    assert rows()[0].candidates[0].answer == "Doha"
+
+
+MADE = Returning()
+
+
+# --- interrupted, continued -------------------------------------------------------------------------------------------
+
+
+def test_the_same_call_asks_nothing_and_more_samples_or_questions_add_what_is_missing() -> None:
+    collected(lm=answering("Doha"), limit=2)
+    before = Path("pool.jsonl").read_bytes()
+    collected(lm=scripted_lm([]), limit=2)
+    assert Path("pool.jsonl").read_bytes() == before
+    more = answering("Paris")
+    collected(lm=more, n=3)
+    assert [[one.answer for one in row.candidates] for row in rows()] == [["Doha", "Doha", "Paris"]] * 2 + [
+        ["Paris"] * 3
+    ]
+    assert len(more.requests) == 5
+
+
+def test_a_limit_stops_with_every_paid_sample_kept() -> None:
+    lm = answering("Doha")
+    with pytest.raises(RunStoppedError, match=r"^4 requests were sent, and --max-calls allows 4; give a higher limit"):
+        collected(lm=lm, max_calls=4)
+    assert not Path("pool.jsonl").exists()
+    collected(lm=lm, max_calls=6)
+    assert (len(lm.requests), len(rows())) == (6, 3)
+
+
+class Careful(Program):
+    """Has an answer for every failure."""
+
+    def forward(self, question: str) -> Any:
+        try:
+            return super().forward(question)
+        except Exception:  # noqa: BLE001
+            return dspy.Prediction(answer="I do not know")
+
+
+def test_an_answer_in_place_of_a_request_that_was_not_admitted_is_not_kept() -> None:
+    with pytest.raises(RunStoppedError, match="--max-calls allows 4"):
+        collected("Careful", lm=answering("Doha"), max_calls=4)
+    collected("Careful", lm=answering("Doha"))
+    assert {one.answer for row in rows() for one in row.candidates} == {"Doha"}
+
+
+SLOW = """
+import dspy, os, time
+
+class Slow(dspy.Module):
+    def forward(self, question):
+        with open("calls", "a") as calls:
+            calls.write(question + "\\n")
+        time.sleep(0.03)
+        return dspy.Prediction(answer=question[::-1], passages=[question])
+"""
+COMMAND = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main())"
+
+
+def test_a_killed_collection_resumes_with_the_same_command_and_asks_for_nothing_twice() -> None:
+    Path("slow_program.py").write_text(SLOW)
+    written(*({"question": f"Which is it, {n}?", "gold": "x"} for n in range(20)))
+    arguments = ["collect", "slow_program:Slow", "--devset", "dev.jsonl", "--n", "3", "--workers", "4", "--out"]
+    kills, calls = 0, Path("calls")
+    while not Path("killed.jsonl").exists():
+        enough = 15 * (kills + 1) if kills < 2 else 10**6
+        with subprocess.Popen([sys.executable, "-c", COMMAND, *arguments, "killed.jsonl"]) as process:
+            while process.poll() is None and len(calls.read_text().splitlines() if calls.exists() else ()) < enough:
+                time.sleep(0.01)
+            if process.poll() is None:
+                os.kill(process.pid, signal.SIGKILL)
+                kills += 1
+            assert process.wait() in (0, -signal.SIGKILL)
+    assert kills == 2
+    asked = Counter(calls.read_text().splitlines())
+    assert 60 <= asked.total() <= 60 + 4 * kills  # those that were under way at a kill
+    assert main([*arguments, "whole.jsonl"]) == 0
+    assert Path("killed.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
+    assert not list(Path().glob(".*.tmp"))
+
+
+# --- failures ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_sample_of_five_that_raises_stops_the_collection_or_has_no_answer(returning: Callable[..., None]) -> None:
+    returning(*[{"answer": "Doha"}] * 2, ValueError("boom"), *[{"answer": "Doha"}] * 2)
+    with pytest.raises(
+        RunStoppedError,
+        match=r"^1 question failed, more than the 0 that --max-failures allows; the last: ValueError: boom\. It was "
+        r"sample 3 of the question 'q0'\.$",
+    ):
+        collected("Returning", n=5)
+    returning(ValueError("boom"), *[{"answer": "Doha"}] * 4)
+    Returning.calls.clear()
+    found = collected("Returning", n=5, max_failures=1, limit=1)
+    assert (found.failed, [one.answer for one in rows()[0].candidates]) == (1, ["Doha", "Doha", None, "Doha", "Doha"])
+    returning({"answer": "Paris"})
+    assert collected("Returning", n=5, limit=1).failed == 0  # asked for again
+    assert [one.answer for one in rows()[0].candidates] == ["Doha", "Doha", "Paris", "Doha", "Doha"]
+
+
+def test_a_question_counts_once_however_many_of_its_samples_fail(returning: Callable[..., None]) -> None:
+    returning(ConnectionError("away"))
+    with pytest.raises(RunStoppedError, match=r"^2 questions failed, more than the 1 that --max-failures allows"):
+        collected("Returning", n=3, max_failures=1)
+    assert len(Returning.calls) == 4
+
+
+UNFIT = {
+    "None": (None, "Returning must return a dspy.Prediction with 'answer'; got None."),
+    "text": ("Doha", "Returning must return a dspy.Prediction with 'answer'; got 'Doha'."),
+    "no answer field": (
+        {"response": "Doha", "why": "x"},
+        "The prediction of Returning has no field 'answer'; it has 'response', 'why'. Name the field of the answer with"
+        " --answer.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("reply", "message"), UNFIT.values(), ids=UNFIT)
+def test_a_program_that_cannot_be_sampled_is_refused_at_once(
+    returning: Callable[..., None], reply: Any, message: str
+) -> None:
+    returning(reply)
+    with pytest.raises(ArgumentError) as refused:
+        collected("Returning")
+    assert (str(refused.value), len(Returning.calls)) == (message, 1)
+
+
+def test_one_sample_that_does_not_fit_is_a_failure_once_others_do(returning: Callable[..., None]) -> None:
+    returning({"answer": "Doha"}, None)
+    assert collected("Returning", max_failures="100%").failed == 3
+    returning({"answer": "Doha"}, {"answer": "x" * 500_001})
+    assert collected("Returning", max_failures=3, out="long.jsonl").failed == 3
+
+
+def test_another_field_may_hold_the_answer(returning: Callable[..., None]) -> None:
+    returning({"response": "Doha"})
+    devset = written({"question": "Which?", "response": "Doha", "answer": "long"})
+    collected("Returning", devset=devset, answer="response")
+    assert (rows()[0].gold, rows()[0].candidates[0].answer) == (["Doha"], "Doha")
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+class TakesMore(dspy.Module):
+    def forward(self, question: str, context: list[str], k: int = 3) -> Any:
+        return dspy.Prediction(answer=context[0])
+
+
+class Needy(dspy.Module):
+    def __init__(self, size: int) -> None:
+        super().__init__()
+
+
+ROW = {"question": "Which?", "answer": "Doha"}
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a program without a name": ({"program": "x:y:z"}, r"^program must name a program; got '.*x:y:z'\. Write MODULE"),
+    "a program that does not exist": ({"program": "Nowhere"}, r"has no 'Nowhere'; check the name\.$"),
+    "a program that needs arguments": ({"program": "Needy"}, r"Needy' must be made without arguments; it raised TypeE"),
+    "a program that is a list": ({"program": "DEVSET"}, r"DEVSET' must be a dspy\.Module, or a function or class that"),
+    "an empty set": ({"devset": f"{__name__}:EMPTY"}, r"EMPTY' must have at least one question; it is empty\.$"),
+    "a set of texts": (
+        {"devset": f"{__name__}:TEXTS"},
+        r"TEXTS\[0\] must be a dspy\.Example with named inputs; got 'Wh",
+    ),
+    "examples without inputs": (
+        {"devset": f"{__name__}:BARE"},
+        r"BARE\[0\] must be .* example\.with_inputs\('question",
+    ),
+    "no file": ({"devset": "nowhere.jsonl"}, r"^nowhere\.jsonl: no such file; check the name\.$"),
+    "a row without a question": (
+        {"rows": [ROW, {"answer": "x"}]},
+        r"^dev\.jsonl, line 2: question is missing; add it\.$",
+    ),
+    "a row that is text": ({"rows": ["Which?"]}, r"^dev\.jsonl, line 1: must be an object with named fields; got "),
+    "a number as an answer": (
+        {"rows": [{**ROW, "answer": 7}]},
+        r"line 1: answer must be text, or a list of texts; got 7",
+    ),
+    "a table of questions": ({"devset": "dev.csv", "rows": [ROW]}, r"^dev\.csv: "),
+    "a question twice": (
+        {"rows": [ROW, ROW]},
+        r"^dev\.jsonl, line 2: the id 'q-.*' is also that of dev\.jsonl, line 1",
+    ),
+    "an input that is missing": (
+        {"program": "TakesMore", "rows": [{**ROW, "context": ["Doha"]}, ROW]},
+        r"^dev\.jsonl, line 2: context is missing; TakesMore is called with question, context\. Add it\.$",
+    ),
+    "n of 0": ({"n": 0}, r"^n must be at least 1; got 0\.$"),
+    "n of 10,000,000": ({"n": 10**7}, r"^n must be at most [\d,]+; got 10,000,000\.$"),
+    "a temperature of 0": ({"temperature": 0}, r"^temperature must be a positive number; got 0\.$"),
+    "a table": ({"out": "pool.csv"}, r"^out must end in one of \.jsonl, \.jsonl\.gz, \.parquet; got 'pool\.csv'\.$"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
+def test_bad_input_is_refused_before_anything_is_asked_or_made(options: dict[str, Any], message: str) -> None:
+    given = dict(options)
+    devset = {"devset": written(*given.pop("rows"))} if "rows" in given else {}
+    if given.get("devset") == "dev.csv":
+        devset["devset"] = str(Path("dev.jsonl").rename("dev.csv"))
+    before = set(Path().iterdir())
+    with pytest.raises(EldgrError, match=message):
+        collected(**{**given, **devset})
+    assert set(Path().iterdir()) == before
+
+
+def test_a_pool_that_was_not_collected_is_not_overwritten() -> None:
+    Path("pool.jsonl").write_text("mine")
+    with pytest.raises(
+        ArgumentError, match=r"^pool\.jsonl exists and was not collected: pool\.collected is not next to"
+    ):
+        collected(lm=answering("Doha"))
+    assert Path("pool.jsonl").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("changed", "line"),
+    [
+        ({"program": "Hops"}, f'program: "{__name__}:Program" -> "{__name__}:Hops"'),
+        ({"temperature": 0.7}, "temperature: (absent) -> 0.7"),
+        ({"answer": "reasoning"}, 'answer: "answer" -> "reasoning"'),
+        ({"lm": answering("Doha", model="scripted/other")}, 'lm.model: "scripted/lm" -> "scripted/other"'),
+    ],
+    ids=["program", "temperature", "field", "model"],
+)
+def test_a_pool_of_another_program_is_refused_with_the_difference(changed: dict[str, Any], line: str) -> None:
+    collected(lm=answering("Doha"))
+    with pytest.raises(RunChangedError) as refused:
+        collected(**{"lm": answering("Doha"), **changed})
+    assert f"\n  {line}\n" in str(refused.value)
+    assert str(refused.value).startswith("pool.collected: this run was started with another ")
+    collected(**{"lm": answering("Doha"), **changed, "fresh": True})
+    assert Path("pool.collected/journal.jsonl.1").exists()
+
+
+def test_a_question_with_other_inputs_under_its_id_is_refused(returning: Callable[..., None]) -> None:
+    returning({"answer": "Doha"})
+    collected("Returning", devset=written({**ROW, "id": "one"}))
+    with pytest.raises(
+        RunChangedError, match=r"^dev\.jsonl, line 1: the question 'one' was collected with other inputs"
+    ):
+        collected("Returning", devset=written({"question": "Where?", "id": "one"}))
+
+
+def test_programs_with_further_inputs_get_them_from_the_row() -> None:
+    collected("TakesMore", devset=written({**ROW, "context": ["Doha"]}))
+    assert (rows()[0].candidates[0].answer, rows()[0].evidence[0].text) == ("Doha", "Doha")
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command_says_what_was_collected(
+    returning: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    returning({"answer": "Doha"}, None)
+    options = ["--devset", f"{__name__}:DEVSET", "--n", "2", "--workers", "1", "--out", "pool.jsonl"]
+    assert main(["collect", f"{__name__}:Returning", *options]) == 3
+    assert capsys.readouterr().err == (
+        "Stopped: 1 question failed, more than the 0 that --max-failures allows; the last: UnfitProgramError: Returning"
+        " must return a dspy.Prediction with 'answer'; got None. It was sample 2 of the question 'q0'.\n"
+        "The replies so far are in the journal; run the same command to resume.\n"
+    )
+    assert main(["collect", f"{__name__}:Returning", *options, "--max-failures", "100%"]) == 0
+    assert capsys.readouterr().err.splitlines()[-3:] == [
+        "Samples without an answer, because they failed: 2. The same command asks for them again.",
+        "Questions without passages: 3 of 3. Name their field with --passages.",
+        "Written to pool.jsonl: 3 questions, 2 samples each.",
+    ]
+    for command in (["pool", "check", "pool.jsonl"], ["bound", "pool.jsonl"], ["evaluate", "pool.jsonl", "--quiet"]):
+        assert main(command) == 0

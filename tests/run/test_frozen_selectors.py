@@ -1,0 +1,294 @@
+"""A selector comes out of its lock as it was frozen, or not at all."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from pydantic import BaseModel
+
+from eldgr_dspy import Selector
+from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.programs.commands.options import Models
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.run.fingerprints import describe
+from eldgr_dspy.programs.run.locks import freeze
+from eldgr_dspy.programs.testing import role_of, text_of
+from eldgr_dspy.words import ROLES
+from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, obliging, selector_with
+from tests.run.frozen import rewrite
+
+ASKED = {"question": "Which?", "candidates": ["Nice", "Nice", "Paris"], "evidence": EVIDENCE}
+
+
+@pytest.fixture(autouse=True)
+def _desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def frozen(select: Selector, *rules: str) -> str:
+    return str(freeze(select, rules or ("eldgr",), Path("rule.lock.json")).path)
+
+
+def modelled(**given: Any) -> Selector:
+    """A selector as the command makes it."""
+    models = {"lm": "openai/m", "judge_style": "listwise", "orders": 1, "replies": "strict", **given}
+    names = ("judge", "deriver", "repairer", "api_base", "num_ctx")
+    found: Selector = Models(**{**dict.fromkeys(names), **models}).selector({})
+    return found
+
+
+# --- what comes back --------------------------------------------------------------------------------------------------
+
+
+def test_rule_settings_and_roles_come_from_the_lock() -> None:
+    path = frozen(heuristic_selector(preference="stratum", certificate="token"), "majority", "eldgr")
+    select = Selector.from_frozen(path, task="arithmetic", answer_field="response", on_failure="abstain", timeout=9)
+    assert (select.rule, select.settings) == (
+        "eldgr",
+        heuristic_selector(preference="stratum", certificate="token").settings,
+    )
+    assert [type(getattr(select, role)).__name__ for role in ROLES] == [
+        "LexicalJudge",
+        "SilentDeriver",
+        "ExtractiveRepairer",
+    ]
+    assert (select.task, select.answer_field, select.on_failure, select.timeout) == (
+        "arithmetic",
+        "response",
+        "abstain",
+        9,
+    )
+    assert Selector.from_frozen(path, rule="majority").rule == "majority"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"judge_style": "pairwise", "orders": 3},
+        {"judge_style": "pointwise", "judge": "anthropic/n"},
+        {"orders": 2, "api_base": "http://localhost:1234/v1"},
+        {"lm": "ollama/deepseek-r1:7b", "num_ctx": 4096, "api_base": "http://localhost:11434"},
+        {"lm": None, "repairer": "openai/gpt-4o"},
+        {"replies": "lenient"},
+    ],
+    ids=lambda given: " ".join(map(str, given.values())) or "defaults",
+)
+def test_roles_with_models_come_back_with_the_same_description(given: dict[str, Any]) -> None:
+    before = modelled(**given)
+    after = Selector.from_frozen(frozen(before))
+    assert after.replies == before.replies
+    assert [describe(getattr(after, role)) for role in ROLES] == [describe(getattr(before, role)) for role in ROLES]
+
+
+def assessing(request: Any) -> Any:
+    scores = dict.fromkeys(("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar"), 0.5)
+    return {**VERDICT, "assessments": [scores] * 3} if role_of(request) == "judge" else NO_SPAN
+
+
+def demonstrated() -> tuple[Selector, Any]:
+    """A selector with another instruction, and with a demonstration as `BootstrapFewShot` keeps one: with models."""
+    select, lm = selector_with(assessing)
+    with dspy.context(trace=[]):
+        select(**ASKED)
+        (judge, inputs, outputs), *_ = dspy.settings.trace
+    predictor: Any = select.judge.predictors()[0]
+    assert isinstance(judge, dspy.Predict)
+    assert isinstance(outputs["assessments"][0], BaseModel)
+    predictor.demos = [dspy.Example(augmented=True, **inputs, **outputs)]
+    predictor.signature = predictor.signature.with_instructions("Choose.")
+    return select, lm
+
+
+def test_a_compiled_role_asks_in_the_same_words() -> None:
+    select, lm = demonstrated()
+    path = frozen(select)
+    again = Selector.from_frozen(path, lm=lm)
+    lm.requests.clear()
+    shipped = [one(**ASKED).toDict() for one in (select, again)]
+    assert shipped[0] == shipped[1]
+    first, second = [text_of(request) for request in lm.requests if "Choose." in text_of(request)]
+    assert first == second
+    assert "augmented" not in first
+
+
+def test_the_lm_of_the_settings_is_used_where_the_lock_names_it() -> None:
+    path = frozen(modelled())
+    lm = dspy.LM("openai/m", temperature=0.0, api_key="s3cret")
+    bound = dspy.LM("openai/m", temperature=0.0)
+    with dspy.context(lm=bound):
+        assert Selector.from_frozen(path).judge.get_lm() is bound
+    assert "s3cret" not in frozen_with(lm)
+    with pytest.raises(RunChangedError, match=r'roles\.judge\.lm\.settings\.api_key: "\*\*\*" -> \(absent\)'):
+        Selector.from_frozen("secret.json")
+    assert Selector.from_frozen("secret.json", lm=lm).judge.get_lm() is lm
+
+
+def frozen_with(lm: Any) -> str:
+    select = Selector()
+    select.set_lm(lm)
+    return freeze(select, ("eldgr",), Path("secret.json")).path.read_text()
+
+
+MINE = """
+from eldgr_dspy.decision import Choice
+from eldgr_dspy.programs.heuristics import LexicalJudge
+
+def mine(case):
+    yield from ()
+    return Choice("consensus", case.consensus)
+
+def quoted(answer, evidence, question):
+    return any(answer in passage.text for passage in evidence)
+
+class Mine(LexicalJudge):
+    pass
+
+class Cutting(LexicalJudge):
+    def __init__(self, most):
+        super().__init__()
+        self.most = most
+"""
+
+
+@pytest.fixture
+def mine(monkeypatch: pytest.MonkeyPatch) -> Any:
+    Path("my_frozen_parts.py").write_text(MINE)
+    monkeypatch.delitem(sys.modules, "my_frozen_parts", raising=False)
+    importlib.invalidate_caches()
+    return importlib.import_module("my_frozen_parts")
+
+
+def test_a_rule_a_certificate_and_a_role_of_ones_own_come_back(mine: Any) -> None:
+    select = heuristic_selector(certificate="my_frozen_parts:quoted")
+    select.judge = mine.Mine()
+    again = Selector.from_frozen(frozen(select, "my_frozen_parts:mine"))
+    assert (again.rule, again.settings.certificate) == ("my_frozen_parts:mine", select.settings.certificate)
+    assert type(again.judge) is mine.Mine
+    assert again(**ASKED).answer == "Nice"
+
+
+def test_a_role_that_cannot_be_made_is_given(mine: Any) -> None:
+    select = heuristic_selector()
+    select.judge = mine.Cutting(3)
+    path = frozen(select)
+    with pytest.raises(RunChangedError) as refused:
+        Selector.from_frozen(path)
+    assert '\n  roles.judge.module: "my_frozen_parts.Cutting" -> "eldgr_dspy.programs.' in str(refused.value)
+    assert str(refused.value).endswith(
+        "A role that cannot be made from a lock can be given: from_frozen(..., judge=...). So can an LM with "
+        "credentials, which no lock holds: from_frozen(..., lm=...)."
+    )
+    assert Selector.from_frozen(path, judge=mine.Cutting(3)).judge.most == 3
+    with pytest.raises(RunChangedError, match=r"roles\.judge\.attributes\.self\.most: 3 -> 4"):
+        Selector.from_frozen(path, judge=mine.Cutting(4))
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def versions(content: dict[str, Any]) -> None:
+    content["versions"]["dspy"] = "2.0.0"
+
+
+def sources(content: dict[str, Any]) -> None:
+    content["sources"]["eldgr_dspy"] = "0" * 16
+
+
+def model(content: dict[str, Any]) -> None:
+    content["roles"]["judge"]["lm"] = {"model": "openai/m", "model_type": "chat", "settings": {}}
+
+
+def code(content: dict[str, Any]) -> None:
+    (name,) = [name for name in content["roles"]["judge"]["code"] if name.endswith("LexicalJudge")]
+    content["roles"]["judge"]["code"][name] = "0" * 16
+
+
+def lost(content: dict[str, Any]) -> None:
+    content["roles"]["judge"]["module"] = "no_such_module.Judge"
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (versions, 'versions.dspy: "2.0.0" -> '),
+        (sources, 'sources.eldgr_dspy: "0000000000000000" -> '),
+        (model, 'roles.judge.lm: {"model": "openai/m"'),
+        (code, "roles.judge.code.eldgr_dspy.programs.heuristics.LexicalJudge: "),
+        (lost, 'roles.judge.module: "no_such_module.Judge" -> '),
+    ],
+)
+def test_another_version_code_or_model_is_refused_with_the_difference(
+    change: Callable[[dict[str, Any]], None], line: str
+) -> None:
+    path = frozen(heuristic_selector())
+    rewrite(Path(path), change)
+    with pytest.raises(RunChangedError) as refused:
+        Selector.from_frozen(path)
+    assert str(refused.value).startswith("rule.lock.json: this is not what was frozen:\n")
+    assert f"\n  {line}" in str(refused.value)
+
+
+def test_edited_code_of_a_role_a_rule_or_a_certificate_is_refused(mine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    select = heuristic_selector()
+    select.judge = mine.Mine()
+    path = frozen(select)
+    Path("my_frozen_parts.py").write_text(MINE.replace("    pass", "    edited = True"))
+    monkeypatch.delitem(sys.modules, "my_frozen_parts")
+    importlib.invalidate_caches()
+    with pytest.raises(RunChangedError) as refused:
+        Selector.from_frozen(path)
+    told = {line.split(": ")[0].strip() for line in str(refused.value).splitlines() if line.startswith("  ")}
+    assert told == {"roles.judge.code.my_frozen_parts.Mine", "sources.my_frozen_parts"}
+
+
+def test_an_edited_lock_and_another_format_are_refused() -> None:
+    path = Path(frozen(heuristic_selector()))
+    whole = path.read_text()
+    for was, now, message in (
+        ('"preference": "global"', '"preference": "stratum"', r"^rule\.lock\.json: changed since it was frozen"),
+        (
+            '"schema": 1',
+            '"schema": 2',
+            r"^rule\.lock\.json: schema must be 1, which this version reads; got 2\. Use the",
+        ),
+        (whole, "{}", r"^rule\.lock\.json: not a lock; give a file that eldgr freeze has written"),
+    ):
+        path.write_text(whole.replace(was, now))
+        with pytest.raises(ArgumentError, match=message):
+            Selector.from_frozen(path)
+    with pytest.raises(ArgumentError, match=r"^nowhere\.json: no such file"):
+        Selector.from_frozen("nowhere.json")
+
+
+def test_what_the_lock_holds_cannot_be_given_and_a_rule_must_be_in_it() -> None:
+    path = frozen(heuristic_selector(), "majority", "judge")
+    with pytest.raises(
+        ArgumentError, match=r"^rule\.lock\.json: certificate, consult must be as frozen; leave it out\.$"
+    ):
+        Selector.from_frozen(path, rule="judge", certificate="token", consult="lazy")
+    with pytest.raises(ArgumentError, match=r"^rule\.lock\.json: rule must be one of majority, judge; got 'eldgr'\.$"):
+        Selector.from_frozen(path)
+
+
+def test_a_demonstration_that_no_lock_can_hold_is_refused() -> None:
+    select, lm = selector_with(obliging)
+    for predictor in select.judge.predictors():
+        predictor.demos = [dspy.Example(question={1, 2}, preferred=0)]
+    path = frozen(select)
+    with pytest.raises(
+        ArgumentError, match=r"^A demonstration of the judge has question='\{1, 2\}', which a lock cannot"
+    ):
+        Selector.from_frozen(path, lm=lm)
+    assert Selector.from_frozen(path, lm=lm, judge=select.judge).judge is select.judge
+
+
+def test_a_selector_from_a_lock_can_be_saved_and_loaded() -> None:
+    select = Selector.from_frozen(frozen(heuristic_selector()))
+    select.save("select.json")
+    Selector.from_frozen("rule.lock.json").load("select.json")

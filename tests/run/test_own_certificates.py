@@ -1,0 +1,606 @@
+"""A certificate of the user's own decides in a run; one that is awaited or asks an LM is journaled like a role."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Certificate, Passage, certify
+from eldgr_dspy.certifying import certificates_as_json, certificates_in
+from eldgr_dspy.comparisons.two_runs import compare_runs
+from eldgr_dspy.consultations import Abstention, Certificates
+from eldgr_dspy.errors import ArgumentError, CertificateError, RunChangedError, RunStoppedError
+from eldgr_dspy.figures.authority import pool_authority
+from eldgr_dspy.figures.finished_run import read_run
+from eldgr_dspy.journal import read_journal
+from eldgr_dspy.own_certificates import own_certificate, same_certificate
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.run.forecast import forecast
+from eldgr_dspy.programs.run.locks import freeze, read_lock
+from eldgr_dspy.programs.run.pages import question_of, write_pages
+from eldgr_dspy.programs.run.redecisions import decide_again
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm, text_of
+from eldgr_dspy.questions import Question, Settings
+from tests.capitals import EVIDENCE, row, selector_with, untimed, write_pool
+from tests.selecting import verdict
+
+N = 6
+CAPITAL = "The capital is "
+ME = "tests.run.test_own_certificates"
+
+
+def stated(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
+    """Certifies only what a passage calls the capital: an occurrence is not enough."""
+    return any(f"{answer} is the capital" in passage.text for passage in evidence)
+
+
+async def asked_later(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
+    await asyncio.sleep(0)
+    return stated(answer, evidence, question)
+
+
+def witnessed(answer: str, evidence: tuple[Passage, ...], question: str) -> Certificate:
+    return certify(answer, evidence, question=question)
+
+
+def never_applies(answer: str, evidence: tuple[Passage, ...], question: str) -> None:
+    return None
+
+
+def raises(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
+    raise KeyError(answer)
+
+
+def says_yes(answer: str, evidence: tuple[Passage, ...]) -> str:
+    return "yes"
+
+
+def counts(answer: str, evidence: tuple[Passage, ...]) -> int:
+    return 1
+
+
+def mutates(answer: str, evidence: Any) -> bool:
+    evidence.append(Passage("", answer))
+    return True
+
+
+def rewrites(answer: str, evidence: Any) -> bool:
+    evidence[0].text = answer
+    return True
+
+
+async def raises_later(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
+    raise KeyError(answer)
+
+
+async def says_yes_later(answer: str, evidence: tuple[Passage, ...], question: str) -> str:
+    return "yes"
+
+
+_TURN = iter(range(10**9))
+
+
+def in_turns(answer: str, evidence: tuple[Passage, ...]) -> bool:
+    return next(_TURN) % 2 == 0
+
+
+class Grounded(dspy.Module):
+    """Asks an LM whether the evidence states the answer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.predict = dspy.Predict("question: str, evidence: list[str], answer: str -> certified: bool")
+
+    async def aforward(self, *, answer: str, evidence: tuple[Passage, ...], question: str) -> dspy.Prediction:
+        texts = [passage.text for passage in evidence]
+        return await self.predict.acall(question=question, evidence=texts, answer=answer)
+
+    def most_calls(self, candidates: object) -> int:
+        return 1
+
+
+GROUNDED = Grounded()
+REPAIRED = {"repaired_answer": "Paris", "repair_passage": 1}
+
+
+def grounding(certified: Callable[[Any], Any], repair: Mapping[str, Any] = REPAIRED) -> Callable[[Any], Any]:
+    """Replies: the judge prefers Nice, the repairer gives Paris, and the certificate says what is given."""
+
+    def reply(request: Any) -> Any:
+        role = role_of(request)
+        if role is None:
+            return certified(request)
+        return verdict(0) if role == "judge" else repair
+
+    return reply
+
+
+def of_paris(request: Any) -> Any:
+    return {"certified": "Paris" in text_of(request).rpartition("## answer ##")[2][:40]}
+
+
+def asking(reply: Callable[[Any], Any]) -> tuple[Selector, ScriptedLM]:
+    selector, lm = selector_with(reply, certificate=Grounded())
+    return selector, lm
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    """Nice has most votes, and no candidate says Paris, which the evidence calls the capital."""
+    return write_pool(
+        tmp_path / "capitals.jsonl", (row(number, answers=("Nice", "Nice", "Lyon")) for number in range(N))
+    )
+
+
+def lines_of(out: Path, kind: str) -> list[dict[str, Any]]:
+    lines = map(json.loads, (out / "journal.jsonl").read_text().splitlines())
+    return [line for line in lines if line["kind"] == kind]
+
+
+def run_of(pool: Path, out: Path, certificate: Any, **options: Any) -> Any:
+    selector, _ = selector_with(grounding(of_paris), certificate=certificate)
+    return evaluate(selector, Plan([pool], out, **options))
+
+
+# -- one that is called ------------------------------------------------------------------------------------------------
+
+
+def test_a_function_decides_and_is_stated_by_name_and_source(pool: Path, tmp_path: Path) -> None:
+    summary = run_of(pool, tmp_path / "run", f"{ME}:stated")
+    figures, record = summary["pools"]["capitals"], json.loads((tmp_path / "run" / "record.json").read_text())
+    name = {"name": f"{ME}:stated", "source": own_certificate(stated).source}
+    assert figures["rules"]["eldgr"]["em"] == 100
+    assert lines_of(tmp_path / "run", "settings")[0]["details"]["certificate"] == name
+    assert record["certificate"] == {"retrieval": name, "arithmetic": "bounded"}
+    assert record["settings"]["certificate"] == name
+    assert [*summary["consultations"]] == ["judge", "deriver", "repairer"]
+    assert f"{ME}:stated" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_a_repair_need_not_be_a_span_so_no_bound_over_spans_is_stated(pool: Path, tmp_path: Path) -> None:
+    figures = run_of(pool, tmp_path / "run", stated)["pools"]["capitals"]
+    assert figures["bounds"]["eldgr"] == [0, 0]
+    assert figures["bounds_any_span"]["eldgr"] is None
+    opened = open_pool(pool)
+    found = pool_authority(opened.rows(), opened.task, Settings(certificate=own_certificate(stated)))
+    assert found["bounds_any_span"] == {"first": [0, 0], "majority": [0, 0], "judge": [0, 0], "eldgr": None}
+    assert found["can_change"]["eldgr"] == {"judge": 0, "repairer": None}
+
+
+@pytest.mark.parametrize(
+    ("certificate", "said"),
+    [
+        (raises, "KeyError: 'Nice' ("),
+        (says_yes, "certificate('Nice', ...) returned 'yes'; a certificate is True, False, or None"),
+        (counts, "certificate('Nice', ...) returned 1; a certificate is True, False, or None"),
+        (mutates, "AttributeError: 'tuple' object has no attribute 'append'"),
+        (rewrites, "FrozenInstanceError: cannot assign to field 'text'"),
+        (raises_later, "KeyError: 'Nice' ("),
+        (says_yes_later, "certificate('Nice', ...) returned 'yes'; a certificate is True, False, or None"),
+    ],
+)
+def test_one_that_fails_stops_the_run_and_is_named_with_its_question(
+    pool: Path, tmp_path: Path, certificate: Any, said: str
+) -> None:
+    for workers in (1, 4):
+        with pytest.raises(CertificateError) as raised:
+            run_of(pool, tmp_path / f"run{workers}", certificate, workers=workers)
+        assert "Question 'q" in str(raised.value)
+        assert "of pool 'capitals': " in str(raised.value)
+        assert f"{ME}:{certificate.__name__}" in str(raised.value)
+        assert said.replace("Nice", "Lyon") in str(raised.value).replace("Nice", "Lyon")
+
+
+def test_one_that_fails_in_a_bound_is_named_with_its_question(pool: Path) -> None:
+    opened = open_pool(pool)
+    with pytest.raises(CertificateError, match=r"Question 'q0' of pool 'capitals': The certificate '.*:raises' failed"):
+        pool_authority(opened.rows(), opened.task, Settings(certificate=own_certificate(raises)), pool="capitals")
+
+
+def test_one_that_never_applies_overrides_nothing(pool: Path, tmp_path: Path) -> None:
+    figures = run_of(pool, tmp_path / "run", never_applies)["pools"]["capitals"]
+    assert figures["rules"]["eldgr"]["em"] == 0
+    assert figures["audit"]["preserved"] == N
+    shown = question_of(read_run(tmp_path / "run"), "q0", rules=["eldgr"])
+    assert "It is an answer to which the certificate does not apply, so it is final" in str(
+        shown["decisions"][0]["path"]
+    )
+
+
+def test_an_answer_of_100000_characters_and_10000_passages_are_given_whole(tmp_path: Path) -> None:
+    long, passages = "x" * 100_000, [{"title": "", "text": f"Passage {number}."} for number in range(10_000)]
+    asked = list[tuple[int, int]]()
+
+    def measured(answer: str, evidence: tuple[Passage, ...]) -> bool:
+        asked.append((len(answer), len(evidence)))
+        return len(answer) > 10
+
+    async def later(answer: str, evidence: tuple[Passage, ...]) -> bool:
+        return measured(answer, evidence)
+
+    rows = [row(0, answers=("Nice", "Nice", long), evidence=passages)]
+    pool = write_pool(tmp_path / "capitals.jsonl", rows)
+    for certificate in (measured, later):
+        asked.clear()
+        selector, _ = selector_with(lambda request: verdict(2), certificate=certificate)
+        figures = evaluate(selector, Plan([pool], tmp_path / certificate.__name__))["pools"]["capitals"]
+        assert sorted(asked) == [(4, 10_000), (100_000, 10_000)]
+        assert figures["audit"] is not None
+        assert figures["audit"]["judge_overrides"] == 1
+
+
+def test_a_witness_that_is_not_in_the_evidence_is_refused() -> None:
+    elsewhere = certify("Paris", [Passage("", "Paris is the capital.")])
+    own = own_certificate(lambda answer, evidence, question: elsewhere)
+    with pytest.raises(CertificateError, match="returned a witness that is not in the evidence"):
+        own.certify("Paris", [Passage("", "Lyon")], "?")
+    assert own.certify("Paris", [Passage("", "Paris is the capital.")], "?") == elsewhere
+
+
+# -- a run that is continued, read and compared ------------------------------------------------------------------------
+
+
+def changed(certificate: Any) -> Settings:
+    return Settings(certificate=replace(own_certificate(certificate), source="0" * 16))
+
+
+@pytest.mark.parametrize("certificate", [stated, asked_later])
+def test_a_run_whose_certificate_was_changed_is_not_continued_or_read(
+    pool: Path, tmp_path: Path, certificate: Any
+) -> None:
+    out = tmp_path / "run"
+    selector, _ = selector_with(grounding(of_paris))
+    selector.settings = changed(certificate)
+    own = selector.settings.own
+    assert own is not None
+    source = own_certificate(certificate).source
+    other: Any = own
+    evaluate(Selector(certificate=other) if own.consulted else selector, Plan([pool], out, limit=1, rules=["majority"]))
+    with pytest.raises(RunChangedError, match=rf'certificate.source: "{"0" * 16}" -> "{source}"'):
+        run_of(pool, out, certificate)
+    why = f"was changed: its source had the hash {'0' * 16}, and now has {source}. Undo the change, or start anew."
+    for read in (
+        lambda: decide_again(read_run(out), ["majority"]),
+        lambda: question_of(read_run(out), "q0"),
+        lambda: same_certificate(own.to_json()),
+    ):
+        with pytest.raises(ArgumentError) as raised:
+            read()
+        assert str(raised.value).endswith(why)
+    unwritten = write_pages(read_run(out), read_run(out).summary(), tmp_path / "again.html")
+    assert unwritten is not None
+    assert unwritten.endswith(why)
+
+
+def test_two_runs_under_different_certificates_differ_in_their_settings(pool: Path, tmp_path: Path) -> None:
+    for name, certificate in (("one", stated), ("other", "folded"), ("later", asked_later)):
+        run_of(pool, tmp_path / name, certificate)
+    one, other, later = (read_run(tmp_path / name) for name in ("one", "other", "later"))
+    assert [line for line in compare_runs(one, other)["differences"] if "certificate" in line] == [
+        f'rule: certificate: {json.dumps(own_certificate(stated).to_json())} -> "folded"'
+    ]
+    compared = compare_runs(one, later)
+    assert compared["models"]["certificate"] == [None, "none"]
+    assert f"certificate: asked only by {later.path}" in compared["differences"]
+    assert compared["pools"]["capitals"]["differ"] == 0
+
+
+# -- one that is consulted ---------------------------------------------------------------------------------------------
+
+
+def test_it_is_asked_once_a_class_and_of_a_repair_and_both_are_journaled(pool: Path, tmp_path: Path) -> None:
+    selector, lm = asking(grounding(of_paris))
+    summary: Any = evaluate(selector, Plan([pool], tmp_path / "run"))
+    entries = [entry for entry in read_journal(tmp_path / "run" / "journal.jsonl") if entry.id == "q3"]
+    why = f"by the certificate {ME}:Grounded"
+    roles = ["certificate", "judge", "repairer", "repair_certificate"]
+    assert [(entry.role, entry.calls) for entry in entries] == [*zip(roles, (2, 1, 1, 1), strict=True)]
+    assert next(entry.content for entry in entries if entry.role == "certificate") == {
+        "answers": ["Nice", "Lyon"],
+        "certified": [False, False],
+        "reasons": [why, why],
+    }
+    assert next(entry.content for entry in entries if entry.role == "repair_certificate") == {
+        "answers": ["Paris"],
+        "certified": [True],
+        "reasons": [why],
+    }
+    figures = summary["pools"]["capitals"]["rules"]
+    assert figures["eldgr"]["em"] == 100
+    assert figures["eldgr"]["calls"] == {
+        "judge": 0,
+        "deriver": 0,
+        "repairer": N,
+        "certificate": 2 * N,
+        "repair_certificate": N,
+    }
+    assert figures["majority"]["calls"] == dict.fromkeys(figures["eldgr"]["calls"], 0)
+    assert summary["consultations"]["certificate"]["calls"] == 2 * N
+    assert len(lm.requests) == 5 * N  # with the judge's, whom another rule asks
+    record = json.loads((tmp_path / "run" / "record.json").read_text())
+    assert record["cost"]["calls"] == 5 * N
+    assert record["roles"]["certificate"]["prompts"].keys() == {"certificate.predict"}
+    assert record["fingerprints"]["certificate"] == record["fingerprints"]["repair_certificate"]
+    assert [model["calls"] for model in record["models"] if "certificate" in model["role"]] == [2 * N, N]
+    page = (tmp_path / "run" / "questions.html").read_text()
+    assert '"role":"repair_certificate"' in page
+
+
+def test_it_decides_alike_in_threads_tasks_replay_and_redecision(pool: Path, tmp_path: Path) -> None:
+    plan = Plan([pool], tmp_path / "threads", workers=4)
+    first = evaluate(asking(grounding(of_paris))[0], plan)
+    tasks = asyncio.run(aevaluate(asking(grounding(of_paris))[0], Plan([pool], tmp_path / "tasks", workers=4)))
+    assert untimed(first) == untimed(tasks)
+    selector, lm = asking(grounding(of_paris))
+    replayed: Any = evaluate(selector, Plan([pool], tmp_path / "replay", replay=tmp_path / "threads" / "journal.jsonl"))
+    assert lm.requests == []
+    assert replayed["consultations"]["repair_certificate"]["recorded"] == N
+    run = read_run(tmp_path / "threads")
+    again = decide_again(run, ["eldgr"]).figures
+    for rule, figures in first["pools"]["capitals"]["rules"].items():
+        assert {**again["capitals"]["rules"][rule], "seconds": 0} == {**figures, "seconds": 0}
+        assert replayed["pools"]["capitals"]["rules"][rule]["em"] == figures["em"]
+    assert again["capitals"]["bounds"] == first["pools"]["capitals"]["bounds"]
+
+
+def test_a_module_is_named_by_its_variable_or_its_class() -> None:
+    assert str(own_certificate(GROUNDED)) == f"{ME}:GROUNDED"
+    assert str(own_certificate(Grounded())) == f"{ME}:Grounded"
+    of_a_class: Any = same_certificate(own_certificate(Grounded()).to_json())
+    assert of_a_class.consulted
+    with pytest.raises(ArgumentError, match="is a class, and only an instance can be asked"):
+        Selector(certificate=of_a_class)
+    for named, why in ((f"{ME}:Grounded", "or an instance of a DSPy module"), (f"{ME}:N", "must be a function")):
+        with pytest.raises(ArgumentError, match=why):
+            own_certificate(named)
+
+
+def test_a_run_is_resumed_without_asking_a_certificate_twice(pool: Path, tmp_path: Path) -> None:
+    plan = Plan([pool], tmp_path / "run", max_calls=7)
+    with pytest.raises(RunStoppedError, match="7 requests were sent, and --max-calls allows 7"):
+        evaluate(asking(grounding(of_paris))[0], plan)
+    selector, lm = asking(grounding(of_paris))
+    summary = evaluate(selector, replace(plan, max_calls=None))
+    assert len(lm.requests) == 5 * N - 7 + sum(entry.outcome == "failed" for entry in _entries(tmp_path)) * 2
+    assert summary["pools"]["capitals"]["rules"]["eldgr"]["em"] == 100
+
+
+def _entries(tmp_path: Path) -> list[Any]:
+    return [*read_journal(tmp_path / "run" / "journal.jsonl")]
+
+
+def test_another_prompt_or_function_is_another_run(pool: Path, tmp_path: Path) -> None:
+    plan = Plan([pool], tmp_path / "run", limit=1)
+    evaluate(asking(grounding(of_paris))[0], plan)
+    selector, _ = asking(grounding(of_paris))
+    certifier: Any = selector.certifier
+    certifier.certificate.predict.signature = certifier.certificate.predict.signature.with_instructions("Be strict.")
+    with pytest.raises(RunChangedError, match=r"another role 'certificate':\n .*instructions"):
+        evaluate(selector, replace(plan, limit=None))
+
+
+def unreadable(request: Any) -> Any:
+    return "I am not sure"
+
+
+def away(request: Any) -> Any:
+    return dspy.LMServerError("the server is away")
+
+
+def test_without_a_usable_reply_no_certificate_applies(pool: Path, tmp_path: Path) -> None:
+    summary: Any = evaluate(asking(grounding(unreadable))[0], Plan([pool], tmp_path / "run"))
+    figures = summary["pools"]["capitals"]
+    assert summary["consultations"]["certificate"]["abstained"] == N
+    assert figures["audit"]["preserved"] == N
+    assert figures["rules"]["eldgr"]["asked"]["repairer"] == 0
+    assert any(
+        remark.startswith(f"The certificate gave no usable reply on {N} of {N}") for remark in figures["remarks"]
+    )
+
+
+def test_a_call_that_fails_counts_as_a_failure_and_is_asked_again(
+    pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eldgr_dspy.programs.run.metered_lms._LONGEST_PAUSE", 0.0)
+    plan = Plan([pool], tmp_path / "run", limit=2, rules=["eldgr"])
+    with pytest.raises(RunStoppedError, match="1 question failed"):
+        evaluate(asking(grounding(away))[0], plan)
+    figures = evaluate(asking(grounding(away))[0], replace(plan, max_failures=2))["pools"]["capitals"]
+    assert figures["n_failed"] == 2
+    assert figures["audit"] is not None
+    assert figures["audit"]["preserved"] == 2
+    summary: Any = evaluate(asking(grounding(of_paris))[0], plan)
+    assert summary["pools"]["capitals"]["rules"]["eldgr"]["em"] == 100
+    assert summary["consultations"]["certificate"]["ok"] == 2
+
+
+def test_a_certificate_that_takes_too_long_fails(pool: Path, tmp_path: Path) -> None:
+    async def slow(answer: str, evidence: tuple[Passage, ...], question: str) -> bool:
+        await asyncio.sleep(30)
+        return True
+
+    selector, _ = selector_with(grounding(of_paris), certificate=slow)
+    plan = Plan([pool], tmp_path / "run", limit=1, timeout=0.05, max_failures=1)
+    summary: Any = asyncio.run(aevaluate(selector, plan))
+    assert summary["consultations"]["certificate"]["failed"] == 1
+    assert "nothing was said within 0.05 s" in next(iter(_entries(tmp_path))).reason
+
+
+def test_a_forecast_counts_its_calls_at_most(pool: Path, tmp_path: Path) -> None:
+    selector, lm = asking(grounding(of_paris))
+    plan = Plan([pool], tmp_path / "run", rules=["eldgr"])
+    roles = forecast(selector, plan)["pools"]["capitals"]["roles"]
+    assert {role: (of["at_most"], of["calls"]) for role, of in roles.items()} == {
+        "judge": (N, N),
+        "repairer": (N, N),
+        "certificate": (N, 2 * N),
+        "repair_certificate": (N, N),
+    }
+    assert lm.requests == []
+    evaluate(selector, plan)
+    assert {of["to_ask"] for of in forecast(selector, plan)["pools"]["capitals"]["roles"].values()} == {0}
+
+
+def test_a_bound_refuses_it_in_a_sentence(pool: Path) -> None:
+    opened = open_pool(pool)
+    with pytest.raises(ArgumentError, match="must be asked about each answer, and a bound asks nobody"):
+        pool_authority(opened.rows(), opened.task, Settings(certificate=own_certificate(asked_later)))
+
+
+def test_a_recording_without_it_withholds_every_rule(pool: Path, tmp_path: Path) -> None:
+    evaluate(asking(grounding(of_paris))[0], Plan([pool], tmp_path / "run"))
+    journal = (tmp_path / "run" / "journal.jsonl").read_text().splitlines()
+    lacking = [line for line in journal if not ('"q2"' in line and '"role": "certificate"' in line)]
+    (tmp_path / "lacking.jsonl").write_text("\n".join(lacking) + "\n")
+    plan = Plan([pool], tmp_path / "replayed", replay=tmp_path / "lacking.jsonl")
+    figures = evaluate(asking(grounding(of_paris))[0], plan)["pools"]["capitals"]
+    assert figures["rules"] == {}
+    assert figures["withheld"]["eldgr"] == {"certificate": 1}
+    assert figures["bounds"]["eldgr"] is None
+
+
+def test_a_recorded_certificate_of_another_repair_is_not_used(pool: Path, tmp_path: Path) -> None:
+    evaluate(asking(grounding(of_paris))[0], Plan([pool], tmp_path / "run", rules=["eldgr"]))
+    journal = (tmp_path / "run" / "journal.jsonl").read_text()
+    (tmp_path / "lacking.jsonl").write_text(
+        "".join(line + "\n" for line in journal.splitlines() if '"role": "repairer"' not in line)
+    )
+    plan = Plan([pool], tmp_path / "replayed", replay=tmp_path / "lacking.jsonl", rules=["eldgr"])
+    selector, _ = asking(grounding(of_paris, {"repaired_answer": "the capital", "repair_passage": 1}))
+    figures = evaluate(selector, plan)["pools"]["capitals"]
+    assert figures["withheld"] == {"eldgr": {"repair_certificate": N}}
+
+
+@given(
+    st.lists(st.sampled_from(("Nice", "Lyon", "Paris", "nice", "yes")), min_size=1, max_size=4),
+    st.sampled_from(("Paris", "Nice", "", "nowhere")),
+    st.integers(0, 3),
+)
+def test_a_function_decides_the_same_called_or_awaited(answers: list[str], repaired: str, preferred: int) -> None:
+    """A consulted certificate is a called one that others ask; whatever the pool, what ships is the same."""
+    said = {
+        "judge": verdict(min(preferred, len(answers) - 1), len(answers)),
+        "repairer": {**REPAIRED, "repaired_answer": repaired},
+    }
+    lm = scripted_lm(lambda request: said[str(role_of(request))])
+    inputs: Any = {"question": "Which is the capital?", "candidates": answers, "evidence": EVIDENCE}
+
+    async def later(answer: str, evidence: tuple[Passage, ...], question: str) -> Certificate:
+        return witnessed(answer.lower(), evidence, question)
+
+    def now(answer: str, evidence: tuple[Passage, ...], question: str) -> Certificate:
+        return witnessed(answer.lower(), evidence, question)
+
+    shipped = []
+    for certificate in (now, later):
+        selector = Selector(certificate=certificate)
+        selector.set_lm(lm)
+        pred = selector(**inputs)
+        shipped.append((pred.answer, pred.branch, pred.certified, pred.consulted, pred.votes, pred.preference))
+    assert shipped[0] == shipped[1]
+
+
+# -- how it is written down --------------------------------------------------------------------------------------------
+
+_found = st.builds(lambda mark, why: Certificate(mark, why), st.sampled_from((True, False, None)), st.text(max_size=9))
+
+
+@given(st.dictionaries(st.text(max_size=9), _found, max_size=4))
+def test_certificates_read_back_as_they_were_written(by_answer: dict[str, Certificate]) -> None:
+    with_witness = {"Paris": certify("Paris", [Passage("", "Paris is the capital.")])}
+    for given_ in (by_answer, {**by_answer, **with_witness}):
+        content = json.loads(json.dumps(certificates_as_json(given_)))
+        assert certificates_in(content) == Certificates(given_)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"answers": ["Paris"]},
+        {"answers": ["Paris"], "certified": []},
+        {"answers": "Paris", "certified": "yes"},
+        {"answers": ["Paris"], "certified": ["yes"]},
+        {"answers": ["Paris"], "certified": [1]},
+        {"abstained": "no reason"},
+    ],
+)
+def test_a_recording_that_is_no_certificate_is_an_abstention(content: dict[str, Any]) -> None:
+    assert isinstance(certificates_in(content), Abstention)
+
+
+def test_a_recorded_witness_that_does_not_stand_is_left_out(pool: Path, tmp_path: Path) -> None:
+    content = certificates_as_json(
+        {"Lyon": certify("Lyon", [Passage("", "Lyon elsewhere")]), "Nice": Certificate(False, "")}
+    )
+    line = {"kind": "consultation", "role": "certificate", "outcome": "ok", "content": content}
+    recorded = write_pool(tmp_path / "recorded.jsonl", ({**line, "id": f"q{number}"} for number in range(N)))
+    selector, _ = asking(lambda request: verdict(2))
+    evaluate(selector, Plan([pool], tmp_path / "run", replay=recorded))
+    lines = map(json.loads, (tmp_path / "run" / "decisions.jsonl").read_text().splitlines())
+    decided = [(line["answer"], line["certified"], line["witness"]) for line in lines if line["rule"] == "eldgr"]
+    assert decided == [("Lyon", True, None)] * N
+
+
+def test_a_case_says_whom_to_ask_when_nobody_asked_its_certificate() -> None:
+    case = Case(Question("Which?", "retrieval", ("Nice", "Lyon")), Settings(certificate=own_certificate(asked_later)))
+    with pytest.raises(CertificateError, match=f"The certificate {ME}:asked_later must be asked about 'Nice'"):
+        case.certified("Nice")
+
+
+# -- a lock ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_lock_states_a_certificate_with_its_source_and_what_it_decides(pool: Path, tmp_path: Path) -> None:
+    selector, _ = selector_with(grounding(of_paris), certificate=stated)
+    lock = freeze(selector, ["majority", "eldgr"], tmp_path / "rule.lock.json")
+    assert lock.content["settings"]["certificate"] == own_certificate(stated).to_json()
+    assert lock.content["certificate"].keys() == {"decisions"}
+    assert ME in lock.content["sources"]
+    plan = Plan([pool], tmp_path / "run", rules=["majority", "eldgr"], lock=lock.path)
+    assert evaluate(selector, plan)["confirmation"] is not None
+    for other in ("folded", witnessed):
+        changed_, _ = selector_with(grounding(of_paris), certificate=other)
+        with pytest.raises(RunChangedError, match=r"settings\.certificate"):
+            evaluate(changed_, replace(plan, out=tmp_path / "other"))
+
+
+def test_a_lock_states_a_consulted_certificate_like_a_role_and_asks_nobody(pool: Path, tmp_path: Path) -> None:
+    selector, lm = asking(grounding(of_paris))
+    rules = ["eldgr", "tests.run.test_own_certificates:cautious"]
+    lock = freeze(selector, rules, tmp_path / "rule.lock.json")
+    assert lm.requests == []
+    assert read_lock(lock.path).content["roles"]["certificate"]["prompts"].keys() == {"certificate.predict"}
+    certifier: Any = selector.certifier
+    certifier.certificate.predict.demos = [dspy.Example(question="?", evidence=[], answer="a", certified=True)]
+    with pytest.raises(RunChangedError, match=r"roles\.certificate\.prompts"):
+        evaluate(selector, Plan([pool], tmp_path / "run", rules=rules, lock=lock.path))
+
+
+def cautious(case: Any) -> Any:
+    yield from ()
+    from eldgr_dspy.decision import Choice
+
+    return Choice("consensus", case.consensus)
+
+
+def test_a_certificate_that_decides_in_turns_or_has_no_source_is_not_frozen(tmp_path: Path) -> None:
+    namespace: dict[str, Any] = {}
+    exec("def unwritten(answer, evidence): return True", namespace)  # noqa: S102
+    for certificate, why in (
+        (in_turns, r"in_turns' must decide the same each time; it decided differently about the same answer"),
+        (namespace["unwritten"], "cannot be frozen, because Python finds no source of it"),
+    ):
+        with pytest.raises(ArgumentError, match=why):
+            freeze(Selector(certificate=certificate), ["eldgr"], tmp_path / "rule.lock.json")
+    assert not (tmp_path / "rule.lock.json").exists()

@@ -1,0 +1,498 @@
+"""A whole program is checked: what its selectors decide, and that it returns what they ship."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal, cast
+
+import dspy
+import pydantic
+import pytest
+from hypothesis import strategies as st
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.laws import LAWS, LawBroken
+from eldgr_dspy.programs.rag import RAG
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import check_program, scripted_lm
+from tests.refusing import refused
+from tests.selecting import Returns
+
+ASKED = {"question": "What is the capital of Qatar?"}
+PASSAGES = ["Doha is the capital of Qatar.", "Lusail is a city north of Doha."]
+SAME = "sync_equals_async_equals_batch_equals_replay"
+
+
+class Program(dspy.Module):
+    """Samples three answers and selects one; a subclass returns something else."""
+
+    signature: Any = "question, context: list[str] -> answer"
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.answer = dspy.ChainOfThought(self.signature)
+        self.select = Selector(**options)
+
+    def forward(self, question: str) -> Any:
+        return self.returned(self.selected(question))
+
+    def selected(self, question: str) -> Any:
+        pool = [self.sample(question, number) for number in range(3)]
+        return self.select(question=question, candidates=pool, evidence=PASSAGES)
+
+    def sample(self, question: str, number: int) -> Any:
+        return self.answer(question=question, context=PASSAGES, config={"rollout_id": number})
+
+    def returned(self, pred: Any) -> Any:
+        return pred
+
+
+# -- lawful programs ---------------------------------------------------------------------------------------------------
+
+
+class Tolerant(Program):
+    """A sample that fails is a candidate without an answer."""
+
+    def sample(self, question: str, number: int) -> Any:
+        try:
+            return super().sample(question, number)
+        except (dspy.LMError, dspy.AdapterParseError):
+            return None
+
+
+class Text(Program):
+    """Returns the answer itself, in another spelling."""
+
+    def returned(self, pred: Any) -> Any:
+        return pred.answer and f"**{pred.answer}**"
+
+
+class Awaited(dspy.Module):
+    """Has no forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = [RAG(lambda _: PASSAGES, samples=3)]
+
+    async def aforward(self, question: str) -> Any:
+        return await self.parts[0].acall(question=question)
+
+
+class Completions(Program):
+    """Draws its samples as completions of a module that it makes when it is called."""
+
+    def selected(self, question: str) -> Any:
+        pool = dspy.Predict("question, context: list[str] -> answer", n=3)(question=question, context=PASSAGES)
+        return self.select(question=question, candidates=pool, evidence=PASSAGES)
+
+
+class Threads(Program):
+    """Draws its samples in threads that do not have the caller's settings."""
+
+    def selected(self, question: str) -> Any:
+        with ThreadPoolExecutor(3) as pool:
+            drawn = [pool.submit(self.sample, question, number) for number in range(3)]
+            found = [one.result() for one in drawn]
+        return self.select(question=question, candidates=found, evidence=PASSAGES)
+
+
+class TwoHops(Program):
+    """Selects a city, then something about it: two selectors, the last of which counts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bridge = Selector()
+
+    def selected(self, question: str) -> Any:
+        pool = [self.sample(question, number) for number in range(3)]
+        found = self.bridge(question=question, candidates=pool, evidence=PASSAGES)
+        return super().selected(f"What of {found.answer}?")
+
+
+class Both(Program):
+    """Two selectors at once, of which it returns the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.other = Selector()
+
+    async def aforward(self, question: str) -> Any:
+        call = {"question": question, "evidence": PASSAGES}
+        one = self.select.acall(**call, candidates=["Paris", "Lusail"])
+        other = self.other.acall(**call, candidates=["Lyon", "Doha"])
+        return (await asyncio.gather(one, other))[0]
+
+    forward = cast("Any", None)
+
+
+class Found(pydantic.BaseModel):
+    """What a sample says beside its answer."""
+
+    places: list[str]
+    sure: bool | None
+
+
+class Typed(dspy.Signature):
+    """Answer with a number and more."""
+
+    question: str = dspy.InputField()
+    context: list[str] = dspy.InputField()
+    found: Found = dspy.OutputField()
+    kind: Literal["count", "size"] = dspy.OutputField()
+    answer: float = dspy.OutputField()
+
+
+class Number(Program):
+    """Samples numbers, and returns one."""
+
+    signature = Typed
+
+    def returned(self, pred: Any) -> Any:
+        return {"answer": float(pred.answer) if str(pred.answer).isdecimal() else pred.answer}
+
+
+class Judged(Program):
+    """A selector whose judge asks another selector."""
+
+    class Judge(dspy.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = Selector()
+
+        def forward(self, question: str, candidates: list[str], **_: Any) -> Any:
+            said = self.inner(question=question, candidates=candidates, evidence=["Lusail"]).answer
+            return dspy.Prediction(preferred=candidates.index(said) if said in candidates else -1)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.select.judge = self.Judge()
+
+
+LAWFUL: dict[str, Callable[[], dspy.Module]] = {
+    "plain": Program,
+    "RAG": lambda: RAG(lambda _: PASSAGES, samples=3),
+    "tolerant of failures": Tolerant,
+    "that returns text": Text,
+    "async only": Awaited,
+    "with completions": Completions,
+    "with threads": Threads,
+    "with two selectors in a row": TwoHops,
+    "with two selectors at once": Both,
+    "with typed outputs": Number,
+    "with a selector in a role": Judged,
+    "strict about replies": lambda: Program(on_error="raise", certificate="token", consult="always"),
+}
+
+
+@pytest.mark.parametrize("make", LAWFUL.values(), ids=LAWFUL)
+def test_a_lawful_program_passes_and_its_decisions_are_counted(make: Callable[[], dspy.Module]) -> None:
+    tried = check_program(make(), ASKED, max_examples=10)
+    assert list(tried) == ["selector_calls", *(law.name for law in LAWS if law.number <= 8), SAME]
+    assert tried["selector_calls"] == tried[SAME] >= 10
+
+
+def test_a_sum_is_checked_too() -> None:
+    class Sums(Program):
+        def selected(self, question: str) -> Any:
+            pool = [self.sample(question, number) for number in range(3)]
+            return self.select(question=question, candidates=pool)
+
+    asked = {"question": "Tom has 3 boxes of 12 pens. How many pens has he?"}
+    assert check_program(Sums(task="arithmetic"), asked, max_examples=20)["override_needs_a_certificate"] > 0
+
+
+@pytest.mark.parametrize("adapter", [dspy.JSONAdapter(), dspy.XMLAdapter()])
+def test_the_adapter_of_the_context_reads_the_replies(adapter: Any) -> None:
+    with dspy.context(adapter=adapter):
+        assert check_program(Program(), ASKED, max_examples=5)["override_needs_a_certificate"] > 0
+
+
+def test_inputs_may_be_several_examples_or_a_strategy() -> None:
+    examples = [dspy.Example(**ASKED, answer="Doha").with_inputs("question"), ASKED]
+    assert check_program(Program(), examples, max_examples=5)["selector_calls"] > 20
+    drawn = st.fixed_dictionaries({"question": st.text(max_size=5)})
+    assert check_program(Program(), drawn, max_examples=20)["selector_calls"] >= 5
+
+
+def test_the_program_and_its_lms_are_left_alone() -> None:
+    """LMs that may not be asked, in the program and in the settings; and the state as it was."""
+    program, lm = Program(), scripted_lm([])
+    before = program.dump_state()
+    program.set_lm(lm)
+    with dspy.context(lm=lm):
+        check_program(program, ASKED, max_examples=5)
+    assert (lm.requests, program.history, program.get_lm(), program.select.callbacks) == ([], [], lm, [])
+    cast("Any", program).set_lm(None)
+    assert program.dump_state() == before
+
+
+def test_a_program_may_change_its_inputs() -> None:
+    class Pops(Program):
+        def forward(self, question: Any) -> Any:
+            return super().forward(question.pop())
+
+    given = {"question": ["Where is Doha?"]}
+    check_program(Pops(), given, max_examples=3)
+    assert given == {"question": ["Where is Doha?"]}
+
+
+# -- programs that ignore the lock -------------------------------------------------------------------------------------
+
+
+class Prefers(Program):
+    """Returns what the judge prefers."""
+
+    def selected(self, question: str) -> Any:
+        pool = [self.sample(question, number).answer for number in range(3)]
+        pred = self.select(question=question, candidates=pool, evidence=PASSAGES)
+        if pred.preference is not None:
+            pred.answer = pool[pred.preference]
+        return pred
+
+
+class AsksTheJudge(Program):
+    """Asks the judge after the selector, and returns what it says."""
+
+    def selected(self, question: str) -> Any:
+        pool = [self.sample(question, number).answer or "?" for number in range(3)]
+        pred = self.select(question=question, candidates=pool, evidence=PASSAGES)
+        said = self.select.judge(question=question, evidence=PASSAGES, candidates=pool)
+        return dspy.Prediction(answer=pool[said.preferred]) if said.preferred in range(3) else pred
+
+
+class Votes(Program):
+    """Returns consensus, whatever shipped."""
+
+    def returned(self, pred: Any) -> Any:
+        return dspy.Prediction(answer=pred.consensus)
+
+
+class Invents(Program):
+    """Says something where nothing shipped."""
+
+    def returned(self, pred: Any) -> Any:
+        return pred.answer or "Atlantis"
+
+
+class FirstHop(TwoHops):
+    """Returns the city of the first selector."""
+
+    def selected(self, question: str) -> Any:
+        pool = ["Lusail", "Lusail", "Doha"]
+        found = self.bridge(question=question, candidates=pool, evidence=PASSAGES)
+        Program.selected(self, question)
+        return found
+
+
+class Slipped(Selector):
+    """Ships the judge's preference itself."""
+
+    def forward(self, *args: Any, **inputs: Any) -> Any:
+        pred = super().forward(*args, **inputs)
+        if pred.preference is not None:
+            pred.answer, pred.branch = inputs["candidates"][pred.preference].answer, "judge"
+        return pred
+
+
+class Contains(Program):
+    """Contains a selector that breaks a law."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.select = Slipped()
+
+
+BROKEN = [Prefers, AsksTheJudge, Votes, Invents, FirstHop, Contains]
+
+
+@pytest.mark.parametrize("make", BROKEN)
+def test_a_program_that_ignores_the_lock_is_found_out(make: Callable[[], dspy.Module]) -> None:
+    with pytest.raises(LawBroken) as caught:
+        check_program(make(), ASKED, max_examples=1)
+    message = str(caught.value)
+    assert "\n  program     called with {'question': 'What is the capital of Qatar?'}\n" in message
+    assert (", which its selector ships; the program returned " in message) is (make is not Contains)
+
+
+def test_the_message_names_what_shipped_and_what_was_returned() -> None:
+    with pytest.raises(LawBroken) as caught:
+        check_program(Votes(), ASKED)
+    assert "  shipped     'Lusail' (certified), by branch repair\n" in str(caught.value)
+    end = "  demanded    'Lusail', which its selector ships; the program returned 'Paris'"
+    assert str(caught.value).endswith(end)
+
+
+def test_what_is_returned_is_checked_whatever_laws_are_left_out() -> None:
+    with pytest.raises(LawBroken, match=f"^Law 18, {SAME}"):
+        check_program(Votes(), ASKED, without=[law.name for law in LAWS if law.number <= 8])
+
+
+class Awaits(Program):
+    """Ignores the lock only if it is awaited."""
+
+    async def aforward(self, question: str) -> Any:
+        pool = ["Paris", "Doha"]
+        pred = await self.select.acall(question=question, candidates=pool, evidence=PASSAGES)
+        return dspy.Prediction(answer=pred.consensus)
+
+
+def test_a_program_is_awaited_too() -> None:
+    with pytest.raises(LawBroken, match=r"its selector ships; the program returned 'Paris'"):
+        check_program(Awaits(), ASKED, max_examples=1)
+
+
+# -- what else is found out --------------------------------------------------------------------------------------------
+
+
+class Raises(Program):
+    """Has a bug where an answer of one candidate ships."""
+
+    def returned(self, pred: Any) -> Any:
+        return {"answer": pred.answer, "rank": {"Paris": 1, None: 0, "Doha": 2}[pred.answer]}
+
+
+class Nothing(Program):
+    def returned(self, pred: Any) -> Any:
+        return None
+
+
+class NoAnswer(Program):
+    def returned(self, pred: Any) -> Any:
+        return dspy.Prediction(reply=pred.answer, why="")
+
+
+class Bypasses(Program):
+    def forward(self, question: str) -> Any:
+        first = self.sample(question, 0)
+        return first if first.answer == "Doha" else super().forward(question)
+
+
+class NeverCalls(Program):
+    def forward(self, question: str) -> Any:
+        return dspy.Prediction(answer=None)
+
+
+class Empty(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.select = Selector()
+
+
+class Hidden(dspy.Module):
+    """Has its selector where no module is found."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        select = Selector()
+        self.find: Any = lambda **inputs: select(**inputs)
+
+    def forward(self, question: str) -> Any:
+        return self.find(question=question, candidates=["Doha"])
+
+
+class Iterates(Program):
+    def selected(self, question: str) -> Any:
+        return self.select(question=question, candidates=iter(["Paris", "Doha"]), evidence=PASSAGES)
+
+    def returned(self, pred: Any) -> Any:
+        return pred.answer.upper() + "!?"
+
+
+def test_an_exception_of_a_program_comes_with_a_small_example() -> None:
+    with pytest.raises(KeyError, match=r"Lyon|97|yes|Qatar|Lusail") as caught:
+        check_program(Raises(), ASKED)
+    (note,) = caught.value.__notes__
+    assert note.startswith("Falsifying example:\n  inputs      {'question': 'What is the capital of Qatar?'}\n")
+    assert "\n  LM replies  {'reasoning': " in note
+    assert "\n  select      shipped " in note
+
+
+def test_an_exception_of_a_role_comes_with_an_example() -> None:
+    program = Program()
+    program.select.judge = Returns(KeyError("a bug"))
+    with pytest.raises(KeyError, match="a bug") as caught:
+        check_program(program, ASKED)
+    assert "\n  select      raised KeyError('a bug')" in caught.value.__notes__[0]
+
+
+REFUSED: dict[str, tuple[Callable[[], Any], Any, str]] = {
+    "not a module": (lambda: str, ASKED, "program must be a dspy.Module; got <class 'str'>. Make it one, and call it."),
+    "without a selector": (
+        lambda: dspy.Predict("question -> answer"),
+        ASKED,
+        "program must contain a Selector; Predict has none among its modules. Make it an attribute, as in self.select ="
+        " Selector().",
+    ),
+    "with a hidden one": (
+        Hidden,
+        ASKED,
+        "program must contain a Selector; Hidden has none among its modules. Make it an attribute, as in self.select ="
+        " Selector().",
+    ),
+    "that returns None": (
+        Nothing,
+        ASKED,
+        "Nothing returned None; its selector shipped 'Paris'. Return a dspy.Prediction.",
+    ),
+    "without an answer": (
+        NoAnswer,
+        ASKED,
+        "The prediction of NoAnswer has no field 'answer'; it has 'reply', 'why'. Name the field that holds the answer:"
+        " check_program(..., answer_field=...).",
+    ),
+    "that bypasses its selector": (
+        Bypasses,
+        ASKED,
+        "The program returned 'Doha' without having called a selector. Return what its selector ships, or no answer.",
+    ),
+    "that never calls it": (
+        NeverCalls,
+        ASKED,
+        "NeverCalls never called its Selector, so nothing was checked. Call it as self.select(...) for these inputs, or"
+        " give others.",
+    ),
+    "that cannot be called": (Empty, ASKED, "Empty has neither forward nor aforward. Write one of them."),
+    "with an iterator of candidates": (
+        Iterates,
+        ASKED,
+        "self.select must be called with question, candidates and perhaps evidence and task, and with lists rather than"
+        " iterators, so that its decision can be checked.",
+    ),
+    "inputs that are text": (
+        Program,
+        "Where?",
+        "inputs must be a mapping of the program's arguments, a list of these, or a Hypothesis strategy; got 'Where?'."
+        " Write {'question': ...}.",
+    ),
+    "no inputs": (Program, [], "inputs must have at least one mapping; got none, so nothing would be tried."),
+    "inputs of another program": (
+        Program,
+        [ASKED, {"query": "Where?"}],
+        "inputs[1] must fit Program.forward(question); missing a required argument: 'question'.",
+    ),
+    "an example without inputs": (
+        Program,
+        dspy.Example(question="Where?"),
+        "inputs[0] is an Example that does not say which fields are inputs. Call .with_inputs(...) on it.",
+    ),
+    "inputs that are numbers": (
+        Program,
+        [7],
+        "inputs[0] must be a mapping of the program's arguments; got 7.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("make", "inputs", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_checked_is_told_in_a_sentence(make: Callable[[], Any], inputs: Any, message: str) -> None:
+    assert refused(lambda: check_program(make(), inputs, max_examples=2)) == message
+
+
+def test_max_examples_is_at_least_one() -> None:
+    assert "got 0" in refused(lambda: check_program(Program(), ASKED, max_examples=0))
+
+
+def test_the_answer_may_be_in_another_field() -> None:
+    assert check_program(NoAnswer(), ASKED, answer_field="reply", max_examples=2)["selector_calls"] > 0
+    with pytest.raises(ArgumentError, match="no field 'said'"):
+        check_program(NoAnswer(), ASKED, answer_field="said", max_examples=2)

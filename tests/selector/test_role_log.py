@@ -1,0 +1,142 @@
+"""A role that abstains or fails is logged once for each kind of reason, from any thread, without credentials."""
+
+import logging
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.role_log import MOST_KINDS, forget_logged, log_silence
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import role_of
+from eldgr_dspy.redaction import remember
+from tests.capitals import NO_SPAN, row, selector_with, write_pool
+from tests.lm_server import Answer, serving
+from tests.selecting import CONTESTED, select_acall, select_sync, selector_of
+
+
+@pytest.fixture(autouse=True)
+def logged_anew() -> Iterator[None]:
+    forget_logged()
+    yield
+    forget_logged()
+
+
+@pytest.fixture(autouse=True)
+def heard(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, "eldgr_dspy")
+    return caplog
+
+
+def lines(heard: pytest.LogCaptureFixture) -> list[tuple[str, int, str]]:
+    return [one for one in heard.record_tuples if one[0] == "eldgr_dspy"]
+
+
+def test_each_kind_of_reason_is_logged_once_a_role(heard: pytest.LogCaptureFixture) -> None:
+    for _ in range(3):
+        log_silence("judge", "unparsable: The reply is not JSON.")
+        log_silence("judge", "unparsable: it is another text")
+        log_silence("repairer", "unparsable: x")
+        log_silence("judge", "failed: LMTimeoutError: late")
+        log_silence("judge", "failed: LMTimeoutError: later")
+        log_silence("judge", "failed: ConnectionError: gone")
+        log_silence("repairer", "no span")
+    more = "Further ones of this kind are not logged."
+    assert lines(heard) == [
+        ("eldgr_dspy", logging.WARNING, message)
+        for message in (
+            f"The judge gave no usable reply (unreadable): unparsable: The reply is not JSON. {more}",
+            f"The repairer gave no usable reply (unreadable): unparsable: x. {more}",
+            f"A call of the judge failed: LMTimeoutError: late. {more}",
+            f"A call of the judge failed: ConnectionError: gone. {more}",
+        )
+    ] + [("eldgr_dspy", logging.INFO, f"The repairer abstained: no span. {more}")]
+    forget_logged()
+    log_silence("judge", "unparsable: again")
+    assert len(lines(heard)) == 6
+
+
+def test_many_threads_log_a_kind_once(heard: pytest.LogCaptureFixture) -> None:
+    with ThreadPoolExecutor(16) as threads:
+        list(threads.map(lambda number: log_silence("judge", f"unparsable: {number}"), range(400)))
+    assert len(lines(heard)) == 1
+
+
+def test_errors_of_any_name_do_not_fill_the_memory(heard: pytest.LogCaptureFixture) -> None:
+    for number in range(3 * MOST_KINDS):
+        log_silence("judge", f"failed: Error{number}: x")
+    assert len(lines(heard)) == MOST_KINDS
+
+
+def test_a_reason_is_one_short_line_without_credentials_or_control_characters(heard: pytest.LogCaptureFixture) -> None:
+    remember("sk-91uZq7Yt55ab")
+    log_silence("judge", "failed: LMServerError: key sk-91uZq7Yt55ab\r\nINFO forged \x1b[31m" + "x" * 100_000)
+    ((_, _, said),) = lines(heard)
+    assert "sk-91uZ" not in said
+    assert "\n" not in said
+    assert "\x1b" not in said
+    assert len(said) < 500
+
+
+def test_a_run_logs_what_its_roles_could_not_say(heard: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    def reply(request: Any) -> Any:
+        return NO_SPAN if role_of(request) == "repairer" else "I would take the third."
+
+    pool = write_pool(tmp_path / "p.jsonl", (row(number, answers=("Nice", "Oslo", "Rome")) for number in range(4)))
+    selector, _ = selector_with(reply)
+    evaluate(selector, Plan([pool], tmp_path / "run", workers=3))
+    assert [
+        (level, said.partition(":")[0]) for _, level, said in sorted(lines(heard), reverse=True, key=lambda x: x[1])
+    ] == [
+        (logging.WARNING, "The judge gave no usable reply (unreadable)"),
+        (logging.INFO, "The repairer abstained"),
+    ]
+    selector, _ = selector_with(lambda request: dspy.LMServerError("away"))
+    evaluate(selector, Plan([pool], tmp_path / "failing", max_failures="100%"))
+    assert [said for _, _, said in lines(heard)[2:]] == [
+        f"A call of the {role} failed: LMServerError: away. Further ones of this kind are not logged."
+        for role in ("judge", "repairer")
+    ]
+
+
+@pytest.mark.parametrize("call", [select_sync, select_acall])
+def test_a_selector_logs_what_its_roles_could_not_say(heard: pytest.LogCaptureFixture, call: Any) -> None:
+    select = selector_of(ConnectionError("gone"), on_failure="abstain")
+    for _ in range(3):
+        call(select, CONTESTED)
+    assert [said for _, _, said in lines(heard)] == [
+        "A call of the judge failed: ConnectionError: gone. Further ones of this kind are not logged.",
+        "The repairer abstained: no span. Further ones of this kind are not logged.",
+    ]
+
+
+async def unreachable(answer: str, evidence: Any) -> bool:
+    raise ConnectionError("gone")
+
+
+def test_a_selector_logs_that_a_certificate_could_not_be_had(heard: pytest.LogCaptureFixture) -> None:
+    Selector(certificate=unreachable, on_failure="abstain")(**CONTESTED)
+    said = "A call of the certificate failed: ConnectionError: gone. Further ones of this kind are not logged."
+    assert [said for _, _, said in lines(heard)] == [said]
+
+
+def test_by_default_a_warning_is_on_standard_error_and_the_command_leaves_it_to_its_tables(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # as in a program that configures no logging
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    pool = write_pool(tmp_path / "p.jsonl", [row(0)])
+    with serving(lambda asked: Answer("the third")) as server:
+        asked = ["--judge", "openai/m", "--api-base", server.address, "--rules", "judge"]
+        assert main(["evaluate", str(pool), *asked, "--out", str(tmp_path / "command"), "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+    forget_logged()
+    selector, _ = selector_with(lambda request: "the third")
+    evaluate(selector, Plan([pool], tmp_path / "program", ["judge"]))
+    assert capsys.readouterr().err.startswith("The judge gave no usable reply (unreadable): unparsable: ")
