@@ -117,7 +117,7 @@ class Selector(dspy.Module):
             on_error: What happens if a reply cannot be parsed, or has a value that is not allowed: `abstain` (the role
                 abstains) or `raise`. For a scorer `abstain` catches every error: its scores are undefined.
             on_failure: What happens if a call does not come through (no connection, refused, too late): `raise`, or
-                `abstain` (the role abstains, the rule goes on, and `failures` says why). A certificate whose call
+                `abstain` (the role abstains, the rule continues, and `failures` says why). A certificate whose call
                 failed is inapplicable: it neither certifies nor lets anything override.
             timeout: Seconds that all calls about one question may take together; a later one is a failure.
             replies: How replies are read: `strict` (one JSON object of exactly the fields) or `lenient` (see

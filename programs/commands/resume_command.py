@@ -1,4 +1,4 @@
-"""The `eldgr evaluate` that goes on with a run and asks what a rule lacks, word for word."""
+"""The `eldgr evaluate` that continues a run and asks what a rule lacks, word for word."""
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ _STYLES: "Mapping[str, JudgeStyle]" = {"PairwiseJudge": "pairwise", "PointwiseJu
 
 
 def command_that_asks(run: "RunRead", decided: "Redecided", roles: Collection[Consulted]) -> str | None:
-    """Return the command that goes on with a run and asks roles where its rules lack them.
+    """Return the command that continues a run and asks roles where its rules lack them.
 
     The models of the roles that were asked are read from the journal. It is tried whether the command makes these
     roles again as they were; a run that a program began, or another version, has none: None then. Nor has one under a

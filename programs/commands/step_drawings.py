@@ -15,7 +15,7 @@ from eldgr_dspy.showing import on_one_line
 from eldgr_dspy.words import CHANNELS
 
 _MIDDLE = 0.5
-"""What neutral comes to in `logic`, `fact` and `adv`, and the threshold of the gate."""
+"""The value of neutral in `logic`, `fact` and `adv`, and the threshold of the gate."""
 
 _CONFLATED, _HIDDEN = "!!", "!"
 
