@@ -83,7 +83,7 @@ def test_a_dry_run_counts_the_certificates_calls_and_makes_none(capsys: pytest.C
 @pytest.mark.parametrize(
     ("given", "rc", "said"),
     [
-        ("quoted", 2, "'quoted' is not a certificate; use one of substring, token, folded, or MODULE:FUNCTION."),
+        ("quoted", 2, "'quoted' is not one of 'substring', 'token', 'folded'; MODULE:FUNCTION names your own."),
         ("missing_module:quoted", 1, "the module 'missing_module' cannot be imported (ModuleNotFoundError"),
         ("command_certificates:missing", 1, "the module 'command_certificates' has no 'missing'; check the name."),
         (

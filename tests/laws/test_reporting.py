@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import Choice, Steps, evidence_locked, first_candidate
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, CertificateError
 from eldgr_dspy.laws import LawBroken
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import check_selector
@@ -98,7 +98,11 @@ MISBEHAVING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         ArgumentError,
         r"^The rule 'tires\.<locals>\.rule' must decide one question in one way; first .* Keep nothing from call to ",
     ),
-    "a certificate raises": ({"certificate": reads_the_third_passage}, IndexError, "^tuple index out of range$"),
+    "a certificate raises": (
+        {"certificate": reads_the_third_passage},
+        CertificateError,
+        r"^The certificate '.*:reads_the_third_passage' failed on the answer '.*': IndexError: tuple index out of range",
+    ),
     "a certificate returns text": (
         {"certificate": says_yes},
         ArgumentError,
