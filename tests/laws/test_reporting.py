@@ -101,7 +101,7 @@ MISBEHAVING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a certificate raises": (
         {"certificate": reads_the_third_passage},
         CertificateError,
-        r"^The certificate '.*:reads_the_third_passage' failed on the answer '.*': IndexError: tuple index out of range",
+        r"^The certificate '.*:reads_the_third_passage' failed on the answer '.*': IndexError: tuple index out of",
     ),
     "a certificate returns text": (
         {"certificate": says_yes},
