@@ -18,7 +18,7 @@ import dspy
 
 from benchmarks._timing import line, pools_dir
 from eldgr_dspy import Sampled
-from eldgr_dspy.answers import answer_class
+from eldgr_dspy.answers import class_key
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply
 from eldgr_dspy.decision import drive
@@ -86,8 +86,7 @@ def replies(question: Question) -> Iterator[dict[str, Reply]]:
 
 def ships(case: Case, said: dict[str, Reply]) -> str | None:
     """Return the class that ships."""
-    found = answer_class(drive(case.rule("eldgr")(case), said.__getitem__).answer, case.task)
-    return found.key if found else None
+    return class_key(drive(case.rule("eldgr")(case), said.__getitem__).answer, case.task)
 
 
 def spared(name: str, stop: Stop, settings: Settings) -> None:

@@ -227,10 +227,14 @@ def answer_class(answer: str | None, task: Task) -> AnswerClass | None:
     if answer is None:
         return None
     if isinstance(answer, Structured):
-        return AnswerClass(
-            "json:" + answer.key(lambda leaf: found.key if (found := answer_class(leaf, task)) else leaf)
-        )
+        return AnswerClass("json:" + answer.key(lambda leaf: leaf if (key := class_key(leaf, task)) is None else key))
     return _cached_class(answer, task) if len(answer) <= _CACHED_LENGTH else _class(answer, task)
+
+
+def class_key(answer: str | None, task: Task) -> str | None:
+    """Return the key of an answer's class, by which answers are compared; None where there is no class."""
+    class_ = answer_class(answer, task)
+    return class_.key if class_ else None
 
 
 def is_polar(answer: str) -> bool:

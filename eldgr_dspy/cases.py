@@ -5,11 +5,10 @@ records the rule's choice. Certificates belong to classes: a class is certified 
 spelling that occurs in the evidence ships. It uses only the standard library.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from eldgr_dspy.answers import answer_class, number_in
+from eldgr_dspy.answers import class_key, number_in
 from eldgr_dspy.certificates import Certificate, Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.decision import Choice, Decision, Rule, always
@@ -164,8 +163,7 @@ class Case:
 
     def votes(self) -> dict[str, int]:
         """How many candidates give each answer, by the spelling that ships, in pool order."""
-        counts = Counter(key for key in self.vote.classes if key is not None)
-        return {self._shipped(key): n for key, n in counts.items()}
+        return {self._shipped(key): n for key, n in self.vote.counts.items()}
 
     # -- what a consulted certificate is asked, see `eldgr_dspy.certifying` -------------------------------------------
 
@@ -203,8 +201,7 @@ class Case:
         return index in self._voters and self._class(self._voters[index])[1].certified is True
 
     def _key(self, answer: str | None) -> str | None:
-        class_ = answer_class(answer, self.task)
-        return None if class_ is None or (not self._refusals_vote and self.refuses(answer)) else class_.key
+        return None if not self._refusals_vote and self.refuses(answer) else class_key(answer, self.task)
 
     def _spelling(self, answer: str) -> str:
         """The spelling of a repair that ships: its own if it occurs in the evidence as written, else the pool's."""

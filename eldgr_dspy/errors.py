@@ -82,6 +82,11 @@ def settled(value: T, what: str, instead: str) -> T:
     return value
 
 
+def describe_failure(error: Exception) -> str:
+    """Return an error in one line, without its traceback."""
+    return f"{type(error).__name__}: {brief(' '.join(str(error).split()))}"
+
+
 def brief(said: object, longest: int = 300) -> str:
     """Return foreign text as a message quotes it: as `shown` returns it, and cut with an ellipsis if long."""
     text = shown(redacted(str(said))[: longest + _AHEAD])  # a credential that is cut in two would not be found

@@ -7,7 +7,7 @@ It uses only the standard library.
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from eldgr_dspy.answers import answer_class
+from eldgr_dspy.answers import class_key
 from eldgr_dspy.certificates import Certificate, Evidence, Passage
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import CertificateError
@@ -63,13 +63,9 @@ class CertifyingEvidence:
         for index, passage in enumerate(self._question.passages if texts else ()):
             for form in (passage.text.strip(), show_passage(passage.title, passage.text).strip()):
                 for key in texts.get(form, ()):
-                    if key != self._key(form):
+                    if key != class_key(form, self._question.task):
                         own[key] = own.get(key, frozenset()) | {index}
         return own
-
-    def _key(self, answer: str | None) -> str | None:
-        class_ = answer_class(answer, self._question.task)
-        return class_.key if class_ else None
 
     def _supplied_for(self, answer: str | None, key: str | None) -> Certificate:
         if key is None:

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from eldgr_dspy.errors import ArgumentError, brief
+from eldgr_dspy.errors import ArgumentError, describe_failure
 
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
@@ -97,7 +97,7 @@ def require_same_source(what: str, name: str, source: str | None, stated: object
 
 def said(error: Exception) -> str:
     """Return an error of a user's code, as a message quotes it."""
-    return f"{type(error).__name__}: {brief(' '.join(str(error).split()))}".rstrip(": .")
+    return describe_failure(error).rstrip(": .")
 
 
 def place(error: Exception, own: object) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from eldgr_dspy.answers import answer_class
+from eldgr_dspy.answers import class_key
 from eldgr_dspy.errors import ArgumentError, EldgrError, settled
 from eldgr_dspy.named_objects import name_of, object_named, place, require_same_source, said, source_of
 from eldgr_dspy.words import Task
@@ -98,7 +98,7 @@ def refusals_of(given: object) -> Refusals:
             "phrase give a tuple of one; for none, ()."
         )
     for index, phrase in enumerate(given):
-        if type(phrase) is not str or answer_class(phrase, "retrieval") is None:
+        if type(phrase) is not str or class_key(phrase, "retrieval") is None:
             raise ArgumentError(
                 f"refusals[{index}] must be a phrase that is not blank; got {phrase!r:.80}. For no refusals give ()."
             )
@@ -119,18 +119,18 @@ class Refusing:
         self._known: dict[str, bool] = {}
         self._task: Task = task
         for answer in dict.fromkeys(answers) if self._own else ():
-            found = answer_class(answer, task)
-            if found and answer:
-                self._known[found.key] = self._known.get(found.key) or self._own_names(answer)
+            key = class_key(answer, task)
+            if key is not None and answer:
+                self._known[key] = self._known.get(key) or self._own_names(answer)
 
     def __call__(self, answer: str | None) -> bool:
         """Return whether an answer's class refuses."""
-        found = answer_class(answer, self._task)
-        if found is None or not answer:
+        key = class_key(answer, self._task)
+        if key is None or not answer:
             return False
-        if found.key not in self._known and self._own:
-            self._known[found.key] = self._own_names(answer)
-        return found.key in self._phrases or self._known.get(found.key, False)
+        if key not in self._known and self._own:
+            self._known[key] = self._own_names(answer)
+        return key in self._phrases or self._known.get(key, False)
 
     def _own_names(self, answer: str) -> bool:
         return self._own is not None and self._own.names(answer)
@@ -138,7 +138,7 @@ class Refusing:
 
 @lru_cache(maxsize=64)
 def _classes(phrases: tuple[str, ...], task: Task) -> frozenset[str]:
-    return frozenset(found.key for phrase in phrases if (found := answer_class(phrase, task)))
+    return frozenset(key for phrase in phrases if (key := class_key(phrase, task)) is not None)
 
 
 def _own(given: Any) -> OwnRefusals:

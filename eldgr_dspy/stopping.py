@@ -5,14 +5,13 @@ consistency; it can stop too early. Votes are counts of the classes, in the orde
 uses only the standard library.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb
 from typing import Protocol
 
-from eldgr_dspy.answers import answer_class
+from eldgr_dspy.answers import class_key
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_passage
@@ -99,7 +98,7 @@ def lead(first: int, second: int) -> Fraction:
 
 def votes_of(case: Case) -> list[int]:
     """Return how many candidates vote for each class, in the order of their earliest voters."""
-    return list(Counter(key for key in case.vote.classes if key is not None).values())
+    return list(case.vote.counts.values())
 
 
 def next_batch(stop: Stop | None, case: Case, n: int) -> int:
@@ -128,16 +127,12 @@ def _may_be_a_candidate(passage: Passage, case: Case) -> bool:
     A candidate's text is its answer, or its reasoning with the answer on the lines below.
     """
 
-    def key(answer: str | None) -> str | None:
-        found = answer_class(answer, case.task)
-        return found.key if found else None
-
     def stated(text: str) -> Iterator[str | None]:
         lines = text.split("\n")
         for start in range(len(lines)):
             found = extract_answer("\n".join(lines[start:]), case.task)
-            yield key(found.answer) if found else None
+            yield class_key(found.answer, case.task) if found else None
 
-    consensus = key(case.consensus)
+    consensus = class_key(case.consensus, case.task)
     forms = {passage.text.strip(), show_passage(passage.title, passage.text).strip()}
-    return any(key(form) != consensus and consensus in stated(form) for form in forms)
+    return any(class_key(form, case.task) != consensus and consensus in stated(form) for form in forms)

@@ -1,7 +1,7 @@
 """Majority voting over answer classes: which candidates vote together, which class wins, whether it was a tie."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eldgr_dspy.answers import AnswerClass, answer_class
@@ -24,6 +24,11 @@ class Vote:
     winner: str | None
     tie: bool
     notes: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many candidates vote for each class, in the order of their earliest voters."""
+        return Counter(key for key in self.classes if key is not None)
 
     @property
     def n_classes(self) -> int:

@@ -14,8 +14,8 @@ import anyio.to_thread
 import dspy
 from dspy.utils.usage_tracker import UsageTracker
 
-from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.consulting import FAILURES, describe_failure
+from eldgr_dspy.errors import ArgumentError, describe_failure
+from eldgr_dspy.programs.consulting import FAILURES
 from eldgr_dspy.programs.threads import start
 
 T = TypeVar("T")

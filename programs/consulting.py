@@ -97,11 +97,6 @@ def is_transient(error: Exception) -> bool:
     )
 
 
-def describe_failure(error: Exception) -> str:
-    """Return a failure in one line, without its traceback."""
-    return f"{type(error).__name__}: {brief(' '.join(str(error).split()))}"
-
-
 def is_several_answers(error: Exception) -> bool:
     """Return whether a request was answered with more answers than the one it asked for."""
     return isinstance(error, dspy.LMUnsupportedFeatureError) and "the body carries" in str(error)

@@ -12,7 +12,7 @@ import dspy
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import adrive, drive
-from eldgr_dspy.errors import ArgumentError, settled
+from eldgr_dspy.errors import ArgumentError, describe_failure, settled
 from eldgr_dspy.programs.consulting import awaitable
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.rollouts import Trace, holds_lm, keep_trace, own_trace, rollout
@@ -22,7 +22,6 @@ from eldgr_dspy.programs.samples import (
     candidate_of,
     evidence_of,
     question_of,
-    reason_of,
     retrieved,
     shipped,
     with_completions,
@@ -192,7 +191,7 @@ class Sampled(dspy.Module):
 
     def _noted(self, error: Exception, number: int) -> Exception:
         error.add_note(f"Raised by completions[{number}], one of {self.n} samples of {type(self.program).__name__}.")
-        _log.warning("completions[%d] of %d failed: %s", number, self.n, reason_of(error))
+        _log.warning("completions[%d] of %d failed: %s", number, self.n, describe_failure(error))
         return error
 
     # -- selecting ----------------------------------------------------------------------------------------------------
@@ -220,5 +219,5 @@ class Sampled(dspy.Module):
         case, field = self._case(calling), self.select.answer_field
         values, index = shipped(case, said.toDict(), [one.said for one in samples], outputs(self.program), field)
         keep_trace([*(samples[index].trace if index is not None else ()), *(roles or ())])
-        failed = [{"sample": at, "error": reason_of(one.error)} for at, one in enumerate(samples) if one.error]
+        failed = [{"sample": at, "error": describe_failure(one.error)} for at, one in enumerate(samples) if one.error]
         return with_completions({**values, "failed_samples": failed}, [one.said for one in samples], index)

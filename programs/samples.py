@@ -1,7 +1,6 @@
 """Samples of a program: what a selector is given of them, and what is returned with its decision."""
 
 import inspect
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_origin
@@ -11,7 +10,6 @@ import dspy
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_passage
-from eldgr_dspy.errors import brief
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.rollouts import Trace
 from eldgr_dspy.programs.typed_answers import as_candidate, as_declared, outputs
@@ -96,11 +94,6 @@ def evidence_of(program: dspy.Module, given: Mapping[str, Any], samples: Sequenc
     return list(dict.fromkeys(passage for one in passages for passage in one)) if passages else None
 
 
-def reason_of(error: Exception | None) -> str:
-    """Return an error as one line."""
-    return f"{type(error).__name__}: {brief(' '.join(str(error).split()))}"
-
-
 def shipped(
     case: Case,
     decided: Mapping[str, Any],
@@ -133,7 +126,7 @@ def shipped(
         answer = given[index]
     typed = str(answer) if isinstance(answer, str) and kind is str else answer
     evidence = {"passages": [show_passage(one.title, one.text) for one in case.question.passages]}
-    return {"votes": _votes(case), **evidence, **values, "answer": typed, field: typed}, index
+    return {**evidence, **values, "answer": typed, field: typed}, index
 
 
 def with_completions(
@@ -170,13 +163,3 @@ def _without(role: Role, values: Mapping[str, Any], case: Case, kind: Any) -> di
         "witness": None,
         "abstentions": {**values["abstentions"], role: reason},
     }
-
-
-def _votes(case: Case) -> dict[str, int]:
-    """Return the votes of each class under its first spelling, the most first."""
-    spelled: dict[str, str] = {}
-    for key, answer in zip(case.vote.classes, case.question.answers, strict=True):
-        if key is not None and answer is not None:
-            spelled.setdefault(key, str(answer))
-    counted = Counter(key for key in case.vote.classes if key is not None)
-    return {spelled[key]: n for key, n in counted.most_common()}

@@ -9,7 +9,6 @@ must call the reward, as a trainer does, and if one fails all raise.
 import hashlib
 import json
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple
@@ -165,7 +164,7 @@ class GroupReward(Reward):
 
     def _rank(self, row: Question, group: Sequence[Sample]) -> list["Place"]:
         case = Case(replace(row, answers=tuple(sample.answer for sample in group)), self.settings)
-        votes = Counter(key for key in case.vote.classes if key is not None)
+        votes = case.vote.counts
         consensus = {key for key, n in votes.items() if n == max(votes.values())}
         keys = [_key(case, sample, key, key in consensus) for sample, key in zip(group, case.vote.classes, strict=True)]
         return list(map(Place, midranks(keys), (key[0] for key in keys)))

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from typing_extensions import TypedDict
 
-from eldgr_dspy.answers import answer_class
+from eldgr_dspy.answers import class_key
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished_run import RunRead
@@ -181,12 +181,11 @@ def _rearranged(ids: Sequence[Sequence[str]]) -> str:
 
 
 def _differ(task: Task, first: list[_Line], second: list[_Line]) -> int:
-    return sum(1 for line, other in zip(first, second, strict=True) if _key(line, task) != _key(other, task))
-
-
-def _key(line: _Line, task: Task) -> str | None:
-    class_ = answer_class(line.answer, task)
-    return class_.key if class_ else None
+    return sum(
+        1
+        for line, other in zip(first, second, strict=True)
+        if class_key(line.answer, task) != class_key(other.answer, task)
+    )
 
 
 def _contrasts(

@@ -6,9 +6,9 @@ from collections import Counter
 from fractions import Fraction
 
 from eldgr_dspy.consultations import Consultation, Key
-from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief
+from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_failure
 from eldgr_dspy.figures.abstention_kinds import is_unusable, kind_of
-from eldgr_dspy.programs.consulting import describe_failure, is_fatal
+from eldgr_dspy.programs.consulting import is_fatal
 from eldgr_dspy.words import Consulted
 
 

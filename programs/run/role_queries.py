@@ -10,9 +10,9 @@ from typing import Any
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.consultations import Abstention, Consultation, Heard, Key
-from eldgr_dspy.errors import RunStoppedError
+from eldgr_dspy.errors import RunStoppedError, describe_failure
 from eldgr_dspy.journal import Journal
-from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, describe_failure, knows_async
+from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, knows_async
 from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.metering import Meter, metering

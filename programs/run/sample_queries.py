@@ -8,9 +8,8 @@ from typing import Any, cast
 import dspy
 
 from eldgr_dspy.consultations import Key
-from eldgr_dspy.errors import ArgumentError, RunStoppedError, settled
+from eldgr_dspy.errors import ArgumentError, RunStoppedError, describe_failure, settled
 from eldgr_dspy.journal_lines import PROGRAM
-from eldgr_dspy.programs.consulting import describe_failure
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.pools.devsets import Asked
 from eldgr_dspy.programs.rollouts import rollout

@@ -10,8 +10,7 @@ import pytest
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Reasoning
-from eldgr_dspy.errors import brief
-from eldgr_dspy.programs.consulting import describe_failure
+from eldgr_dspy.errors import brief, describe_failure
 from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.programs.scoring.retrieval import DSPyRetriever

@@ -9,9 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.consultations import Abstention
+from eldgr_dspy.errors import describe_failure
 from eldgr_dspy.figures.abstention_kinds import FAILED, KINDS, error_of, is_unusable, kind_of
 from eldgr_dspy.programs import consulting
-from eldgr_dspy.programs.consulting import describe_failure
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import JudgeCandidates
 from eldgr_dspy.strategies import lm_contents
