@@ -72,6 +72,12 @@ class Case:
         """Whether there is more than one class of answers."""
         return self.vote.n_classes > 1
 
+    @cached_property
+    def standings(self) -> tuple[tuple[str, int], ...]:
+        """The classes by the spelling that ships, each with its votes: most votes first, then earliest."""
+        by_votes = sorted(self.vote.counts.items(), key=lambda class_: -class_[1])
+        return tuple((self._shipped(key), votes) for key, votes in by_votes)
+
     @property
     def repairable(self) -> bool:
         """Whether repairer or deriver may be asked: never for an empty pool; for one class, by the settings."""
@@ -162,8 +168,8 @@ class Case:
         return self._evidence.certify(answer, self._key(answer))
 
     def votes(self) -> dict[str, int]:
-        """How many candidates give each answer, by the spelling that ships, in pool order."""
-        return {self._shipped(key): n for key, n in self.vote.counts.items()}
+        """How many candidates give each answer, by the spelling that ships, most votes first."""
+        return dict(self.standings)
 
     # -- what a consulted certificate is asked, see `eldgr_dspy.certifying` -------------------------------------------
 

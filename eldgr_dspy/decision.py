@@ -6,8 +6,9 @@ protocol `Case`. So the selector, the batch runner, the replay of a journal and 
 uses only the standard library.
 """
 
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from eldgr_dspy.certificates import Witness
@@ -38,6 +39,11 @@ class Case(Protocol):
     @property
     def contested(self) -> bool:
         """Whether the candidates' answers form more than one class."""
+        ...
+
+    @property
+    def standings(self) -> Sequence[tuple[Any, int]]:
+        """The classes, an answer each with its votes: most votes first, then earliest, so that consensus leads."""
         ...
 
     @property
@@ -81,6 +87,14 @@ class Choice(NamedTuple):
     answer: Any
 
 
+class NearChoice(Choice):
+    """A judge's preference for a class that nearly won the vote."""
+
+
+class TiedChoice(Choice):
+    """A judge's preference for a class that has as many votes as consensus."""
+
+
 Steps = Generator[Role, Any, Choice]
 Rule = Callable[[Any], Steps]
 
@@ -103,6 +117,16 @@ def scalar_judge(case: Case) -> Steps:
         preference = case.stated((yield "judge"))
         if preference is not None and not case.same(preference, case.consensus):
             return Choice("judge", preference)
+    return Choice("consensus", case.consensus)
+
+
+def certified_majority(case: Case) -> Steps:
+    """Ship the certified class with most votes where consensus is uncertified; no role is asked. Source: ours."""
+    yield from ()
+    if case.task == "retrieval" and case.certified(case.consensus) is False:
+        for answer, _ in case.standings:
+            if case.certified(answer) is True:
+                return Choice("certified", answer)
     return Choice("consensus", case.consensus)
 
 
@@ -135,13 +159,73 @@ def _overrides(case: Case, answer: Any) -> bool:
     return answer is not None and case.certified(answer) is True and not case.same(answer, case.consensus)
 
 
+def locked_then_certified(case: Case) -> Steps:
+    """EL-DGR; then the certified majority, if the judge abstains and no certified repair is given. Source: ours."""
+    said: dict[Role, Any] = {}
+    choice = yield from _noting(evidence_locked(case), said)
+    if choice.branch == "consensus" and "judge" in said and case.preferred(said["judge"]) is None:
+        return (yield from certified_majority(case))
+    return choice
+
+
+@cache
+def near(k: int) -> Rule:
+    """Return EL-DGR in which, last of all, the judge may also prefer a class that nearly won the vote. Source: ours.
+
+    Such a class has at least consensus's votes - k; a tie is k = 0. It overrides only an uncertified, applicable
+    consensus, and only if the certificate is applicable to it as well; in arithmetic only if no derivation passes.
+    """
+
+    def locked_or_near(case: Case) -> Steps:
+        said: dict[Role, Any] = {}
+        choice = yield from _noting(evidence_locked(case), said)
+        derived = case.derived(said["deriver"]) if "deriver" in said else None
+        rivals = _near(case, k) if choice.branch == "consensus" and derived is None else []
+        if rivals:
+            preference = case.preferred(said["judge"] if "judge" in said else (yield "judge"))
+            return next((rival for rival in rivals if case.same(preference, rival.answer)), choice)
+        return choice
+
+    locked_or_near.__qualname__ = f"near({k})"
+    return locked_or_near
+
+
+def _near(case: Case, k: int) -> list[Choice]:
+    """A choice for each uncertified class that nearly won; none where consensus is certified or inapplicable."""
+    if not case.standings or case.certified(case.consensus) is not False:
+        return []
+    (_, most), *others = case.standings
+    return [
+        TiedChoice("judge", answer) if votes == most else NearChoice("judge", answer)
+        for answer, votes in others
+        if votes >= most - k and case.certified(answer) is False
+    ]
+
+
+def _noting(steps: Steps, said: dict[Role, Any]) -> Steps:
+    """Run a rule within another; its replies are put into `said`."""
+    reply = None
+    while True:
+        try:
+            role = steps.send(reply)
+        except StopIteration as stop:
+            choice: Choice = stop.value
+            return choice
+        said[role] = reply = yield role
+
+
 RULES: Mapping[str, Rule] = {
     "first": first_candidate,
     "majority": majority_vote,
+    "certified": certified_majority,
     "judge": scalar_judge,
     "eldgr": evidence_locked,
+    "eldgr_certified": locked_then_certified,
 }
-"""The four matched selectors, under the names that the command and `summary.json` use."""
+"""The rules under the names that the command and `summary.json` use; `near(k)` has a name for each k."""
+
+DEFAULT_RULES = ("first", "majority", "certified", "judge", "eldgr")
+"""The rules of a run that names none: the four matched selectors, and the baseline that a judge must beat."""
 
 
 def always(rule: Rule, roles: Callable[[Any], tuple[Role, ...]]) -> Rule:
@@ -186,10 +270,11 @@ class Decision:
 
     Attributes:
         answer: The answer that ships; None for an empty pool, or if no candidate has an answer.
-        branch: What decided: `first`, `consensus`, `judge` or `repair`.
+        branch: What decided: `first`, `consensus`, `certified`, `judge` or `repair`.
         reason: A code that names the case: `empty_pool`, `no_answers`, `first`, `default`, `homogeneous`,
-            `consensus_certified`, `consensus_inapplicable`, `preference_certified`, `preference` (a judge with full
-            authority), `repair_certified`, `derivation_checked`, `derivation_agrees`.
+            `consensus_certified`, `consensus_inapplicable`, `certified_majority`, `preference_certified`, `preference`
+            (a judge with full authority), `preference_tied`, `preference_near`, `repair_certified`,
+            `derivation_checked`, `derivation_agrees`.
         certified: Whether the shipped answer carries a certificate; None where a certificate is inapplicable.
         witness: Where in the evidence it occurs, for a certified retrieval answer.
         consensus: The majority's answer. tie: whether several classes had as many votes.

@@ -1,6 +1,8 @@
 """The reason of a decision: a code that names the case, see `eldgr_dspy.decision.Decision`."""
 
-from eldgr_dspy.decision import Case, Choice
+from eldgr_dspy.decision import Case, Choice, NearChoice, TiedChoice
+
+_PREFERENCE = {NearChoice: "preference_near", TiedChoice: "preference_tied"}
 
 
 def reason_of(case: Case, choice: Choice, certified: bool | None, *, empty: bool, asked: bool) -> str:
@@ -14,8 +16,10 @@ def reason_of(case: Case, choice: Choice, certified: bool | None, *, empty: bool
         return "empty_pool"
     if choice.branch == "first":
         return "first"
+    if choice.branch == "certified":
+        return "certified_majority"
     if choice.branch == "judge":
-        return "preference_certified" if certified else "preference"
+        return "preference_certified" if certified else _PREFERENCE.get(type(choice), "preference")
     if choice.branch == "repair":
         return "derivation_checked" if case.task == "arithmetic" else "repair_certified"
     return _of_consensus(case, certified, asked)

@@ -6,15 +6,17 @@ This module uses only the standard library.
 """
 
 import inspect
+import re
 from functools import cache, wraps
 from typing import Any, get_args
 
-from eldgr_dspy.decision import RULES, Choice, Rule, Steps
+from eldgr_dspy.decision import RULES, Choice, Rule, Steps, near
 from eldgr_dspy.errors import ArgumentError, EldgrError
 from eldgr_dspy.named_objects import object_named, place, said
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch, Role
 
+_NEAR = re.compile(r"near\((0|[1-9][0-9]{0,5})\)")
 _MOST_QUESTIONS = 100
 _NOT_A_RULE = (
     "is not a generator function; a rule yields a role to ask and returns a Choice (one that asks no role begins with "
@@ -26,17 +28,24 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
     """Return the rule of that name.
 
     Args:
-        name: One of `RULES`, or `module:function`. The module is looked for as Python looks for any, and then in the
-            working directory.
+        name: One of `RULES`, `near(0)`, `near(1)` and so on, or `module:function`. The module is looked for as Python
+            looks for any, and then in the working directory.
         argument: What the name was given as, for the message.
 
     Raises:
         ArgumentError: the rule does not exist, its module cannot be imported, or it is not a generator function.
     """
-    if ":" in name:
+    if is_own(name):
         return _own(name, argument)
-    require_one_of(argument, name, tuple(RULES))
+    if nearly := _NEAR.fullmatch(name):
+        return near(int(nearly[1]))
+    require_one_of(argument, name, (*RULES, "near(K)"))
     return RULES[name]
+
+
+def is_own(name: str) -> bool:
+    """Return whether a rule of this name is the user's."""
+    return ":" in name
 
 
 @cache
@@ -58,6 +67,8 @@ def rule_given(rule: object) -> tuple[str, Rule]:
     for name, known in RULES.items():
         if rule is known:
             return name, known
+    if (nearly := _NEAR.fullmatch(getattr(rule, "__qualname__", ""))) and rule is near(int(nearly[1])):
+        return nearly[0], rule
     if not inspect.isgeneratorfunction(rule):
         raise ArgumentError(f"rule={rule!r:.80} {_NOT_A_RULE}")
     name = f"{rule.__module__}:{rule.__qualname__}"

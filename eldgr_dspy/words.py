@@ -10,7 +10,7 @@ Task = Literal["retrieval", "arithmetic"]
 Role = Literal["judge", "deriver", "repairer"]
 Consulted = Literal["judge", "deriver", "repairer", "certificate", "repair_certificate"]
 """Whom a run may ask: a role that a rule asks for, or a certificate of the user's own, of the pool or of a repair."""
-Branch = Literal["first", "consensus", "judge", "repair"]
+Branch = Literal["first", "consensus", "certified", "judge", "repair"]
 Policy = Literal["substring", "token", "folded"]
 Strictness = Literal["stated", "chained", "traced", "executed", "bounded"]
 Consult = Literal["lazy", "always"]

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import UNHEARD, replies_in
 from eldgr_dspy.consultations import Heard
-from eldgr_dspy.decision import RULES, Decision
+from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError, CertificateError, ReplyError
 from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken, laws_named
 from eldgr_dspy.laws.constants import Constants, constants_of
@@ -44,6 +44,7 @@ from eldgr_dspy.programs.plain_decisions import plain
 from eldgr_dspy.programs.scenes import Scene, asked_again, at_stake, scenes, situated
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
+from eldgr_dspy.rules import is_own
 from eldgr_dspy.strategies import exemplified, families_of
 from eldgr_dspy.words import ROLES, Consulted
 
@@ -206,7 +207,7 @@ def held(select: Selector, scene: Scene, laws: Sequence[Law] = _TRIED, roles: Se
         LawBroken: With the scene.
     """
     came = called(select, scene.inputs(select.answer_field))
-    if isinstance(came, CertificateError) or (isinstance(came, ArgumentError) and select.rule not in RULES):
+    if isinstance(came, CertificateError) or (isinstance(came, ArgumentError) and is_own(select.rule)):
         raise came  # of the user's own code, which it names
     trial = _trial(roles or select, scene)
     if isinstance(came, dict):

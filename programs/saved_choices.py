@@ -17,21 +17,24 @@ CHOICES = "choices"
 """The name under which a selector's choices are saved."""
 
 _RETRIEVAL: Mapping[str, tuple[Role, ...]] = {
-    "first": (),
-    "majority": (),
+    **dict.fromkeys(("first", "majority", "certified"), ()),
     "judge": ("judge",),
-    "eldgr": ("judge", "repairer"),
+    **dict.fromkeys(("eldgr", "eldgr_certified", "near"), ("judge", "repairer")),
+}
+_ARITHMETIC: Mapping[str, tuple[Role, ...]] = {
+    **dict.fromkeys(("eldgr", "eldgr_certified"), ("deriver",)),
+    "near": ("judge", "deriver"),
 }
 _ASKED: Mapping[Task, Mapping[str, tuple[Role, ...]]] = {
     "retrieval": _RETRIEVAL,
-    "arithmetic": {**_RETRIEVAL, "eldgr": ("deriver",)},
+    "arithmetic": {**_RETRIEVAL, **_ARITHMETIC},
 }
 """The roles that each rule may ask in each task; a rule that is not here may ask any."""
 
 
 def is_asked(parameter: str, rule: str, task: Task) -> bool:
     """Return whether a parameter of a selector belongs to a role that the rule may ask in the task, or to no role."""
-    asked = _ASKED[task].get(rule, ROLES)
+    asked = _ASKED[task].get(rule.partition("(")[0], ROLES)
     return not any(
         parameter == role or parameter.startswith((f"{role}.", f"{role}[")) for role in ROLES if role not in asked
     )

@@ -12,7 +12,7 @@ import dspy
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import UNHEARD, certificates_in, certifying, inputs_of, replies_in
 from eldgr_dspy.consultations import Abstention, Heard, Reply
-from eldgr_dspy.decision import RULES, Decision, Rule, adrive, drive
+from eldgr_dspy.decision import Decision, Rule, adrive, drive
 from eldgr_dspy.named_objects import source_of
 from eldgr_dspy.programs.calls import Calls, OnFailure, require_timeout
 from eldgr_dspy.programs.certifier import Certifier
@@ -34,7 +34,7 @@ from eldgr_dspy.programs.scoring.candidates import (
 from eldgr_dspy.questions import Settings, require_one_of
 from eldgr_dspy.refusals import REFUSALS, OwnRefusals, refusals_of
 from eldgr_dspy.replies import read_reply, require_reply
-from eldgr_dspy.rules import rule_given
+from eldgr_dspy.rules import is_own, rule_given
 from eldgr_dspy.words import (
     REPLIES,
     TASKS,
@@ -264,12 +264,12 @@ class Selector(dspy.Module):
     def choices(self) -> dict[str, Any]:
         """Return by name what decides what ships, and what `save` keeps: neither prompts nor LMs nor the timeout."""
         names = ("task", "rule", "on_error", "on_failure", "replies", "uncertified", "answer_field")
-        source = {} if self.rule in RULES else {"rule_source": source_of(self._steps)}
+        source = {"rule_source": source_of(self._steps)} if is_own(self.rule) else {}
         return {**{name: getattr(self, name) for name in names}, **source, **self.settings.to_json()}
 
     def rule_on(self, case: Case) -> Rule:
         """Return the selector's rule on a case."""
-        return case.rule(self.rule) if self.rule in RULES else self._steps
+        return self._steps if is_own(self.rule) else case.rule(self.rule)
 
     def asked_as(self, name: Consulted) -> Any:
         """Return the module that is asked: a role's, or the certifier."""

@@ -12,12 +12,13 @@ from functools import cache
 from eldgr_dspy.answers import exact_match, numeric_equal
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import naming_question
-from eldgr_dspy.decision import RULES
+from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.bounds import asked_of_any_judge, asks, extreme_spans, interval, sways
 from eldgr_dspy.figures.results.summary import Bounds
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import Row
+from eldgr_dspy.rules import is_own
 from eldgr_dspy.words import Role, Task
 
 _SWAYING: dict[Task, tuple[Role, ...]] = {"retrieval": ("judge", "repairer"), "arithmetic": ("judge", "deriver")}
@@ -64,7 +65,7 @@ class PoolBounds:
             rule = case.rule(name)
             ends = interval(rule, case, correct)
             _add(self._silent[name], ends)
-            if name not in RULES:
+            if is_own(name):
                 if asked_of_any_judge(rule, case) - {"judge"}:
                     self._not_covered.add(name)
             elif self.task == "retrieval" and asks(rule, case, "repairer"):
@@ -108,7 +109,7 @@ def pool_authority(
     rows: Iterable[Row],
     task: Task,
     settings: Settings | None = None,
-    rules: Sequence[str] = tuple(RULES),
+    rules: Sequence[str] = DEFAULT_RULES,
     pool: str = "",
 ) -> Authority:
     """Return the ends of each rule's accuracy on a pool over all judges, and what the roles can change.
@@ -140,7 +141,7 @@ def pool_authority(
             for name in rules:
                 rule = case.rule(name)
                 counts.update((name, role) for role in swaying if sways(rule, case, role))
-                if (name not in RULES and asked_of_any_judge(rule, case) - {"judge"}) or (
+                if (is_own(name) and asked_of_any_judge(rule, case) - {"judge"}) or (
                     own and asks(rule, case, "repairer")
                 ):
                     asking_others.add(name)

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import click
 
-from eldgr_dspy.decision import RULES
+from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.redaction import remember_settings
 from eldgr_dspy.refusals import REFUSALS
@@ -79,9 +79,9 @@ class Renamed(click.Option):
 
 
 def rules_option(
-    *, required: bool = False, envvar: str | None = None, default: str = ",".join(RULES)
+    *, required: bool = False, envvar: str | None = None, default: str = ",".join(DEFAULT_RULES)
 ) -> Callable[[Command], Command]:
-    """Return the option `--rules`: names separated by commas, or the option repeated. All rules by default."""
+    """Return the option `--rules`: names separated by commas, or the option repeated. `DEFAULT_RULES` by default."""
     return click.option(
         "--rules",
         "--rule",

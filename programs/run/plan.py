@@ -8,7 +8,7 @@ from hashlib import sha256
 from inspect import isfunction
 from pathlib import Path
 
-from eldgr_dspy.decision import RULES
+from eldgr_dspy.decision import DEFAULT_RULES, RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.files import safe_name
 from eldgr_dspy.pools import Pool, Row, pool_name
@@ -36,7 +36,7 @@ class Plan:
 
     pools: Sequence[str | Path]
     out: str | Path | None = None
-    rules: Sequence[str] = tuple(RULES)
+    rules: Sequence[str] = DEFAULT_RULES
     limit: int | None = None
     workers: int = 1
     replay: str | Path | None = None

@@ -11,7 +11,7 @@ from pathlib import Path
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certifying, naming_question, replies_in
 from eldgr_dspy.consultations import Consultation, Heard, Key
-from eldgr_dspy.decision import RULES, drive
+from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.summary import PoolFigures
@@ -19,7 +19,7 @@ from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.replies import journaled_reply
-from eldgr_dspy.rules import rule_named
+from eldgr_dspy.rules import is_own, rule_named
 from eldgr_dspy.words import CONSULTED, Consulted
 
 
@@ -66,8 +66,8 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
     for rule in rules:
         rule_named(rule)
     counted = run.summary()["pools"] if run.finished() else {}
-    before = {rule for pool in counted.values() for rule in (*pool["rules"], *pool["withheld"])}
-    names = tuple(dict.fromkeys([*(rule for rule in RULES if rule in before), *rules]))
+    before = [rule for pool in counted.values() for rule in (*pool["rules"], *pool["withheld"]) if not is_own(rule)]
+    names = tuple(dict.fromkeys([*before, *rules]))
     pools = reopened(run, [*counted] or [*run.stated("pool")], files, "eldgr decide RUN FILE --rule NAME")
     sizes = {pool.name: counted[pool.name]["n"] if counted else pool.n for pool in pools}
     figures = _figures(run, names, pools, sizes)
