@@ -292,6 +292,14 @@ def test_passages_that_the_samples_retrieve_are_evidence_together() -> None:
     assert (pred.answer, pred.certified, pred.passages) == ("Doha", True, PASSAGES)
 
 
+@pytest.mark.parametrize("stop", [None, "settled"])
+def test_the_passages_of_a_sample_are_read_once(stop: Any) -> None:
+    """A program may return an iterator."""
+    said = [dspy.Prediction(answer="Doha", context=iter(PASSAGES)) for _ in range(5)]
+    pred: Any = Sampled(Answers(*said), stop=stop, num_threads=1)(question="?")
+    assert (pred.certified, pred.passages, len(pred.completions)) == (True, PASSAGES, 5 if stop is None else 3)
+
+
 # -- stopping ---------------------------------------------------------------------------------------------------------
 
 
