@@ -17,6 +17,11 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import extract_answer
+from eldgr_dspy.structured import Structured
+from eldgr_dspy.words import Task
+
+SETTLED_BY = ("eldgr", "majority", "first")
+"""The rules for which `Settled` is proved."""
 
 
 class Stop(Protocol):
@@ -38,26 +43,41 @@ class Settled:
     The remaining samples cannot outvote the leading class, nor tie with it and be earlier. In retrieval, the leading
     class is also certified, or a certificate does not apply to it; further samples and passages cannot change that. In
     arithmetic, the deriver is asked whatever else is sampled, and its reply is a function of the question.
+
+    Attributes:
+        rule: The rule that decides, one of `SETTLED_BY`. Under `majority` the votes are enough, and under `first` the
+            first answer is, unless `withheld`.
+        withheld: Whether an uncertified answer is withheld.
+        fixed: Whether further samples leave the evidence as it is. A certificate of the user's own relies on that.
     """
+
+    rule: str = "eldgr"
+    withheld: bool = False
+    fixed: bool = True
 
     def decided(self, votes: Sequence[int], remaining: int) -> bool:
         """Return whether the leading class has the most votes, however the remaining ones are cast."""
-        if not votes:
-            return False
+        if not votes or self.rule == "first":
+            return bool(votes)
         leader = votes.index(max(votes))
         others = (votes[rank] + remaining - (rank > leader) for rank in range(len(votes)) if rank != leader)
         return votes[leader] >= remaining and all(votes[leader] > other for other in others)
 
     def final(self, case: Case) -> bool:
         """Return whether the rule decides alike on every pool that begins with this one and has this consensus."""
+        if self.rule != "eldgr" and not self.withheld:
+            return True
         if case.task == "arithmetic":
             return case.repairable
-        found = case.certificate(case.consensus)
-        if not found.certified:
-            return found.certified is None
+        answer, own = case.first if self.rule == "first" else case.consensus, case.settings.own
+        found = case.certificate(answer)
+        if found.certified is False or (own and not self.fixed):
+            return False
+        if found.certified is None and not own and not isinstance(answer, Structured):
+            return True
         passages = case.question.passages
-        behind = passages if found.witness is None else (passages[found.witness.passage],)
-        return not any(_may_be_a_candidate(passage, case) for passage in behind)
+        behind = passages if found.witness is None or own else (passages[found.witness.passage],)
+        return not any(_may_be_a_candidate(passage, answer, case.task) for passage in behind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +121,15 @@ def votes_of(case: Case) -> list[int]:
     return list(case.vote.counts.values())
 
 
-def next_batch(stop: Stop | None, case: Case, n: int) -> int:
+def next_batch(stop: Stop, case: Case, n: int) -> int:
     """Return how many samples to draw at once: the fewest after which the rule may stop; 0 once it does.
 
-    They are all that remain without a rule, or if the votes are enough and consensus is not final: then the rule is not
-    expected to stop, and every sample may count.
+    They are all that remain if the votes are enough and consensus is not final: then the rule is not expected to stop,
+    and every sample may count.
     """
     votes, remaining = votes_of(case), n - len(case.question.answers)
-    if stop is None or remaining == 0:
-        return remaining
+    if remaining == 0:
+        return 0
     if stop.decided(votes, remaining):
         return 0 if stop.final(case) else remaining
     leader = votes.index(max(votes)) if votes else 0
@@ -121,18 +141,20 @@ def next_batch(stop: Stop | None, case: Case, n: int) -> int:
     return remaining
 
 
-def _may_be_a_candidate(passage: Passage, case: Case) -> bool:
-    """Whether the passage would be the whole text of a candidate of consensus's class: then it no longer certifies.
+def _may_be_a_candidate(passage: Passage, answer: str | None, task: Task) -> bool:
+    """Whether the passage would be the whole text of a candidate of the answer's class: then it no longer certifies.
 
-    A candidate's text is its answer, or its reasoning with the answer on the lines below.
+    A candidate's text is its answer, or its reasoning with the answer on the lines below; a list or an object is JSON.
     """
 
     def stated(text: str) -> Iterator[str | None]:
         lines = text.split("\n")
         for start in range(len(lines)):
-            found = extract_answer("\n".join(lines[start:]), case.task)
-            yield class_key(found.answer, case.task) if found else None
+            found = extract_answer("\n".join(lines[start:]), task)
+            yield class_key(found.answer, task) if found else None
 
-    consensus = class_key(case.consensus, case.task)
+    key = class_key(answer, task)
     forms = {passage.text.strip(), show_passage(passage.title, passage.text).strip()}
-    return any(class_key(form, case.task) != consensus and consensus in stated(form) for form in forms)
+    if isinstance(answer, Structured):
+        return any(form.endswith(("]", "}")) for form in forms)
+    return any(class_key(form, task) != key and key in stated(form) for form in forms)

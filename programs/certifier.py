@@ -13,7 +13,7 @@ from eldgr_dspy.errors import ArgumentError, RunStoppedError
 from eldgr_dspy.own_certificates import OwnCertificate
 from eldgr_dspy.programs.consulting import FAILURES, FlawedReplyError, aask
 from eldgr_dspy.programs.judges.repeated_calls import calls_of
-from eldgr_dspy.programs.threads import start
+from eldgr_dspy.programs.threads import in_own_loop
 
 _UNUSABLE = (dspy.AdapterParseError, FlawedReplyError, dspy.ContextWindowExceededError)
 """What counts as a reply that cannot be used, and is not asked again."""
@@ -51,9 +51,7 @@ class Certifier(dspy.Module):
             dspy.AdapterParseError, ReplyError: A reply cannot be used.
             Exception: What an LM's call raises, see `eldgr_dspy.programs.consulting.FAILURES`.
         """
-        call = self.aforward(question, asked)
-        said: dspy.Prediction = start(lambda: asyncio.run(call)).result()
-        return said
+        return in_own_loop(self.aforward(question, asked))
 
     async def aforward(self, question: str, asked: Sequence[tuple[str, Sequence[Passage]]]) -> dspy.Prediction:
         """Do the same as `forward`, without blocking."""

@@ -81,6 +81,12 @@ _UNSAID = (dspy.AdapterParseError, dspy.LMError, FlawedReplyError)
 """What a call may return in place of fields: an abstention, or a failure."""
 
 
+def is_failed_call(error: Exception) -> bool:
+    """Return whether an error means that a call did not come through, and not that its reply cannot be used."""
+    unusable = isinstance(error, dspy.ContextWindowExceededError) or is_several_answers(error)
+    return isinstance(error, FAILURES) and not unusable
+
+
 def is_fatal(error: Exception) -> bool:
     """Return whether a failure would only repeat itself: one of `FATAL`, or no such model, address or provider."""
     unknown = isinstance(error, dspy.LMProviderError) and error.status == _NOT_FOUND

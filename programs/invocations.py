@@ -2,9 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -25,6 +23,7 @@ from eldgr_dspy.programs.plain_decisions import plain
 from eldgr_dspy.programs.scenes import Scene
 from eldgr_dspy.programs.scripted import Scripted, scripted_lm, text_of
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.threads import in_own_loop
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.words import Consulted
 
@@ -75,14 +74,12 @@ def fields_of(said: Any) -> dict[str, Any]:
 
 
 def awaited(select: Selector, calls: Sequence[Mapping[str, Any]]) -> list[Came]:
-    """Await all calls in one loop, in its own thread: the caller may already be in a loop."""
+    """Await all calls in one loop."""
 
     async def gathered() -> list[Any]:
         return await asyncio.gather(*(select.acall(**call) for call in calls), return_exceptions=True)
 
-    with ThreadPoolExecutor(1) as thread:
-        results = thread.submit(copy_context().run, asyncio.run, gathered()).result()
-    return [result if isinstance(result, Exception) else fields_of(result) for result in results]
+    return [result if isinstance(result, Exception) else fields_of(result) for result in in_own_loop(gathered())]
 
 
 def batched(select: Selector, calls: Sequence[Mapping[str, Any]]) -> list[Came]:

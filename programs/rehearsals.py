@@ -3,12 +3,9 @@
 The plan is made before the program runs, since a program may ask in several threads.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from contextvars import copy_context
 from copy import deepcopy
 from dataclasses import dataclass, field
 from inspect import signature
@@ -26,6 +23,7 @@ from eldgr_dspy.programs.lms import with_lms
 from eldgr_dspy.programs.planned_replies import ASKED, DECIDING, Asked, Item, Plan, said, written
 from eldgr_dspy.programs.scripted import Scripted, scripted_lm
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.threads import in_own_loop
 from eldgr_dspy.questions import Question
 
 
@@ -86,7 +84,7 @@ def rehearsed(program: dspy.Module, inputs: Mapping[str, Any], plan: Plan, *, aw
     """Run a copy of a program by a plan."""
     with staged(program, plan) as run:
         try:
-            run.returned = _awaited(run.program, inputs) if awaited else run.program(**inputs)
+            run.returned = in_own_loop(run.program.acall(**inputs)) if awaited else run.program(**inputs)
         except Exception as error:  # noqa: BLE001 - what is raised is what is looked at
             run.error = error
     return run
@@ -113,12 +111,6 @@ def staged(program: dspy.Module, plan: Plan) -> Iterator[Rehearsal]:
     nothing: dict[str, Any] = {"trace": None, "track_usage": False, "usage_tracker": None, "disable_history": True}
     with dspy.context(lm=lm, callbacks=[watch], **nothing):
         yield run
-
-
-def _awaited(program: Any, inputs: Mapping[str, Any]) -> Any:
-    """Await a program in a loop of its own: the caller may already be in one."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(copy_context().run, asyncio.run, program.acall(**inputs)).result()
 
 
 class _Watch(BaseCallback):

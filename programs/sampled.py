@@ -13,7 +13,7 @@ import dspy
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.errors import ArgumentError, describe_failure, settled
-from eldgr_dspy.programs.consulting import awaitable
+from eldgr_dspy.programs.consulting import awaitable, is_failed_call
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.rollouts import Trace, holds_lm, keep_trace, own_trace, rollout
 from eldgr_dspy.programs.samples import (
@@ -21,15 +21,20 @@ from eldgr_dspy.programs.samples import (
     by_name,
     candidate_of,
     evidence_of,
+    gives_evidence,
     question_of,
+    require_prediction,
     retrieved,
     shipped,
     with_completions,
 )
+from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, require_choices
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.typed_answers import outputs
+from eldgr_dspy.questions import Question
+from eldgr_dspy.refusals import OwnRefusals
 from eldgr_dspy.rows import MAX_CANDIDATES
-from eldgr_dspy.stopping import Posterior, Settled, Stop, next_batch
+from eldgr_dspy.stopping import SETTLED_BY, Posterior, Settled, next_batch
 
 _log = logging.getLogger(__name__)
 
@@ -47,9 +52,11 @@ class Sampled(dspy.Module):
     evidence is the input `evidence`, `context` or `passages`; without one, the passages that the samples return under
     these names, all together. The answer is the field that the selector's `answer_field` names.
 
-    A sample that raises, returns no prediction or lacks the answer field is a candidate without an answer: it is logged
-    and listed in `failed_samples`, and the others decide. If all fail, or the selector's `on_error` is `raise`, the
-    first error is raised with a note that names the sample.
+    A sample that fails is raised or dropped, as the selector says: `on_failure` covers calls that did not come through,
+    and raises by default; `on_error` covers everything else, such as a prediction without the answer field, and drops
+    it by default. A dropped sample is a candidate without an answer, logged and listed in `failed_samples`. If all
+    fail, the first error is raised. A note names the sample. `save` keeps n, stop and temperature, and `load` refuses
+    others.
 
     Attributes:
         program: The program; its predictors are those that optimizers see, together with the selector's.
@@ -73,8 +80,9 @@ class Sampled(dspy.Module):
             n: The most samples of a question.
             select: Decides; `Selector()` by default. Its `task` and `answer_field` are those of the program's answers.
             stop: None draws all samples at once. "settled" draws them in batches, and stops when no remaining sample
-                can change the class that ships. `Posterior(0.95)`, of `eldgr_dspy.stopping`, stops when the lead is
-                probable; the samples that it spares could have changed the answer.
+                can change the class that ships. It is proved for some rules and certificates, and others are refused.
+                `Posterior(0.95)`, of `eldgr_dspy.stopping`, stops when the lead is probable; the samples that it spares
+                could have changed the answer.
             temperature: Of the samples, unless a predictor sets its own. None leaves the LM's own.
             num_threads: The most samples at once; None: all of a batch.
 
@@ -99,6 +107,8 @@ class Sampled(dspy.Module):
         self.program = program
         self.n = n
         self.select = select or Selector()
+        if stop == "settled":
+            _require_settling(self.select)
         self.stop: Literal["settled"] | Posterior | None = stop
         self.temperature = temperature
         self.num_threads = num_threads
@@ -114,11 +124,12 @@ class Sampled(dspy.Module):
 
         Raises:
             ArgumentError: No sample has the answer field, or the selector refuses a candidate.
-            Exception: What the program raised on every sample, and what the selector raises.
+            Exception: What the program raised on every sample, or on one where the selector says so; and what the
+                selector raises.
         """
         given = by_name(self.program, args, inputs)
         samples = drive(self._batches(given), partial(self._draw, given))
-        calling = self._calling(given, samples)
+        calling = self._inputs(given, samples)
         with dspy.context(trace=own_trace()):
             said, trace = self.select(**calling), dspy.settings.trace
         return self._prediction(calling, said, samples, trace)
@@ -127,22 +138,41 @@ class Sampled(dspy.Module):
         """Do the same as `forward`, with the samples in tasks."""
         given = by_name(self.program, args, inputs)
         samples = await adrive(self._batches(given), partial(self._adraw, given))
-        calling = self._calling(given, samples)
+        calling = self._inputs(given, samples)
         with dspy.context(trace=own_trace()):
             said, trace = await self.select.acall(**calling), dspy.settings.trace
         return self._prediction(calling, said, samples, trace)
 
+    def named_parameters(self) -> list[tuple[str, Any]]:
+        """Return the choices that `save` keeps, and the parameters of program and selector."""
+        require_choices()
+        return [(CHOICES, SavedChoices("Sampled", self._choices)), *super().named_parameters()]
+
+    def _choices(self) -> dict[str, Any]:
+        stop = {"posterior": self.stop.threshold} if isinstance(self.stop, Posterior) else self.stop
+        return {"n": self.n, "stop": stop, "temperature": self.temperature}
+
     # -- sampling -----------------------------------------------------------------------------------------------------
 
     def _batches(self, given: Mapping[str, Any]) -> _Batches:
-        """Yield the numbers of the samples to draw next, and return all samples."""
-        stop: Stop | None = Settled() if self.stop == "settled" else self.stop
-        samples: list[Sample] = []
-        more = next_batch(stop, self._case(self._inputs(given, samples)), self.n)
-        while more:
+        """Yield the numbers of the samples to draw next, and return all samples; raise if they cannot be used."""
+        asked, samples = self._question(self._inputs(given, ())), list[Sample]()  # refused before anything is drawn
+        while more := self._more(given, asked):
             samples += yield range(len(samples), len(samples) + more)
-            more = 0 if len(samples) == self.n else next_batch(stop, self._case(self._inputs(given, samples)), self.n)
+            self._require_usable(samples)
+            if len(samples) == self.n:
+                break
+            asked = self._question(self._inputs(given, samples))
         return samples
+
+    def _more(self, given: Mapping[str, Any], asked: Question) -> int:
+        """Return how many samples to draw at once, after those that a question has."""
+        if self.stop is None:
+            return self.n - len(asked.answers)
+        withheld = self.select.uncertified == "abstain"
+        settled_by = Settled(self.select.rule, withheld=withheld, fixed=gives_evidence(given))
+        stop = settled_by if self.stop == "settled" else self.stop
+        return next_batch(stop, Case(asked, self.select.settings), self.n)
 
     def _draw(self, given: Mapping[str, Any], numbers: range) -> list[Sample]:
         """Draw samples in threads, each in a copy of this context: DSPy's settings, usage and callbacks hold in it."""
@@ -163,61 +193,77 @@ class Sampled(dspy.Module):
         with rollout(self.program, number, self.n, self.temperature, bound=bound) as (program, trace):
             try:
                 said = settled(program(**given), "program", "await it: await sampled.acall(...)")
-                return Sample(self._checked(said, trace), trace)
-            except Exception as error:  # noqa: BLE001 - the other samples decide
-                return Sample(None, trace, self._noted(error, number))
+                return self._read(said, given, trace)
+            except Exception as error:  # noqa: BLE001 - the selector says what a failing sample does
+                return Sample(trace, self._noted(error, number))
 
     async def _asample(self, given: Mapping[str, Any], bound: bool, number: int) -> Sample:
         with rollout(self.program, number, self.n, self.temperature, bound=bound) as (program, trace):
             try:
-                return Sample(self._checked(await awaitable(program)(**given), trace), trace)
+                return self._read(await awaitable(program)(**given), given, trace)
             except Exception as error:  # noqa: BLE001 - as in `_sample`
-                return Sample(None, trace, self._noted(error, number))
+                return Sample(trace, self._noted(error, number))
 
-    def _checked(self, said: Any, trace: Trace) -> dspy.Prediction:
-        """Return what a sample returned, if it can be a candidate."""
+    def _read(self, said: Any, given: Mapping[str, Any], trace: Trace) -> Sample:
+        """Return a sample, if what the program returned can be a candidate."""
         name, field = type(self.program).__name__, self.select.answer_field
-        if not isinstance(said, dspy.Prediction):
-            shown = " ".join(repr(said).split())
-            raise ArgumentError(f"The program {name} must return a dspy.Prediction with {field!r}; got {shown:.80}.")
-        if field not in said:
-            raise ArgumentError(
-                f"The prediction of {name} has no field {field!r}; it has {', '.join(map(repr, said.keys()))}. Name "
-                "the field that holds the answer: Sampled(program, select=Selector(answer_field=...))."
-            )
-        passages = retrieved(self.program, {}, said, trace)
-        to_question("", [candidate_of(said, field)], passages, self.select.task, field)
-        return said
+        advice = "Name the field that holds the answer: Sampled(program, select=Selector(answer_field=...))."
+        prediction = require_prediction(said, name, field, advice)
+        candidate = candidate_of(prediction, field)
+        passages = None if gives_evidence(given) else retrieved(self.program, {}, prediction, trace)
+        to_question("", [candidate], passages, self.select.task, field)
+        return Sample(trace, None, prediction, candidate, passages)
 
     def _noted(self, error: Exception, number: int) -> Exception:
         error.add_note(f"Raised by completions[{number}], one of {self.n} samples of {type(self.program).__name__}.")
         _log.warning("completions[%d] of %d failed: %s", number, self.n, describe_failure(error))
         return error
 
-    # -- selecting ----------------------------------------------------------------------------------------------------
-
-    def _calling(self, given: Mapping[str, Any], samples: Sequence[Sample]) -> dict[str, Any]:
-        """Return the inputs of the selector; raise if the samples cannot be used."""
+    def _require_usable(self, samples: Sequence[Sample]) -> None:
+        """Raise the first error of a sample that the selector says to raise, or of any if all have failed."""
         failed = [one.error for one in samples if one.error is not None]
-        if failed and (len(failed) == len(samples) or self.select.on_error == "raise"):
-            raise failed[0]
-        return self._inputs(given, samples)
+        for error in failed:
+            said = self.select.on_failure if is_failed_call(error) else self.select.on_error
+            if said == "raise" or len(failed) == self.n:
+                raise error
+
+    # -- selecting ----------------------------------------------------------------------------------------------------
 
     def _inputs(self, given: Mapping[str, Any], samples: Sequence[Sample]) -> dict[str, Any]:
         return {
             "question": question_of(given),
-            "candidates": [candidate_of(one.said, self.select.answer_field) for one in samples],
-            "evidence": evidence_of(self.program, given, samples),
+            "candidates": [one.candidate for one in samples],
+            "evidence": evidence_of(given, samples),
         }
 
-    def _case(self, calling: Mapping[str, Any]) -> Case:
-        """Return the samples as the rule sees them."""
-        asked = to_question(**calling, task=self.select.task, answer_field=self.select.answer_field)
-        return Case(asked, self.select.settings)
+    def _question(self, calling: Mapping[str, Any]) -> Question:
+        """Return the samples as the selector reads them."""
+        return to_question(**calling, task=self.select.task, answer_field=self.select.answer_field)
 
     def _prediction(self, calling: dict[str, Any], said: Any, samples: list[Sample], roles: Trace) -> dspy.Prediction:
-        case, field = self._case(calling), self.select.answer_field
+        case, field = Case(self._question(calling), self.select.settings), self.select.answer_field
         values, index = shipped(case, said.toDict(), [one.said for one in samples], outputs(self.program), field)
         keep_trace([*(samples[index].trace if index is not None else ()), *(roles or ())])
         failed = [{"sample": at, "error": describe_failure(one.error)} for at, one in enumerate(samples) if one.error]
         return with_completions({**values, "failed_samples": failed}, [one.said for one in samples], index)
+
+
+def _require_settling(select: Selector) -> None:
+    """Refuse a selector for which "settled" is not proved.
+
+    Raises:
+        ArgumentError: naming what must be another one.
+    """
+    own, refusals, rules = select.settings.own, select.settings.refusals, ", ".join(map(repr, SETTLED_BY))
+    is_asked = own is not None and own.consulted and select.task == "retrieval"
+    ends_votes = isinstance(refusals, OwnRefusals) and select.settings.refusal == "no_answer"
+    for wrong, name, expected, got in (
+        (select.rule not in SETTLED_BY, "rule", f"one of {rules}", select.rule),
+        (is_asked, "certificate", "a policy, or a function that is not awaited and asks no LM", own),
+        (ends_votes, "refusals", "phrases under refusal='no_answer'", refusals),
+    ):
+        if wrong:
+            raise ArgumentError(
+                f"With stop='settled', select's {name} must be {expected}; got {str(got)!r:.80}. Give another, or use "
+                "stop=None or a Posterior."
+            )

@@ -10,6 +10,7 @@ import dspy
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_passage
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.rollouts import Trace
 from eldgr_dspy.programs.typed_answers import as_candidate, as_declared, outputs
@@ -20,23 +21,57 @@ _EVIDENCE = ("evidence", "context", "passages")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One call of a program: what it returned, or the error instead of it, and the trace of its calls."""
+    """One call of a program.
 
-    said: dspy.Prediction | None
+    Attributes:
+        trace: The calls of its predictors. error: why it failed.
+        said: What it returned, None if it failed. candidate: the same as a selector is given it.
+        passages: Those that it retrieved, None without any.
+    """
+
     trace: Trace
     error: Exception | None = None
+    said: dspy.Prediction | None = None
+    candidate: Mapping[str, Any] | None = None
+    passages: tuple[Passage, ...] | None = None
+
+
+class UnfitProgramError(ArgumentError):
+    """A program returned something that cannot be a candidate."""
+
+
+def require_prediction(said: Any, name: str, field: str, advice: str) -> dspy.Prediction:
+    """Return what a program returned.
+
+    Args:
+        said: That. name: of the program. field: of the answer. advice: how that field is named.
+
+    Raises:
+        UnfitProgramError: It is not a prediction with this field.
+    """
+    if not isinstance(said, dspy.Prediction):
+        shown = " ".join(repr(said).split())
+        raise UnfitProgramError(f"{name} must return a dspy.Prediction with {field!r}; got {shown:.80}.")
+    if field not in said:
+        names = ", ".join(map(repr, said.keys())) or "no field"
+        raise UnfitProgramError(f"The prediction of {name} has no field {field!r}; it has {names}. {advice}")
+    return said
 
 
 def by_name(program: dspy.Module, args: tuple[Any, ...], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the inputs of a call by name; those given by position have the names of the program's `forward`."""
     if not args:
         return dict(inputs)
-    kind: Any = type(program)
-    method = kind.forward if hasattr(kind, "forward") else kind.aforward
-    named = [name for name in inspect.signature(method).parameters if name != "self"]
+    named = [one.name for one in parameters_of(program)]
     if len(args) > len(named) or isinstance(program, dspy.Predict):
-        raise TypeError(f"{kind.__name__} takes its inputs by name; got {len(args)} by position.")
+        raise TypeError(f"{type(program).__name__} takes its inputs by name; got {len(args)} by position.")
     return dict(zip(named, args, strict=False)) | dict(inputs)
+
+
+def parameters_of(program: dspy.Module) -> list[inspect.Parameter]:
+    """Return the parameters of a program's `forward`, or of its `aforward` if it has no other."""
+    kind: Any = type(program)
+    return [*inspect.signature(kind.forward if hasattr(kind, "forward") else kind.aforward).parameters.values()][1:]
 
 
 def question_of(given: Mapping[str, Any]) -> str:
@@ -49,13 +84,13 @@ def question_of(given: Mapping[str, Any]) -> str:
     return "\n".join(f"{name}: {value}" for name, value in asked.items())
 
 
-def candidate_of(said: dspy.Prediction | None, field: str) -> dict[str, Any] | None:
+def candidate_of(said: dspy.Prediction, field: str) -> dict[str, Any]:
     """Return a sample as a candidate of a selector.
 
     Raises:
         ArgumentError: Its answer is not a text, a number, or a value that JSON can hold.
     """
-    return None if said is None else {**said.toDict(), field: as_candidate(said[field])}
+    return {**said.toDict(), field: as_candidate(said[field])}
 
 
 def retrieved(
@@ -84,14 +119,17 @@ def retrieved(
     return tuple(found) if told else None
 
 
-def evidence_of(program: dspy.Module, given: Mapping[str, Any], samples: Sequence[Sample]) -> Any:
+def gives_evidence(given: Mapping[str, Any]) -> bool:
+    """Return whether the evidence is among the inputs."""
+    return any(name in given for name in _EVIDENCE)
+
+
+def evidence_of(given: Mapping[str, Any], samples: Sequence[Sample]) -> Any:
     """Return the evidence among the inputs, or else the passages of the samples, each once."""
-    for name in _EVIDENCE:
-        if name in given:
-            return given[name]
-    found = [retrieved(program, {}, one.said, one.trace) for one in samples if one.said is not None]
-    passages = [one for one in found if one is not None]
-    return list(dict.fromkeys(passage for one in passages for passage in one)) if passages else None
+    if gives_evidence(given):
+        return next(given[name] for name in _EVIDENCE if name in given)
+    found = [one.passages for one in samples if one.passages is not None]
+    return list(dict.fromkeys(passage for passages in found for passage in passages)) if found else None
 
 
 def shipped(
@@ -120,8 +158,8 @@ def shipped(
             answer = as_declared(answer, kind)
         except ValueError:
             role: Role = "repairer" if case.task == "retrieval" else "deriver"
-            values |= _without(role, values, case, kind)
-            answer, index = values["answer"], _sample_with(case, case.consensus)
+            values |= _without(role, decided, kind)
+            answer, index = values["answer"], _sample_with(case, values["answer"])
     if index is not None and (type(given[index]) is not str or get_origin(kind) is Literal):
         answer = given[index]
     typed = str(answer) if isinstance(answer, str) and kind is str else answer
@@ -152,14 +190,14 @@ def _sample_with(case: Case, answer: str | None) -> int | None:
     return next((index for index in alike if answers[index] == answer), alike[0] if alike else None)
 
 
-def _without(role: Role, values: Mapping[str, Any], case: Case, kind: Any) -> dict[str, Any]:
+def _without(role: Role, decided: Mapping[str, Any], kind: Any) -> dict[str, Any]:
     """Return what changes in a decision if the role whose answer ships had abstained."""
-    reason = f"{values['answer']!r:.80} is not of the type {getattr(kind, '__name__', None) or kind}"
+    reason = f"{decided['answer']!r:.80} is not of the type {getattr(kind, '__name__', None) or kind}"
     return {
-        "answer": case.consensus,
+        "answer": decided["consensus"],
         "branch": "consensus",
-        "reason": "no_answers" if case.consensus is None else "default",
+        "reason": "no_answers" if decided["consensus"] is None else "default",
         "certified": False,
         "witness": None,
-        "abstentions": {**values["abstentions"], role: reason},
+        "abstentions": {**decided["abstentions"], role: reason},
     }

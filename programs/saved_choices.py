@@ -1,20 +1,22 @@
 """What DSPy saves and optimizes of a selector: the roles that can be asked, and its choices as a DSPy parameter.
 
-A parameter is kept by `save` even if the selector is nested in a user's program.
+A parameter is kept by `save` even if the selector is nested in a user's program. `Sampled` saves its own likewise.
 """
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from dspy.predict.parameter import Parameter
+from dspy.primitives.base_module import BaseModule
 
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.words import ROLES, Role, Task
 
 CHOICES = "choices"
-"""The name under which a selector's choices are saved."""
+"""The name under which choices are saved."""
 
 _RETRIEVAL: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(("first", "majority", "certified"), ()),
@@ -41,10 +43,14 @@ def is_asked(parameter: str, rule: str, task: Task) -> bool:
 
 
 class SavedChoices(Parameter):
-    """Choices by name: stated when a program is saved, and compared when it is loaded. Loading changes none."""
+    """Choices by name: stated when a program is saved, and compared when it is loaded. Loading changes none.
 
-    def __init__(self, choices: Callable[[], Mapping[str, Any]]) -> None:
-        self._choices = choices
+    Attributes:
+        of: Whose choices they are: `Selector` or `Sampled`.
+    """
+
+    def __init__(self, of: str, choices: Callable[[], Mapping[str, Any]]) -> None:
+        self.of, self._choices = of, choices
 
     def reset(self) -> None:
         """Do nothing: an optimizer starts from the same choices."""
@@ -61,24 +67,38 @@ class SavedChoices(Parameter):
             ArgumentError: They differ; the message says in what.
         """
         if not isinstance(state, Mapping):
-            raise ArgumentError(f"The saved choices of a Selector must be a mapping; got {state!r:.80}. Save it anew.")
+            raise ArgumentError(f"The saved choices of a {self.of} must be a mapping; got {state!r:.80}. Save it anew.")
         changed = differences(state, self.dump_state())
         if changed:
             listed = "\n".join(f"  {line}" for line in changed)
             raise ArgumentError(
-                f"This program was saved with other choices of its Selector (saved -> present):\n{listed}\n"
-                "Make the Selector with the saved choices, or compile and save it anew."
+                f"This program was saved with other choices of its {self.of} (saved -> present):\n{listed}\n"
+                f"Make the {self.of} with the saved choices, or compile and save it anew."
             )
 
 
-def require_choices(state: Mapping[str, Any]) -> None:
-    """Refuse the state of a selector that was saved without choices.
+def require_choices() -> None:
+    """Refuse the file that DSPy is loading if it lacks choices; call it where DSPy lists the parameters to load.
+
+    The program that loads may be any around ours, and for a missing key DSPy only raises a bare `KeyError`. So the
+    arguments of its `load_state` are read from the stack.
 
     Raises:
-        ArgumentError: There are no choices.
+        ArgumentError: The file lacks choices; the message names their key.
     """
-    if CHOICES not in state:
-        raise ArgumentError(
-            f"The file has no {CHOICES!r} of a Selector: it was saved by an earlier version, or is of another program. "
-            "Give the Selector its settings, compile it and save it anew."
-        )
+    frame = inspect.currentframe()
+    frame = frame and frame.f_back
+    while frame is not None and frame.f_code is not BaseModule.load_state.__code__:
+        if frame.f_code is require_choices.__code__:
+            return  # it lists the parameters itself
+        frame = frame.f_back
+    if frame is None:
+        return
+    program, state = frame.f_locals["self"], frame.f_locals["state"]
+    for name, one in program.named_parameters():
+        if isinstance(one, SavedChoices) and name not in state:
+            raise ArgumentError(
+                f"The file must have the key {name!r} with the choices of a {one.of}; the key is missing. It was saved "
+                "by an earlier version, or from another program. Give the program its settings, compile it and save it "
+                "anew."
+            )

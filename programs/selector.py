@@ -242,18 +242,17 @@ class Selector(dspy.Module):
         return self._prediction(case, decision, replies, scores, calls)
 
     def named_parameters(self) -> list[tuple[str, Any]]:
-        """Return the choices that `save` keeps, and the parameters of the roles that can be asked."""
-        parameters = [pair for pair in super().named_parameters() if is_asked(pair[0], self.rule, self.task)]
-        return [(CHOICES, SavedChoices(self.choices)), *parameters]  # first, so that loading compares them first
-
-    def load_state(self, state: Mapping[str, Any], **options: Any) -> None:
-        """Take prompts and demonstrations from a saved state.
+        """Return the choices that `save` keeps, and the parameters of the roles that can be asked.
 
         Raises:
-            ArgumentError: It was saved with other choices, or without any. Nothing is changed then.
+            ArgumentError: DSPy is loading a file that was saved without choices. Nothing is changed then.
         """
-        require_choices(state)
-        super().load_state(state, **options)
+        require_choices()
+        parameters = [pair for pair in super().named_parameters() if is_asked(pair[0], self.rule, self.task)]
+        return [
+            (CHOICES, SavedChoices("Selector", self.choices)),
+            *parameters,
+        ]  # first, so that loading compares them first
 
     def set_lm(self, lm: Any) -> None:
         """Set the LM of every role, asked or not, and of a certificate that is a DSPy module."""

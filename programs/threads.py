@@ -7,14 +7,14 @@ connection that it waits on. It is a daemon, so the end of the process does not 
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 
 R = TypeVar("R")
 
@@ -27,6 +27,11 @@ _IDLE_SECONDS = 10.0
 def in_thread(call: Callable[[], R]) -> "asyncio.Future[R]":
     """Return what `call` returns in a thread of its own, to be awaited; `asyncio.to_thread` has few threads."""
     return asyncio.wrap_future(start(call))
+
+
+def in_own_loop(coroutine: "Coroutine[Any, Any, R]") -> R:
+    """Return what a coroutine returns in a loop and a thread of its own; the caller may be in another loop."""
+    return start(lambda: asyncio.run(coroutine)).result()
 
 
 class _Caller:

@@ -1,8 +1,9 @@
 """An LM server on loopback that speaks the OpenAI chat-completions format, for an unmodified `dspy.LM("openai/...")`.
 
 What it answers is a function of what it is asked, so that runs can be compared. It keeps a log of the requests that it
-received in full, and of which of these it finished answering. It understands the prompts of the three roles and nothing
-else. Standard library alone; it binds 127.0.0.1 and no other address.
+received in full, and of which of these it finished answering. It understands the prompts of the three roles, of a
+certificate with the fields question, evidence and answer, and of a program that answers a question. Standard library
+alone; it binds 127.0.0.1 and no other address.
 
 Run: python -m tests.lm_server [--delay SECONDS] [--faults SHARE | --steady]. Prints its address; ends when its standard
 input does.
@@ -28,6 +29,7 @@ from typing import Any
 from tests.loopback import listening
 
 _ROLES = {"judge": "`preferred`", "deriver": "`derived_answer`", "repairer": "`repaired_answer`"}
+_UNFENCED = {"certificate": "`certified`", "program": "`answer`"}
 _SECTION = re.compile(r"\[\[ ## (\w+) ## \]\]\n(.*?)(?=\n\n\[\[ ## |\n\nRespond with)", re.DOTALL)
 _FENCED = re.compile(r"<\w+(?: \d+)? ([0-9a-f]{16})>\n(.*?)\n</\w+(?: \d+)? \1>", re.DOTALL)
 _ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
@@ -158,18 +160,26 @@ def _derivation(asked: Asked, draw: random.Random) -> dict[str, Any]:
     return {"derivation_steps": [step], "derived_answer": str(total), "consistency_check": check}
 
 
+def _certificate(asked: Asked, draw: random.Random) -> dict[str, Any]:
+    return {"certified": any(asked.candidates[0] in text for text in asked.evidence)}
+
+
 _REPLIES: dict[str, Callable[[Asked, random.Random], dict[str, Any]]] = {
     "judge": _verdict,
     "deriver": _derivation,
     "repairer": _repair,
+    "certificate": _certificate,
 }
 
 
 def understand(token: str, body: dict[str, Any]) -> Asked:
     """Read a request: whose turn it is, and what it is about."""
     system, user = body["messages"][0]["content"], body["messages"][-1]["content"]
-    role = next(role for role, field in _ROLES.items() if field in system)
+    role = next(role for role, field in (_ROLES | _UNFENCED).items() if field in system)
     sections = dict(_SECTION.findall(user))
+    if role in _UNFENCED:
+        evidence = json.loads(sections.get("evidence", "[]"))
+        return Asked(token, role, sections["question"], tuple(evidence), (sections.get("answer", ""),))
     listed = {name: json.loads(sections[name]) if name in sections else [] for name in ("evidence", "candidates")}
     evidence, candidates = (tuple(_inside(text) for text in listed[name]) for name in ("evidence", "candidates"))
     return Asked(token, role, _inside(sections["question"]), evidence, candidates)

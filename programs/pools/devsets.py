@@ -3,7 +3,6 @@
 A set is a file of questions, or a list of `dspy.Example` that is named `MODULE:LIST`.
 """
 
-import inspect
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.named_objects import object_named, said
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.pools.entries import Entry, final_answers, id_at, id_of_question, object_at, question_at
-from eldgr_dspy.programs.samples import question_of
+from eldgr_dspy.programs.samples import parameters_of, question_of
 from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.words import Task
 
@@ -149,9 +148,7 @@ def _entry(row: Mapping[str, Any], answer: str, where: str) -> Entry:
 
 def _inputs(program: dspy.Module) -> list[str]:
     """Return the names of the inputs that a program needs: of its `forward`, or of its first predictor."""
-    kind: Any = type(program)
-    method = kind.forward if hasattr(kind, "forward") else kind.aforward
-    parameters = [*inspect.signature(method).parameters.values()][1:]
+    parameters = parameters_of(program)
     named = [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
     if any(one.kind is one.VAR_KEYWORD for one in parameters) and not named:
         signatures: list[Any] = [part.signature for _, part in program.named_predictors()]

@@ -8,24 +8,20 @@ from typing import Any, cast
 import dspy
 
 from eldgr_dspy.consultations import Key
-from eldgr_dspy.errors import ArgumentError, RunStoppedError, describe_failure, settled
+from eldgr_dspy.errors import RunStoppedError, describe_failure, settled
 from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.pools.devsets import Asked
 from eldgr_dspy.programs.rollouts import rollout
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.role_queries import Books, Query
-from eldgr_dspy.programs.samples import candidate_of, retrieved
+from eldgr_dspy.programs.samples import UnfitProgramError, candidate_of, require_prediction, retrieved
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.showing import encodable
 from eldgr_dspy.words import Role, Task
 
 _UNREAD = (dspy.AdapterParseError, dspy.ContextWindowExceededError)
 """What a program raises if an LM's reply cannot be read: the sample has no answer, and is not asked for again."""
-
-
-class UnfitProgramError(ArgumentError):
-    """A program returned something that cannot be a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +71,7 @@ class SampleQuery(Query):
                 said = settled(said, "program", "give it a forward that is not async, or none besides aforward")
             except _UNREAD as error:
                 return {"unread": describe_failure(error)}
-        self._require_fit(said)
+        said = require_prediction(said, self._name, how.answer, "Name the field of the answer with --answer.")
         candidate = candidate_of(said, how.answer)
         passages = retrieved(self.call.module, given, said, trace, how.passages)
         if passages is None and how.passages is not None:
@@ -93,17 +89,6 @@ class SampleQuery(Query):
     @property
     def _name(self) -> str:
         return type(self.call.module).__name__.removeprefix("Metered")
-
-    def _require_fit(self, said: Any) -> None:
-        field = self._drawing.answer
-        if not isinstance(said, dspy.Prediction):
-            shown = " ".join(repr(said).split())
-            raise UnfitProgramError(f"{self._name} must return a dspy.Prediction with {field!r}; got {shown:.80}.")
-        if field not in said:
-            raise UnfitProgramError(
-                f"The prediction of {self._name} has no field {field!r}; it has "
-                f"{', '.join(map(repr, said.keys())) or 'no field'}. Name the field of the answer with --answer."
-            )
 
     def _read(self, said: Mapping[str, Any] | Exception) -> dict[str, Any]:
         if isinstance(said, Exception):

@@ -5,11 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
+from tests.lm_server import Answer, obliging, serving
 from tests.results.pools import ARTIFACTS
 
 POOL = str(ARTIFACTS / "demo-retrieval.jsonl")
 CERTIFICATES = """
+import dspy
+
+
 def quoted(answer, evidence, question):
     return any(f"{answer}." in passage.text for passage in evidence)
 
@@ -24,6 +29,22 @@ class Strict:
 
 
 strict = Strict()
+
+
+class Grounded(dspy.Module):
+    def __init__(self):
+        super().__init__()
+        self.predict = dspy.Predict("question: str, evidence: list[str], answer: str -> certified: bool")
+
+    async def aforward(self, *, answer, evidence, question):
+        texts = [passage.text for passage in evidence]
+        return await self.predict.acall(question=question, evidence=texts, answer=answer)
+
+    def most_calls(self, candidates):
+        return 1
+
+
+grounded = Grounded()
 """
 
 
@@ -77,6 +98,39 @@ def test_a_dry_run_counts_the_certificates_calls_and_makes_none(capsys: pytest.C
         "│ demo-retrieval │        certificate │  own code │      49 │         0 │        0 │     49 │   49+ │" in out
     )
     assert not Path("runs").exists()
+
+
+def test_a_certificate_that_asks_is_asked_at_the_model_of_the_lm_option(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    named = ("--certificate", "command_certificates:grounded", "--out", "run", "--limit", "4")
+    with serving() as server:
+        asking = ("--lm", "openai/m", "--api-base", server.address, "--workers", "1")
+        printed(capsys, "evaluate", POOL, *named, *asking, "--max-calls", "3", rc=3)
+        assert (server.log[0].role, len(server.log)) == ("certificate", 3)
+        printed(capsys, "evaluate", POOL, *named, *asking, "--quiet")
+        log = list(server.log)
+        printed(capsys, "evaluate", POOL, *named, *asking, "--quiet")
+        assert (len(server.log), {one.model for one in log}) == (len(log), {"m"})
+    entries = list(read_journal(Path("run/journal.jsonl")))
+    certified = [one for one in entries if one.role in ("certificate", "repair_certificate")]
+    assert {one.role for one in entries} >= {"certificate", "judge"}
+    assert {one.outcome for one in certified} == {"ok"}
+    assert sum(one.calls for one in certified) == sum(one.role == "certificate" for one in log)
+
+
+def test_a_certificate_whose_calls_fail_stops_the_run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with serving(lambda asked: Answer(status=401) if asked.role == "certificate" else obliging(asked)) as server:
+        asking = ("--lm", "openai/m", "--api-base", server.address, "--workers", "1", "--out", "run")
+        err = printed(capsys, "evaluate", POOL, "--certificate", "command_certificates:grounded", *asking, rc=3)
+    assert "Stopped" in err
+    assert {one.role for one in server.log} == {"certificate"}
 
 
 @pytest.mark.parametrize("command", [("evaluate", POOL), ("bound", POOL), ("freeze",)])

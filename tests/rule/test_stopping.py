@@ -1,5 +1,6 @@
 """Stopping early: what the remaining samples could still change, and what the Beta rule says."""
 
+import json
 import pickle
 from copy import deepcopy
 from fractions import Fraction
@@ -112,15 +113,21 @@ def test_a_batch_is_the_fewest_samples_after_which_it_may_stop(answers: list[str
     assert next_batch(Settled(), drawn, n) == more
 
 
-def test_without_a_rule_all_samples_are_one_batch() -> None:
-    assert next_batch(None, case_of([], (), "retrieval", Settings()), 7) == 7
-
-
 def test_a_passage_that_a_candidate_may_repeat_settles_nothing() -> None:
     """A passage that is a candidate's own text no longer certifies its answer."""
     drawn = [("Doha", "")] * 3
     for passage, more in ((PASSAGES[0], 0), (PASSAGES[1], 2), (PASSAGES[2], 2)):
         assert next_batch(Settled(), case_of(drawn, (passage,), "retrieval", Settings()), 5) == more
+
+
+def test_a_passage_that_ends_in_json_settles_no_list() -> None:
+    """It may be the reasoning and the answer of a later sample, and then certifies nothing."""
+    for value, certified in ((["Doha"], True), (["Doha", None], None)):
+        answer, passage = Structured(value), Passage("", f"So.\n{json.dumps(value)}")
+        now = case_of([(answer, f"It is.\n{answer}")] * 3, (passage,), "retrieval", Settings())
+        then = case_of([(answer, passage.text)] * 3, (passage,), "retrieval", Settings())
+        assert (now.certified(answer), then.certified(answer)) == (certified, False)
+        assert next_batch(Settled(), now, 5) == 2
 
 
 def test_in_arithmetic_one_class_is_settled_only_if_it_is_repaired_alike() -> None:

@@ -19,12 +19,14 @@ from hypothesis import strategies as st
 
 from eldgr_dspy import Sampled
 from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError, RunStoppedError
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.collecting import Collected, Collection, collect
 from eldgr_dspy.programs.testing import scripted_lm
 from eldgr_dspy.rows import Row
+from tests.lm_server import Answer, serving
 
 PASSAGES = [{"title": "Qatar", "text": "Its capital is Doha."}, {"title": "France", "text": "Its capital is Paris."}]
 DEVSET = [dspy.Example(question=f"Which, {n}?", answer="Doha", id=f"q{n}").with_inputs("question") for n in range(3)]
@@ -235,6 +237,32 @@ def test_a_limit_stops_with_every_paid_sample_kept() -> None:
     assert not Path("pool.jsonl").exists()
     collected(lm=lm, max_calls=6)
     assert (len(lm.requests), len(rows())) == (6, 3)
+
+
+def test_the_command_spends_no_more_than_max_cost(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    arguments = ["collect", f"{__name__}:Program", "--devset", f"{__name__}:DEVSET", "--out", "pool.jsonl", "--n", "2"]
+
+    def spent() -> list[float]:
+        return [one.cost or 0.0 for one in read_journal(Path("pool.collected/journal.jsonl"))]
+
+    with serving(lambda asked: Answer(_chat(reasoning="Because.", answer="Doha"))) as server:
+        arguments += ["--workers", "1", "--lm", "openai/gpt-4o-mini", "--api-base", server.address]
+        assert main([*arguments, "--max-calls", "1"]) == 3
+        (price,) = spent()
+        capsys.readouterr()
+        for _ in range(2):
+            assert main([*arguments, "--max-cost", f"{3.5 * price:.9f}"]) == 3
+            assert "was spent and the dearest request took $0.0" in capsys.readouterr().err
+            assert (len(server.log), len(spent())) == (3, 3)
+            assert 0 < sum(spent()) <= 3.5 * price
+            assert not Path("pool.jsonl").exists()
+        assert main([*arguments, "--max-cost", f"{8 * price:.9f}"]) == 0
+        assert len(server.log) == 6
+    assert [[one.answer for one in row.candidates] for row in rows()] == [["Doha", "Doha"]] * 3
 
 
 class Careful(Program):

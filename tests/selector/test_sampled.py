@@ -292,6 +292,14 @@ def test_passages_that_the_samples_retrieve_are_evidence_together() -> None:
     assert (pred.answer, pred.certified, pred.passages) == ("Doha", True, PASSAGES)
 
 
+@pytest.mark.parametrize("stop", [None, "settled"])
+def test_the_passages_of_a_sample_are_read_once(stop: Any) -> None:
+    """A program may return an iterator."""
+    said = [dspy.Prediction(answer="Doha", context=iter(PASSAGES)) for _ in range(5)]
+    pred: Any = Sampled(Answers(*said), stop=stop, num_threads=1)(question="?")
+    assert (pred.certified, pred.passages, len(pred.completions)) == (True, PASSAGES, 5 if stop is None else 3)
+
+
 # -- stopping ---------------------------------------------------------------------------------------------------------
 
 
@@ -321,15 +329,14 @@ def test_it_stops_in_batches(said: list[str], stop: Any, n: int, drawn: int, way
     ("bad", "reason"),
     [
         (KeyError("no such city"), "KeyError: 'no such city'"),
-        (dspy.LMServerError("away"), "LMServerError: away"),
-        (None, "ArgumentError: The program Answers must return a dspy.Prediction with 'answer'; got None."),
-        ("Doha", "ArgumentError: The program Answers must return a dspy.Prediction with 'answer'; got 'Doha'."),
+        (None, "UnfitProgramError: Answers must return a dspy.Prediction with 'answer'; got None."),
+        ("Doha", "UnfitProgramError: Answers must return a dspy.Prediction with 'answer'; got 'Doha'."),
         (dspy.Prediction(response="Doha"), "has no field 'answer'; it has 'response'. Name the field that holds"),
         (dspy.Prediction(answer=float("inf")), "must be text, a finite number or None; got inf"),
         (dspy.Prediction(answer=[object()]), "An answer must be a text, a number, or a value that JSON can hold"),
         (dspy.Prediction(answer="x" * 500_001), "has 500,001 characters; give at most 500,000."),
     ],
-    ids=["exception", "failed call", "nothing", "text", "another field", "infinity", "object", "too long"],
+    ids=["exception", "nothing", "text", "another field", "infinity", "object", "too long"],
 )
 def test_one_failing_sample_of_five_is_reported_and_the_others_decide(
     bad: Any, reason: str, way: str, caplog: pytest.LogCaptureFixture
@@ -348,10 +355,60 @@ def test_one_failing_sample_of_five_is_reported_and_the_others_decide(
 
 
 @ways
-def test_a_program_that_fails_on_every_sample_raises_its_own_error(way: str) -> None:
+@pytest.mark.parametrize("on_failure", ["raise", "abstain"])
+def test_a_program_that_fails_on_every_sample_raises_its_own_error(on_failure: Any, way: str) -> None:
+    select = Selector(on_failure=on_failure)
     with pytest.raises(dspy.LMServerError, match="away") as raised:
-        called(Sampled(Answers(*[dspy.LMServerError("away")] * 2), n=2, num_threads=1), None, way)
+        called(Sampled(Answers(*[dspy.LMServerError("away")] * 2), n=2, select=select, num_threads=1), None, way)
     assert raised.value.__notes__[0] == "Raised by completions[0], one of 2 samples of Answers."
+
+
+AWAY = dspy.LMServerError("away")
+OVERLONG = dspy.ContextWindowExceededError(message="too long")
+
+
+@ways
+@pytest.mark.parametrize(
+    ("error", "on_failure", "on_error", "raises"),
+    [
+        (AWAY, "raise", "abstain", True),
+        (AWAY, "abstain", "raise", False),
+        (TimeoutError("late"), "raise", "abstain", True),
+        (TimeoutError("late"), "abstain", "raise", False),
+        (OVERLONG, "raise", "abstain", False),  # it came through, and cannot be answered
+        (OVERLONG, "abstain", "raise", True),
+        (KeyError("x"), "raise", "abstain", False),
+        (KeyError("x"), "abstain", "raise", True),
+    ],
+    ids=str,
+)
+def test_on_failure_says_what_a_failed_call_does_and_on_error_the_rest(
+    error: Exception, on_failure: Any, on_error: Any, raises: bool, way: str
+) -> None:
+    select = Selector(on_failure=on_failure, on_error=on_error)
+    program = Sampled(Answers(*answers("Doha"), error, *answers("Doha")), n=3, select=select, num_threads=1)
+    if raises:
+        with pytest.raises(type(error)) as raised:
+            called(program, None, way)
+        assert "completions[1]" in raised.value.__notes__[-1]
+        return
+    pred: Any = called(program, None, way)
+    assert (pred.answer, pred.votes, pred.completions.answer) == ("Doha", {"Doha": 2}, ["Doha", None, "Doha"])
+    assert [one["sample"] for one in pred.failed_samples] == [1]
+
+
+def test_a_failed_call_in_the_first_batch_asks_for_no_second_one() -> None:
+    left = Answers(*answers("Doha", "Dubai"), AWAY, *answers("Doha", "Doha"))
+    with pytest.raises(dspy.LMServerError):
+        Sampled(left, stop="settled", num_threads=1)(**QUESTION)
+    assert len([*left.left]) == 2
+
+
+def test_evidence_that_cannot_be_used_is_refused_before_a_sample_is_drawn() -> None:
+    left = Answers(*answers("Doha"))
+    with pytest.raises(ArgumentError, match="evidence must be a list"):
+        Sampled(left, n=1)(question="?", evidence=5)
+    assert len([*left.left]) == 1
 
 
 def test_on_error_raise_raises_for_a_single_sample_and_names_it() -> None:
@@ -430,6 +487,74 @@ def test_its_predictors_are_those_of_the_program_and_of_the_selector() -> None:
     assert [name for name, _ in program.named_predictors()] == [f"program.{name}" for name in own] + [
         f"select.{name}" for name in roles
     ]
+
+
+class Around(dspy.Module):
+    """A user's program around a sampled one."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.parts = {"qa": Sampled(dspy.ChainOfThought(ASK), **options)}
+
+
+SAMPLING: list[dict[str, Any]] = [
+    {"n": 3},
+    {"stop": "settled"},
+    {"stop": Posterior()},
+    {"temperature": 0.7},
+    {"n": 9, "stop": Posterior(0.9), "temperature": 1},
+]
+KINDS: list[Callable[..., Any]] = [lambda **options: Sampled(dspy.ChainOfThought(ASK), **options), Around]
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=["Sampled", "nested"])
+each_file = pytest.mark.parametrize("name", ["saved.json", "saved.pkl"])
+
+
+@each_kind
+@each_file
+@pytest.mark.parametrize("options", SAMPLING, ids=str)
+def test_n_stop_and_temperature_are_saved_and_others_are_refused(
+    kind: Callable[..., Any], name: str, options: dict[str, Any], tmp_path: Path
+) -> None:
+    saved = kind(**options, num_threads=2)
+    saved.save(tmp_path / name)
+    same = kind(**options)
+    same.load(tmp_path / name, allow_pickle=True)
+    assert same.dump_state() == saved.dump_state()
+    other = kind()
+    with pytest.raises(ArgumentError, match=r"^This program was saved with other choices of its Sampled") as raised:
+        other.load(tmp_path / name, allow_pickle=True)
+    assert all(f"\n  {one}" in str(raised.value) for one in options)
+    assert str(raised.value).endswith("Make the Sampled with the saved choices, or compile and save it anew.")
+
+
+def test_another_threshold_is_another_stop(tmp_path: Path) -> None:
+    KINDS[0](stop=Posterior(0.9)).save(tmp_path / "saved.json")
+    with pytest.raises(ArgumentError, match=r"stop\.posterior: 0\.9 -> 0\.95"):
+        KINDS[0](stop=Posterior()).load(tmp_path / "saved.json")
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "of"),
+    [
+        (KINDS[0], "choices", "Sampled"),
+        (KINDS[0], "select.choices", "Selector"),
+        (Around, "parts['qa'].choices", "Sampled"),
+        (Around, "parts['qa'].select.choices", "Selector"),
+    ],
+)
+def test_a_file_without_choices_is_refused_by_the_key_that_misses(
+    kind: Callable[..., Any], key: str, of: str, tmp_path: Path
+) -> None:
+    kind().save(tmp_path / "saved.json")
+    state = json.loads((tmp_path / "saved.json").read_text())
+    del state[key]
+    (tmp_path / "saved.json").write_text(json.dumps(state))
+    with pytest.raises(ArgumentError) as raised:
+        kind().load(tmp_path / "saved.json")
+    assert str(raised.value) == (
+        f"The file must have the key {key!r} with the choices of a {of}; the key is missing. It was saved by an "
+        "earlier version, or from another program. Give the program its settings, compile it and save it anew."
+    )
 
 
 def test_it_is_saved_and_loaded(tmp_path: Path) -> None:
