@@ -82,9 +82,9 @@ class PoolBounds:
 
         The former are over all judges with the other roles silent, the latter also over all spans as repair. Each names
         for every rule the ends of its accuracy in percent of the questions with a gold answer, None without one. The
-        latter is None in arithmetic, where no span repairs. It is None for a user's own rule that asks more than a judge,
-        because the spans to try depend on what the rule ships. Under a user's own certificate it is None for a rule that
-        asks the repairer, because that certificate may certify an answer that is not a span of the evidence.
+        latter is None in arithmetic, where no span repairs. It is None for a user's own rule that asks more than a
+        judge, because the spans to try depend on what the rule ships. Under a user's own certificate it is None for a
+        rule that asks the repairer, because that certificate may certify an answer that is not a span of the evidence.
         """
         covered = self._any_span.keys() - self._not_covered if self.task == "retrieval" else ()
         return {

@@ -98,7 +98,7 @@ def test_a_dry_run_counts_the_certificates_calls_and_makes_none(capsys: pytest.C
         ),
     ],
 )
-def test_a_name_that_is_no_certificate_is_refused(
+def test_a_name_that_is_not_a_certificate_is_refused(
     capsys: pytest.CaptureFixture[str], command: tuple[str, ...], given: str, rc: int, said: str
 ) -> None:
     assert said in printed(capsys, *command, "--certificate", given, rc=rc).replace("\n", " ")

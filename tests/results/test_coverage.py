@@ -174,7 +174,7 @@ def test_in_arithmetic_only_a_checked_derivation_ships() -> None:
     assert found["majority"]["abstain"] == nothing
 
 
-def test_a_question_without_an_answer_ships_nothing_and_is_no_error_among_what_ships() -> None:
+def test_a_question_without_an_answer_ships_nothing_and_is_not_counted_as_wrong() -> None:
     asked: list[Asked] = [(retrieval([None, " "]), ["Doha"], {}, ()), RETRIEVAL[0]]
     found = figures("retrieval", asked, ("majority",))["shipping"]["majority"]["consensus"]
     assert (found["questions"], found["coverage"], found["wrong"], found["risk"]) == (1, 50.0, 0, 0.0)
