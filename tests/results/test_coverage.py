@@ -210,8 +210,8 @@ def test_a_run_counts_as_shipped_what_a_selector_that_abstains_ships(tmp_path: P
     """Each answer is given twice: Doha is certified, Dubai is not, asking about Nice fails, and none applies to yes."""
     gold = {"Doha": "Doha", "Dubai": "Doha", "Nice": "Nice", "yes": "no"}
     rows = [row(at, answers=[answer] * 2, gold=[right]) for at, (answer, right) in enumerate(gold.items())]
-    pool, plan = write_pool(tmp_path / "pool.jsonl", rows), {"rules": ["majority"], "max_failures": 1}
-    summary: Any = evaluate(Selector(certificate=certified), Plan([pool], tmp_path / "run", **plan))
+    plan = Plan([write_pool(tmp_path / "pool.jsonl", rows)], tmp_path / "run", ["majority"], max_failures=1)
+    summary: Any = evaluate(Selector(certificate=certified), plan)
     table = shipping_table("pool", summary["pools"]["pool"])
     assert table and table.rows == (
         ("majority", "4", "100.00", "2", "50.00", "90.24"),
