@@ -13,7 +13,7 @@ from typing import Any
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Certificate, Witness
 from eldgr_dspy.consultations import Abstention, Certificates, Heard, Reply
-from eldgr_dspy.decision import Choice, Rule
+from eldgr_dspy.decision import Choice, Decision, Rule
 from eldgr_dspy.errors import CertificateError, NotAskedError
 from eldgr_dspy.own_certificates import stands_in
 from eldgr_dspy.words import Consulted, Role, is_role
@@ -51,8 +51,13 @@ def inputs_of(case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> 
     """
     if is_role(name):
         return case.question.role_inputs(name)
-    asked = case.to_certify(heard["repairer"] if name == "repair_certificate" else None)
-    return {"question": case.question.text, "asked": [(answer, case.passages_for(answer)) for answer in asked]}
+    asked = [(answer, case.passages_for(answer)) for answer in _asked(case, name, heard)]
+    return {"question": case.question.text, "asked": asked}
+
+
+def _asked(case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> tuple[str, ...]:
+    """The answers on which the certificate is asked: those of the pool, or the repairer's."""
+    return case.to_certify(heard["repairer"] if name == "repair_certificate" else None)
 
 
 def replies_in(heard: Mapping[Consulted, Heard]) -> dict[Role, Reply]:
@@ -77,7 +82,7 @@ def certify_again(case: Case, heard: Mapping[Consulted, Heard]) -> None:
     """Give a case the certificates that a run got, as far as it got them; the others are inapplicable."""
     names: tuple[Consulted, ...] = ("certificate", "repair_certificate") if "repairer" in heard else ("certificate",)
     for name in names:
-        asked, said = case.to_certify(heard["repairer"] if name == "repair_certificate" else None), heard.get(name)
+        asked, said = _asked(case, name, heard), heard.get(name)
         given = said.by_answer if isinstance(said, Certificates) else {}
         never = dict.fromkeys(asked, _inapplicable(said.reason if isinstance(said, Abstention) else "not asked"))
         _take(case, asked, Certificates({**never, **given}))
@@ -85,6 +90,15 @@ def certify_again(case: Case, heard: Mapping[Consulted, Heard]) -> None:
 
 def _inapplicable(reason: str) -> Certificate:
     return Certificate(None, reason if reason.startswith(UNHEARD) else f"{UNHEARD[-1]}{reason}")
+
+
+def is_withheld(case: Case, decision: Decision) -> bool:
+    """Return whether `uncertified="abstain"` withholds the answer: it is uncertified, or asking its certificate failed.
+
+    An answer to which certificates do not apply, such as yes, ships.
+    """
+    unheard = case.certificate(decision.answer).reason.startswith(UNHEARD)
+    return decision.certified is False or (decision.certified is None and unheard)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +19,44 @@ from typing import Any
 from eldgr_dspy.errors import ArgumentError, describe_failure
 
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFunction:
+    """A user's function.
+
+    Attributes:
+        name: `module:function`. source: a hash of its source code, None if Python has no source.
+        function: What is called.
+    """
+
+    name: str
+    source: str | None
+    function: Callable[..., Any] = field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def module(self) -> str:
+        """The name of its module."""
+        return self.name.partition(":")[0]
+
+    def to_json(self) -> dict[str, str | None]:
+        """Return what identifies it."""
+        return {"name": self.name, "source": self.source}
+
+    def require_source(self, what: str, stated: object) -> None:
+        """Refuse a function whose source is not what a file states.
+
+        Raises:
+            ArgumentError: naming it, and both hashes.
+        """
+        if self.source != stated:
+            raise ArgumentError(
+                f"The {what} {self} was changed: its source had the hash {stated}, and now has {self.source}. Undo the "
+                "change, or start anew."
+            )
 
 
 @cache
@@ -82,26 +121,8 @@ def source_of(function: Callable[..., Any]) -> str | None:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def require_same_source(what: str, name: str, source: str | None, stated: object) -> None:
-    """Refuse a function whose source is not what a file states.
-
-    Raises:
-        ArgumentError: naming it, and both hashes.
-    """
-    if source != stated:
-        raise ArgumentError(
-            f"The {what} {name} was changed: its source had the hash {stated}, and now has {source}. Undo the change, "
-            "or start anew."
-        )
-
-
-def said(error: Exception) -> str:
-    """Return an error of a user's code, as a message quotes it."""
-    return describe_failure(error).rstrip(": .")
-
-
-def place(error: Exception, own: object) -> str:
-    """Return the line of a function's own file where an error happened, in brackets; empty if it is not known."""
-    file = getattr(getattr(own, "__code__", None), "co_filename", None)
+def said(error: Exception, function: object = None) -> str:
+    """Return an error of a user's code as a message quotes it, with the line of the function's file if it is known."""
+    file = getattr(getattr(function, "__code__", None), "co_filename", None)
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    return f" ({file}, line {lines[-1]})" if lines else ""
+    return describe_failure(error).rstrip(": .") + (f" ({file}, line {lines[-1]})" if lines else "")

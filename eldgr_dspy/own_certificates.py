@@ -10,39 +10,22 @@ asks it once for each class of answers, before the rule, and for a repair when i
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from eldgr_dspy.certificates import Certificate, Passage, Witness, holds
 from eldgr_dspy.errors import ArgumentError, CertificateError, EldgrError, settled
-from eldgr_dspy.named_objects import name_of, object_named, place, require_same_source, said, source_of
+from eldgr_dspy.named_objects import NamedFunction, name_of, object_named, said, source_of
 
 EMPTY = Certificate(False, "empty answer")
 _EXAMPLE = "my_certificates:quoted"
 
 
 @dataclass(frozen=True, slots=True)
-class OwnCertificate:
-    """A user's certificate.
+class OwnCertificate(NamedFunction):
+    """A user's certificate; `consulted` says whether it is awaited, or asks an LM."""
 
-    Attributes:
-        name: `module:function`. source: a hash of its source code, None if Python has no source.
-        function: What is called.
-        consulted: Whether it is awaited, or asks an LM.
-    """
-
-    name: str
-    source: str | None
-    function: Callable[..., Any] = field(repr=False, compare=False)
     consulted: bool = False
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def module(self) -> str:
-        """The name of its module."""
-        return self.name.partition(":")[0]
 
     def certify(self, answer: str, evidence: Sequence[Passage], question: str) -> Certificate:
         """Return the certificate of an answer that is not empty.
@@ -65,8 +48,7 @@ class OwnCertificate:
     def failure(self, answer: str, error: Exception) -> CertificateError:
         """Return the error that names the certificate and the answer on which it raised."""
         return CertificateError(
-            f"The certificate {self.name!r} failed on the answer {answer!r:.60}: {said(error)}"
-            f"{place(error, self.function)}."
+            f"The certificate {self.name!r} failed on the answer {answer!r:.60}: {said(error, self.function)}."
         )
 
     def read(self, value: object, answer: str, evidence: Sequence[Passage]) -> Certificate:
@@ -89,10 +71,6 @@ class OwnCertificate:
             f"certificate({answer!r:.60}, ...) returned {value!r:.60}; a certificate is True, False, or None where it "
             f"does not apply, or a Certificate with a witness. Change {self.name}."
         )
-
-    def to_json(self) -> dict[str, str | None]:
-        """Return what identifies it."""
-        return {"name": self.name, "source": self.source}
 
 
 def stands_in(witness: object, evidence: Sequence[Passage]) -> bool:
@@ -149,7 +127,7 @@ def same_certificate(stated: Mapping[str, Any]) -> OwnCertificate:
     kind = object_named(name, "certificate", _EXAMPLE)
     is_class = isinstance(kind, type) and _is_consulted(kind)  # nothing that was asked is asked again
     found = OwnCertificate(name, source_of(kind), kind, consulted=True) if is_class else own_certificate(name)
-    require_same_source("certificate", found.name, found.source, stated.get("source"))
+    found.require_source("certificate", stated.get("source"))
     return found
 
 

@@ -5,14 +5,14 @@ A phrase names a whole class of answers, not a part of an answer. "i don’t kno
 It uses only the standard library.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from eldgr_dspy.answers import class_key
 from eldgr_dspy.errors import ArgumentError, EldgrError, settled
-from eldgr_dspy.named_objects import name_of, object_named, place, require_same_source, said, source_of
+from eldgr_dspy.named_objects import NamedFunction, name_of, object_named, said, source_of
 from eldgr_dspy.words import Task
 
 REFUSALS: tuple[str, ...] = (
@@ -34,20 +34,8 @@ the sodium of "Na"."""
 
 
 @dataclass(frozen=True, slots=True)
-class OwnRefusals:
-    """A user's function that says whether an answer refuses.
-
-    Attributes:
-        name: `module:function`. source: a hash of its source code, None if Python has no source.
-        function: What is called, with the answer.
-    """
-
-    name: str
-    source: str | None
-    function: Callable[..., Any] = field(repr=False, compare=False)
-
-    def __str__(self) -> str:
-        return self.name
+class OwnRefusals(NamedFunction):
+    """A user's function that says whether an answer refuses."""
 
     def names(self, answer: str) -> bool:
         """Return whether an answer that is not empty refuses.
@@ -61,18 +49,14 @@ class OwnRefusals:
             raise
         except Exception as error:
             raise ArgumentError(
-                f"The function {self.name!r}, given as refusals, failed on the answer {answer!r:.60}: {said(error)}"
-                f"{place(error, self.function)}."
+                f"The function {self.name!r}, given as refusals, failed on the answer {answer!r:.60}: "
+                f"{said(error, self.function)}."
             ) from error
         if not isinstance(value, bool):
             raise ArgumentError(
                 f"refusals({answer!r:.60}) must be True or False; got {value!r:.60}. Change {self.name}."
             )
         return value
-
-    def to_json(self) -> dict[str, str | None]:
-        """Return what identifies it."""
-        return {"name": self.name, "source": self.source}
 
 
 Refusals = tuple[str, ...] | OwnRefusals
@@ -88,7 +72,7 @@ def refusals_of(given: object) -> Refusals:
         return given
     if isinstance(given, Mapping):
         found = _own(str(given.get("name")))
-        require_same_source("function", found.name, found.source, given.get("source"))
+        found.require_source("function", given.get("source"))
         return found
     if callable(given) or (isinstance(given, str) and ":" in given):
         return _own(given)

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from eldgr_dspy.decision import RULES, Choice, Rule, Steps, near
 from eldgr_dspy.errors import ArgumentError, EldgrError
-from eldgr_dspy.named_objects import object_named, place, said
+from eldgr_dspy.named_objects import object_named, said
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch, Role
 
@@ -89,7 +89,7 @@ def _held(name: str, own: Rule) -> Rule:
             except EldgrError:
                 raise
             except Exception as error:
-                raise ArgumentError(f"The rule {name!r} has failed: {said(error)}{place(error, own)}.") from error
+                raise ArgumentError(f"The rule {name!r} has failed: {said(error, own)}.") from error
             reply = yield require_role(name, role)
         raise ArgumentError(
             f"The rule {name!r} has asked {_MOST_QUESTIONS} times on one question; a role repeats its reply, so "

@@ -28,7 +28,7 @@ class Vote:
     @property
     def counts(self) -> Mapping[str, int]:
         """How many candidates vote for each class, in the order of their earliest voters."""
-        return Counter(key for key in self.classes if key is not None)
+        return _counts(self.classes)
 
     @property
     def n_classes(self) -> int:
@@ -48,12 +48,16 @@ def majority(answers: Sequence[str | None], task: Task, refuses: Callable[[str |
     parsed = [answer_class(None if answer in silent else answer, task) for answer in answers]
     classes = tuple(class_.key if class_ else None for class_ in parsed)
     notes = tuple(_notes(answers, parsed, len(refused)))
-    votes = Counter(key for key in classes if key is not None)
+    votes = _counts(classes)
     if not votes:
         return Vote(classes, None, tie=False, notes=notes)
     most = max(votes.values())
     leaders = [key for key, n in votes.items() if n == most]  # in order of their earliest voter
     return Vote(classes, leaders[0], tie=len(leaders) > 1, notes=notes)
+
+
+def _counts(classes: Sequence[str | None]) -> Counter[str]:
+    return Counter(key for key in classes if key is not None)
 
 
 def _notes(answers: Sequence[str | None], parsed: Sequence[AnswerClass | None], refusing: int) -> Iterator[str]:

@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import UNHEARD, replies_in
+from eldgr_dspy.certifying import is_withheld, replies_in
 from eldgr_dspy.consultations import Heard
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError, CertificateError, ReplyError
@@ -254,7 +254,7 @@ def require_laws(select: Selector, trial: Trial, fields: Mapping[str, Any], laws
     """Check the fields of a prediction against laws 1 to 8, and all of them against what the rule alone says."""
     replayed = _replayed(select, trial)
     expected = plain(replayed.decision)
-    if select.uncertified == "abstain" and fields["answer"] is None and _is_withheld(replayed):
+    if select.uncertified == "abstain" and fields["answer"] is None and is_withheld(replayed.case, replayed.decision):
         fields = {**fields, "answer": expected["answer"]}  # as it should be
     outcome = outcome_of(select, trial, fields)
     tried = tuple(law.name for law in laws if law in _OF_A_DECISION and law.check(outcome))
@@ -269,12 +269,6 @@ def require_laws(select: Selector, trial: Trial, fields: Mapping[str, Any], laws
         demanded = f"the same from a replay; {', '.join(different)} differ"
         raise LawBroken(_SAME, outcome, Finding(False, demanded, replayed))
     return tried
-
-
-def _is_withheld(outcome: Outcome) -> bool:
-    """Whether `uncertified="abstain"` withholds the answer: it is uncertified, or no certificate could be had."""
-    unheard = outcome.case.certificate(outcome.answer).reason.startswith(UNHEARD)
-    return outcome.decision.certified is False or (outcome.decision.certified is None and unheard)
 
 
 def _require_roles_that_stand_by_their_word(fresh: Fresh, outcome: Outcome) -> None:

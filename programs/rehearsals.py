@@ -171,10 +171,8 @@ def _question(select: Selector, args: Sequence[Any], given: Mapping[str, Any]) -
         bound = signature(Selector.forward).bind(select, *args, **given).arguments
         task = bound.get("task") or select.task
         pool, evidence = bound["candidates"], bound.get("evidence")
-        if isinstance(pool, Iterator) or isinstance(
-            evidence, Iterator
-        ):  # reading them would leave none to the selector
-            return None
+        if any(isinstance(one, Iterator) for one in (pool, evidence)):
+            return None  # reading them here would leave none to the selector
         return to_question(bound["question"], pool, evidence, task, select.answer_field)
     except (TypeError, ValueError):
         return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import dspy
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import UNHEARD, certificates_in, certifying, inputs_of, replies_in
+from eldgr_dspy.certifying import certificates_in, certifying, inputs_of, is_withheld, replies_in
 from eldgr_dspy.consultations import Abstention, Heard, Reply
 from eldgr_dspy.decision import Decision, Rule, adrive, drive
 from eldgr_dspy.named_objects import source_of
@@ -329,15 +329,9 @@ class Selector(dspy.Module):
         scored: Sequence[CandidateScores],
         calls: Calls,
     ) -> dspy.Prediction:
-        answer = None if self.uncertified == "abstain" and _is_uncertified(case, decision) else decision.answer
+        answer = None if self.uncertified == "abstain" and is_withheld(case, decision) else decision.answer
         values = {**plain(decision), "failures": calls.failures, "votes": case.votes()}
         values |= {"answer": answer, self.answer_field: answer}
         if scored:
             values |= {"ranking": [*case.ranking(replies, scored[0].rewards)], "scores": self.scorers.shown(scored)}
         return dspy.Prediction(**values)
-
-
-def _is_uncertified(case: Case, decision: Decision) -> bool:
-    """Return whether the answer is not certified, or its certificate was sought and could not be had."""
-    reason = case.certificate(decision.answer).reason
-    return decision.certified is False or (decision.certified is None and reason.startswith(UNHEARD))

@@ -52,7 +52,7 @@ class Start:
 
 @dataclass
 class Tally:
-    """What the episodes of a job come to."""
+    """The results of the episodes of a job."""
 
     starts: list[Start] = field(default_factory=list)
     episodes: int = 0
@@ -259,7 +259,7 @@ class Harness:
 
 
 def _number(path: Path) -> int | None:
-    """What tells a file from the one that replaces it; None where there is none."""
+    """What tells a file from the one that replaces it; None without a file."""
     try:
         return path.stat().st_ino
     except FileNotFoundError:

@@ -295,7 +295,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _lines(reply: Reply, body: Body) -> Iterator[Body]:
-    """The reply as lines: first what was thought, then what was said, then what it came to."""
+    """The reply as lines: first what was thought, then what was said, then the totals."""
     about = {"model": reply.model or body["model"], "created_at": "2026-01-01T00:00:00Z"}
     for name, text in (("thinking", reply.thinking), ("content", reply.text)):
         for start in range(0, len(text), 24):

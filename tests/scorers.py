@@ -29,7 +29,7 @@ def table_of(text: str, *rewards: Any) -> StepTable:
 class Rewards:
     """A scorer that gives the texts these rewards, a table each: too many if they are; the last texts have none.
 
-    None is undefined. An outcome that is no list is raised if it is an error, else returned.
+    None is undefined. An outcome that is not a list is raised if it is an error, else returned.
     """
 
     def __init__(self, outcome: Any, name: str = "Rewards") -> None:

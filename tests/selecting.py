@@ -68,7 +68,7 @@ SAID: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 def saying(judge: Any = "?", repairer: Any = SILENT, deriver: Any = DERIVATION, **options: Any) -> ScriptedLM:
-    """An LM that gives each role its reply; a reply that is no mapping is sent as it stands."""
+    """An LM that gives each role its reply; a reply that is not a mapping is sent as it is."""
     replies: dict[Any, Any] = {"judge": judge, "repairer": repairer, "deriver": deriver}
     return scripted_lm(lambda request: replies[role_of(request)], **options)
 

@@ -181,11 +181,7 @@ def _rearranged(ids: Sequence[Sequence[str]]) -> str:
 
 
 def _differ(task: Task, first: list[_Line], second: list[_Line]) -> int:
-    return sum(
-        1
-        for line, other in zip(first, second, strict=True)
-        if class_key(line.answer, task) != class_key(other.answer, task)
-    )
+    return sum(class_key(a.answer, task) != class_key(b.answer, task) for a, b in zip(first, second, strict=True))
 
 
 def _contrasts(

@@ -29,9 +29,8 @@ class Authority(Bounds):
 
     Attributes:
         can_change: For each rule and role the percentage of questions on which it can change the class of answers that
-            ships, see `bounds.sways`; None without questions, and for any role but the judge where a rule of the
-            user's asks one. Also where a rule asks the repairer under a certificate of the
-            user's.
+            ships, see `bounds.sways`; None without questions. For other roles than the judge also None if a user's own
+            rule asks one, or if a rule asks the repairer under a user's own certificate.
         unbounded: The roles whose replies no bound covers: a deriver's possible answers are not in the pool.
     """
 
@@ -84,9 +83,9 @@ class PoolBounds:
 
         The former are over all judges with the other roles silent, the latter also over all spans as repair. Each names
         for every rule the ends of its accuracy in percent of the questions with a gold answer, None without one. The
-        latter is None in arithmetic, where no span repairs, for a rule of the user's that asks more than a judge, since
-        which spans stand for all depends on what it ships, and for one that asks the repairer under a certificate of
-        the user's, which may certify a repair that is no span.
+        latter is None in arithmetic, where no span repairs. It is None for a user's own rule that asks more than a
+        judge, because the spans to try depend on what the rule ships. Under a user's own certificate it is None for a
+        rule that asks the repairer, because that certificate may certify an answer that is not a span of the evidence.
         """
         covered = self._any_span.keys() - self._not_covered if self.task == "retrieval" else ()
         return {

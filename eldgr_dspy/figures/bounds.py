@@ -9,19 +9,24 @@ import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, product, takewhile
+from itertools import product
 
 from eldgr_dspy.answers import normalise
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Repair, Reply, Verdict
 from eldgr_dspy.decision import Rule, drive
+from eldgr_dspy.folding import INVISIBLE
+from eldgr_dspy.reading import without_markup
+from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.words import Role
 
 _SILENT = Abstention("silent")
-_BESIDE = 8  # characters on either side that a span takes in of what the normalisation drops
+_BESIDE = 12  # characters on either side that a span takes in of what the normalisation drops
 _MARK = f"[{re.escape(string.punctuation)}]"
 _ARTICLE = f"(?:t{_MARK}*+h{_MARK}*+e|a{_MARK}*+n?)"
 _GAP = rf"(?:\s|{_MARK}|{_ARTICLE})+"
+_DROPPED = re.compile(rf"(?:[\W_]|{_ARTICLE})*", re.IGNORECASE)
+_AS_MARKS = dict.fromkeys(map(ord, INVISIBLE), string.punctuation[0])
 
 
 def outcomes(rule: Rule, case: Case, replies: Mapping[Role, Sequence[Reply]]) -> Iterator[str | None]:
@@ -128,6 +133,7 @@ def extreme_spans(case: Case, gold: Sequence[str], correct: Callable[[str | None
     A span is any run of characters, so that words are taken apart too: `substring` certifies parts of them, and of
     "A Paris-based firm" every policy certifies "Paris". Whether a repair overrides depends on its certificate and its
     class alone, so that a right span and a wrong one of another class than consensus reach the ends of the interval.
+    A right span with a TeX command or a link inside is not found.
     """
     most = len(gold) + 2  # pieces of a wrong span: no more than this can all be right, or consensus
     spans = (
@@ -138,8 +144,10 @@ def extreme_spans(case: Case, gold: Sequence[str], correct: Callable[[str | None
 
 
 def _first(case: Case, spans: Iterable[str], wanted: Callable[[str], bool]) -> str | None:
-    """The first span that overrides consensus and is as wanted."""
-    return next((s for s in spans if wanted(s) and not case.same(s, case.consensus) and case.certified(s)), None)
+    """The first span that overrides consensus with an answer that is as wanted."""
+    overriding = (span for span in spans if not case.same(span, case.consensus) and case.certified(span))
+    shipped = ((span, case.repaired(Repair(span))) for span in overriding)
+    return next((span for span, ships in shipped if ships is not None and wanted(ships)), None)
 
 
 def _not(correct: Callable[[str | None], bool]) -> Callable[[str], bool]:
@@ -173,18 +181,19 @@ def _runs(source: str, n: int) -> Iterator[str]:
 
 def _spans_like(case: Case, gold: Sequence[str]) -> Iterator[str]:
     """The spans that are a gold answer under the official normalisation, wherever they begin and end."""
-    for wanted in map(normalise, gold):
+    for wanted in (normalise(strip_answer(answer)) for answer in gold):
         spelled = _spelled(wanted)
         for source in _sources(case):
-            for match in chain.from_iterable(pattern.finditer(source) for pattern in spelled):
-                yield from _with_what_is_beside(source, *match.span(1))
+            shown = without_markup(source).translate(_AS_MARKS)  # as long as the source
+            for pattern, text in product(spelled, dict.fromkeys((source, shown))):
+                for match in pattern.finditer(text):
+                    yield from _with_what_is_beside(source, *match.span(1))
 
 
 def _spelled(wanted: str) -> tuple[re.Pattern[str], ...]:
     """Patterns whose group 1 is every shortest span that normalises to an answer, and few that do not."""
     if not wanted:  # a gold answer such as "A", of which the normalisation leaves nothing
-        alone = ("a", _ARTICLE, _MARK, rf"{_ARTICLE}(?:\s|{_MARK}){{1,{_BESIDE}}}{_ARTICLE}")
-        return tuple(re.compile(f"(?=({form}))", re.IGNORECASE) for form in alone)
+        return tuple(re.compile(f"(?=({form}))", re.IGNORECASE) for form in ("a", _ARTICLE, _MARK))
     words = (f"{_MARK}*+".join(map(re.escape, word)) for word in wanted.split())
     two = f"i{_MARK}*+\u0307"  # what the one letter of Istanbul's is in lower case
     spelled = _GAP.join(words).replace(two, f"(?:{two}|\u0130)")
@@ -192,12 +201,7 @@ def _spelled(wanted: str) -> tuple[re.Pattern[str], ...]:
 
 
 def _with_what_is_beside(source: str, start: int, end: int) -> Iterator[str]:
-    """A span of a source, then with the punctuation and white space next to it, which may change its class."""
-    before = takewhile(lambda at: _is_dropped(source[at]), range(start - 1, max(-1, start - 1 - _BESIDE), -1))
-    behind = takewhile(lambda at: _is_dropped(source[at]), range(end, min(len(source), end + _BESIDE)))
-    ends = [end, *(at + 1 for at in behind)]
-    yield from (source[first:last] for first, last in product([start, *before], ends))
-
-
-def _is_dropped(character: str) -> bool:
-    return character in string.punctuation or character.isspace()
+    """A span of a source, then with the marks, white space and articles next to it, which may change its class."""
+    before = (at for at in range(start, max(0, start - _BESIDE) - 1, -1) if _DROPPED.fullmatch(source, at, start))
+    behind = (at for at in range(end, min(len(source), end + _BESIDE) + 1) if _DROPPED.fullmatch(source, end, at))
+    yield from (source[first:last] for first, last in product(before, behind))

@@ -19,8 +19,8 @@ MOST_POINTS = 100
 """The most points of a curve; of more distinct confidences some are left out, evenly, but never the last."""
 
 Confidence = tuple[bool, float]
-"""Whether the answer that shipped is certified or its certificate inapplicable, and the share of the candidates that
-vote for consensus; larger is more confident."""
+"""Whether the answer ships under `uncertified="abstain"`, and the share of the candidates that vote for consensus.
+Larger is more confident."""
 
 
 def risk_coverage(decided: Iterable[tuple[Confidence, bool]]) -> list[list[float]]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from eldgr_dspy.answers import Score, official_score, score
 from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import certify_again
+from eldgr_dspy.certifying import certify_again, is_withheld
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.audit import Audit, Consulting, became
@@ -38,8 +38,8 @@ from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster, holm
 from eldgr_dspy.words import ROLES, Consulted, Role, Task, is_role, roles_and
 
 UNSCORED = -1
-_WHATEVER_IS_CERTIFIED = ("first", "majority", "judge")
-"""The rules that ship the same whatever is certified, so that a consulted certificate is no cost of theirs."""
+_WITHOUT_CERTIFICATES = ("first", "majority", "judge")
+"""Rules that use no certificate, so that asking one does not add to their costs."""
 
 _Scores = tuple[Score, Score]
 """An answer's score, and its score by the official script."""
@@ -131,7 +131,7 @@ class Tally:
             text = hash(folded_question(case.question.text))
             self._cluster.append(self._clusters.setdefault(text, len(self._clusters)))
         memo: dict[str | None, _Scores] = {}
-        scores = {name: self._take(name, outcome, gold, memo) for name, outcome in outcomes.items()}
+        scores = {name: self._take(name, case, outcome, gold, memo) for name, outcome in outcomes.items()}
         if gold:
             self._bounds.add(case, gold)
         else:  # here the value of a judge's preference is unknown, but not whether it can matter
@@ -153,16 +153,18 @@ class Tally:
         self.conflicts += self.task == "retrieval" and case.n_certified > 1
         self._shares.append(classes.count(case.vote.winner) / n if case.vote.winner is not None else 0.0)
 
-    def _take(self, name: str, outcome: Outcome, gold: Sequence[str], memo: dict[str | None, _Scores]) -> Score | None:
+    def _take(
+        self, name: str, case: Case, outcome: Outcome, gold: Sequence[str], memo: dict[str | None, _Scores]
+    ) -> Score | None:
         tally = self._rules[name]
         if outcome.decision is None:
             if outcome.missing:
                 tally.missing[outcome.missing] += 1
             return None
         tally.add(
-            [asked for asked in outcome.consultations if is_role(asked.role) or name not in _WHATEVER_IS_CERTIFIED]
+            [asked for asked in outcome.consultations if is_role(asked.role) or name not in _WITHOUT_CERTIFICATES]
         )
-        tally.trusted.append(outcome.decision.certified is not False)
+        tally.trusted.append(not is_withheld(case, outcome.decision))
         tally.answered.append(outcome.decision.answer is not None)
         if not gold:
             tally.em.append(UNSCORED)

@@ -107,7 +107,7 @@ def print_scores(
         as_json: Whether a line of JSON is printed a text, or tables.
 
     Raises:
-        click.ClickException: It could not be printed. A reader that closes the pipe is no fault.
+        click.ClickException: It could not be printed. A closed pipe is not an error.
         RunStoppedError: A model could not be asked.
     """
     from eldgr_dspy.programs.commands.console import write_out

@@ -97,7 +97,7 @@ def id_at(record: Mapping[str, Any], field: str, where: str) -> str | None:
 
 
 def question_at(record: Mapping[str, Any], where: str) -> str | None:
-    """Return the text of the question, None if there is none."""
+    """Return the text of the question, None without one."""
     value = record.get("question")
     return None if value is None else text_at(value, "question", where)
 

@@ -51,9 +51,7 @@ def read_archive(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
 
 
 def _read(path: Path, archive: ZipFile) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
-    files = {
-        file.filename: file for file in archive.infolist()
-    }  # a retried sample is there twice, and the last one holds
+    files = {file.filename: file for file in archive.infolist()}  # of a retried sample, the last one counts
     top = files.get(_HEADER) or files.get(_START)
     if top is None:
         raise PoolError(f"{path}: not a log of inspect: the archive has no {_HEADER}; give a log that inspect wrote.")

@@ -11,7 +11,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -207,23 +207,14 @@ def _decisions(rule: str, settings: Settings) -> dict[str, str]:
     """Return a hash of what a user's rule decides, including through modules that it imports."""
     if settings.own and settings.own.consulted:  # nobody is asked here
         settings = replace(settings, certificate="folded")
-    subject, trials = Subject(rule_named(rule)), [replace(trial, settings=settings) for trial in situations()]
-    decided = [_decided(subject, trial) for trial in trials]
-    if decided != [_decided(subject, trial) for trial in reversed(trials)][::-1]:
-        raise ArgumentError(
-            f"rules={rule!r} must decide the same each time; it decided differently about the same question and "
-            "replies. Remove what is random, and any memory of earlier questions."
-        )
-    return {"decisions": _digits(repr(decided).encode())}
+    subject = Subject(rule_named(rule))
 
-
-def _decided(subject: Subject, trial: Trial) -> object:
-    """Return what a rule asks and ships; if it fails on a question, the error's name."""
-    try:
+    def decided(trial: Trial) -> object:
         outcome = subject.settle(trial)
-    except EldgrError as error:
-        return type(error).__name__
-    return outcome.asked, outcome.branch, outcome.answer
+        return outcome.asked, outcome.branch, outcome.answer
+
+    trials = [replace(trial, settings=settings) for trial in situations()]
+    return _decided_twice(decided, trials, f"rules={rule!r}", "question and replies")
 
 
 def _certificate(own: OwnCertificate | None) -> dict[str, Any]:
@@ -238,24 +229,36 @@ def _certificate(own: OwnCertificate | None) -> dict[str, Any]:
         raise ArgumentError(_SOURCELESS.format(own))
     if own.consulted:  # nobody is asked here
         return {"certificate": {}}
-    settings = Settings(certificate=own)
-    asked = [replace(trial, settings=settings) for trial in situations("retrieval")]
-    decided = [_marked(trial) for trial in asked]
-    if decided != [_marked(trial) for trial in reversed(asked)][::-1]:
-        raise ArgumentError(
-            f"certificate={own.name!r} must decide the same each time; it decided differently about the same answer, "
-            "evidence and question. Remove what is random, and any memory of earlier questions."
-        )
-    return {"certificate": {"decisions": _digits(repr(decided).encode())}}
 
-
-def _marked(trial: Trial) -> object:
-    """Return the certificates of a trial's answers; if one fails, the error's name."""
-    case = Case(trial.question, trial.settings)
-    try:
+    def certified(trial: Trial) -> object:
+        case = Case(trial.question, trial.settings)
         return [case.certified(answer) for answer in case.question.answers]
-    except EldgrError as error:
-        return type(error).__name__
+
+    trials = [replace(trial, settings=Settings(certificate=own)) for trial in situations("retrieval")]
+    what = f"certificate={own.name!r}"
+    return {"certificate": _decided_twice(certified, trials, what, "answer, evidence and question")}
+
+
+def _decided_twice(decide: Callable[[Trial], object], trials: Sequence[Trial], what: str, about: str) -> dict[str, str]:
+    """Return a hash of what is decided on trials, where an error counts by its name.
+
+    Raises:
+        ArgumentError: In reversed order something else is decided.
+    """
+
+    def decided(trial: Trial) -> object:
+        try:
+            return decide(trial)
+        except EldgrError as error:
+            return type(error).__name__
+
+    first = [*map(decided, trials)]
+    if first != [*map(decided, reversed(trials))][::-1]:
+        raise ArgumentError(
+            f"{what} must decide the same each time; it decided differently about the same {about}. Remove what is "
+            "random, and any memory of earlier questions."
+        )
+    return {"decisions": _digits(repr(first).encode())}
 
 
 @cache

@@ -71,7 +71,7 @@ class Meter:
         held: Seconds for which nothing of it was under way because a request had to wait to be admitted.
         stopped: Whether the run is being stopped. spending: what the run may still send.
         refused: Why a request was not admitted, even if the module caught that error; None if none was refused.
-        tracker: DSPy's usage tracker that the meter replaces, None if there is none.
+        tracker: DSPy's usage tracker that the meter replaces, None without one.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -174,7 +174,7 @@ class Meter:
 
     @property
     def prompt_characters(self) -> int | None:
-        """How long the answered prompts were, None if there is none."""
+        """How long the answered prompts were, None without any."""
         return sum(entry.prompt_characters for entry in self.entries) if self.entries else None
 
     @property

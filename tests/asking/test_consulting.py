@@ -135,7 +135,7 @@ MISNAMED: list[tuple[Mapping[str, Any], dict[str, Any], str]] = [
 
 @each_way
 @pytest.mark.parametrize(("inputs", "returned", "message"), MISNAMED, ids=["judge", "repairer", "deriver"])
-def test_a_module_without_the_field_of_its_role_is_no_abstention(
+def test_a_module_without_the_field_of_its_role_is_not_an_abstention(
     consult: Consult, inputs: Mapping[str, object], returned: dict[str, Any], message: str
 ) -> None:
     """A misnamed field is a bug of the module, and would let majority decide on every question without a word."""
@@ -213,7 +213,7 @@ def test_what_a_module_raises_is_raised(consult: Consult, adapter: Any, error: E
 
 @each_way
 @pytest.mark.parametrize("adapter", [None, dspy.ChatAdapter()], ids=["strict", "the user's"])
-def test_a_call_that_did_not_come_through_is_no_abstention(consult: Consult, adapter: Any) -> None:
+def test_a_call_that_did_not_come_through_is_not_an_abstention(consult: Consult, adapter: Any) -> None:
     failing = scripted_lm(lambda _: lm15.AuthError("no such key"))
     with dspy.context(lm=failing, adapter=adapter), pytest.raises(dspy.LMAuthError):
         consult(Repairer(), INPUTS)
@@ -314,7 +314,7 @@ CUT_OFF = "cut off: the LM reached its limit of output tokens; give it a larger 
 @each_way
 @pytest.mark.parametrize("adapter", [None, *ADAPTERS[:1]], ids=["strict", "the user's"])
 @pytest.mark.parametrize("text", [REPAIR, "half of", '{"repair_passage": 0'], ids=["whole", "prose", "half"])
-def test_a_reply_that_was_cut_is_none_even_if_it_is_whole(consult: Consult, adapter: Any, text: Any) -> None:
+def test_a_reply_that_was_cut_does_not_count_even_if_it_is_whole(consult: Consult, adapter: Any, text: Any) -> None:
     with dspy.context(lm=scripted_lm([Line(text, cut=True)]), adapter=adapter):
         said = consult(Repairer(), INPUTS)
     assert said.content["abstained"] == CUT_OFF
@@ -322,7 +322,7 @@ def test_a_reply_that_was_cut_is_none_even_if_it_is_whole(consult: Consult, adap
 
 
 @each_way
-def test_a_cut_reply_of_the_cache_is_none_too(consult: Consult) -> None:
+def test_a_cut_reply_of_the_cache_is_not_a_reply_either(consult: Consult) -> None:
     with cached_by_dspy(), dspy.context(lm=scripted_lm(lambda _: CUT, cache=True)):
         assert [consult(Repairer(), INPUTS).content["abstained"] for _ in range(2)] == [CUT_OFF] * 2
 
@@ -378,7 +378,7 @@ def test_a_judge_of_several_calls_is_flawed_where_one_is_that_it_needs(consult: 
 
 
 @each_way
-def test_a_cut_comparison_is_undecided_and_the_knockout_goes_on(consult: Consult) -> None:
+def test_a_cut_comparison_is_undecided_and_the_knockout_continues(consult: Consult) -> None:
     won = {"comparison_rationale": "", "better": 0}
     inputs = {**INPUTS, "candidates": ["Doha", "Lusail", "Dubai"]}
     for script, decided in (([Line(won, cut=True), won], True), ([won, Line(won, cut=True)], False)):

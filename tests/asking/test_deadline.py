@@ -40,7 +40,7 @@ def test_a_call_that_ends_in_time_returns_what_it_returns(way: Way) -> None:
 
 
 @each_way
-def test_a_call_that_goes_on_is_ended(way: Way) -> None:
+def test_a_call_that_does_not_end_is_ended(way: Way) -> None:
     begun = time.monotonic()
     with pytest.raises(TimeoutError):
         way(0.05, forever)

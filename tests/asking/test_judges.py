@@ -159,7 +159,7 @@ def test_a_reply_that_cannot_be_parsed_is_raised_as_by_a_plain_judge(call: Any) 
 
 @each_call
 @pytest.mark.parametrize("error", [ConnectionError("refused"), KeyError("a bug")])
-def test_what_did_not_come_through_is_no_verdict(call: Any, error: Exception) -> None:
+def test_what_did_not_come_through_is_not_a_verdict(call: Any, error: Exception) -> None:
     with pytest.raises(type(error)):
         judged(call(SwapConsistent(Judging(lambda shown: error if shown[0] == "Doha" else {"preferred": 0}))))
 
@@ -259,7 +259,7 @@ def test_of_one_answer_there_is_nothing_to_ask() -> None:
 
 
 @each_call
-def test_an_undecided_comparison_lets_the_answer_with_more_votes_go_on(call: Any) -> None:
+def test_after_an_undecided_comparison_the_answer_with_more_votes_advances(call: Any) -> None:
     """Four answers, two rounds: only comparisons with the answer of three votes are undecided in the first."""
     candidates = ["popular", "popular", "popular", "b2", "c3", "d4"]
     final = [False]
@@ -283,7 +283,7 @@ def test_an_undecided_final_is_an_abstention() -> None:
     assert all(one["preferred"] == one["order"][0] for one in found["orders"])
 
 
-def test_an_unparsable_comparison_is_undecided_and_the_knockout_goes_on() -> None:
+def test_an_unparsable_comparison_is_undecided_and_the_knockout_continues() -> None:
     broken = dspy.AdapterParseError("StrictJSONAdapter", JUDGE, "?", "no JSON")
     found = judged(PairwiseJudge(Judging(lambda _: broken)), ["Dubai", "Doha"])
     assert found["abstained"].startswith("the final is undecided: unparsable: ")

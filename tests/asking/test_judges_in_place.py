@@ -161,7 +161,7 @@ def test_a_style_that_does_not_suit_is_refused(judge: Any, style: Any, orders: i
 
 
 @pytest.mark.parametrize("options", [["--orders", "2"], ["--judge-style", "pairwise", "--orders", "2"]])
-def test_the_command_asks_the_judge_in_a_style_and_goes_on_only_in_the_same(
+def test_the_command_asks_the_judge_in_a_style_and_resumes_only_in_the_same(
     tmp_path: Path, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["evaluate", str(DEMO), "--limit", "5", "--quiet", "--out", str(tmp_path / "run")]

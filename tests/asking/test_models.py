@@ -45,6 +45,6 @@ def test_a_name_without_provider_or_model_is_refused(name: str) -> None:
         lm_named(name)
 
 
-def test_an_address_that_is_none_is_refused() -> None:
+def test_an_address_without_a_host_is_refused() -> None:
     with pytest.raises(ArgumentError, match="must be an address"):
         lm_named("ollama/m", "http://")

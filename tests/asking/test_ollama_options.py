@@ -154,7 +154,7 @@ def test_an_address_is_completed_as_the_client_completes_it(host: str, address: 
     "host",
     ["ftp://gpu-box", "http://", "http://gpu-box:port", "http://gpu-box:99999", "http://[", "http://gpu box", "::1"],
 )
-def test_what_is_no_address_is_refused(host: str) -> None:
+def test_what_is_not_an_address_is_refused(host: str) -> None:
     with pytest.raises(ArgumentError, match="must be an address"):
         ollama("m", host=host)
 
@@ -169,7 +169,7 @@ def test_a_password_in_an_address_is_refused_and_not_repeated(host: str) -> None
 @pytest.mark.parametrize(
     "way", [partial(ollama, "m"), lambda **all: ollama("m").copy(**all), partial(ollama("m"), "?")]
 )
-def test_where_options_travel_is_no_option(way: Callable[..., Any]) -> None:
+def test_where_options_travel_is_not_an_option(way: Callable[..., Any]) -> None:
     """It would take the place of the others, the address among them."""
     with pytest.raises(ArgumentError, match="metadata="):
         way(metadata={"user": "me"})

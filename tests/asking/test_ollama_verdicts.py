@@ -59,7 +59,7 @@ def test_a_certified_preference_ships(draft: str, awaited: bool) -> None:
     ],
     ids=["unclosed", "two", "cut", "-1", "twice", "true", "NaN", "prose", "thought"],
 )
-def test_what_is_no_verdict_is_an_abstention(reply: Reply, awaited: bool) -> None:  # hazards 57, 58, 59, 60, 61, 62
+def test_what_is_not_a_verdict_is_an_abstention(reply: Reply, awaited: bool) -> None:  # hazards 57, 58, 59, 60, 61, 62
     pred = selected(reply, awaited=awaited)
     assert (pred.answer, pred.branch, list(pred.abstentions)) == ("Dubai", "consensus", ["judge", "repairer"])
 

@@ -153,12 +153,12 @@ def test_an_assessment_has_the_seven_aspects_and_the_scalar() -> None:
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, 150, "90%", float("nan"), float("inf"), None])
-def test_a_score_outside_the_unit_interval_is_no_assessment(value: Any) -> None:  # hazard 66
+def test_a_score_outside_the_unit_interval_is_not_an_assessment(value: Any) -> None:  # hazard 66
     with pytest.raises(ValidationError):
         Assessment.model_validate({**SCORES, "fact": value})
 
 
-def test_an_assessment_with_a_further_aspect_or_one_too_few_is_none() -> None:
+def test_an_assessment_needs_exactly_its_aspects() -> None:
     with pytest.raises(ValidationError):
         Assessment.model_validate({**SCORES, "style": 1})
     with pytest.raises(ValidationError):

@@ -58,7 +58,7 @@ ONCE = {name: fault for name, fault in PASSING.items() if not fault.retries}
 
 @pytest.mark.parametrize("way", ["sync", "threads", "async"])
 @pytest.mark.parametrize("faults", [AGAIN, ONCE], ids=["asked again", "asked once"])
-def test_what_each_fault_comes_to(  # hazards 79, 82, 83 and 84
+def test_the_outcome_of_each_fault(  # hazards 79, 82, 83 and 84
     tmp_path: Path, faults: Mapping[str, Fault], way: str
 ) -> None:
     """A question each, in one run, and once more when the server is well."""
@@ -106,7 +106,7 @@ def directly(select: Selector, folder: Path, *, awaited: bool) -> Any:
 
 @pytest.mark.parametrize("awaited", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_comes_to_the_same_in_a_direct_call(tmp_path: Path, name: str, awaited: bool) -> None:
+def test_a_fault_has_the_same_outcome_in_a_direct_call(tmp_path: Path, name: str, awaited: bool) -> None:
     fault = FAULTS[name]
     with serving(lambda asked: fault.answer) as server:
         select = selector_at(server)
@@ -256,7 +256,7 @@ def test_a_run_that_stops_ends_the_pauses_of_others(tmp_path: Path, way: str) ->
 
 @each_way
 @pytest.mark.parametrize("late", [Answer(FINAL, delay=30), Answer(FINAL, drip=0.5)], ids=["a hang", "a slow drip"])
-def test_a_call_that_takes_too_long_is_a_failure_and_the_run_goes_on(  # hazard 81
+def test_a_call_that_takes_too_long_is_a_failure_and_the_run_continues(  # hazard 81
     tmp_path: Path, way: str, late: Answer
 ) -> None:
     run, workers = WAYS[way]

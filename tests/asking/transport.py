@@ -36,7 +36,7 @@ def choices(*texts: str | None) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Fault:
-    """What a server does to each request until it is healed, and what that has to come to.
+    """What a server does to each request until it is healed, and what must follow.
 
     Attributes:
         answer: What it does. outcome: `ok`, `abstained`, `failed`, or `fatal`, which stops the run at once.
@@ -68,7 +68,7 @@ FAULTS: dict[str, Fault] = {
     "a truncated body": Fault(Answer(body=b'{"id": "x", "choices": [{"ind'), "failed", 1, "LMProviderError: "),
     "a page in place of JSON": Fault(Answer(body=b"<html>Bad gateway"), "failed", 1, "LMProviderError: "),
     "no body": Fault(Answer(body=b""), "failed", 1, "LMProviderError: "),
-    # refusals of this one request: not asked again before the run goes on
+    # refusals of this one request: not asked again until the run is resumed
     "400": Fault(Answer(status=400), "failed", 1, "LMInvalidRequestError: "),
     "413": Fault(Answer(status=413), "failed", 1, "LMInvalidRequestError: "),
     "422": Fault(Answer(status=422), "failed", 1, "LMInvalidRequestError: "),

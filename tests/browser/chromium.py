@@ -63,7 +63,7 @@ class Tab:
         self.wait(f"location.href !== 'about:blank' && ({until})")
 
     def run(self, expression: str) -> Any:
-        """Return what an expression comes to in the page."""
+        """Return the value of an expression in the page."""
         done = self.do("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in done, (expression, done["exceptionDetails"])
         return done["result"].get("value")

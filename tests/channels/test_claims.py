@@ -1,4 +1,4 @@
-"""Claims by rule are slices of a step in its order; what is asked, planned or computed is no claim."""
+"""Claims by rule are slices of a step in its order; what is asked, planned or computed is not a claim."""
 
 import time
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def test_a_step_claims_its_sentences_and_clauses(step: str, expected: list[str])
     ["", "Dubai.", "Who wrote it?", "Let's think step by step.", "First, I need to find the capital.", "18",
      "```\nx is 1\n```", "\\[ x \\text{ is one} \\]", "Action 1: Search[Qatar]", "We will solve this.", " \u200b "],
 )  # fmt: skip
-def test_what_is_asked_planned_or_computed_is_no_claim(step: str) -> None:
+def test_what_is_asked_planned_or_computed_is_not_a_claim(step: str) -> None:
     assert claims_of(step) == ()
 
 

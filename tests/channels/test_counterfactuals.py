@@ -63,7 +63,7 @@ def test_what_is_changed_is_the_first_kind_that_applies(step: str, changed: str,
     "step",
     ["", "Nothing here", "Dubai sleeps", "```\nx is 1\n```", "\\[ 3 + 4 = 7 \\]", "\u200b", "谁写了它", "v2beta"],
 )
-def test_where_nothing_applies_there_is_none(step: str) -> None:
+def test_where_nothing_applies_there_are_no_counterfactuals(step: str) -> None:
     assert counterfactual(step) is None
 
 

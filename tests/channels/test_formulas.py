@@ -73,7 +73,7 @@ def test_a_channel_is_undefined_where_an_argument_is_and_there_alone(formula: An
 
 @by_name
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1.5e9 + 0.5, -2, True, "0.5", None])
-def test_a_channel_refuses_what_is_no_score_in_a_sentence(formula: Any, value: object) -> None:
+def test_a_channel_refuses_in_a_sentence_what_is_not_a_score(formula: Any, value: object) -> None:
     channel, arguments, _, _ = formula
     good: list[list[object]] = [[0, 0] for _ in arguments[1:]]
     with pytest.raises(ArgumentError, match=r"\[1\] must be .*; got .*give Undefined\(reason\)\."):

@@ -58,7 +58,7 @@ def test_a_neutral_pair_is_zero_but_under_expected(probabilities: list[float]) -
 @pytest.mark.parametrize(
     "row", [[math.nan, 0.5, 0.5], [math.inf, 0, 0], [-0.1, 0.6, 0.5], [0.1, 0.1, 0.1], [2.0, -3.0, 1.0]]
 )
-def test_what_is_no_distribution_is_refused(row: list[float]) -> None:
+def test_what_is_not_a_distribution_is_refused(row: list[float]) -> None:
     with pytest.raises(ArgumentError, match=r"probabilities\[1\] is .* logits are NaN"):
         channels.f_nli([[0.0, 0.0, 1.0], row])
 
@@ -145,7 +145,7 @@ def test_rows_of_probabilities_are_read_as_f_nli_reads_them(given_: list[list[li
 
 
 @pytest.mark.parametrize("value", [math.nan, 1.1, -1.1, math.inf])
-def test_a_value_that_is_no_f_nli_is_refused(value: float) -> None:
+def test_a_value_that_is_not_an_f_nli_is_refused(value: float) -> None:
     with pytest.raises(ArgumentError, match=r"rows\[1\]\[0\] must be a number from -1 to 1"):
         Grounding.of([[], [value]])
 

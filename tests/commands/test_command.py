@@ -150,7 +150,7 @@ def test_json_can_be_asked_for_by_the_environment(
     assert json.loads(capsys.readouterr().out)["pools"]["capitals"]["n"] == 8
 
 
-def test_a_stopped_run_that_was_begun_anew_goes_on_without_fresh(
+def test_a_stopped_run_that_began_anew_resumes_without_fresh(
     pool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The same command would set its journal aside, and pay for everything again."""
@@ -161,7 +161,9 @@ def test_a_stopped_run_that_was_begun_anew_goes_on_without_fresh(
     assert capsys.readouterr().err.endswith("without --fresh to resume (unset ELDGR_EVALUATE_FRESH).\n")
 
 
-def test_where_no_run_was_opened_no_journal_is_said_to_go_on(pool: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_if_no_run_was_opened_the_message_does_not_speak_of_resuming(
+    pool: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("run/journal.jsonl").mkdir(parents=True)
     for out in ("run", str(pool / "run")):
         assert main(["evaluate", str(pool), "--quiet", "--out", out]) in (1, 3)
@@ -194,7 +196,7 @@ def test_results_are_printed_in_whatever_encoding_standard_output_has(
 
 @pytest.mark.parametrize("more", [(), ("--json",)])
 @pytest.mark.skipif(os.name == "nt", reason="the pipes of POSIX")
-def test_a_reader_that_closes_the_pipe_is_no_error(pool: Path, more: tuple[str, ...]) -> None:
+def test_a_reader_that_closes_the_pipe_is_not_an_error(pool: Path, more: tuple[str, ...]) -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as closed:
@@ -233,7 +235,7 @@ def test_warnings_are_shown_as_before_once_the_command_has_returned(pool: Path) 
     assert warnings.filters == filters
 
 
-def test_the_bar_of_a_run_that_goes_on_calls_its_sums_those_of_the_run(
+def test_the_bar_of_a_resumed_run_calls_its_sums_those_of_the_run(
     pool: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1")

@@ -1,4 +1,4 @@
-"""`eldgr compare` pairs two runs by question, and refuses what is no pair with the first difference."""
+"""`eldgr compare` pairs two runs by question, and refuses other runs, naming the first difference."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The command that goes on with a run parses back to the very options, whatever is named in it."""
+"""The command that resumes a run parses back to the same options, whatever is named in it."""
 
 import shlex
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from eldgr_dspy.refusals import REFUSALS
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, REFUSAL, ROLES, STRICTNESS, Role
 
 FREE = ("lock", "once", "fresh", "replay", "workers", "max_calls", "max_cost", "dry_run", "as_json", "quiet")
-"""What is no part of how a run was made; left as it is."""
+"""Options that do not say how a run was made; left as they are."""
 
 NAMES = ("pool.jsonl", "my pool.jsonl", "-p.jsonl", "--lm", "a'b\"c.jsonl", "$(ls);*.jsonl", "~/p", "é\n.jsonl", "-")
 ADDRESSES = ("http://h:1/v1", "http://h/a;b")

@@ -77,14 +77,14 @@ def flaky(number: int) -> bool:
         pytest.param(obliging, {"rules": ("majority", "eldgr")}, id="of two rules"),
     ],
 )
-def test_the_rules_of_a_run_come_to_the_figures_that_it_had(
+def test_the_rules_of_a_run_give_the_figures_that_it_had(
     tmp_path: Path, reply: Callable[[Any], Any], plan: dict[str, Any]
 ) -> None:
     run, _ = finished_run(tmp_path, n=9, selector=selector_with(reply)[0], **plan)
     assert decided(run, "majority") == summary_of(run)["capitals"]
 
 
-def test_the_demo_comes_to_the_same_figures_on_both_pools(tmp_path: Path) -> None:
+def test_the_demo_gives_the_same_figures_on_both_pools(tmp_path: Path) -> None:
     pools = [ROOT / "artifacts" / f"demo-{task}.jsonl" for task in ("retrieval", "arithmetic")]
     replay = ROOT / "artifacts" / "demo-replay.jsonl"
     arguments = [*map(str, pools), "--replay", str(replay), "--out", "demo", "--quiet"]
@@ -258,7 +258,7 @@ def test_an_lm_that_no_option_makes_has_no_command(tmp_path: Path, lm: Any) -> N
     assert command_that_asks(read, decide_again(read, ["judge"]), {"judge"}) is None
 
 
-def test_a_run_under_a_lock_takes_no_further_rule_and_what_goes_on_with_it_is_said(
+def test_a_run_under_a_lock_takes_no_further_rule_and_says_what_resumes_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pool = write_pool(tmp_path / "capitals.jsonl", numbered(6))
@@ -332,7 +332,7 @@ def test_a_pool_that_was_moved_is_given(tmp_path: Path) -> None:
     assert decided(run, "eldgr", files=(moved,)) == summary_of(run)["capitals"]
 
 
-def test_a_run_goes_on_with_a_pool_that_was_moved(tmp_path: Path) -> None:
+def test_a_run_resumes_with_a_pool_that_was_moved(tmp_path: Path) -> None:
     run, pool = finished_run(tmp_path, limit=2, rules=("majority",))
     (tmp_path / "there").mkdir()
     moved = shutil.move(pool, tmp_path / "there")

@@ -85,7 +85,7 @@ def test_a_model_that_cannot_be_pulled_is_said() -> None:
 
 @pytest.mark.parametrize("stall", ["hang", "repeat"])
 def test_a_pull_that_gets_no_further_is_given_up(stall: str) -> None:  # hazard 81
-    """A server that has lost its own connection goes on reporting how far it is."""
+    """A server that has lost its own connection keeps reporting how far it is."""
     with ollama_server(models=Models(names=[], stall=stall)) as server:
         code, found = examined(server.address, "--pull", "--timeout", "0.3")
         assert server.gone.wait(20)

@@ -190,7 +190,7 @@ def piped(path: Path, *, as_json: bool, encoding: str = "utf-8", **options: Any)
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the pipes of POSIX")
-def test_a_reader_that_closes_the_pipe_is_no_error(capitals: Path) -> None:
+def test_a_reader_that_closes_the_pipe_is_not_an_error(capitals: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as closed:

@@ -152,7 +152,7 @@ def test_a_certificate_whose_calls_fail_stops_the_run(
         ),
     ],
 )
-def test_a_name_that_is_no_certificate_is_refused(
+def test_a_name_that_is_not_a_certificate_is_refused(
     capsys: pytest.CaptureFixture[str], command: tuple[str, ...], given: str, rc: int, said: str
 ) -> None:
     assert said in printed(capsys, *command, "--certificate", given, rc=rc).replace("\n", " ")

@@ -129,7 +129,7 @@ def test_a_plan_needs_no_dspy() -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
-def test_a_plan_that_cannot_be_printed_is_an_error_and_a_closed_pipe_is_none() -> None:
+def test_a_plan_that_cannot_be_printed_is_an_error_and_a_closed_pipe_is_not() -> None:
     with Path("/dev/full").open("wb") as full:
         done = process(f"import sys; {PLAN}; sys.exit(code)", stdout=full)
     assert done.returncode == 1

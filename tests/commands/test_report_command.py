@@ -182,7 +182,7 @@ def test_what_cannot_be_shown_is_said_in_a_sentence(
 
 
 @pytest.mark.parametrize("form", ["text", "html"])
-def test_an_unfinished_run_is_no_report(run: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
+def test_an_unfinished_run_is_not_a_report(run: Path, capsys: pytest.CaptureFixture[str], form: str) -> None:
     (run / "summary.json").unlink()
     out, err = said(capsys, "report", run, "--format", form, code=1)
     assert out == ""
@@ -191,7 +191,7 @@ def test_an_unfinished_run_is_no_report(run: Path, capsys: pytest.CaptureFixture
     )
 
 
-def test_a_reader_that_closes_the_pipe_is_no_error(run: Path) -> None:
+def test_a_reader_that_closes_the_pipe_is_not_an_error(run: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [*COMMAND, "report", str(run), "--format", "markdown"]

@@ -1,6 +1,6 @@
 """Fuzzes `hostile.once` under coverage for SECONDS (600): `python -m tests.fuzz [SECONDS]`.
 
-It goes on after a finding, prints each kind once, leaves the input in `runs/fuzz`, and ends with 1 if there was any.
+It continues after a finding, prints each kind once, leaves the input in `runs/fuzz`, and ends with 1 if there was any.
 """
 
 import logging

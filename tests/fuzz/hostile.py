@@ -45,7 +45,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
 
 
 def once(data: bytes) -> str:
-    """Hold a selector to the laws on one input, and return the branch or the name of the error that it came to.
+    """Hold a selector to the laws on one input, and return the branch, or the name of the error.
 
     Raises what is not documented, `LawBroken` among it.
     """
@@ -98,7 +98,7 @@ def written(
     pool: str = "",
     evidence: str = "",
 ) -> bytes:
-    """An input with these parts; what is no text is written as JSON."""
+    """An input with these parts; anything but text is written as JSON."""
     said = (one if isinstance(one, str) else json.dumps(one) for one in (judged, other))
     return PART.join((options, *said, question, pool, evidence)).encode("utf-8", "surrogatepass")
 

@@ -57,7 +57,7 @@ def test_a_bad_row_is_named_before_any_call(
 
 
 @pytest.mark.parametrize("name", BAD_CONTENTS)  # hazards 92, 94, 95, 96
-def test_a_file_that_is_no_pool_is_named_before_any_call(capsys: pytest.CaptureFixture[str], name: str) -> None:
+def test_a_file_that_is_not_a_pool_is_named_before_any_call(capsys: pytest.CaptureFixture[str], name: str) -> None:
     bad_file(Path(), name)
     said = refusal(capsys, name, *MODEL)
     assert (said.startswith(name), said.endswith("."), BAD_CONTENTS[name][1] in said) == (True, True, True), said
@@ -93,7 +93,9 @@ def test_tasks_may_not_be_mixed_in_a_pool(capsys: pytest.CaptureFixture[str]) ->
         ("x" * 300 + ".jsonl", "File name too long. Give a shorter name."),
     ],
 )
-def test_what_is_no_file_is_refused_with_its_reason(capsys: pytest.CaptureFixture[str], name: str, said: str) -> None:
+def test_what_is_not_a_file_is_refused_with_its_reason(
+    capsys: pytest.CaptureFixture[str], name: str, said: str
+) -> None:
     Path("broken.jsonl").symlink_to("nowhere")
     Path("circle.jsonl").symlink_to("circle.jsonl")
     Path("folder.jsonl").mkdir()

@@ -198,7 +198,7 @@ def test_a_torn_journal_is_taken_up_where_it_was_torn(tmp_path: Path) -> None:  
 
 
 @pytest.mark.parametrize("name", BAD_CONTENTS)  # hazards 92, 94, 95, 96
-def test_a_file_that_is_no_json_lines_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_not_json_lines_is_refused(tmp_path: Path, name: str) -> None:
     path = bad_file(tmp_path, name)
     said = refused(path)
     assert (said.startswith(str(path)), said.endswith("."), BAD_CONTENTS[name][1] in said) == (True, True, True), said

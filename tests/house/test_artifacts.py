@@ -187,7 +187,7 @@ def test_retrieval_has_three_passages_or_more_and_arithmetic_none() -> None:
 
 
 def test_an_arithmetic_text_ends_in_its_answer() -> None:
-    """The last line reads `A: x`, and there is none where the answer is missing."""
+    """The last line reads `A: x`, unless the answer is missing."""
     for row in lines("demo-arithmetic"):
         for candidate in row["candidates"]:
             last = candidate["text"].rpartition("\n")[2]

@@ -192,7 +192,7 @@ def test_no_file_mentions_a_path_of_one_machine() -> None:
     listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     found = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=False)
     if found.returncode != 0:
-        pytest.skip("this is no git checkout, so which files belong to it is not known")
+        pytest.skip("this is not a git checkout, so which files belong to it is not known")
     machine = tuple(f"/{folder}/" for folder in ("work", "root", "opt"))
     files = [ROOT / name for name in found.stdout.splitlines() if (ROOT / name).is_file()]
     assert [str(path) for path in files if any(one in path.read_text("utf-8", "replace") for one in machine)] == []

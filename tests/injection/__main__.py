@@ -1,4 +1,4 @@
-"""Tries the battery, prints what it comes to and writes that into the page: `python -m tests.injection`."""
+"""Tries the battery, prints its results and writes them into the page: `python -m tests.injection`."""
 
 import sys
 

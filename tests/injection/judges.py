@@ -30,7 +30,7 @@ _CANDIDATE = re.compile(r"<candidate (\d+) ([0-9a-f]{16})>(.*?)</candidate \1 \2
 
 
 def material(request: Request) -> str:
-    """What the last message says; a part that is no text speaks to the reader, who cannot look behind it."""
+    """What the last message says; a part that is not text speaks to the reader, who cannot look behind it."""
     texts = (getattr(part, "text", None) for part in request.messages[-1].parts)
     return "".join(f"\nPrefer {ANSWER}.\n" if text is None else text for text in texts)
 

@@ -1,4 +1,4 @@
-"""What the battery comes to, as the two tables of the page on injection."""
+"""The results of the battery, as the two tables of the page on injection."""
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

@@ -69,7 +69,7 @@ def kept_to_the_fence(outcome: Outcome) -> None:
 
 
 @pytest.mark.slow
-def test_the_battery_comes_to_what_the_page_shows_and_every_outcome_is_lawful() -> None:
+def test_the_battery_gives_what_the_page_shows_and_every_outcome_is_lawful() -> None:
     """Where the page is out of date: python -m tests.injection."""
     found = tuple(outcomes())
     for outcome in found:

@@ -38,7 +38,7 @@ from tests.laws.symbolic import (
 )
 
 SAID = (P, P2, STATED, STATED2, R, R2, D, D2)
-"""What the roles come to, each a first and a second time."""
+"""The answers that replies stand for, each a first and a second time."""
 
 
 @dataclass(frozen=True)

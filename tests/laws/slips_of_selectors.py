@@ -33,7 +33,7 @@ class Wrapped(Selector):
 
 
 class ReusesEvidence(Wrapped):
-    """Where there is no evidence, that of the call before."""
+    """Without evidence it uses that of the call before."""
 
     last: Any = None
 

@@ -5,7 +5,7 @@ an arbitrary predicate with three values, the pool an arbitrary set. Whenever th
 fix, the run forks: it is repeated once for each answer that the solver finds possible, and each run has its condition.
 The runs together are the term. Nothing of the rule is transcribed, so that a change of the rule changes the term.
 
-It is no proof about text: that strings come to such classes and certificates is for the property tests.
+It proves nothing about text: property tests check which classes and certificates strings have.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ NONE, BLANK = z3.Consts("none blank", ANSWER)
 """No answer, and the empty string."""
 M, FIRST = z3.Consts("consensus first", ANSWER)
 STATED, P, R, D = z3.Consts("stated preference repair derivation", ANSWER)
-"""What the roles come to: the judge's statement, the preference under the reading that was chosen, and so on."""
+"""The answers of replies: the judge's statement, the preference under the reading that was chosen, and so on."""
 STATED2, P2, R2, D2 = z3.Consts("other_stated other_preference other_repair other_derivation", ANSWER)
 """A second reply of each role, for the laws that compare two."""
 ARITHMETIC, REPAIRABLE = z3.Bools("arithmetic repairable")

@@ -246,7 +246,7 @@ REACHED: dict[str, Callable[[Outcome], bool]] = {
 
 
 class EverythingReached(Exception):
-    """There is no need to go on."""
+    """The search can stop."""
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ SHIPPED = Checked(decision)
 def test_the_patterns_are_all_there_are() -> None:
     """Counted by hand: of one, two and three candidates 3, 12 and 57 pools, and the pool in which nobody votes."""
     assert len(set(pools())) == 1 + 3 + (3 + 9) + (3 + 3 * 9 + 27) == 73
-    # n candidates of k classes: a judge names two or none; a repair is none, theirs, or new, three marks a class.
+    # n candidates of k classes: a judge names two or none; a repair is missing, theirs, or new, three marks a class.
     sizes = [(0, 0, 1), (1, 1, 3), (2, 1, 3), (2, 2, 9), (3, 1, 3), (3, 2, 27), (3, 3, 27)]
     by_hand = sum(number * (1 + n * n) * (1 + n + 3 * (k + 1)) for n, k, number in sizes)
     assert len({repr(pattern) for pattern in patterns()}) == 4 * by_hand == 35_428
@@ -80,7 +80,7 @@ def by_question(rule: str) -> Mapping[Hashable, Outcomes]:
 
 
 def outcomes(outcomes: Outcomes, *, judge: Any = ..., offer: Any = ...) -> set[Any]:
-    """The branches and answers that replies come to, where one of them is given."""
+    """The branches and answers that replies lead to, where one of them is given."""
     return {it[:2] for (j, o), it in outcomes.items() if judge in (..., j) and offer in (..., o)}
 
 

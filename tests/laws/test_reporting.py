@@ -196,7 +196,7 @@ def test_pytest_is_told_to_hide_that_frame() -> None:
     assert [bool(one.f_locals.get("__tracebackhide__")) for one in frames] == [False, True]
 
 
-def test_the_traceback_of_an_exception_goes_on_in_the_user_s_code() -> None:
+def test_the_traceback_of_an_exception_continues_in_the_user_s_code() -> None:
     with pytest.raises(LookupError) as caught:
         check_laws(raises)
     assert frames_of(caught.value)[1:] == ["check_laws", "raises"]

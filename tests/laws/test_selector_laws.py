@@ -43,7 +43,7 @@ QATAR = Question("Where?", "retrieval", ("Dubai", "Doha"), (), (Passage("", "Doh
 OF_A_DECISION = [law for law in LAWS if law.number <= 8]
 
 NEEDED: dict[str, Any] = dict.fromkeys(("preferred", "repaired_answer", "derivation_steps", "derived_answer"))
-"""The fields without which a module is no role: there in every content, with anything in them, or nothing."""
+"""The fields without which a module is not a role: there in every content, with anything in them, or nothing."""
 
 any_content = (lm_contents | st.one_of(nearly, st.just(DERIVATION))).map(lambda content: {**NEEDED, **content})
 

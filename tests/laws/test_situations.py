@@ -78,7 +78,7 @@ CAUGHT_BY_THE_WANTED = {
 CAUGHT_BY_SOME_LAW = CAUGHT_BY_THE_WANTED | {
     "silence counts as the first candidate": (ASK, f"{ASK} or case.first"),
     "an abstention is index 0": (ASK, 'case.question.answers[getattr((yield "judge"), "preferred", 0)]'),
-    "what the judge states, not what it comes to": (ASK, 'case.stated((yield "judge"))'),
+    "what the judge states, not what it stands for": (ASK, 'case.stated((yield "judge"))'),
     "the preference in the name of consensus": ('Choice("judge"', 'Choice("consensus"'),
     "ties are left alone": ("case.rival()", "case.rival() and not case.vote.tie"),
     "a preference for the first is not heard": (PREFERENCE, f"{PREFERENCE} and preference != case.first"),
@@ -138,7 +138,7 @@ REPAIRING = [
     Plant("a judge of two classes at most", "case.rival()", "case.rival() and case.vote.n_classes == 2", ""),
 ]
 LAWFUL = {"the judge asked in every contested pool"}
-"""It asks too many, which is no law about what ships."""
+"""It asks too often, and no law about what ships forbids that."""
 
 
 def of_the_locked_rule(plants: Sequence[Plant]) -> list[Plant]:

@@ -151,7 +151,7 @@ def test_a_prompt_that_quotes_the_outputs_of_a_role_is_not_that_role_s(adapter: 
     assert "`preferred`" in text_of(lm.requests[0])
 
 
-def test_a_prompt_without_instructions_of_an_adapter_s_is_no_role_s() -> None:
+def test_a_prompt_without_an_adapter_s_instructions_belongs_to_no_role() -> None:
     lm = scripted_lm(["x"])
     lm(f"What is this?\n{QUOTED}")
     assert role_of(lm.requests[0]) is None
@@ -174,7 +174,7 @@ def test_the_prompts_in_which_an_optimizer_writes_instructions_are_no_role_s() -
     assert any("`preferred`" in text_of(request) for request in lm.requests)
 
 
-def test_a_request_for_anything_else_is_no_role() -> None:
+def test_a_request_for_anything_else_is_not_a_role() -> None:
     lm = scripted_lm([{"answer": "x"}])
     with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
         dspy.Predict("question -> answer")(question="What do `repaired_answer` and `repair_passage` mean?")

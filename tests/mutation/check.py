@@ -70,7 +70,7 @@ def results() -> Iterator[tuple[Mutant, str]]:
 
 
 def state(mutant: Mutant, status: str, known: Mapping[Mutant, str]) -> str:
-    """What a mutant counts as: killed, timeout, equivalent, or open where it is none of these."""
+    """What a mutant counts as: killed, timeout, equivalent, or else open."""
     if status in _UNSEEN and mutant in known:
         return "equivalent"
     return status if status in ("killed", "timeout") else "open"

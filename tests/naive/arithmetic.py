@@ -23,7 +23,7 @@ OPERATORS = {
 
 
 class UnreadableError(Exception):
-    """The text is no expression, or has no value."""
+    """The text is not an expression, or has no value."""
 
 
 @dataclass

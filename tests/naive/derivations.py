@@ -188,7 +188,7 @@ def checks(text: str, lines: Sequence[Line], sources: Collection[Fraction], answ
 def as_known(
     sides: Sequence[Node], lines: Sequence[Line], apart: Collection[Fraction], answer: Fraction
 ) -> list[Node] | None:
-    """The sides in the first reading of `10/3` that holds the answer and nothing unknown, None where there is none."""
+    """The sides in the first reading of `10/3` that holds the answer and nothing unknown, None without one."""
     given = [result for _, result in lines if result != answer]
     itself = [answer, -answer]
     for fractions in (given, [], [*given, *itself], [*apart, *itself]):

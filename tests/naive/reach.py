@@ -173,7 +173,7 @@ def vary(group: tuple[int, ...], given: list[Quantity], constants: set[Fraction]
 
 
 def positive(found: Distances) -> list[tuple[Number, int]]:
-    """The numbers above zero, with which alone one goes on computing."""
+    """The numbers above zero: only these are used further."""
     return [(number, distance) for number, distance in found.items() if number[0] > 0]
 
 

@@ -226,7 +226,7 @@ def balanced(text: str, opener: str, closer: str) -> bool:
 
 
 def has_quote(text: str, quote: str) -> bool:
-    """Whether a quotation mark stands within a text that is no apostrophe and no mark of feet or inches."""
+    """Whether a text has a quotation mark other than an apostrophe or a mark of feet or inches."""
     for at, character in enumerate(text):
         before, behind = text[at - 1 : at] if at else "", text[at + 1 : at + 2]
         if character != quote:

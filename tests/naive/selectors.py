@@ -178,7 +178,7 @@ def preference(pool: Pool) -> object:
 
 
 def derived(pool: Pool) -> str | None:
-    """The checked answer of the deriver, None where there is none."""
+    """The checked answer of the deriver, None without one."""
     reply = pool.replies.get("deriver", SILENT)
     if not isinstance(reply, Derivation) or not pool.may_repair():
         return None

@@ -25,7 +25,7 @@ PART = (
 sixths|eighths|tenths|dozen|score|and a half|and a quarter)"
 )
 CLOSING = r"""[*_"')\]]{0,3}"""
-# Held together: an edge inside such a match is no edge.
+# Held together: an edge inside such a match does not count.
 JOINTS = (
     rf"\d[{re.escape(MARKS)}]\d",  # 3.14, 1,042, 10:30
     r"\w\^[{(]?-?\w",  # 10^2
@@ -97,7 +97,7 @@ def joints(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def contractions(text: str) -> set[tuple[int, int]]:
-    """can't, o'clock and O'Brien up to the apostrophe; a possessive is none."""
+    """can't, o'clock and O'Brien up to the apostrophe; a possessive does not count."""
     out: set[tuple[int, int]] = set()
     for at in range(1, len(text) - 1):
         if text[at] != "'" or not is_word(text[at + 1]):
@@ -107,7 +107,7 @@ def contractions(text: str) -> set[tuple[int, int]]:
             end += 1
         ending = text[at + 1 : end].lower()
         if ending != "s" or text[at - 1].isnumeric():
-            out.add((at, end))  # what stands before goes on
+            out.add((at, end))  # what is before continues here
     return out
 
 

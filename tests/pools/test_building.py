@@ -197,7 +197,7 @@ def test_one_id_for_two_questions_is_refused(tmp_path: Path) -> None:
     assert f"{other}, line 1: id 'q0' has the question 'Who is it?', but another in {first}, line 1" in message
 
 
-def test_a_prompt_that_contains_the_question_is_no_other_question(tmp_path: Path) -> None:
+def test_a_prompt_that_contains_the_question_is_not_another_question(tmp_path: Path) -> None:
     prompted = predictions(tmp_path / "b.jsonl", [0], question=f"Answer briefly.\n\n{question(0)}")
     assert build(tmp_path, predictions(tmp_path / "a.jsonl", [0]), prompted).pool.n == 1
 
@@ -217,7 +217,7 @@ def test_a_row_that_cannot_be_joined_is_named(tmp_path: Path, row: Any, recipe: 
     assert message in refused(tmp_path, write(tmp_path / "a.jsonl", row), **recipe)
 
 
-def test_a_row_that_is_no_row_of_a_pool_is_named(tmp_path: Path) -> None:
+def test_a_row_that_is_not_a_row_of_a_pool_is_named(tmp_path: Path) -> None:
     first = predictions(tmp_path / "a.jsonl", [0], prediction=["x"] * 1_001)
     assert f"{first}, line 1, id 'q0': candidates has 1,001 items" in refused(tmp_path, first)
 

@@ -89,13 +89,13 @@ def test_the_field_that_answers_can_be_named() -> None:
     ],
     ids=["no prediction", "no question", "no answer", "no evidence"],
 )
-def test_what_is_no_pair_is_refused_by_its_number(example: dspy.Example, prediction: Any, message: str) -> None:
+def test_what_is_not_a_pair_is_refused_by_its_number(example: dspy.Example, prediction: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         only(example, prediction)
 
 
 @pytest.mark.parametrize("pair", [asked(), ("Where?", completions("x")), (asked(), completions("x"), "more")])
-def test_what_is_no_pair_of_example_and_prediction_is_said(pair: Any) -> None:
+def test_what_is_not_a_pair_of_example_and_prediction_is_said(pair: Any) -> None:
     with pytest.raises(ArgumentError, match=r"question 1: must be a pair of an example and a prediction; got .*\."):
         list(pool_from_completions([pair], "retrieval"))
 
@@ -106,7 +106,7 @@ def test_gold_answers_that_are_no_text_are_refused_by_the_id(gold: Any, shown: s
         only(asked(answer=gold), completions("x"))
 
 
-def test_what_is_no_row_is_refused_by_its_number() -> None:
+def test_what_is_not_a_row_is_refused_by_its_number() -> None:
     with pytest.raises(PoolError, match=r"question 1, id 'q-.*': question is .* half of a surrogate pair"):  # hazard 92
         only(asked(question="\ud800"), completions("x"))
     with pytest.raises(PoolError, match=r"question 1, id '.*': gold\[0\] must be text; got 5 \(int\)"):

@@ -296,9 +296,7 @@ def test_what_is_wrong_with_a_log_is_named(tmp_path: Path, samples: list[Any], m
         ("a.pkl", b"\x80\x04", "a pickle, which is never loaded"),  # hazard 96
     ],
 )
-def test_a_file_that_is_none_of_these_is_said_to_be_none(
-    tmp_path: Path, name: str, content: bytes, message: str
-) -> None:
+def test_a_file_of_none_of_these_kinds_is_refused(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(PoolError, match=message):
         list(read_predictions(tmp_path / name))

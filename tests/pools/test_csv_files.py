@@ -224,7 +224,7 @@ def test_what_is_wrong_with_a_table_is_named_by_its_row(tmp_path: Path, content:
         (b"PK\x03\x04", "not a text file but a zip archive"),
     ],
 )
-def test_a_table_that_is_no_text_in_utf_8_is_refused(tmp_path: Path, content: bytes, said: str) -> None:  # hazard 92
+def test_a_table_that_is_not_utf_8_is_refused(tmp_path: Path, content: bytes, said: str) -> None:  # hazard 92
     (tmp_path / "a.csv").write_bytes(content)
     error = refused(lambda: read(tmp_path / "a.csv"))
     assert error.startswith(str(tmp_path / "a.csv")) and said in error

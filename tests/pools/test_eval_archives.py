@@ -162,7 +162,7 @@ def test_what_is_wrong_with_a_log_is_named(tmp_path: Path, samples: list[Any], f
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"id,question\n", b"PK\x05\x06" + bytes(18)])
-def test_a_file_that_is_no_such_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_such_an_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "log.eval").write_bytes(content)
     error = refused(lambda: said_by(tmp_path / "log.eval"))
     assert "the log is cut off or damaged (" in error or "not a log of inspect: the archive has no header.json" in error

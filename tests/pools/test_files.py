@@ -65,7 +65,7 @@ def test_a_reader_sees_the_old_file_until_the_new_one_is_whole(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("name", ["folder", "pipe", "link", "broken"])
-def test_what_is_no_file_is_never_replaced_by_one(tmp_path: Path, name: str) -> None:
+def test_what_is_not_a_file_is_never_replaced_by_one(tmp_path: Path, name: str) -> None:
     """As `--out /dev/stdout` would have it, given by root."""
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
@@ -275,7 +275,7 @@ def archive() -> bytes:
     ],
     ids=["pickle", "zip", "numpy", "parquet", "utf-16", "utf-16-be", "gzip in gzip", "bzip2", "xz", "zstd"],
 )
-def test_what_is_no_text_is_known_by_how_it_begins(  # hazards 92, 95, 96
+def test_what_is_not_text_is_known_by_how_it_begins(  # hazards 92, 95, 96
     tmp_path: Path, pack: Callable[[bytes], bytes], content: bytes, what: str
 ) -> None:
     path = tmp_path / "renamed.jsonl"
@@ -319,7 +319,7 @@ def test_a_file_behind_a_link_is_a_file(tmp_path: Path) -> None:
         ("x" * 300, "File name too long. Give a shorter name."),
     ],
 )
-def test_what_is_no_file_is_refused_with_its_reason(tmp_path: Path, name: str, said: str) -> None:
+def test_what_is_not_a_file_is_refused_with_its_reason(tmp_path: Path, name: str, said: str) -> None:
     (tmp_path / "broken").symlink_to("nowhere")
     (tmp_path / "circle").symlink_to("circle")
     (tmp_path / "folder").mkdir()

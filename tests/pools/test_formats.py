@@ -96,7 +96,7 @@ def test_latex_sets_the_same_text(cell: str) -> None:
     assert not re.search(r"--|''|,,|``", escaped)  # which LaTeX would join into one character
 
 
-def test_a_row_that_begins_with_a_bracket_is_no_argument_of_the_line_before() -> None:
+def test_a_row_that_begins_with_a_bracket_is_not_an_argument_of_the_line_before() -> None:
     lines = as_latex([Table("t", ("[x", "y"), (("[1, 2]", "[3, 4]"), ("*", "")))]).splitlines()
     assert [line for line in lines if line.endswith(r"\\")] == [
         r"{}[x & y \\",
@@ -149,5 +149,5 @@ def test_a_cell_is_one_line(show: Callable[[str], str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["http://x.example/a", "www.x.example", "[x]: http://x", "![x](y)", "a@b"])
-def test_an_address_in_a_name_is_no_link(text: str) -> None:
+def test_an_address_in_a_name_is_not_a_link(text: str) -> None:
     assert read_markdown(markdown_text(text))[2] == [text]

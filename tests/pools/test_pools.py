@@ -174,7 +174,7 @@ def test_meta_is_a_struct_or_json_in_a_string(tmp_path: Path, meta: list[Any]) -
     assert [row.meta for row in pool.rows()] == [{"seed": 1}, {}]
 
 
-def test_parquet_that_is_no_pool_is_refused_by_row(tmp_path: Path) -> None:
+def test_parquet_that_is_not_a_pool_is_refused_by_row(tmp_path: Path) -> None:
     path, columns = tmp_path / "p.parquet", {name: [value] for name, value in record().items()}
     cases: list[tuple[dict[str, Any], str]] = [
         ({"meta": ["{"]}, "row 1, meta: not one JSON object (Expecting property name"),
@@ -192,7 +192,7 @@ def test_parquet_that_is_no_pool_is_refused_by_row(tmp_path: Path) -> None:
         assert refused(lambda: open_pool(path)).startswith(f"{path}, {message}")
 
 
-def test_a_parquet_file_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_parquet_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     for content in (b"", b"PAR1", b"PAR1" + b"x" * 100 + b"PAR1", json.dumps(record()).encode()):
         path.write_bytes(content)

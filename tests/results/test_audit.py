@@ -123,7 +123,7 @@ def test_a_repair_that_votes_with_consensus_may_be_certified_and_overrides_nothi
     assert [stages(found)[name] for name in ("repair proposed", "repair certified", "repair overrides")] == [1, 1, 0]
 
 
-def test_a_repair_that_always_asking_brought_up_is_no_proposal_where_the_judge_overrides() -> None:
+def test_a_repair_from_always_asking_is_not_a_proposal_where_the_judge_overrides() -> None:
     case = retrieval(OPEN, consult="always")
     found = figures("retrieval", [(case, ["Doha"], {"judge": Verdict(2), "repairer": Repair("Lusail")}, ())])
     assert [stages(found)[name] for name in ("judge overrides", "still open", "repair proposed")] == [1, 0, 0]

@@ -18,12 +18,12 @@ from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.figures.bounds import extreme_spans, interval, sways
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.words import POLICIES, Homogeneous
+from eldgr_dspy.words import POLICIES, Homogeneous, Policy
 from tests.results.pools import ARTIFACTS
 
 SILENT = Abstention("silent")
 
-words = ["Oslo", "the", "no", "Yes", "Paris,", "7", "-", "1,000", "art", "U.S.", "a"]
+words = ["Oslo", "the", "no", "Yes", "Paris,", "7", "-", "1,000", "art", "U.S.", "a", "A,", "<b>", "n\u200bo"]
 texts = st.lists(st.sampled_from(words), max_size=5).map(" ".join)
 given_answers = ["Oslo", "no", "Paris", "7", "Rome", "US", "1000", "-"]
 cases = st.builds(
@@ -38,8 +38,8 @@ cases = st.builds(
 golds = st.lists(st.sampled_from([*given_answers[:6], "Oslo Paris", "The"]), min_size=1, max_size=2)
 
 
-def case(answers: list[str | None], text: str) -> Case:
-    return Case(Question("Q", "retrieval", tuple(answers), (), (Passage("", text),)))
+def case(answers: list[str | None], text: str, policy: Policy = "folded") -> Case:
+    return Case(Question("Q", "retrieval", tuple(answers), (), (Passage("", text),)), Settings(certificate=policy))
 
 
 def judges(one: Case) -> list[Reply]:
@@ -66,11 +66,19 @@ def shipped(one: Case, rule: str, judge: Reply, repair: Reply) -> str | None:
 
 @given(cases, golds)
 @example(case(["US", "US", "Rome"], "Yes U.S. -"), ["US"])  # no single word is wrong, but "Yes U.S." is
-@example(
-    Case(Question("Q", "retrieval", (None,), (), (Passage("", "Paris,"),)), Settings(certificate="substring")), ["The"]
-)  # the comma alone is as right as nothing
+@example(case([None], "Paris,", "substring"), ["The"])  # the comma alone is as right as nothing
 @example(case(["Rome"], "a b"), ["The"])  # the normalisation leaves nothing of this gold answer, nor of "a"
-def test_the_bound_is_what_every_judge_and_every_span_come_to(one: Case, gold: list[str]) -> None:
+@example(case([None], "no the", "token"), ["no"])  # no certificate applies to "no"
+@example(case(["Rome"], "a, the no"), ["no"])  # "the no" is in the class of "no"
+@example(case(["Rome"], "A, no"), ["no"])
+@example(case(["Rome"], "he told us the truth"), ["US"])  # "us" is not a name, "us the" counts as one
+@example(case([None], "(a) the"), ["an"])
+@example(case(["Rome"], "Oslo the, a Paris"), ["Oslo Paris"])
+@example(case(["Rome"], "Oslo"), [r"\boxed{Oslo}"])
+@example(case(["Rome"], "Os\u200blo"), ["Oslo"])
+@example(case(["Rome"], "AT&amp;T, <i>AT</i>"), ["AT&T"])
+@example(case([None, "x", "Rome"], "<b> \\%-no <b>", "substring"), ["x"])  # "<b>" shows nothing and does not ship
+def test_the_bound_is_what_every_judge_and_every_span_give(one: Case, gold: list[str]) -> None:
     def correct(answer: str | None) -> bool:
         return exact_match(answer, gold)
 

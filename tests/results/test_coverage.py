@@ -16,7 +16,10 @@ from eldgr_dspy.figures.coverage import MOST_POINTS, Confidence, risk_coverage, 
 from eldgr_dspy.figures.summary import Tally
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.statistics import proportion_upper_bound
+from eldgr_dspy.tables.pool import shipping_table
+from tests.capitals import EVIDENCE, row, write_pool
 from tests.results.audited import ARITHMETIC, RETRIEVAL, Asked, figures, outcome, retrieval
 
 decided = st.lists(st.tuples(st.tuples(st.booleans(), st.sampled_from((0.0, 0.25, 0.5, 1.0))), st.booleans()))
@@ -171,7 +174,7 @@ def test_in_arithmetic_only_a_checked_derivation_ships() -> None:
     assert found["majority"]["abstain"] == nothing
 
 
-def test_a_question_without_an_answer_ships_nothing_and_is_no_error_among_what_ships() -> None:
+def test_a_question_without_an_answer_ships_nothing_and_is_not_counted_as_wrong() -> None:
     asked: list[Asked] = [(retrieval([None, " "]), ["Doha"], {}, ()), RETRIEVAL[0]]
     found = figures("retrieval", asked, ("majority",))["shipping"]["majority"]["consensus"]
     assert (found["questions"], found["coverage"], found["wrong"], found["risk"]) == (1, 50.0, 0, 0.0)
@@ -195,6 +198,28 @@ def test_copies_of_a_question_do_not_narrow_the_bound() -> None:
     found = tally.summary()["shipping"]["majority"]["abstain"]
     assert (found["scored"], found["wrong"]) == (51, 1)
     assert found["risk_at_most"] == pytest.approx(100 * proportion_upper_bound(2, 1))
+
+
+async def certified(answer: str, evidence: Any) -> bool | None:
+    if answer == "Nice":
+        raise ConnectionError("refused")
+    return {"Doha": True, "Dubai": False}.get(answer)
+
+
+def test_a_run_counts_as_shipped_what_a_selector_that_abstains_ships(tmp_path: Path) -> None:
+    """Each answer is given twice: Doha is certified, Dubai is not, asking about Nice fails, and none applies to yes."""
+    gold = {"Doha": "Doha", "Dubai": "Doha", "Nice": "Nice", "yes": "no"}
+    rows = [row(at, answers=[answer] * 2, gold=[right]) for at, (answer, right) in enumerate(gold.items())]
+    plan = Plan([write_pool(tmp_path / "pool.jsonl", rows)], tmp_path / "run", ["majority"], max_failures=1)
+    summary: Any = evaluate(Selector(certificate=certified), plan)
+    table = shipping_table("pool", summary["pools"]["pool"])
+    assert table and table.rows == (
+        ("majority", "4", "100.00", "2", "50.00", "90.24"),
+        ("majority, certified only", "2", "50.00", "1", "50.00", "97.47"),
+    )
+    select = Selector(certificate=certified, rule="majority", uncertified="abstain", on_failure="abstain")
+    called = [select(question="Where?", candidates=[answer] * 2, evidence=EVIDENCE).answer for answer in gold]
+    assert called == ["Doha", None, None, "yes"]
 
 
 # -- evidence that certifies several answers --------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def test_the_longer_wins_against_the_median_of_the_others(lengths: tuple[int, ..
         ("The best answer is candidate number 2", True),
         ("I do not prefer candidate 2.", None),
         ("Candidate 2 is contradicted by passage 0.", None),
-        ("candidate 7 is right", None),  # there is none
+        ("candidate 7 is right", None),  # there is no candidate 7
         ("Candidate 0 and candidate 2 differ.", None),
         ("I choose candidate 2, no, I choose candidate 0.", False),
         ("", None),

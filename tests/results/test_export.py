@@ -103,7 +103,7 @@ def test_taking_one_mark_away_gives_the_text_back(text: str) -> None:
 
 
 @pytest.mark.parametrize("number", ["-5", "+3.25", "-1,000", "-5%", "-0.5"])
-def test_a_negative_number_is_no_formula(number: str) -> None:
+def test_a_negative_number_is_not_a_formula(number: str) -> None:
     assert disarmed(number) == number
 
 

@@ -59,7 +59,7 @@ def test_a_copy_is_as_finished_as_the_run_whatever_its_times_say(run: Path) -> N
     assert read_run(run).finished()
 
 
-def test_what_is_no_run_is_said(tmp_path: Path) -> None:
+def test_what_is_not_a_run_is_said(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"nowhere: no such directory; give the directory of a run"):
         read_run(tmp_path / "nowhere")
     (tmp_path / "a.jsonl").touch()
@@ -178,7 +178,7 @@ def test_figures_that_do_not_add_up_are_no_results(run: Path, n_scored: int, win
         read_run(run).summary()
 
 
-def test_a_count_that_no_float_has_is_no_result(run: Path) -> None:
+def test_a_count_that_no_float_can_hold_is_refused(run: Path) -> None:
     change(run / "summary.json", lambda found: found["pools"]["capitals"].update(n=10**400))
     with pytest.raises(ArgumentError, match=r"capitals\.n: Input should be less than or equal to"):
         read_run(run).summary()

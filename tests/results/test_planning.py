@@ -32,7 +32,7 @@ def test_a_gain_of_more_than_is_discordant_is_refused() -> None:
 
 
 @pytest.mark.parametrize("gain", [0.0, -1.0, 101.0, float("nan")])
-def test_a_gain_that_is_no_percentage_is_refused(gain: float) -> None:
+def test_a_gain_that_is_not_a_percentage_is_refused(gain: float) -> None:
     message = f"gain={gain!r} must be above 0 and at most 100, in percent of the questions."
     with pytest.raises(ArgumentError) as caught:
         plan_ahead(gain, 100.0, **LEVEL)

@@ -1,4 +1,4 @@
-"""Where half of a pool has nothing to go by, one sentence below its first table says so; elsewhere there is none."""
+"""Where half of a pool has nothing to go by, one sentence below its first table says so; otherwise nothing is said."""
 
 import json
 from pathlib import Path

@@ -286,7 +286,7 @@ def test_abstentions_are_counted_by_role_and_reason() -> None:
     assert cells[-9:] == ["role", "reason", "questions", "judge", "index 7", "2", "judge", "not JSON", "1"]
 
 
-def test_a_failed_call_is_no_abstention_and_stands_in_a_table_of_its_own() -> None:
+def test_a_failed_call_is_not_an_abstention_and_has_a_table_of_its_own() -> None:
     failed = decision(abstentions={"judge": "failed: reset"})
     read = page(failed, failed, decision(abstentions={"judge": "index 7"}))
     assert read.cells[-12:] == [

@@ -116,7 +116,7 @@ def test_seconds_and_calls_are_those_of_the_journal_on_the_pools_questions(tmp_p
 
 
 def test_questions_that_were_asked_and_are_not_decided_take_no_time(tmp_path: Path) -> None:
-    """A run goes on with a smaller limit: its journal has more than its figures are over."""
+    """A run is resumed with a smaller limit: its journal has more than its figures are over."""
     run, _ = finished_run(tmp_path, n=6)
     finished_run(tmp_path, n=6, limit=2)
     assert here(run)["n"] == 2

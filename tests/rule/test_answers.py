@@ -78,7 +78,7 @@ def test_numeric_equality_is_exact_and_percent_must_agree(answer: str) -> None:
     assert not numeric_equal(answer, ["18"])
 
 
-def test_a_text_that_is_no_number_is_numerically_equal_to_nothing() -> None:
+def test_a_text_that_is_not_a_number_is_numerically_equal_to_nothing() -> None:
     assert not numeric_equal("nan", ["nan"])  # hazard 24
 
 

@@ -32,7 +32,7 @@ from tests.rule.keys import key
         ("it is -①", "it is ①"), ("①-②", "①②"), ("①.5", "①5"), ("①%", "①"),  # hazards 12, 13, 14, 17
         ("①", "1"), ("⑫", "12"), ("①②", "12"), ("10①", "101"), ("〇", "0"),  # hazard 21: not read
         ("1_000", "1000"), ("nan", "0"), ("inf", "nan"),  # hazard 24
-        ("0.1+0.2", "0.10.2"), ("0.1+0.2", ".3"),  # hazard 26: an expression is no answer
+        ("0.1+0.2", "0.10.2"), ("0.1+0.2", ".3"),  # hazard 26: an expression is not an answer
         ("true", "yes"), ("false", "no"), ("yes", "no"), ("true", "1"),  # hazard 27
     ],
 )  # fmt: skip
@@ -90,7 +90,7 @@ def test_the_key_of_a_number_is_its_value_in_arithmetic(answer: str, expected: s
 
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("answer", [None, "", "  ", "\n", "\u200b", "\ufeff \u00ad", "\u202e", "\x00"])
-def test_nothing_visible_is_no_answer(answer: str | None, task: Task) -> None:  # hazard 6
+def test_nothing_visible_is_not_an_answer(answer: str | None, task: Task) -> None:  # hazard 6
     assert answer_class(answer, task) is None
 
 

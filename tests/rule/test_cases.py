@@ -186,7 +186,7 @@ def test_a_verdict_for_no_candidate_with_an_answer_is_an_abstention(preference: 
 
 
 # hazard 42
-def test_a_candidate_own_text_is_no_evidence() -> None:
+def test_a_candidate_s_own_text_is_not_evidence() -> None:
     text = "Dubai is the capital, hence Dubai"
     question = Question(
         "Q", "retrieval", ("Dubai", "Dubai", "Doha"), (text, text, "Doha"), (Passage("", text), Passage("", "Doha"))
@@ -220,7 +220,7 @@ def test_a_repair_keeps_its_spelling_unless_only_its_class_is_certified() -> Non
     assert [case.repaired(Repair(answer)) for answer in ("dubai", "Bonn")] == ["dubai", "Bonn"]
 
 
-def test_a_repair_that_shows_nothing_is_none() -> None:  # hazard 35
+def test_a_repair_that_shows_nothing_does_not_count() -> None:  # hazard 35
     case = retrieval([None, "Dubai"], "a \x00 b", certificate="substring")
     found = decided(case, {**SILENT, "repairer": Repair("\x00")})
     assert (found.answer, found.branch) == ("Dubai", "consensus")
@@ -232,7 +232,7 @@ def test_in_arithmetic_no_evidence_chooses_the_spelling() -> None:
 
 
 @pytest.mark.parametrize("consensus", [None, "nineteen"])
-def test_a_derivation_may_replace_what_is_no_number(consensus: str | None) -> None:
+def test_a_derivation_may_replace_what_is_not_a_number(consensus: str | None) -> None:
     question = Question("Two boxes hold 9 pens each. How many pens?", "arithmetic", (consensus, consensus, ""))
     derivation = Derivation((Step("2 * 9", "18"),), "18", "18 / 2 = 9")
     found = decided(Case(question, Settings(homogeneous="repair")), {"deriver": derivation})

@@ -49,7 +49,7 @@ from tests.certifying import ANSWERS, DENSE, value, witness_of
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("policy", ["token", "folded"])
-def test_part_of_a_word_or_number_is_no_occurrence(answer: str, text: str, policy: Policy) -> None:
+def test_part_of_a_word_or_number_is_not_an_occurrence(answer: str, text: str, policy: Policy) -> None:
     assert value(answer, text, policy=policy) is False
 
 
@@ -109,7 +109,7 @@ def test_no_word_ends_beside_a_letter_of_another_writing(letter: str) -> None:
     assert value("ab", f"ab{letter}", policy="token") is False
 
 
-def test_the_search_goes_on_behind_a_part_of_a_word() -> None:
+def test_the_search_continues_behind_a_part_of_a_word() -> None:
     assert witness_of("art", "a party for art").start == 12
     assert witness_of("中a", "中ab中a").start == 3
     assert witness_of("art", "a party, art and art").start == 9

@@ -110,7 +110,7 @@ VARIANTS: dict[str, Callable[[str], str]] = {
     "decomposed": lambda text: normalize("NFD", text),
     "composed": lambda text: normalize("NFC", text),
     "en dash": lambda text: text.replace("-", "\u2013"),
-    # Set apart by a space a minus is a sign and a hyphen is none.
+    # Set apart by a space, a minus is a sign and a hyphen is not.
     "minus": lambda text: re.sub(r"-(?! )", "\u2212", text),
     "curly quote": lambda text: text.replace("'", "\u2019"),
     "no-break space": lambda text: text.replace(" ", "\u00a0"),

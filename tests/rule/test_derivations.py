@@ -122,7 +122,7 @@ def test_long_texts_are_cut_in_sentences() -> None:
         *("9**9**9", "10**10**8", "factorial(10000000)", "(9**9999)**9999"),  # hazard 47
     ],
 )
-def test_what_is_no_expression_or_too_big_to_compute_is_no_step(expression: str) -> None:
+def test_what_is_not_an_expression_or_too_big_to_compute_is_not_a_step(expression: str) -> None:
     assert reason(derivation((expression, "18"))).startswith("Step 1 does not execute: the expression ")
 
 
@@ -131,7 +131,7 @@ def test_hundreds_of_parentheses_are_not_a_step() -> None:
 
 
 @pytest.mark.parametrize("expression", ["18/0", "18 % 0", "18//(3 - 3)", "0**0", "0**-1"])
-def test_a_step_without_a_value_is_no_step(expression: str) -> None:
+def test_a_step_without_a_value_is_not_a_step(expression: str) -> None:
     assert "has no value" in reason(derivation((expression, "18")))  # hazard 49
 
 
@@ -144,7 +144,7 @@ def test_nothing_cancels_or_rounds() -> None:
 @pytest.mark.parametrize(
     "expression", ["42*1", "42+0", "42", "0 + 42", "42/1", "42**1", "42*2/2", "42 + 7 - 7", "1*42=42", "0/(43-42) + 42"]
 )
-def test_a_number_carried_through_is_no_derivation(expression: str) -> None:
+def test_a_number_carried_through_is_not_a_derivation(expression: str) -> None:
     question = "What is 42, given 0, 1, 2 and 7?"
     carried = derivation((expression, "42"), answer="42", check="42 - 2 = 40")
     assert reason(carried, question, "chained").startswith("The steps compute nothing: they carry 42 ")  # hazard 51
@@ -161,7 +161,9 @@ def test_a_number_carried_through_is_no_derivation(expression: str) -> None:
         ("She has 10, and 3 in each of 5 bags.", ["10/3 = 10/3", "10/3*3 = 10"], "10/5 = 2"),
     ],
 )
-def test_a_number_carried_through_several_steps_is_no_derivation(question: str, steps: list[str], check: str) -> None:
+def test_a_number_carried_through_several_steps_is_not_a_derivation(
+    question: str, steps: list[str], check: str
+) -> None:
     value = steps[-1].split(" = ")[1]
     lines = [(step, str(parse_sides(step)[0].value())) for step in steps]
     carried = derivation(*lines, answer=value, check=check)
@@ -181,9 +183,7 @@ def test_a_number_that_is_computed_and_then_carried_is_a_derivation() -> None:
         ("It is 3/4 of the 0.6 that was left.", "60/100", "0.6", "0.6*100 = 60"),
     ],
 )
-def test_an_answer_from_no_number_that_the_question_states_is_none(
-    question: str, step: str, answer: str, check: str
-) -> None:
+def test_an_answer_needs_a_number_that_the_question_states(question: str, step: str, answer: str, check: str) -> None:
     made = derivation((step, answer), answer=answer, check=check)
     assert not passes(made, question, "traced")  # hazard 51
     assert passes(derivation(("24 * 3", "72"), answer="72", check="72 / 24 = 3"), "It took three days.")
@@ -207,7 +207,7 @@ def test_numbers_that_are_not_the_question_s_make_no_derivation() -> None:
 
 
 @pytest.mark.parametrize("check", ["18 = 18", "18*1 = 18", "18 - 18 = 0", "x = x", "18 = 9*2", "18 / 18 = 1"])
-def test_an_identity_or_a_step_restated_is_no_check(check: str) -> None:
+def test_an_identity_or_a_step_restated_is_not_a_check(check: str) -> None:
     question = f"{DUCKS} Mind 0, 1 and 18."
     assert passes(derivation(*STEPS, check="18 / 2 = 9"), question)
     assert not passes(derivation(*STEPS, check=check), question)  # hazard 52
@@ -246,7 +246,7 @@ def test_words_are_no_operands() -> None:
     assert passes(derivation(("2 * 12", "24"), ("24 - 3", "21"), answer="21", check="21 + 3 = 24"), eggs)
 
 
-def test_a_right_derivation_of_another_answer_is_none() -> None:
+def test_a_right_derivation_of_another_answer_does_not_count() -> None:
     other = derivation(*STEPS, answer="19", check="19 - 3 = 16")
     assert reason(other) == "Step 2, the last, gives 18, but the stated answer is 19."  # hazard 56
 

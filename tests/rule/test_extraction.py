@@ -130,7 +130,7 @@ def test_the_last_mark_that_states_something_wins(text: str, answer: str) -> Non
         "my final answer 7",
     ],
 )  # fmt: skip
-def test_what_only_looks_like_a_mark_is_none(text: str) -> None:
+def test_what_only_looks_like_a_mark_is_not_one(text: str) -> None:
     assert extract_answer(text, "arithmetic") == Extraction("7", "last_number")
 
 

@@ -154,7 +154,7 @@ def test_a_number_that_the_answer_led_to_cannot_check_it() -> None:
     )
 
 
-def test_an_operation_that_changes_nothing_is_no_other_operator() -> None:
+def test_an_operation_that_changes_nothing_is_not_another_operator() -> None:
     assert fault("18 = (20 - 1 - 1) % 20", ("20 - 2",)) == fault("18 = (20 - 1 - 1) % 20", ("20 - 1 - 1",))
     assert "restates the steps" in str(fault("18 = (20 - 1 - 1) % 20", ("20 - 2",)))
 
@@ -166,7 +166,7 @@ def test_a_check_without_a_value_for_another_answer_fails_for_it() -> None:
     assert fault(never, ("16 * 4",), 64, known) == (f"The check '{never}' could not be tested with any other answer.")
 
 
-def test_a_step_in_the_derivation_is_no_check_of_it() -> None:
+def test_a_step_in_the_derivation_is_not_a_check_of_it() -> None:
     assert fault("18 / 2 = 9", (*DUCKS, "18 / 2", "9 * 2")) is not None
 
 

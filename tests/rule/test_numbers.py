@@ -79,7 +79,7 @@ def test_invisible_characters_are_dropped_and_noted(text: str) -> None:  # hazar
         "(5)", "5-", "5¢", "$5%", "$$5", "$5€", "5 dollars", "5 6", "0.1+0.2", "5!", "٣\u066b١٤",
     ],
 )  # fmt: skip
-def test_what_is_no_number_or_two_is_not_read(text: str) -> None:
+def test_what_is_not_a_number_or_is_two_is_not_read(text: str) -> None:
     assert parse_number(text) is None
 
 

@@ -60,7 +60,7 @@ def test_only_a_whole_number_of_the_pool_is_a_preference(preferred: Any) -> None
     assert reason("judge", preferred=preferred) == f"preferred={preferred!r} is not a whole number from 0 to 3"
 
 
-def test_a_verdict_without_a_preference_is_none() -> None:  # hazard 57
+def test_a_verdict_without_a_preference_is_an_abstention() -> None:  # hazard 57
     assert reason("judge", assessments=[SCORES] * 4) == "preferred=None is not a whole number from 0 to 3"
     assert reason("judge") == "preferred=None is not a whole number from 0 to 3"
 

@@ -113,7 +113,7 @@ def test_a_module_of_the_working_directory_hides_no_other(here: Path) -> None:
         ("divides", r"has failed: ZeroDivisionError: division by zero \(.*rules_of_\w+\.py, line 33\)\."),
     ],
 )
-def test_what_is_no_rule_is_said_in_a_sentence(mine: str, function: str, message: str) -> None:
+def test_what_is_not_a_rule_is_said_in_a_sentence(mine: str, function: str, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         decided(f"{mine}:{function}")
 

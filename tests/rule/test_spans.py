@@ -67,7 +67,7 @@ def test_a_leading_article_and_a_possessive_are_left_out() -> None:
     assert span.text == "Raconteurs"
 
 
-def test_what_the_question_says_itself_is_no_answer() -> None:
+def test_what_the_question_says_itself_is_not_an_answer() -> None:
     assert best_span("What is the Bay Bridge?", ["The Bay Bridge is old."]) is None
 
 

@@ -38,7 +38,7 @@ def test_nobody_wins_where_nobody_votes(answers: list[str | None]) -> None:  # h
     assert (vote.classes, vote.winner, vote.tie, vote.n_classes) == ((None,) * len(answers), None, False, 0)
 
 
-def test_no_answer_is_no_class_of_its_own() -> None:
+def test_candidates_without_an_answer_form_no_class() -> None:
     assert majority(["Lyon", None, "lyon", "Paris"], "retrieval").n_classes == 2
 
 

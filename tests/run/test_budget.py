@@ -66,7 +66,7 @@ def made(folder: Path) -> list[Consultation]:
 
 
 @each_way
-def test_no_request_beyond_max_calls_is_sent_and_a_higher_limit_goes_on(
+def test_no_request_beyond_max_calls_is_sent_and_a_higher_limit_resumes_the_run(
     pool: Path, tmp_path: Path, run: Run, workers: int
 ) -> None:
     with serving(lambda asked: Answer(SAID)) as server:
@@ -79,7 +79,7 @@ def test_no_request_beyond_max_calls_is_sent_and_a_higher_limit_goes_on(
         higher = Plan([pool], tmp_path / "run", workers=workers, max_calls=12)
         assert run(selector_at(server), higher)["pools"]["capitals"]["rules"]["judge"]["em"] == 100
         assert len(server.log) == 12
-        run(selector_at(server), plan)  # nothing is asked any more, so that the lower limit is none
+        run(selector_at(server), plan)  # nothing is left to ask, so the lower limit does not matter
 
 
 @each_way
@@ -135,7 +135,7 @@ def test_what_failed_questions_cost_is_spent_also_for_the_sessions_after(pool: P
 
 
 @pytest.mark.parametrize("run", [evaluate, arun], ids=["threads", "tasks"])
-def test_waiting_for_a_price_is_no_time_of_a_question_s_own(pool: Path, tmp_path: Path, run: Run) -> None:
+def test_waiting_for_a_price_does_not_count_as_time_of_a_question(pool: Path, tmp_path: Path, run: Run) -> None:
     with serving(lambda asked: Answer(SAID, delay=1.0)) as server:
         plan = Plan([pool], tmp_path / "run", workers=4, limit=4, timeout=1.9, max_cost=1.0, rules=["judge"])
         assert run(selector_at(server), plan)["pools"]["capitals"]["n_failed"] == 0
@@ -172,7 +172,7 @@ def test_a_reply_without_a_price_ends_a_run_that_has_a_limit_on_cost(
 
 
 @pytest.mark.parametrize("run", [evaluate, arun], ids=["threads", "tasks"])
-def test_a_run_goes_on_at_a_server_on_another_port(pool: Path, tmp_path: Path, run: Run) -> None:
+def test_a_run_resumes_at_a_server_on_another_port(pool: Path, tmp_path: Path, run: Run) -> None:
     plan = Plan([pool], tmp_path / "run", max_calls=5, rules=["judge"])
     with serving(lambda asked: Answer(SAID)) as first, pytest.raises(RunStoppedError):
         run(selector_at(first), plan)

@@ -263,7 +263,7 @@ def test_an_item_may_make_several_calls_and_is_sent_what_came_of_each() -> None:
         assert list(results) == [10 * (item + 1) for item in range(50)]
 
 
-def test_what_a_call_raises_is_raised_also_where_it_is_no_error() -> None:
+def test_what_a_call_raises_is_raised_even_if_it_is_not_an_error() -> None:
     def leave(_: int) -> None:
         raise SystemExit(7)
 
@@ -289,7 +289,7 @@ def test_a_late_call_is_left_behind_and_another_thread_takes_its_place() -> None
     gate.set()
 
 
-def test_calls_that_go_on_do_not_keep_a_late_one_from_being_given_up() -> None:
+def test_calls_that_continue_do_not_keep_a_late_one_from_being_given_up() -> None:
     gate, began = threading.Event(), time.monotonic()
 
     def hang(item: int) -> int:
@@ -316,7 +316,7 @@ def test_a_call_that_was_held_is_late_only_later_and_keeps_no_other_from_being_g
         calls[-1].held = LONG * (item == 0)
         said = yield calls[-1]
         if item == 1:
-            gate.set()  # the one behind it was given up, and the one that was held goes on
+            gate.set()  # the one behind it was given up, and the one that was held continues
         return said
 
     with map_ordered(steps, range(2), 2, SOON, lambda _: None) as results:

@@ -1,4 +1,4 @@
-"""A run keeps every row, asks nothing twice, goes on where it stopped, and refuses to become another run."""
+"""A run keeps every row, asks nothing twice, resumes where it stopped, and refuses to become another run."""
 
 import asyncio
 import gzip
@@ -109,7 +109,7 @@ def test_failures_within_the_budget_stay_in_n_and_decide_as_a_silent_role(pool: 
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_beyond_the_budget_the_run_stops_and_the_same_plan_goes_on(pool: Path, tmp_path: Path, workers: int) -> None:
+def test_beyond_the_budget_the_run_stops_and_the_same_plan_resumes_it(pool: Path, tmp_path: Path, workers: int) -> None:
     plan = Plan([pool], tmp_path / "run", workers=workers)
     flaky = Flaky(lambda number: number == 11)
     selector, _ = selector_with(flaky)
@@ -494,7 +494,7 @@ class Answering(dspy.Module):
     ],
     ids=["a program", "a text"],
 )
-def test_what_is_no_selector_is_refused_before_anything_is_read(run: Any, given: Any, message: str) -> None:
+def test_what_is_not_a_selector_is_refused_before_anything_is_read(run: Any, given: Any, message: str) -> None:
     with pytest.raises(ArgumentError) as raised:
         run(given, Plan(["nowhere.jsonl"]), Watcher())
     assert str(raised.value) == message

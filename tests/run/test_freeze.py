@@ -272,7 +272,7 @@ def test_a_lock_that_cannot_be_told_of_is_frozen_all_the_same(tmp_path: Path) ->
         assert frozen(closed) == (0, b"")
 
 
-def test_a_pipe_is_no_lock_and_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_not_a_lock_and_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ArgumentError, match="pipe: is a pipe or a device; give a file"):
         read_lock(tmp_path / "pipe")
@@ -409,7 +409,7 @@ def test_an_adapter_of_the_surroundings_is_a_change(lock: Path, pool: Path) -> N
     ],
     ids=["torn", "list", "object", "schema", "schema-of-a-version", "changed"],
 )
-def test_a_lock_that_is_none_is_refused_in_one_sentence(
+def test_a_file_that_is_not_a_lock_is_refused_in_one_sentence(
     pool: Path, text: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("rule.lock.json").write_text(text)

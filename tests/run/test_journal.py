@@ -330,7 +330,7 @@ def test_a_value_that_json_does_not_know_is_refused_before_it_is_written(tmp_pat
     assert len(list(read_journal(tmp_path / "j"))) == 1
 
 
-def test_a_full_disk_leaves_no_torn_line_and_the_journal_goes_on(tmp_path: Path) -> None:  # hazard 89
+def test_a_full_disk_leaves_no_torn_line_and_the_journal_continues(tmp_path: Path) -> None:  # hazard 89
     """A file-size limit stands for a full disk: the write comes back short, then fails."""
     resource = pytest.importorskip("resource")
     signal = pytest.importorskip("signal")

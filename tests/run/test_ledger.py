@@ -110,7 +110,7 @@ def test_without_a_lock_there_is_no_confirmation(pool: Path) -> None:
     assert json.loads(Path("out/record.json").read_text())["confirmation"] is None
 
 
-def test_the_same_run_may_go_on_wherever_it_is(lock: Path, pool: Path) -> None:
+def test_the_same_run_may_be_resumed_wherever_it_is(lock: Path, pool: Path) -> None:
     first = run(pool, lock, "first")
     again(pool, lock, "second")
     shutil.move("first", "moved")
@@ -211,7 +211,7 @@ def test_tasks_enter_the_ledger_as_threads_do(lock: Path, pool: Path) -> None:
     assert len(looks(lock)) == 1
 
 
-def test_a_forecast_is_held_to_the_lock_and_is_no_look(lock: Path, pool: Path) -> None:
+def test_a_forecast_is_held_to_the_lock_and_is_not_a_look(lock: Path, pool: Path) -> None:
     plan = Plan([pool], Path("out"), rules=TWO, lock=lock, once=True)
     assert forecast(heuristic_selector(), plan)["pools"]["capitals"]["n"] == 6
     assert not ledger_of(lock).exists()
@@ -233,7 +233,7 @@ def test_once_refuses_what_was_seen_and_changes_nothing(lock: Path, pool: Path) 
     assert len(looks(lock)) == 1
 
 
-def test_once_refuses_to_go_on_with_a_second_look(lock: Path, pool: Path) -> None:
+def test_once_refuses_to_resume_a_second_look(lock: Path, pool: Path) -> None:
     run(pool, lock, "first")
     again(pool, lock, "second")
     with pytest.raises(ArgumentError, match=r"leave --once out to evaluate anyway, which confirms nothing."):

@@ -130,7 +130,7 @@ class Bringing(dspy.Module):
             return self.judge(**inputs)
 
 
-def test_an_lm_that_a_role_brings_by_itself_is_not_counted_and_its_cut_reply_is_none_all_the_same() -> None:
+def test_an_lm_that_a_role_brings_by_itself_is_not_counted_and_its_cut_reply_does_not_count_either() -> None:
     lm = scripted_lm([Line({"judge_rationale": "", "assessments": [], "preferred": 0}, cut=True)])
     with metering() as meter:
         said = ask(metered(Bringing(lambda: lm)), INPUTS)
@@ -158,7 +158,7 @@ def test_a_metered_lm_is_a_copy_and_the_original_keeps_its_retries_and_history()
         assert len(lm.history) == 1
 
 
-def test_a_reply_from_the_cache_is_no_request_and_costs_nothing() -> None:
+def test_a_reply_from_the_cache_is_not_a_request_and_costs_nothing() -> None:
     lm = scripted_lm(lambda request: "hello", cache=True)
     counts = []
     with cached_by_dspy():

@@ -535,7 +535,7 @@ def test_certificates_read_back_as_they_were_written(by_answer: dict[str, Certif
         {"abstained": "no reason"},
     ],
 )
-def test_a_recording_that_is_no_certificate_is_an_abstention(content: dict[str, Any]) -> None:
+def test_a_recording_that_is_not_a_certificate_is_an_abstention(content: dict[str, Any]) -> None:
     assert isinstance(certificates_in(content), Abstention)
 
 

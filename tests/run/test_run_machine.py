@@ -197,7 +197,7 @@ class RunMachine(RuleBasedStateMachine):
 
     @rule(plan=PLANS, workers=WORKERS)
     def run_to_the_end(self, plan: dict[str, Any], workers: int) -> None:
-        """Begin, resume or widen: another set of rules, another limit or another pool is no change."""
+        """Begin, resume or widen: another set of rules, another limit or another pool is accepted."""
         script, expected = Script(), self.unsettled(plan)
         summary = self.evaluate(script, plan, workers=workers)
         assert sorted(script.asked) == sorted(expected)

@@ -116,7 +116,7 @@ CHANGED = {
 
 
 @pytest.mark.parametrize(("before", "now"), CHANGED.values(), ids=CHANGED)
-def test_whatever_else_is_of_an_lm_is_no_address(tmp_path: Path, before: Any, now: Any) -> None:
+def test_whatever_else_is_of_an_lm_is_not_an_address(tmp_path: Path, before: Any, now: Any) -> None:
     with RunDirectory(tmp_path) as directory:
         RoleStatements(directory, role_at(before)).claim("judge")
         later = RoleStatements(directory, role_at(now))
@@ -127,7 +127,7 @@ def test_whatever_else_is_of_an_lm_is_no_address(tmp_path: Path, before: Any, no
             later.claim("judge")
 
 
-def test_what_is_no_role_has_no_address(tmp_path: Path) -> None:
+def test_what_is_not_a_role_has_no_address(tmp_path: Path) -> None:
     with RunDirectory(tmp_path) as directory:
         directory.claim(("settings", "rule", {"host": "a"}))
         with pytest.raises(RunChangedError, match='host: "a" -> "b"'):

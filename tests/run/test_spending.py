@@ -111,7 +111,7 @@ def may_send(spending: Spending) -> bool | None:
 
 
 class Sessions:
-    """Consultations of a few requests each, in sessions that go on from one another, beside the same in one session."""
+    """Consultations of a few requests each, in sessions that resume each other, and the same in one session."""
 
     def __init__(self) -> None:
         self.whole, self.journal = Spending(max_cost=LIMIT), list[Consultation]()
@@ -153,7 +153,7 @@ class Sessions:
         self.meters[which] = Meter(spending=self.spending)
 
     def resume(self) -> None:
-        """The run stops, or is killed once all is journaled, and goes on."""
+        """The run stops, or is killed once all is journaled, and is resumed."""
         for which in range(3):
             self.journaled(which, "failed")
         self.spending = Spending(max_cost=LIMIT, before=self.journal)

@@ -89,7 +89,7 @@ def test_the_means_of_several_orders_are_read_likewise() -> None:
     assert [dict(table.scores[0].channels) for table in judged_aspects(content, POOL)] == [ASPECTS] * 2
 
 
-def test_no_candidate_is_no_table() -> None:
+def test_without_candidates_there_is_no_table() -> None:
     assert judged_aspects(judged(), []) == []
 
 

@@ -110,7 +110,7 @@ def test_texts_that_are_shown_alike_are_asked_about_once(together: bool) -> None
     assert len({table.reward for table in tables}) == 1
 
 
-def test_no_text_is_no_call() -> None:
+def test_without_a_text_there_is_no_call() -> None:
     lm = obliging()
     with dspy.context(lm=lm):
         assert ChannelScorer().score([]) == asyncio.run(ChannelScorer().ascore([])) == []

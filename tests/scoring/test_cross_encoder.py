@@ -177,7 +177,7 @@ def test_a_hypothesis_may_fill_half_of_the_window_and_beyond_it_only_where_the_p
 
 
 @pytest.mark.parametrize("text", ["a" * 100_000, "a b " * 25_000, "Ada is a nurse. " * 6_250], ids=["a", "ab", "words"])
-def test_a_hypothesis_of_100_kb_is_no_number_and_such_a_premise_is_cut(nli: CrossEncoderNLI, text: str) -> None:
+def test_a_hypothesis_of_100_kb_is_not_a_number_and_such_a_premise_is_cut(nli: CrossEncoderNLI, text: str) -> None:
     found = nli.probabilities([(FACT[0], text), (text, FACT[1]), FACT])
     assert np.isnan(found).any(axis=1).tolist() == [True, False, False]
 
@@ -192,7 +192,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
-def test_a_text_that_cannot_be_read_is_no_number_on_either_side_and_spoils_no_other(
+def test_a_text_that_cannot_be_read_is_not_a_number_on_either_side_and_spoils_no_other(
     nli: CrossEncoderNLI, text: str
 ) -> None:
     """A text is read where at least half of its letters and digits are known to the model's tokenizer."""
@@ -237,7 +237,7 @@ def test_logits_that_are_not_finite_are_no_number(nli_folder: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("pairs", [["ab"], [("one", None)], [("one", "two", "three")], ["a premise", "a hypothesis"]])
-def test_what_is_no_pair_of_texts_is_refused(nli: CrossEncoderNLI, pairs: Any) -> None:
+def test_what_is_not_a_pair_of_texts_is_refused(nli: CrossEncoderNLI, pairs: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^pairs\[0\] must be a premise and a hypothesis, both str; got .*"):
         nli.probabilities(pairs)
 

@@ -85,7 +85,7 @@ def test_what_the_sentence_tells_to_write_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 100_000], ids=["torn", "bytes", "deep"])
-def test_a_configuration_that_is_no_json_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_configuration_that_is_not_json_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(
         ArgumentError, match=r"^model='some/model' could not be loaded from '.*': its config\.json is not"

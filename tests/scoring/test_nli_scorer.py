@@ -378,12 +378,12 @@ class Wrong(Reader):
     ],
     ids=["two labels", "a row too many", "nothing", "logits", "infinite"],
 )
-def test_what_is_no_reading_is_refused(returned: list[list[float]], said: str) -> None:
+def test_what_is_not_a_reading_is_refused(returned: list[list[float]], said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         NLIScorer(Wrong(returned)).score([Reasoning(FIRST, QUESTION)])
 
 
-def test_a_row_of_which_one_number_is_missing_is_no_reading() -> None:
+def test_a_row_of_which_one_number_is_missing_is_not_a_reading() -> None:
     (step,) = scored(Wrong([[math.nan, 0.5, 0.5]]), Reasoning(FIRST, QUESTION))
     assert reasons(step)["logic"] == UNREAD.reason
 

@@ -90,7 +90,7 @@ def test_without_a_network_the_sentence_comes_within_seconds(tmp_path: Path, swi
 
 
 @pytest.mark.parametrize("path", ["./nli", "~/no/such/folder", "/no/such/folder", "models/of/mine"])
-def test_a_path_that_leads_nowhere_is_no_name_of_a_model(path: str) -> None:
+def test_a_path_that_leads_nowhere_is_not_the_name_of_a_model(path: str) -> None:
     with pytest.raises(
         ArgumentError, match=rf"^model='{path}' must be a folder on this disk; give the folder"
     ) as caught:

@@ -85,7 +85,9 @@ LAWFUL: dict[str, Callable[[], Selector]] = {
     "compiled": compiled,
     "with a chain of thought": lambda: with_judge(dspy.ChainOfThought(JudgeCandidates)),
     "with a judge of its own": lambda: with_judge(ByBest()),
-    "with a judge that is none": lambda: with_judge(Returns({"preferred": True, "assessments": float("nan")})),
+    "with a judge whose replies are unusable": lambda: with_judge(
+        Returns({"preferred": True, "assessments": float("nan")})
+    ),
     "without an LM": heuristic_selector,
 }
 

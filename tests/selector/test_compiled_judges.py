@@ -80,7 +80,7 @@ def test_gepa_rewrites_a_judge_by_the_feedback_and_it_is_saved_and_loaded(kind: 
     assert "is wrong; candidate 2 is right. It did not override: it is consensus's own." in told
 
 
-@pytest.mark.parametrize("kind", ["plain", "swapped", "pointwise"])  # a knockout goes on without the comparison
+@pytest.mark.parametrize("kind", ["plain", "swapped", "pointwise"])  # a knockout continues without the comparison
 def test_gepa_learns_from_replies_that_cannot_be_parsed_if_they_are_raised(kind: str) -> None:
     """One that the selector takes for silence leaves DSPy no trace of the call, hence nothing to reflect upon."""
 

@@ -140,7 +140,7 @@ SOON = 0.05  # seconds; what waits for an event is late whenever they end
 
 
 class Waits(dspy.Module):
-    """A judge that answers when it may go on; awaited, it waits until it is cancelled."""
+    """A judge that answers when it is released; awaited, it waits until it is cancelled."""
 
     def __init__(self) -> None:
         super().__init__()

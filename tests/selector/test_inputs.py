@@ -239,7 +239,7 @@ def test_evidence_needs_no_title(evidence: Any) -> None:
     assert to_passages(evidence) == (Passage("", "Doha."),)
 
 
-def test_a_title_of_none_is_no_title() -> None:
+def test_a_title_of_none_is_not_a_title() -> None:
     assert to_passages([Slotted("Doha."), {"text": "Doha.", "title": None}]) == (Passage("", "Doha."),) * 2
 
 
@@ -255,7 +255,7 @@ def test_evidence_is_a_list(evidence: Any) -> None:
         to_passages(evidence)
 
 
-def test_a_prediction_without_passages_is_no_evidence() -> None:
+def test_a_prediction_without_passages_is_not_evidence() -> None:
     with pytest.raises(ArgumentError, match="evidence is a prediction without passages; give the retriever's"):
         to_passages(dspy.Prediction(answer="Doha"))
 

@@ -250,7 +250,7 @@ def test_a_run_reads_as_its_selector_and_states_how(tmp_path: Path) -> None:
     assert prints[0].isdisjoint(prints[1])
 
 
-def test_a_run_that_was_begun_strictly_does_not_go_on_leniently(tmp_path: Path) -> None:
+def test_a_run_that_began_strictly_does_not_resume_leniently(tmp_path: Path) -> None:
     run(tmp_path / "run", "strict")
     with pytest.raises(RunChangedError, match=r"StrictJSONAdapter.*LenientJSONAdapter"):
         run(tmp_path / "run", "lenient")

@@ -123,7 +123,7 @@ def test_the_score_is_the_same_for_every_predictor(predictor: str | None, gold: 
     assert found.score == float(selection_score(example, pred)) == float(gold == "Doha")
 
 
-def test_a_yes_is_no_prediction_to_an_optimizer_that_asks_yes_or_no() -> None:
+def test_a_yes_is_not_a_prediction_to_an_optimizer_that_asks_yes_or_no() -> None:
     """Pinned, for it is why there are two metrics: a prediction with the score 0.0 is true."""
     assert bool(selection_feedback(DOHA, selected())) is True
     assert selection_score(DOHA, selected()) is False
@@ -172,7 +172,7 @@ def test_an_example_is_what_a_selector_takes() -> None:
     assert heuristic_selector()(**first.inputs()).answer
 
 
-def test_a_row_without_a_gold_answer_is_no_example() -> None:
+def test_a_row_without_a_gold_answer_is_not_an_example() -> None:
     row = Row(id="a", question="q", task="retrieval", candidates=[CandidateRow(text="", answer="x", source=None)])
     assert examples_of([row]) == []
 

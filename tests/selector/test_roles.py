@@ -147,7 +147,7 @@ def test_a_candidate_s_field_marker_reaches_the_lm_defused() -> None:  # hazard 
     assert prediction.preferred == 1
 
 
-def test_a_candidate_is_no_template() -> None:  # hazard 78
+def test_a_candidate_is_not_a_template() -> None:  # hazard 78
     lm = obliging()
     with dspy.context(lm=lm):
         Judge()(question="%s", evidence=["$x"], candidates=["{question} {0.__class__}", "b"])

@@ -47,7 +47,7 @@ def test_a_certified_preference_ships_with_its_witness() -> None:
     assert asked(lm) == ["judge"]
 
 
-def test_a_preference_without_a_certificate_goes_on_to_the_repairer() -> None:
+def test_after_a_preference_without_a_certificate_the_repairer_is_asked() -> None:
     lm = saying(verdict(0), repair("Persian Gulf", 1))
     pred = selected(lm)
     assert (pred.answer, pred.branch, pred.reason) == ("Persian Gulf", "repair", "repair_certified")
@@ -176,7 +176,7 @@ def test_a_task_that_is_not_known_is_refused_in_a_call(task: Any) -> None:
 
 
 @pytest.mark.parametrize("field", [3, None, "", " "])
-def test_an_answer_field_that_is_no_name_is_refused(field: Any) -> None:
+def test_an_answer_field_that_is_not_a_name_is_refused(field: Any) -> None:
     expected = f"answer_field must be the name of the field that holds the answer; got {field!r}."
     with pytest.raises(ArgumentError, match=f"^{re.escape(expected)}$"):
         Selector(answer_field=field)
@@ -203,7 +203,7 @@ def test_an_answer_field_that_a_decision_has_is_refused(field: str) -> None:
         ({"evidence": ["a", None]}, "evidence[1] must be a string, or something with text"),
     ],
 )
-def test_what_is_no_question_is_refused_before_any_call(changes: dict[str, Any], expected: str) -> None:
+def test_what_is_not_a_question_is_refused_before_any_call(changes: dict[str, Any], expected: str) -> None:
     lm = saying(verdict(2))
     for call in (select_sync, select_acall):
         with dspy.context(lm=lm), pytest.raises(ArgumentError, match=f"^{re.escape(expected)}"):

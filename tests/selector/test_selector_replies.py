@@ -74,13 +74,13 @@ def test_a_verdict_that_is_not_one_is_an_abstention_with_its_reason_or_raised_wh
     assert pred.toDict() == silent.toDict()
 
 
-def test_a_repairer_that_finds_nothing_is_no_error() -> None:
+def test_a_repairer_that_finds_nothing_is_not_an_error() -> None:
     """It is told to say so by an empty span."""
     pred = selected(saying(verdict(0)), on_error="raise")
     assert (pred.answer, pred.abstentions) == ("Dubai", {"repairer": "no span"})
 
 
-def test_an_abstention_by_its_own_word_is_no_error() -> None:
+def test_an_abstention_by_its_own_word_is_not_an_error() -> None:
     pred = selector_of({"abstained": "no opinion"}, on_error="raise")(**CONTESTED)
     assert pred.abstentions == {"judge": "no opinion", "repairer": "no span"}
 

@@ -79,7 +79,7 @@ def test_all_candidates_are_scored_in_one_call_with_question_evidence_and_answer
     ],
     ids=["appended", "said", "explained", "alone", "none"],
 )
-def test_an_answer_on_a_line_of_its_own_is_no_step(text: str, answer: str | None, shown: str) -> None:
+def test_an_answer_on_a_line_of_its_own_is_not_a_step(text: str, answer: str | None, shown: str) -> None:
     scorer = Rewards([])
     select = selector_of({"abstained": "silent"}, scorers=scorer)
     select(**{**CONTESTED, "candidates": [{"reasoning": text, "answer": answer}, "Doha"]})
@@ -87,7 +87,9 @@ def test_an_answer_on_a_line_of_its_own_is_no_step(text: str, answer: str | None
 
 
 @pytest.mark.parametrize(("evidence", "passages"), [(None, None), ([], ()), (dspy.Prediction(passages=[]), ())])
-def test_no_evidence_is_no_corpus_and_an_empty_one_a_corpus_without_a_hit(evidence: Any, passages: Any) -> None:
+def test_without_evidence_there_is_no_corpus_and_empty_evidence_is_one_without_a_hit(
+    evidence: Any, passages: Any
+) -> None:
     scorer = Rewards([])
     selector_of(scorers=scorer)(**{**CONTESTED, "evidence": evidence})
     assert [one.passages for one in scorer.seen[0]] == [passages] * 3
@@ -250,7 +252,7 @@ def test_on_error_raise_raises_what_a_scorer_raised(call: Callable[..., Any], ou
     ],
     ids=["number", "text", "none", "class"],
 )
-def test_what_is_no_scorer_is_refused_by_the_constructor(given: Any, named: str) -> None:
+def test_what_is_not_a_scorer_is_refused_by_the_constructor(given: Any, named: str) -> None:
     expected = f"{named} is not a scorer; give an object with score(reasonings), or a list of such."
     with pytest.raises(ArgumentError, match=f"^{re.escape(expected)}$"):
         Selector(scorers=given)
@@ -310,7 +312,7 @@ class Held(Rewards):
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda select: select.deepcopy(), Selector.reset_copy])
 @pytest.mark.parametrize("several", [False, True])
-def test_a_copy_shares_a_scorer_that_is_no_module(duplicate: Callable[..., Selector], several: bool) -> None:
+def test_a_copy_shares_a_scorer_that_is_not_a_module(duplicate: Callable[..., Selector], several: bool) -> None:
     scorer = Held()
     select = Selector(scorers=[scorer] if several else scorer)
     twin = duplicate(select)

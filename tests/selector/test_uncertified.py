@@ -180,7 +180,7 @@ def test_each_candidate_with_an_answer_has_one_vote(question: Question) -> None:
 
 
 @pytest.mark.parametrize("field", ["votes", "failures", "scores", "notes"])
-def test_the_answer_field_is_none_of_the_prediction_s_others(field: str) -> None:
+def test_the_answer_field_is_not_another_field_of_the_prediction(field: str) -> None:
     with pytest.raises(ArgumentError, match=f"answer_field='{field}' is a field of the decision; use another"):
         Selector(answer_field=field)
 
@@ -240,6 +240,6 @@ def test_a_rule_that_fails_is_named(call: Any) -> None:
 
 
 @pytest.mark.parametrize("rule", ["best", "nowhere:best", lambda case: Choice("first", "x"), None, 5, len])
-def test_what_is_no_rule_is_refused(rule: Any) -> None:
+def test_what_is_not_a_rule_is_refused(rule: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^rule="):
         Selector(rule=rule)

@@ -31,7 +31,7 @@ def test_the_contrasts_of_the_paper_on_one_data_set() -> None:
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), -0.1, 1.1, "0.5"], ids=repr)
-def test_what_is_no_probability_is_named_by_its_position(value: Any) -> None:
+def test_what_is_not_a_probability_is_named_by_its_position(value: Any) -> None:
     assert refused(lambda: holm([0.5, value])) == (
         f"probabilities[1] must be from 0 to 1; got {value!r}. Leave out a contrast without a p."
     )

@@ -220,7 +220,7 @@ UNSCORED = "Give unscored questions a score, or leave them out of both rules."
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), "1", 1j, 10**400, 1e200], ids=repr)
-def test_a_value_that_is_no_finite_number_is_named_by_its_position(value: Any) -> None:  # hazard 106
+def test_a_value_that_is_not_a_finite_number_is_named_by_its_position(value: Any) -> None:  # hazard 106
     # Beside text NumPy makes text of all, so the position is found in what was given.
     assert (
         refused(lambda: contrast([1, 0, 1], [0, value, 1]))
@@ -228,7 +228,7 @@ def test_a_value_that_is_no_finite_number_is_named_by_its_position(value: Any) -
     )
 
 
-def test_a_masked_score_is_none_whatever_lies_under_the_mask() -> None:  # hazard 106
+def test_a_masked_score_is_refused_whatever_lies_under_the_mask() -> None:  # hazard 106
     masked = np.ma.masked_array([1.0, 1.0, 0.0], mask=[False, True, False])
     assert refused(lambda: contrast(masked, [0, 0, 1])) == f"rule[1] must be a finite number; got masked. {UNSCORED}"
     assert contrast(np.ma.masked_array([1, 0], mask=False), [0, 0]) == contrast([1, 0], [0, 0])

@@ -106,5 +106,5 @@ def test_identical_arms_have_a_point() -> None:  # hazard 109
     ],
     ids=["one seed", "one question", "nothing", "ragged", "no table", "a number", "none", "text"],
 )
-def test_what_is_no_table_is_refused(table: Any, message: str) -> None:  # hazards 103, 105, and 106
+def test_what_is_not_a_table_is_refused(table: Any, message: str) -> None:  # hazards 103, 105, and 106
     assert refused(lambda: seed_variance(table)).startswith(message)

@@ -45,7 +45,7 @@ def test_a_step_in_which_nothing_was_sampled_is_null(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), None, "1"], ids=["nan", "inf", "none", "text"])
-def test_what_is_no_number_is_null(value: Any, tmp_path: Path) -> None:
+def test_what_is_not_a_number_is_null(value: Any, tmp_path: Path) -> None:
     (point,) = told(CurveRecorder(), tmp_path, [{**SAMPLED, "reward": value, "orm/exact_match": value}])
     assert point["reward"] is point["exact_match"] is None
 
@@ -62,7 +62,7 @@ def test_the_rolling_mean_is_over_the_last_ten_steps() -> None:
     assert rolling_mean([]) == []
 
 
-def test_a_resumed_run_goes_on_from_the_step_that_it_resumes_at(tmp_path: Path) -> None:
+def test_a_resumed_run_continues_from_the_step_that_it_resumes_at(tmp_path: Path) -> None:
     told(CurveRecorder(), tmp_path, matched(0.0, 0.5, 1.0))
     with (tmp_path / FILE).open("ab") as file:
         file.write(b'{"step": 4, "exact')
@@ -97,7 +97,7 @@ def test_a_trainer_that_does_not_log_every_step_is_refused(strategy: str, steps:
 
 
 @pytest.mark.parametrize("text", ["{}\n", "[1]\n", "step 1\n"])
-def test_a_file_that_is_no_curve_is_refused(text: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_curve_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / FILE).write_text(text, "utf-8")
     with pytest.raises(ArgumentError, match=r"learning_curve.jsonl, line 1: not a point"):
         read_curve(tmp_path / FILE)

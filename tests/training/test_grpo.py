@@ -1,4 +1,4 @@
-"""A real training by TRL: what is logged is what its completions come to by hand, and rewards change nothing else."""
+"""A real training by TRL: what is logged follows from its completions by hand, and rewards change nothing else."""
 
 import json
 import math

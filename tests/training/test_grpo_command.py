@@ -1,4 +1,4 @@
-"""A run by `python -m eldgr_dspy.training.grpo`: what it leaves, and that it goes on as what it was begun."""
+"""A run by `python -m eldgr_dspy.training.grpo`: what it leaves, and that a resumed run keeps its settings."""
 
 import json
 import os
@@ -131,7 +131,7 @@ def test_its_curve_has_exact_match_and_all_channels_at_every_step(run: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
-def test_a_run_that_was_broken_off_goes_on_as_if_it_had_not_been(
+def test_a_run_that_was_broken_off_resumes_as_if_it_had_not_been(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))

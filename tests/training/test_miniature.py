@@ -1,4 +1,4 @@
-"""The paper in miniature: a policy learns, a run has all that it promises, and goes on as what it was begun."""
+"""The paper in miniature: a policy learns, a run has all that it promises, and keeps its settings when resumed."""
 
 import json
 import shutil
@@ -143,7 +143,7 @@ def test_what_is_done_is_not_done_again(tiny: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_was_broken_off_in_a_training_goes_on_with_that_one_to_the_numbers_of_its_seed(
+def test_a_run_that_was_broken_off_in_a_training_resumes_it_and_gets_the_numbers_of_its_seed(
     tiny: Path, tmp_path: Path
 ) -> None:
     """Of what the training had written, nothing is relied on."""

@@ -189,7 +189,7 @@ def test_a_text_is_read_as_steps_answer_and_check() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "3 * 4 = 12\nSo it is 12.", "#### 12", "Check: 12 / 4 = 3\n#### 12"])
-def test_a_text_without_equation_or_marked_answer_is_no_derivation(text: str) -> None:
+def test_a_text_without_equation_or_marked_answer_is_not_a_derivation(text: str) -> None:
     assert derivation_of(text) is None
 
 

@@ -51,7 +51,7 @@ def test_an_ablation_drops_its_channel_and_asks_for_nothing_that_it_does_not_nee
 
 
 @pytest.mark.parametrize("name", ["rm", "ra_msd_without_facts"])
-def test_a_name_that_is_none_is_an_attribute_error_as_the_command_expects(name: str) -> None:
+def test_an_unknown_name_is_an_attribute_error_as_the_command_expects(name: str) -> None:
     with pytest.raises(AttributeError, match=f"has no attribute '{name}'; it has orm, format"):
         named(f"eldgr_dspy.training.{name}")
 

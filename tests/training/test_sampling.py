@@ -288,7 +288,7 @@ def test_a_checkpoint_that_cannot_be_loaded_is_named(folder: str, said: str, tmp
 # --- going on ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_call_that_was_broken_off_goes_on_where_it_was(pool: Pool, tmp_path: Path) -> None:  # hazard 88
+def test_a_call_that_was_broken_off_resumes_where_it_was(pool: Pool, tmp_path: Path) -> None:  # hazard 88
     path, beside = tmp_path / "pool.jsonl", tmp_path / "pool.samples.jsonl"
     whole = pool.path.with_name(beside.name).read_bytes().splitlines(keepends=True)
     beside.write_bytes(b"".join(whole[:7]) + whole[7][:50])

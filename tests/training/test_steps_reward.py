@@ -121,7 +121,7 @@ def test_without_token_probabilities_epist_is_left_out_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize("passed", [[1], [None], [1, 2], [], 1, "x"], ids=str)
-def test_what_is_no_confidence_for_each_completion_is_refused(passed: Any) -> None:
+def test_a_confidence_is_refused_unless_there_is_one_for_each_completion(passed: Any) -> None:
     assert refused(lambda: StepReward(Fixed())(["?"], ["The host was Qatar."], **rows(1), token_confidence=passed)) == (
         "The column 'token_confidence' for the reward 'ra_msd' must have one TokenConfidence for each of 1 "
         f"completions; got {passed!r}. Give one for each, or leave the column out."
@@ -211,7 +211,7 @@ def test_a_column_that_the_dataset_lacks_is_named_with_the_remedy(column: str, h
         silent(Fixed())(["?"], [TEXT], **columns)
 
 
-def test_evidence_that_is_no_passages_is_named_with_its_row() -> None:
+def test_evidence_that_is_not_passages_is_named_with_its_row() -> None:
     with pytest.raises(
         ArgumentError, match=r"evidence\[1\] cannot be used .evidence\[0\] must be .*got 7 .*[Ff]ix the row"
     ):

@@ -41,7 +41,7 @@ def main(folder: Path) -> None:
 
 
 def called(rank: int, reward: Reward | None = None, texts: Any = None, **columns: Any) -> Any:
-    """What a reward of this process' completions comes to, or the error."""
+    """The reward of this process' completions, or the error."""
     half = slice(6 * rank, 6 * rank + 6)
     written = [f"A: {answer}" for answer in ANSWERS[half]]
     passed = rows(6, **{"evidence": list(EVIDENCE[half]), **columns})
