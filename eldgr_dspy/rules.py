@@ -37,8 +37,8 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
     """
     if is_own(name):
         return _own(name, argument)
-    if nearly := _NEAR.fullmatch(name):
-        return near(int(nearly[1]))
+    if (k := nearness(name)) is not None:
+        return near(k)
     require_one_of(argument, name, (*RULES, "near(K)"))
     return RULES[name]
 
@@ -46,6 +46,12 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
 def is_own(name: str) -> bool:
     """Return whether a rule of this name is the user's."""
     return ":" in name
+
+
+def nearness(name: str) -> int | None:
+    """Return the k of the rule `near(k)`, None for any other."""
+    nearly = _NEAR.fullmatch(name)
+    return int(nearly[1]) if nearly else None
 
 
 @cache
@@ -67,8 +73,9 @@ def rule_given(rule: object) -> tuple[str, Rule]:
     for name, known in RULES.items():
         if rule is known:
             return name, known
-    if (nearly := _NEAR.fullmatch(getattr(rule, "__qualname__", ""))) and rule is near(int(nearly[1])):
-        return nearly[0], rule
+    name = getattr(rule, "__qualname__", "")
+    if (k := nearness(name)) is not None and rule is near(k):
+        return name, rule
     if not inspect.isgeneratorfunction(rule):
         raise ArgumentError(f"rule={rule!r:.80} {_NOT_A_RULE}")
     name = f"{rule.__module__}:{rule.__qualname__}"

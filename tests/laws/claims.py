@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import z3
 
-from eldgr_dspy.decision import RULES
 from eldgr_dspy.words import Role
 from tests.laws.symbolic import (
     ARITHMETIC,
@@ -245,7 +244,7 @@ def another(answer: Term) -> Term:
 
 CLAIMS: Sequence[tuple[Callable[[Outcome], Term], str]] = (
     *((law, "eldgr") for law in (*LAWS, is_eq3)), *((law, "decide") for law in (*LAWS, is_eq3)),
-    *((homogeneous_pools_consult_no_judge, rule) for rule in (*RULES, "always(eldgr)")),
+    *((homogeneous_pools_consult_no_judge, rule) for rule in ("first", "majority", "judge", "eldgr", "always(eldgr)")),
     (is_the_scalar_judge, "judge"), (is_majority, "majority"), (is_first, "first"), (asks_who_can_matter, "eldgr"),
     (who_is_not_asked_cannot_matter, "eldgr"), (who_is_not_asked_cannot_matter, "judge"),
     (who_is_asked_can_matter, "eldgr"), (who_is_asked_can_matter, "judge"),

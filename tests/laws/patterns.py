@@ -2,14 +2,15 @@
 
 A rule compares answers by class and reads their certificates, so three candidates show it all that a pool can: the
 consensus, the judge's preference, and one that is neither. Each may be of the same class or of another, and each class
-is certified, uncertified or beyond certificates. The repairer offers nothing, a candidate's answer, a new spelling of a
-candidate's class or a class of its own; a new spelling carries its own certificate, whatever its class has.
+is certified, uncertified or beyond certificates, with as many votes as consensus or fewer. The repairer offers nothing,
+a candidate's answer, a new spelling of a candidate's class or a class of its own; a new spelling carries its own
+certificate, whatever its class has.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import product
+from itertools import combinations_with_replacement, product
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -33,14 +34,24 @@ NEW = 9
 
 @dataclass(frozen=True)
 class Pool:
-    """The different answers of a pool, consensus first, and the certificate of each class; empty where nobody votes."""
+    """The different answers of a pool, consensus first, and each class's certificate and votes; empty if nobody votes.
+
+    `behind` is how many votes each class after consensus lacks; the classes are in the order of their standing.
+    """
 
     answers: tuple[Answer, ...]
     marks: tuple[Mark, ...]
+    behind: tuple[int, ...]
 
     @property
     def consensus(self) -> Answer | None:
         return self.answers[0] if self.answers else None
+
+    @property
+    def standings(self) -> tuple[tuple[Answer, int], ...]:
+        """The earliest answer of each class, with its votes."""
+        earliest = {answer.group: answer for answer in reversed(self.answers)}
+        return tuple((earliest[group], 10 - lacks) for group, lacks in enumerate((0, *self.behind)) if self.answers)
 
 
 class Pattern(NamedTuple):
@@ -78,11 +89,14 @@ def partitions(n: int) -> Iterator[tuple[int, ...]]:
             yield (*before, group)
 
 
-def pools() -> Iterator[Pool]:
+def pools(farthest: int = 0) -> Iterator[Pool]:
+    """All pools, those included in which a class lacks up to `farthest` votes."""
     for groups in (groups for n in range(4) for groups in partitions(n)):
         answers = tuple(Answer(group, spelling) for spelling, group in enumerate(groups))
+        others = max(len(set(groups)) - 1, 0)
         for marks in product(MARKS, repeat=len(set(groups))):
-            yield Pool(answers, marks)
+            for behind in combinations_with_replacement(range(farthest + 1), others):
+                yield Pool(answers, marks, behind)
 
 
 def judges(pool: Pool) -> Iterator[tuple[Answer, Answer] | None]:
@@ -98,13 +112,13 @@ def offers(pool: Pool) -> Iterator[tuple[Answer, Mark] | None]:
 
 
 @cache
-def patterns() -> tuple[Pattern, ...]:
-    """All of them."""
-    return tuple(_patterns())
+def patterns(farthest: int = 0) -> tuple[Pattern, ...]:
+    """All of them, those included in which a class lacks up to `farthest` votes."""
+    return tuple(_patterns(farthest))
 
 
-def _patterns() -> Iterator[Pattern]:
-    for task, repairable, pool in product(TASKS, (True, False), pools()):
+def _patterns(farthest: int) -> Iterator[Pattern]:
+    for task, repairable, pool in product(TASKS, (True, False), pools(farthest)):
         for judge, offer in product(judges(pool), offers(pool)):
             yield Pattern(task, repairable, pool, judge, offer)
 
@@ -116,7 +130,7 @@ class TableCase:
         self.pattern, self.task, self.repairable = pattern, pattern.task, pattern.repairable
         self.consensus = pattern.pool.consensus
         self.first = pattern.pool.answers[-1] if pattern.pool.answers else None
-        self.contested = len(pattern.pool.marks) > 1
+        self.contested, self.standings = len(pattern.pool.marks) > 1, pattern.pool.standings
 
     def same(self, one: Answer | None, other: Answer | None) -> bool:
         return one is not None and other is not None and one.group == other.group
@@ -171,6 +185,7 @@ class Expected(NamedTuple):
     branch: str
     answer: Answer | None
     asked: tuple[Role, ...]
+    kind: str = "Choice"
 
 
 def eldgr(pattern: Pattern) -> Expected:
@@ -222,7 +237,55 @@ def first_candidate(pattern: Pattern) -> Expected:
     return Expected("first", pattern.pool.answers[-1] if pattern.pool.answers else None, ())
 
 
-EXPECTED = {"first": first_candidate, "majority": majority_vote, "judge": scalar_judge, "eldgr": eldgr}
+def certified_majority(pattern: Pattern) -> Expected:
+    """The class of most votes among the certified, where consensus is uncertified."""
+    leader = leading(pattern) if pattern.task == "retrieval" and pattern.mark(pattern.pool.consensus) is False else None
+    return Expected("certified", leader, ()) if leader else majority_vote(pattern)
+
+
+def leading(pattern: Pattern) -> Answer | None:
+    return next((answer for answer, _ in pattern.pool.standings if pattern.pool.marks[answer.group] is True), None)
+
+
+def locked_then_certified(pattern: Pattern) -> Expected:
+    """The locked rule; where nothing overrides and the judge was asked and is silent, the certified majority."""
+    locked = eldgr(pattern)
+    if locked.branch == "consensus" and "judge" in locked.asked and pattern.judge is None:
+        return Expected("certified", leading(pattern), locked.asked)
+    return locked
+
+
+def near(k: int) -> Callable[[Pattern], Expected]:
+    """The locked rule; where nothing overrides an uncertified consensus, a preference that lacks up to k votes."""
+
+    def expected(pattern: Pattern) -> Expected:
+        locked, pool = eldgr(pattern), pattern.pool
+        derived = pattern.task == "arithmetic" and pattern.repairable and pattern.offer
+        if derived or locked.branch != "consensus" or pattern.mark(pool.consensus) is not False:
+            return locked
+        lacks = {group: n for group, n in enumerate(pool.behind, 1) if n <= k and pool.marks[group] is False}
+        asked = locked.asked if "judge" in locked.asked or not lacks else (*locked.asked, "judge")
+        preferred = pattern.preferred
+        if preferred is None or preferred.group not in lacks:
+            return locked._replace(asked=asked)
+        ships = dict(enumerate(answer for answer, _ in pool.standings))[preferred.group]
+        return Expected("judge", ships, asked, "NearChoice" if lacks[preferred.group] else "TiedChoice")
+
+    return expected
+
+
+EXPECTED: Mapping[str, Callable[[Pattern], Expected]] = {
+    "near(1)": near(1),
+    "near(0)": near(0),
+    "eldgr_certified": locked_then_certified,
+    "certified": certified_majority,
+    "first": first_candidate,
+    "majority": majority_vote,
+    "judge": scalar_judge,
+    "eldgr": eldgr,
+}
+FARTHEST = {"near(0)": 1, "near(1)": 2}
+"""How many votes a class may lack in the patterns that a rule is held to; a rule that is not here compares no votes."""
 
 
 # --- holding a decision module to them --------------------------------------------------------------------------------
@@ -235,10 +298,15 @@ class Checked:
     module: ModuleType
 
     @cached_property
-    def always(self) -> dict[str, Any]:
+    def rules(self) -> Mapping[str, Any]:
+        module: Any = self.module
+        return {**module.RULES, "near(0)": module.near(0), "near(1)": module.near(1)}
+
+    @cached_property
+    def always(self) -> Mapping[str, Any]:
         every: tuple[Role, ...] = ("judge", "repairer", "deriver")
         module: Any = self.module
-        rules = {name: module.always(rule, lambda _: every) for name, rule in module.RULES.items()}
+        rules = {name: module.always(rule, lambda _: every) for name, rule in self.rules.items()}
         return {**rules, "eldgr": module.always(module.RULES["eldgr"], lambda case: case.roles())}
 
     def drive(self, rule: Any, pattern: Pattern) -> Expected:
@@ -252,16 +320,16 @@ class Checked:
 
         module: Any = self.module
         choice = module.drive(rule(TableCase(pattern)), ask)
-        return Expected(choice.branch, choice.answer, tuple(asked))
+        return Expected(choice.branch, choice.answer, tuple(asked), type(choice).__name__)
 
     def rule(self, name: str) -> int:
         """Hold a rule, asked lazily and always, to its table on every pattern; return how many there are."""
-        lazy, always = self.module.RULES[name], self.always[name]
-        for pattern in patterns():
+        lazy, always, every = self.rules[name], self.always[name], patterns(FARTHEST.get(name, 0))
+        for pattern in every:
             expected = EXPECTED[name](pattern)
             assert self.drive(lazy, pattern) == expected, f"{name}: {pattern}"
             assert self.drive(always, pattern)[:2] == expected[:2], f"{name}, asked always: {pattern}"
-        return len(patterns())
+        return len(every)
 
     def table(self) -> int:
         """Hold `decide` to Eq. 3 on every pattern of three strings; return how many there are."""

@@ -105,6 +105,53 @@ SHIPPING = [
         "fromkeys(three) if answer is not None}", "is_eq3"),
 ]  # fmt: skip
 
+LEADS = "if case.certified(answer) is True:\n                return"
+SILENT_JUDGE = 'choice.branch == "consensus" and "judge" in said and case.preferred(said["judge"]) is None'
+NEAR = "votes >= most - k and case.certified(answer) is False"
+STILL_OPEN = 'if choice.branch == "consensus" and derived is None else []'
+UNSETTLED = "not case.standings or case.certified(case.consensus) is not False"
+
+AUTHORITY = [
+    Plant("certified majority in arithmetic", 'case.task == "retrieval" and case.certified(case.consensus) is False',
+        "case.certified(case.consensus) is False", "is_the_certified_majority"),
+    Plant("certified majority over an inapplicable consensus", 'if case.task == "retrieval" and case.certified('
+        "case.consensus) is False", 'if case.task == "retrieval" and not case.certified(case.consensus)',
+        "inapplicable_consensus_is_final"),
+    Plant("the certified class with fewest votes", "in case.standings:", "in reversed(case.standings):",
+        "is_the_certified_majority"),
+    Plant("an inapplicable class leads", LEADS, LEADS.replace("is True", "is not False"),
+        "override_needs_a_certificate"),
+    Plant("the leader in the judge's name", 'Choice("certified", answer)', 'Choice("judge", answer)',
+        "is_the_certified_majority"),
+    Plant("certified majority over an uncertified preference", SILENT_JUDGE, 'choice.branch == "consensus"',
+        "is_eq3_then_the_certified_majority"),
+    Plant("certified majority over a repair", SILENT_JUDGE, SILENT_JUDGE.removeprefix('choice.branch == "consensus" and '),
+        "a_silent_judge_leaves_repair_and_certified_majority"),
+    Plant("a class that lacks k votes is not near", NEAR, NEAR.replace(">=", ">"), "is_eq3_then_near"),
+    Plant("a class that lacks any number of votes is near", NEAR, "case.certified(answer) is False",
+        "an_uncertified_override_nearly_won"),
+    Plant("an inapplicable preference overrides", NEAR, NEAR.replace("is False", "is not True"),
+        "an_inapplicable_preference_never_overrides"),
+    Plant("a near class over an inapplicable consensus", UNSETTLED, UNSETTLED.replace("is not False", "is True"),
+        "inapplicable_consensus_is_final"),
+    Plant("a near class over a derivation that agrees", STILL_OPEN, 'if choice.branch == "consensus" else []',
+        "near_acts_only_without_a_derivation"),
+    Plant("a near class over a repair", STILL_OPEN, "if derived is None else []", "the_near_case_is_apart"),
+    Plant("the first near class instead of the preferred", "if case.same(preference, rival.answer)",
+        "if preference is not None", "an_uncertified_override_nearly_won"),
+    Plant("the near rule reads the statement", 'preference = case.preferred(said["judge"] if', 'preference = '
+        'case.stated(said["judge"] if', "is_eq3_then_near"),
+    Plant("the judge asked with no class near", "        if rivals:\n", "        if True:\n",
+        "asks_the_judge_where_it_can_matter"),
+]  # fmt: skip
+"""Changes of the rules between majority and full authority."""
+
+UNSEEN_BY_THE_PROOF = [
+    Plant("a near class is called tied", "if votes == most else", "if votes >= most - k else", "nothing"),
+    Plant("the judge asked twice", 'said["judge"] if "judge" in said else (yield "judge")', 'yield "judge"', "nothing"),
+]  # fmt: skip
+"""Changes of the reason, and of how often a role is asked: the tables alone have them."""
+
 ASKING = [
     Plant("the judge asked without a rival", "case.rival()", "True", "who_is_asked_can_matter"),
     Plant("the judge asked in every contested pool", "case.rival()", "case.contested", "asks_who_can_matter"),

@@ -11,6 +11,8 @@ import z3
 
 from eldgr_dspy.words import ROLES
 from tests.laws.claims import CASE_D, CASE_R, CASE_S, CLAIMS, lazy_equals_always
+from tests.laws.claims_of_authority import CLAIMS_OF_AUTHORITY, includes
+from tests.laws.standing_classes import STANDING, J, K, StandingCase
 from tests.laws.symbolic import (
     ARITHMETIC,
     BLANK,
@@ -41,6 +43,11 @@ SAID = (P, P2, STATED, STATED2, R, R2, D, D2)
 """The answers that replies stand for, each a first and a second time."""
 
 
+NEAR = {"near(j)": J, "near(k)": K}
+ASKING_STANDINGS = ("certified", "eldgr_certified", *NEAR)
+"""The rules that ask for the standings, of which things are proved for a bounded number of classes."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """One thing to prove: `law`, in words `says`, of the rule `rule`, which computes `outcome`, wherever `assumed`."""
@@ -69,34 +76,48 @@ class Rules:
         """What a rule computes, asked lazily; `always(NAME)`: asked always; `decide`: the table."""
         if rule == "decide":
             return outcome_of_table(self.module.decide)
-        name = rule.removeprefix("always(").removesuffix(")")
-        lazy = self.module.RULES[name]
-        if rule == name:
-            return outcome_of(lazy)
+        name, full = (rule[7:-1], True) if rule.startswith("always(") else (rule, False)
+        lazy: Any = self._near(NEAR[name]) if name in NEAR else self.module.RULES[name]
         roles: Any = (lambda case: case.roles()) if name == "eldgr" else (lambda _: ROLES)
-        return outcome_of(self.module.always(lazy, roles))
+        given = (STANDING, StandingCase) if name in ASKING_STANDINGS else ()
+        return outcome_of(self.module.always(lazy, roles) if full else lazy, *given)
+
+    def _near(self, k: Term) -> Any:
+        """The rule of a symbolic k, which is not kept."""
+        return lambda case: self.module.near.__wrapped__(case.number(k))(case)
 
     def claims(self, law: str) -> Iterator[Claim]:
         """What is to be proved by the name `law`."""
-        for of, rule in CLAIMS:
+        for of, rule in (*CLAIMS, *CLAIMS_OF_AUTHORITY):
             if of.__name__ == law:
                 yield self._claim(of, rule)
         if law == lazy_equals_always.__name__:
-            yield from map(self._same_asked_always, self.module.RULES)
+            yield from map(self._same_asked_always, (*self.module.RULES, "near(k)"))
 
     def _claim(self, of: Callable[[Outcome], Term], rule: str) -> Claim:
         outcome = self.outcome(rule)
         plain, term = rule == "decide", z3.And(total(outcome), of(outcome))
         if plain:
             term = z3.substitute_funs(term, (same, IDENTICAL))
-        return Claim(of.__name__, str(of.__doc__), rule, outcome, term, PLAIN if plain else WORLD)
+        return Claim(of.__name__, str(of.__doc__), rule, outcome, term, PLAIN if plain else _world(rule))
 
     def _same_asked_always(self, rule: str) -> Claim:
         lazy, full = self.outcome(rule), self.outcome(f"always({rule})")
         both = replace(lazy, paths=(*lazy.paths, *full.paths))
         of = lazy_equals_always
         term = z3.And(total(lazy), total(full), of(lazy, full))
-        return Claim(of.__name__, str(of.__doc__), rule, both, term, WORLD)
+        return Claim(of.__name__, str(of.__doc__), rule, both, term, _world(rule))
+
+    def at_most(self, narrow: str, wide: str) -> Claim:
+        """That a judge can make the wide rule ship all that it can make the narrow one ship."""
+        one, other = self.outcome(narrow), self.outcome(wide)
+        both = replace(one, paths=(*one.paths, *other.paths))
+        term = z3.And(total(one), total(other), includes(one, other))
+        return Claim(f"{narrow} <= {wide}", str(includes.__doc__), narrow, both, term, STANDING)
+
+
+def _world(rule: str) -> Sequence[Term]:
+    return STANDING if rule in ASKING_STANDINGS else WORLD
 
 
 def total(outcome: Outcome) -> Term:

@@ -24,7 +24,7 @@ Term = Any
 
 ANSWER = z3.DeclareSort("Answer")
 MARK, (CERTIFIED, UNCERTIFIED, INAPPLICABLE) = z3.EnumSort("Mark", ["certified", "uncertified", "inapplicable"])
-BRANCHES = ("first", "consensus", "judge", "repair", "raised")
+BRANCHES = ("first", "consensus", "certified", "judge", "repair", "raised")
 BRANCH, _BRANCHES = z3.EnumSort("Branch", list(BRANCHES))
 BRANCH_OF: Mapping[str, Term] = dict(zip(BRANCHES, _BRANCHES, strict=True))
 
@@ -257,8 +257,10 @@ class Outcome:
         return Outcome(z3.substitute(self.branch, *pairs), z3.substitute(self.answer, *pairs), asked)
 
 
-def outcome_of(rule: Any) -> Outcome:
-    """Return what `rule` computes on every question of `QUESTION`."""
+def outcome_of(
+    rule: Any, assumed: Sequence[Term] = QUESTION, case: Callable[[Oracle], SymbolicCase] = SymbolicCase
+) -> Outcome:
+    """Return what `rule` computes on every question of which `assumed` holds."""
 
     def run(oracle: Oracle) -> tuple[Any, list[Role]]:
         asked: list[Role] = []
@@ -267,9 +269,9 @@ def outcome_of(rule: Any) -> Outcome:
             asked.append(role)
             return Reply(role)
 
-        return drive(rule(SymbolicCase(oracle)), ask), asked
+        return drive(rule(case(oracle)), ask), asked
 
-    return _explore(run, QUESTION)
+    return _explore(run, assumed)
 
 
 def outcome_of_table(decide: Any) -> Outcome:

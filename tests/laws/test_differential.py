@@ -18,7 +18,6 @@ from eldgr_dspy.answers import answer_class, is_polar
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Derivation, Repair, Step
-from eldgr_dspy.decision import RULES
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.voting import majority
 from eldgr_dspy.words import CONSULT, ROLES, TASKS, Task
@@ -26,6 +25,7 @@ from tests.deciding import decided
 from tests.laws.agreeing import agree
 from tests.naive import answers as naive_answers
 from tests.naive.selectors import SELECTORS, Pool
+from tests.strategies import quoting_questions
 
 PARTS = (
     "0 5 12 1,000 3.14 - + . , % $ ' \" / a the an Paris x C # < > ½ ² ① Ⅷ − é e\u0301 ( ) : _ e3 US of m \u200b \\ ٣"
@@ -47,17 +47,6 @@ def respelled(text: str) -> list[str]:
 def replies_to(draw: st.DrawFn, question: Question) -> dict[str, Any]:
     """What each role replies to a question."""
     return {role: draw(strategies.replies(question, role)) for role in ROLES}
-
-
-@st.composite
-def quoting_questions(draw: st.DrawFn) -> Question:
-    """Questions whose passages hold the answers, or are nothing but a candidate's own text."""
-    question = draw(strategies.questions())
-    texts = tuple(draw(st.sampled_from((f"So: {answer}", answer or "", f" {answer}"))) for answer in question.answers)
-    sources = [Passage("", f"It was {answer}, they say.") for answer in question.answers]
-    sources += [Passage(draw(st.sampled_from(("", "T"))), text) for text in texts]
-    passages = draw(st.lists(st.sampled_from(sources), max_size=3)) if sources else []
-    return replace(question, texts=texts, passages=(*question.passages, *passages))
 
 
 # --- classes and votes ------------------------------------------------------------------------------------------------
@@ -96,14 +85,14 @@ def test_the_vote_is_the_naive_count_of_each_class(answers: Sequence[str | None]
     assert (vote.tie, vote.n_classes) == (pool.tie(), pool.n_classes())
 
 
-# --- the four selectors -----------------------------------------------------------------------------------------------
+# --- the selectors ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.law("answer_is_consensus_preference_or_repair", "differential")
 @pytest.mark.law("the_cases_partition", "differential")
 @pytest.mark.law("override_needs_a_certificate", "differential")
 @pytest.mark.law("default_is_consensus", "differential")
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", SELECTORS)
 @given(st.data())
 def test_every_selector_ships_what_the_naive_one_ships(rule: str, data: st.DataObject) -> None:
     question = data.draw(strategies.questions() | quoting_questions())
@@ -115,25 +104,28 @@ def test_every_selector_ships_what_the_naive_one_ships(rule: str, data: st.DataO
 @pytest.mark.law("inapplicable_consensus_is_final", "differential")
 @pytest.mark.law("certified_preference_outranks_repair", "differential")
 @pytest.mark.law("repair_only_when_neither_is_certified", "differential")
+@pytest.mark.parametrize("rule", ["eldgr", "certified", "eldgr_certified", "near(0)", "near(1)", "near(2)"])
 @given(st.data())
-def test_where_much_is_certified_the_branch_is_the_naive_one(data: st.DataObject) -> None:
+def test_where_much_is_certified_the_branch_is_the_naive_one(rule: str, data: st.DataObject) -> None:
     names = ("Doha", "doha", "Dubai", "Paris", "the Paris", "Rome", "yes", "No")
     answers = tuple(data.draw(st.lists(st.sampled_from(names), min_size=2, max_size=5)))
     passages = tuple(Passage("", text) for text in data.draw(st.lists(st.sampled_from(names), max_size=3)))
     question, settings = Question("?", "retrieval", answers, (), passages), data.draw(strategies.rule_settings)
     replies = {"judge": data.draw(strategies.verdicts(question)), "repairer": Repair(data.draw(st.sampled_from(names)))}
-    agree(question, settings, "eldgr", replies)
+    agree(question, settings, rule, replies)
 
 
 @pytest.mark.law("unchecked_derivation_changes_nothing", "differential")
+@pytest.mark.parametrize("rule", ["eldgr", "eldgr_certified", "near(0)", "near(1)"])
 @given(st.data())
-def test_a_derivation_ships_exactly_where_the_naive_check_passes(data: st.DataObject) -> None:
+def test_a_derivation_ships_exactly_where_the_naive_check_passes(rule: str, data: st.DataObject) -> None:
     answers = tuple(data.draw(st.lists(st.sampled_from(("35", "36", "36%", "$36.00", None)), min_size=1, max_size=4)))
     step = Step(data.draw(st.sampled_from(("3 * 12", "12 * 3", "12 + 24", "36", "72 / 2"))), "36")
     check = data.draw(st.sampled_from(("36 / 12 = 3", "12 * 3 = 36", "36 = 36", "12 + 12 + 12 = 36", "")))
     derived = Derivation((step,), data.draw(st.sampled_from(("36", "$36", "35", "3600%"))), check)
     question = Question("Tom has 3 boxes of 12 pens and 24 more. How many pens?", "arithmetic", answers)
-    agree(question, data.draw(strategies.rule_settings), "eldgr", {"deriver": derived})
+    replies = {"deriver": derived, "judge": data.draw(strategies.verdicts(question))}
+    agree(question, data.draw(strategies.rule_settings), rule, replies)
 
 
 @pytest.mark.law("lazy_equals_always", "differential")

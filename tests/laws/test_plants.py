@@ -8,7 +8,16 @@ from types import ModuleType
 import pytest
 
 from tests.laws.patterns import Checked
-from tests.laws.plants import ASKING, EQUIVALENT, SHIPPING, UNSEEN_BY_THE_TABLES, Plant, planted
+from tests.laws.plants import (
+    ASKING,
+    AUTHORITY,
+    EQUIVALENT,
+    SHIPPING,
+    UNSEEN_BY_THE_PROOF,
+    UNSEEN_BY_THE_TABLES,
+    Plant,
+    planted,
+)
 from tests.laws.proving import Rules, refute
 
 ABOUT_SHIPPING = ("is_eq3", "is_the_scalar_judge", "is_majority", "is_first")
@@ -43,12 +52,12 @@ def named(plants: Sequence[Plant]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("plant", plants, ids=lambda plant: plant.name.replace(" ", "_"))
 
 
-@named([*SHIPPING, *ASKING])
+@named([*SHIPPING, *ASKING, *AUTHORITY, *UNSEEN_BY_THE_PROOF])
 def test_the_tables_see_a_planted_change(plant: Plant) -> None:
     assert breaks_the_tables(planted(plant))
 
 
-@named([*SHIPPING, *ASKING, *UNSEEN_BY_THE_TABLES])
+@named([*SHIPPING, *ASKING, *AUTHORITY, *UNSEEN_BY_THE_TABLES])
 def test_the_proof_of_a_law_fails_for_a_planted_change(plant: Plant) -> None:
     assert refuted(plant, plant.breaks)
 

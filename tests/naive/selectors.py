@@ -1,4 +1,4 @@
-"""The four selectors, the obvious way: classes, certificates and the cases of Eq. 3 written out one after the other.
+"""The selectors, the obvious way: classes, certificates and the cases of Eq. 3 written out one after the other.
 
 Lazy or not makes no difference here: nothing is asked, every reply lies before it.
 """
@@ -169,6 +169,8 @@ def preference(pool: Pool) -> object:
     if verdict is None or pool.n_classes() < 2:
         return None
     preferred = pool.keys()[verdict.preferred]
+    if pool.question.task == "arithmetic":
+        return preferred
     if pool.settings.preference == "stratum" and pool.certified(preferred) is not True and verdict.scores is not None:
         keys = pool.keys()
         certified = [index for index, key in enumerate(keys) if key is not None and pool.certified(key) is True]
@@ -204,6 +206,43 @@ def arithmetic(pool: Pool) -> Outcome:
     return r, "repair", "derivation_checked"
 
 
+def standings(pool: Pool) -> list[object]:
+    """The classes, most votes first, and of several with as many the earliest."""
+    keys = pool.keys()
+    return sorted(set(keys) - {None}, key=lambda key: (-pool.votes(key), keys.index(key)))
+
+
+def certified_majority(pool: Pool) -> Outcome:
+    certified = [key for key in standings(pool) if pool.question.task == "retrieval" and pool.certified(key) is True]
+    if not certified or pool.certified(pool.majority()) is not False:
+        return majority(pool)
+    return pool.spelling(certified[0]), "certified", "certified_majority"
+
+
+def locked_then_certified(pool: Pool) -> Outcome:
+    """The locked rule; certified majority where it keeps consensus and no judge prefers anything."""
+    locked, certified = eldgr(pool), certified_majority(pool)
+    silent = locked[1] == "consensus" and preference(pool) is None
+    return certified if silent and certified[1] == "certified" else locked
+
+
+def near(k: int) -> Callable[[Pool], Outcome]:
+    """The locked rule; where it keeps an uncertified consensus, a preference for a class that lacks up to k votes."""
+
+    def decide(pool: Pool) -> Outcome:
+        locked, m, s = eldgr(pool), pool.majority(), preference(pool)
+        arithmetic = pool.question.task == "arithmetic"
+        closed = derived(pool) is not None if arithmetic else pool.certified(m) is not False
+        if locked[1] != "consensus" or closed or s is None or s == m:
+            return locked
+        lacks = pool.votes(m) - pool.votes(s)
+        if lacks > k or not (arithmetic or pool.certified(s) is False):
+            return locked
+        return pool.spelling(s), "judge", "preference_near" if lacks else "preference_tied"
+
+    return decide
+
+
 def ranking(pool: Pool) -> tuple[int, ...]:
     """Certified and inapplicable candidates first, among them consensus, then by score, then by position."""
     verdict = pool.verdict()
@@ -230,4 +269,7 @@ SELECTORS: dict[str, Callable[[Pool], Outcome]] = {
     "majority": majority,
     "judge": judge,
     "eldgr": eldgr,
+    "certified": certified_majority,
+    "eldgr_certified": locked_then_certified,
+    **{f"near({k})": near(k) for k in range(3)},
 }
