@@ -217,9 +217,9 @@ def answer_class(answer: str | None, task: Task) -> AnswerClass | None:
     white space and the article at its head. The key keeps what tells answers apart: signs, decimal points, currency,
     percent, `<` and `>`, feet, inches and marks between digits, the marks of 'A-', 'C++' and 'C#', semicolons and the
     ends of sentences. It drops well-formed thousands commas. An answer of only articles or punctuation is kept whole.
-    Numerals such as '½', '²' and '①' count as digits there, and each stays itself: '①' is not '1'. In arithmetic
-    a number's key is its exact value and whether it is a percentage; any other text has a key that no number has.
-    A list or an object (`Structured`) votes by the classes of its leaves.
+    Numerals such as '½' and '①' count as digits, and each stays itself: '①' is not '1'. In arithmetic a number's key is
+    its exact value and whether it is a percentage; any other text has a key that no number has. A list or an object
+    (`Structured`) votes by the classes of its leaves.
 
     Raises:
         ArgumentError: `task` is not a task.
@@ -239,8 +239,7 @@ def class_key(answer: str | None, task: Task) -> str | None:
 
 def is_polar(answer: str) -> bool:
     """Say whether the answer is yes, no, true or false, so that a certificate is inapplicable to it."""
-    class_ = answer_class(answer, "retrieval")
-    return class_ is not None and class_.key in POLAR
+    return class_key(answer, "retrieval") in POLAR
 
 
 def check_task(task: Task) -> None:
@@ -260,11 +259,10 @@ def text_key(read: str) -> str:
         alike = _FOREIGN.sub(lambda match: _NUMERAL if _is_numeral(match[0]) else match[0], text)
         numerals = "".join(filter(_is_numeral, text))
     plain = _guarded(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)
-    key = " ".join(plain.split())
+    key = " ".join(plain.split()).replace(_END, ".")
     if numerals:
         following = iter(numerals)
         key = re.sub(_NUMERAL, lambda _: next(following), key)
-    key = key.replace(_END, ".")
     return key if _visible(key) else " ".join(read.split())
 
 

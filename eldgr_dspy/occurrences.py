@@ -49,6 +49,7 @@ _BRACKETS = frozenset(_PAIRS) | frozenset(_PAIRS.values())
 _CLAUSE_ENDS = re.compile(r";\s|\s;|;(?=[\u3040-\u9fff\uac00-\ud7af])").search
 _MINUS_APART = re.compile(r"(?<![\d\u00bc-\u00be])(?<![\d\u00bc-\u00be]\s)\u2212\u200b*\s\W{0,2}\Z")
 _THE = re.compile(r"\b(?:[Tt]he|THE)\s\Z")
+_HEAD_ARTICLE = re.compile(r"\b(?:the|an?)\s\Z", re.IGNORECASE)
 _DOTTED = re.compile(r"[^\W\d_]\.\s?[^\W\d_]")
 _BEFORE_LETTER = re.compile(r"[^\W_][ -]\Z")
 _NEAR = 80
@@ -152,6 +153,10 @@ class Source:
         if in_word(text, start) or in_word(text, end):
             return None
         first, last = whole(text, start, end)
+        if key.casefold().startswith(("a ", "an ", "the ")) and (
+            head := _HEAD_ARTICLE.search(text, max(0, first - 5), first)
+        ):
+            first = head.start()  # "The A Team" is the class "a team", and "A Team" is "team"
         if _key_of(text[first:last]) != key or self._crosses(text[start:end], text[first:last]):
             return None
         if _key_of(text[start:end]) != key or not _is_balanced(text[start:end]):

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import example, given
 
 from eldgr_dspy.answers import answer_class
+from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.folding import BIDI_CONTROLS
 from eldgr_dspy.reading import read
 from eldgr_dspy.sentence_ends import sentence_ends
 from eldgr_dspy.wholes import in_word, whole
-from eldgr_dspy.words import Policy
+from eldgr_dspy.words import POLICIES, Policy
 from tests.certifying import ANSWERS, DENSE, value, witness_of
 
 
@@ -152,3 +153,12 @@ def test_the_search_finds_an_occurrence_wherever_there_is_one(answer: str, text:
     crossed = [span for span in found if BIDI_CONTROLS.isdisjoint(text) and not sentence_ends(plain[slice(*span)])]
     if any(map(str.isalnum, answer)) and len(crossed) == len(found):
         assert bool(value(answer, text)) is bool(found)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("answer", ["The A Team", "the The Band", "an A", "The An Other"])
+def test_an_article_behind_the_article_at_the_head_belongs_to_the_name(answer: str, policy: Policy) -> None:
+    found = certify(answer, [Passage("", f"Ask {answer} about it.")], policy)
+    assert found.witness is not None
+    assert found.witness.text == answer
+    assert certify(answer, [Passage("", f"Ask {answer.split(' ', 1)[1]} about it.")], policy).certified is False
