@@ -7,9 +7,9 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all demo test check docs format bench crash laws fuzz mutation wheel clean
+.PHONY: all demo test test-slow check docs format bench crash laws fuzz mutation wheel clean
 
-all: check test
+all: check test test-slow
 
 # The demo pools are an illustration that we wrote; their derivations are recorded (artifacts/README.md).
 demo: $(VENV)/.core
@@ -17,7 +17,11 @@ demo: $(VENV)/.core
 		--replay artifacts/demo-replay.jsonl --out runs/demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --durations=30
+	$(BIN)/python -m pytest -n 2 --durations=30 -m "not slow"
+
+# The other tests: trainings, thousands of examples of a law, real pools against slow versions of the rules.
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 --durations=30 -m slow
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

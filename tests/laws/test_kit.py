@@ -25,6 +25,8 @@ from eldgr_dspy.words import STRICTNESS
 from tests.laws import lawful, slips, slips_of_selectors
 from tests.refusing import refused
 
+pytestmark = pytest.mark.slow  # some two hundred runs of the whole kit
+
 LAW_OF = {"joins": "evidence_order_and_duplicates_do_not_matter", "vetoed": "more_evidence_never_uncertifies"}
 LAW_OF |= {"drops": "spelling_does_not_decide"}
 ABOUT_CERTIFICATES = [*LAW_OF.values()]

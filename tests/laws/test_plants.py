@@ -20,6 +20,8 @@ from tests.laws.plants import (
 )
 from tests.laws.proving import Rules, refute
 
+pytestmark = pytest.mark.slow  # a proof or a table for each planted change
+
 ABOUT_SHIPPING = ("is_eq3", "is_the_scalar_judge", "is_majority", "is_first")
 ABOUT_ASKING = ("asks_who_can_matter", "who_is_not_asked_cannot_matter", "who_is_asked_can_matter")
 

@@ -121,6 +121,7 @@ MISBEHAVING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("given", "kind", "message"), MISBEHAVING.values(), ids=MISBEHAVING)
 def test_what_misbehaves_is_named_with_a_small_example(
     given: dict[str, Any], kind: type[Exception], message: str

@@ -328,7 +328,7 @@ class RunMachine(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
 
-TestRunMachine = RunMachine.TestCase
+TestRunMachine = pytest.mark.slow(RunMachine.TestCase)
 TestRunMachine.settings = settings(
     max_examples=20, stateful_step_count=12, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )

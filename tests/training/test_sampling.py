@@ -25,7 +25,10 @@ from tests.tiny_policy import tiny_tokenizer
 from tests.training.saved import saved_adapter, saved_policy
 from tests.training.training_on import ROWS
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")  # PEFT asks the old name
+pytestmark = [
+    pytest.mark.slow,  # a model generates in each
+    pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning"),  # PEFT asks the old name
+]
 
 QUESTIONS: list[dict[str, Any]] = [{**row, "id": f"q{number}"} for number, row in enumerate(ROWS, start=1)]
 SAMPLING = Sampling(seed=2029, samples=3, max_new_tokens=20)
