@@ -30,12 +30,19 @@ class Prices:
         self._lost_under[text] = self._lost_under.get(text, 0) | sum(self._bits[name] for name in lost)
 
     def figures(self, *, withheld: bool = False) -> dict[str, Price | None]:
-        """Return each rule's price; None without a scored question, or where it is to be withheld."""
+        """Return each rule's price; None without a scored question, or where it is to be withheld.
+
+        That of `majority` is zero on any question, since it is what the others are compared with.
+        """
         n = len(self._lost_under)
         if withheld or not n:
             return dict.fromkeys(self._bits)
         lost = {name: sum(1 for under in self._lost_under.values() if under & bit) for name, bit in self._bits.items()}
         return {
-            name: {"lost": count, "of": n, "at_most": 100.0 * proportion_upper_bound(n, count)}
+            name: {"lost": count, "of": n, "at_most": 0.0 if name == "majority" else _percent_at_most(n, count)}
             for name, count in lost.items()
         }
+
+
+def _percent_at_most(n: int, count: int) -> float:
+    return 100.0 * proportion_upper_bound(n, count)

@@ -59,8 +59,8 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
         notes.append("not computed: bounds over all spans are available only for the package's rules and certificates.")
     if any(pool["price"].values()):
         notes.append(
-            "Price: right answers of majority's that some judge can lose, in points of accuracy; of new questions with "
-            "95 % confidence, for each rule by itself."
+            "Judge can lose: distinct questions that majority has right and some judge makes wrong. Price: the most "
+            "points of accuracy that this can cost on new questions, with 95 % confidence for each rule by itself."
         )
     if any(accuracy is None for accuracy in pool["measured"].values()) and pool["n_scored"]:
         notes.append(f"{UNDEFINED}, measured: the recording lacks a reply that the rule needs.")
@@ -89,16 +89,16 @@ def _price(pool: Authority, rule: str) -> tuple[str, str]:
 
 def _on(allowed: Allowed) -> str:
     """The sentences that say which rules pass."""
-    most, passing = f"{allowed['worst']:g} points", allowed["passing"]
-    promise = "with 95 % confidence" if allowed["guarantee"] == "worst" else "on average over pools such as this"
-    tested = "; ".join(", ".join(chain) for chain in allowed["chains"]) or "no rule but majority"
-    if passing:
-        found = f"{' and '.join(passing)} {'pass' if len(passing) > 1 else 'passes'}: any judge loses at most {most}"
-        return f"{found} of new questions {promise}. Tested from narrow to wide: {tested}."
-    have = f"This pool has {allowed['questions']:,}"
+    if not allowed["chains"]:
+        return "Only majority was given, which loses nothing against itself."
+    cost = f"cost at most {allowed['worst']:g} points on new questions"
+    sure = "with 95 % confidence" if allowed["guarantee"] == "worst" else "on average over pools like this one"
+    tested = f"Tested from narrow to wide: {'; '.join(', '.join(chain) for chain in allowed['chains'])}."
+    if allowed["passing"]:
+        return f"Any judge may be given {' or '.join(allowed['passing'])}: it will {cost}, {sure}. {tested}"
     return (
-        f"No rule passes, so use majority: at most {most} of new questions, {promise}, is not shown for any. Tested "
-        f"from narrow to wide: {tested}. A rule that loses none needs {allowed['needed']:,} distinct questions. {have}."
+        f"Use majority: no rule is shown to {cost}, {sure}. {tested} A rule that loses no question passes with "
+        f"{allowed['needed']:,} distinct questions or more; this pool has {allowed['questions']:,}."
     )
 
 
