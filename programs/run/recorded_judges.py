@@ -36,12 +36,18 @@ def recorded_judges(replays: Mapping[str, Path], pools: Sequence[Pool]) -> dict[
     judges: dict[str, dict[str, Replies]] = {pool.name: {} for pool in pools}
     kept = _Kept()
     for name, path in replays.items():
-        recordings = Recordings(path)
-        recordings.require_made_for(pools)
-        for pool in pools:
-            if any(recordings.governs(pool.name, role) for role in ROLES):
-                judges[pool.name][name] = _Judge(recordings, pool.name, ids[pool.name], kept).reply
+        for pool, judge in _read(path, pools, ids, kept):
+            judges[pool][name] = judge.reply
     return judges
+
+
+def _read(
+    path: Path, pools: Sequence[Pool], ids: Mapping[str, Sequence[str]], kept: "_Kept"
+) -> list[tuple[str, "_Judge"]]:
+    recordings = Recordings(path)
+    recordings.require_made_for(pools)
+    recorded = [pool.name for pool in pools if any(recordings.governs(pool.name, role) for role in ROLES)]
+    return [(name, _Judge(recordings, name, ids[name], kept)) for name in recorded]
 
 
 class _Kept:

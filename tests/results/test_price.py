@@ -1,6 +1,7 @@
 """The price of authority: which questions a judge can lose, each text once, and what that bounds on new ones."""
 
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,13 +11,14 @@ from hypothesis import strategies as st
 from eldgr_dspy.answers import exact_match
 from eldgr_dspy.authority_order import at_most
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Verdict
+from eldgr_dspy.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.decision import drive
 from eldgr_dspy.figures.allowance import allowed
 from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.figures.price import Prices
 from eldgr_dspy.figures.results import SUMMARY
 from eldgr_dspy.rows import Row
+from eldgr_dspy.words import Role
 from tests.capitals import row
 from tests.figures import pool_figures, summary_figures
 
@@ -30,14 +32,18 @@ def read(*rows: dict[str, Any]) -> list[Row]:
     return [Row.model_validate(one) for one in rows]
 
 
+def said(judge: Reply, role: Role) -> Reply:
+    return judge if role == "judge" else Abstention("silent")
+
+
 def lost(one: Row, rule: str) -> bool:
     """Whether majority is right, and some judge, tried candidate by candidate, makes the rule ship what is not."""
     case = Case(one.to_question())
-    judges = [Abstention("none"), *(Verdict(index) for index, answer in enumerate(case.question.answers) if answer)]
-    shipped = [
-        drive(case.rule(rule)(case), lambda role, judge=judge: judge if role == "judge" else Abstention("")).answer
-        for judge in judges
+    judges: list[Reply] = [
+        Abstention("none"),
+        *(Verdict(index) for index, answer in enumerate(case.question.answers) if answer),
     ]
+    shipped = [drive(case.rule(rule)(case), partial(said, judge)).answer for judge in judges]
     return exact_match(case.consensus, one.gold) and not all(exact_match(answer, one.gold) for answer in shipped)
 
 
