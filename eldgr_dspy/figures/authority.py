@@ -26,7 +26,7 @@ from eldgr_dspy.figures.bounds import (
 )
 from eldgr_dspy.figures.measured import Measured, Replies
 from eldgr_dspy.figures.price import Prices
-from eldgr_dspy.figures.results.summary import Bounds
+from eldgr_dspy.figures.results.summary import Priced
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import Row
 from eldgr_dspy.rules import is_own
@@ -35,7 +35,7 @@ from eldgr_dspy.words import Role, Task
 _SWAYING: dict[Task, tuple[Role, ...]] = {"retrieval": ("judge", "repairer"), "arithmetic": ("judge", "deriver")}
 
 
-class Authority(Bounds):
+class Authority(Priced):
     """The authority bound of a pool.
 
     Attributes:
@@ -105,7 +105,7 @@ class PoolBounds:
         """Give no bounds: the certificates of a question are not known."""
         self._withheld = True
 
-    def figures(self) -> Bounds:
+    def figures(self) -> Priced:
         """Return `bounds` and `bounds_any_span` as `summary.json` has them.
 
         The former are over all judges with the other roles silent, the latter also over all spans as repair. Each names

@@ -206,14 +206,20 @@ class Bounds(TypedDict):
 
     bounds: dict[str, list[float] | None]
     bounds_any_span: dict[str, list[float] | None]
-    price: Annotated[
-        NotRequired[dict[str, Price | None]], Field(description="Absent in runs by earlier versions; null as bounds.")
-    ]
+
+
+class Priced(Bounds):
+    """The same with each rule's price, None where its bounds are."""
+
+    price: dict[str, Price | None]
 
 
 class PoolFigures(Bounds):
     """The figures of a pool."""
 
+    price: Annotated[
+        NotRequired[dict[str, Price | None]], Field(description="Absent in runs by earlier versions; null as bounds.")
+    ]
     n: Count
     n_scored: Count
     n_distinct: Annotated[int, Field(ge=0, description="Different texts among the scored questions.")]
