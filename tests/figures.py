@@ -42,6 +42,7 @@ def pool_figures(**figures: Any) -> Any:
         "contrasts": [],
         "bounds": {},
         "bounds_any_span": {},
+        "price": {},
         "can_change": None,
         "audit": None,
         "decided": None,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.files import replacing
 from eldgr_dspy.report.svg import Axes, curve, drawing, key, path, text, ticks, tone_of
-from eldgr_dspy.report.templates import source
+from eldgr_dspy.report.templates import drawing_css
 from eldgr_dspy.system import appending
 from eldgr_dspy.words import CHANNELS
 
@@ -158,10 +158,9 @@ def draw_curves(curves: Mapping[str, str | Path], to: str | Path) -> None:
     below = _HEIGHT * math.ceil(len(panels) / _COLUMNS) + 12
     for place, name in enumerate(runs):
         marks += key(50, below + 24 * place, place, name, _WIDTH * _COLUMNS - 50)
-    css = source("colours.css.jinja") + "svg { background: var(--page); font-family: system-ui, sans-serif; }"
     with replacing(picture) as out:
         height = below + 24 * len(runs)
-        out.write(drawing(_WIDTH * _COLUMNS, height, "Learning curves", marks, css=css).encode())
+        out.write(drawing(_WIDTH * _COLUMNS, height, "Learning curves", marks, css=drawing_css()).encode())
 
 
 def _panel(place: int, panel: str, curves: Mapping[str, Sequence[Point]]) -> Iterator[str]:

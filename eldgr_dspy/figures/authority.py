@@ -6,16 +6,27 @@ value is None, never 0. Source: ours.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
 
 from eldgr_dspy.answers import exact_match, numeric_equal
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.bounds import asked_of_any_judge, asks, extreme_spans, interval, sways
-from eldgr_dspy.figures.results.summary import Bounds
+from eldgr_dspy.figures.bounds import (
+    answers_over_judges,
+    asked_of_any_judge,
+    asks,
+    differ,
+    ends_of,
+    extreme_spans,
+    interval,
+    sways,
+)
+from eldgr_dspy.figures.measured import Measured, Replies
+from eldgr_dspy.figures.price import Prices
+from eldgr_dspy.figures.results.summary import Priced
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import Row
 from eldgr_dspy.rules import is_own
@@ -24,13 +35,14 @@ from eldgr_dspy.words import Role, Task
 _SWAYING: dict[Task, tuple[Role, ...]] = {"retrieval": ("judge", "repairer"), "arithmetic": ("judge", "deriver")}
 
 
-class Authority(Bounds):
+class Authority(Priced):
     """The authority bound of a pool.
 
     Attributes:
         can_change: For each rule and role the percentage of questions on which it can change the class of answers that
             ships, see `bounds.sways`; None without questions. For other roles than the judge also None if a user's own
             rule asks one, or if a rule asks the repairer under a user's own certificate.
+        measured: The accuracy of each rule under each recorded judge, see `figures.measured`.
         unbounded: The roles whose replies no bound covers: a deriver's possible answers are not in the pool.
     """
 
@@ -38,6 +50,7 @@ class Authority(Bounds):
     n_scored: int
     task: Task
     can_change: dict[str, dict[Role, float | None]]
+    measured: dict[str, float | None]
     unbounded: list[Role]
 
 
@@ -51,19 +64,32 @@ class PoolBounds:
         self._any_span: dict[str, list[int]] = {name: [0, 0] for name in self._silent}
         self._not_covered: set[str] = set()
         self._withheld = False
+        self._prices = Prices(self._silent)
 
-    def add(self, case: Case, gold: Sequence[str]) -> None:
-        """Take one question with its gold answers, at least one."""
+    def add(self, case: Case, gold: Sequence[str], judged: Mapping[str, Sequence[str | None]] | None = None) -> None:
+        """Take one question with its gold answers, at least one.
+
+        Args:
+            case: The question. gold: its gold answers.
+            judged: For each rule the answers that it ships over all judges, where they are known already.
+        """
 
         @cache
         def correct(answer: str | None) -> bool:
-            return numeric_equal(answer, gold) if self.task == "arithmetic" else exact_match(answer, gold)
+            return is_right(answer, gold, self.task)
+
+        @cache
+        def spans() -> list[str]:
+            return extreme_spans(case, gold, correct)
 
         self.n_scored += 1
+        lost = set[str]()
         for name in self._silent:
             rule = case.rule(name)
-            ends = interval(rule, case, correct)
+            ends = ends_of(judged[name] if judged else answers_over_judges(rule, case), correct)
             _add(self._silent[name], ends)
+            if correct(case.consensus) and not ends[0]:
+                lost.add(name)
             if is_own(name):
                 if asked_of_any_judge(rule, case) - {"judge"}:
                     self._not_covered.add(name)
@@ -71,14 +97,15 @@ class PoolBounds:
                 if case.settings.own:
                     self._not_covered.add(name)
                 else:
-                    ends = interval(rule, case, correct, extreme_spans(case, gold, correct))
+                    ends = interval(rule, case, correct, spans())
             _add(self._any_span[name], ends)
+        self._prices.add(case.question.text, lost)
 
     def withhold(self) -> None:
         """Give no bounds: the certificates of a question are not known."""
         self._withheld = True
 
-    def figures(self) -> Bounds:
+    def figures(self) -> Priced:
         """Return `bounds` and `bounds_any_span` as `summary.json` has them.
 
         The former are over all judges with the other roles silent, the latter also over all spans as repair. Each names
@@ -86,6 +113,7 @@ class PoolBounds:
         latter is None in arithmetic, where no span repairs. It is None for a user's own rule that asks more than a
         judge, because the spans to try depend on what the rule ships. Under a user's own certificate it is None for a
         rule that asks the repairer, because that certificate may certify an answer that is not a span of the evidence.
+        With them comes `price`, see `figures.price`.
         """
         covered = self._any_span.keys() - self._not_covered if self.task == "retrieval" else ()
         return {
@@ -93,10 +121,16 @@ class PoolBounds:
             "bounds_any_span": {
                 name: self._percentages(ends) if name in covered else None for name, ends in self._any_span.items()
             },
+            "price": self._prices.figures(withheld=self._withheld),
         }
 
     def _percentages(self, ends: Sequence[int]) -> list[float] | None:
         return [100.0 * end / self.n_scored for end in ends] if self.n_scored and not self._withheld else None
+
+
+def is_right(answer: str | None, gold: Sequence[str], task: Task) -> bool:
+    """Return whether an answer is right by the measure of its task."""
+    return numeric_equal(answer, gold) if task == "arithmetic" else exact_match(answer, gold)
 
 
 def _add(sums: list[int], ends: tuple[bool, bool]) -> None:
@@ -110,6 +144,7 @@ def pool_authority(
     settings: Settings | None = None,
     rules: Sequence[str] = DEFAULT_RULES,
     pool: str = "",
+    judges: Mapping[str, Replies] | None = None,
 ) -> Authority:
     """Return the ends of each rule's accuracy on a pool over all judges, and what the roles can change.
 
@@ -118,6 +153,7 @@ def pool_authority(
         settings: Of the rule; `certificate` and `homogeneous` matter here.
         rules: Their names, as `eldgr_dspy.rules` takes them.
         pool: Its name, for messages.
+        judges: Recorded judges by name, as `figures.measured` takes them.
 
     Raises:
         ArgumentError: The settings have a certificate that must be asked. CertificateError: it failed on a question.
@@ -128,18 +164,22 @@ def pool_authority(
             f"certificate={own.name!r} must be asked about each answer, and a bound asks nobody. Give it to eldgr "
             "evaluate, whose report has the bounds under the certificates that it gave."
         )
-    bounds, counts, n = PoolBounds(task, rules), Counter[tuple[str, Role]](), 0
+    bounds, measured = PoolBounds(task, rules), Measured(rules, judges or {})
+    counts, n = Counter[tuple[str, Role]](), 0
     asking_others: set[str] = set()
-    swaying: tuple[Role, ...] = ("judge",) if own else _SWAYING[task]
+    others: tuple[Role, ...] = () if own else _SWAYING[task][1:]
     for row in rows:
         case = Case(row.to_question(), settings)
         n += 1
         with naming_question(pool, row.id):
+            judged = {name: answers_over_judges(case.rule(name), case) for name in rules}
+            counts.update((name, "judge") for name in rules if differ(case, judged[name]))
             if row.gold:
-                bounds.add(case, row.gold)
+                bounds.add(case, row.gold, judged)
+                measured.add(n - 1, case, partial(is_right, gold=row.gold, task=task))
             for name in rules:
                 rule = case.rule(name)
-                counts.update((name, role) for role in swaying if sways(rule, case, role))
+                counts.update((name, role) for role in others if sways(rule, case, role))
                 if (is_own(name) and asked_of_any_judge(rule, case) - {"judge"}) or (
                     own and asks(rule, case, "repairer")
                 ):
@@ -155,5 +195,6 @@ def pool_authority(
         "task": task,
         **bounds.figures(),
         "can_change": {name: {role: share(name, role) for role in _SWAYING[task]} for name in rules},
+        "measured": measured.figures(),
         "unbounded": ["deriver"] if task == "arithmetic" else [],
     }

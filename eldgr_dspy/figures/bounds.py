@@ -89,7 +89,17 @@ def interval(
             Those of `extreme_spans` stand for all where the rule ships no repair but a certified one of another class
             than consensus.
     """
-    every = [correct(answer) for answer in set(outcomes(rule, case, _possible(case, spans)))]
+    return ends_of(outcomes(rule, case, _possible(case, spans)), correct)
+
+
+def answers_over_judges(rule: Rule, case: Case) -> tuple[str | None, ...]:
+    """Return the distinct answers that `rule` ships over all judges if the other roles abstain."""
+    return tuple(dict.fromkeys(outcomes(rule, case, {"judge": _possible(case, ())["judge"]})))
+
+
+def ends_of(answers: Iterable[str | None], correct: Callable[[str | None], bool]) -> tuple[bool, bool]:
+    """Return whether all answers are right, and whether some are."""
+    every = [correct(answer) for answer in dict.fromkeys(answers)]
     return all(every), any(every)
 
 
@@ -115,14 +125,16 @@ def sways(rule: Rule, case: Case, role: Role) -> bool:
     answer wherever it is asked.
     """
     if role == "judge":
-        return _differ(case, outcomes(rule, case, {role: _possible(case, ())[role]}))
-    if role == "deriver" or not asks(rule, case, role):
-        return asks(rule, case, role)
-    span = _first(case, _spans(case, 2), lambda _: True)
-    return span is not None and _differ(case, outcomes(rule, case, {role: [Repair(span)]}))
+        return differ(case, answers_over_judges(rule, case))
+    silent, asked = _asked(rule, case)
+    if role == "deriver" or role not in asked:
+        return role in asked
+    span = _first(case, _spans(case, 3), lambda span: not case.same(span, silent))  # neither this class nor consensus
+    return span is not None and differ(case, (silent, *outcomes(rule, case, {role: [Repair(span)]})))
 
 
-def _differ(case: Case, answers: Iterable[str | None]) -> bool:
+def differ(case: Case, answers: Iterable[str | None]) -> bool:
+    """Return whether answers, at least one, are of several classes."""
     first, *others = dict.fromkeys(answers)
     return any(not case.same(first, other) for other in others)
 

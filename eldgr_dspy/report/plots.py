@@ -3,11 +3,14 @@
 Each takes a pool of `summary.json` and returns an SVG element, or None if there is nothing to show.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from eldgr_dspy.figures.authority import Authority
 from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.formatting import figure, interval, probability
 from eldgr_dspy.report.svg import Axes, Points, Tone, curve, drawing, key, path, text, ticks
+from eldgr_dspy.report.templates import drawing_css
+from eldgr_dspy.tables.bounds import authority_lines
 from eldgr_dspy.tables.table import difference
 from eldgr_dspy.words import CONSULTED, Consulted
 
@@ -42,13 +45,25 @@ def bounds(pool: PoolFigures) -> str | None:
     rows = _Rows(len(silent), ticks(0, 100))
     for rule, ends in silent.items():
         rows.begin(rule, interval(ends))
-        span, measured = pool["bounds_any_span"].get(rule), pool["rules"].get(rule)
-        if span:
-            rows.bar(span, "pale", least=3)
-        rows.bar(ends, "blue", least=3)
-        if measured and measured["em"] is not None:
-            rows.shape(measured["em"], _DIAMOND, "page", "ink")
+        measured = pool["rules"].get(rule)
+        rows.ends(ends, pool["bounds_any_span"].get(rule), measured and measured["em"])
     return rows.svg("Authority bounds of the rules")
+
+
+def authority(pools: Mapping[str, Authority]) -> str | None:
+    """Return the bounds of pools without a run as a drawing of its own, with the recorded judges and the prices."""
+    lines = [
+        (line.label if len(pools) == 1 else f"{name}: {line.label}", line, line.ends, pool)
+        for name, pool in pools.items()
+        for line in authority_lines(pool)
+        if line.ends
+    ]
+    rows = _Rows(len(lines), ticks(0, 100))
+    for label, line, ends, pool in lines:
+        price = pool["price"][line.rule]
+        rows.begin(label, ", ".join([interval(ends), *([f"at most {figure(price['at_most'])}"] if price else [])]))
+        rows.ends(ends, pool["bounds_any_span"][line.rule], line.measured)
+    return rows.svg("Authority bounds, measured accuracies, and the price for new questions", css=drawing_css())
 
 
 def flips(pool: PoolFigures) -> str | None:
@@ -155,9 +170,17 @@ class _Rows:
         moved = [(self._axes.x(at) + x, self._middle + y) for x, y in corners]
         self._marks.append(path(moved, fill=fill, stroke=stroke, width=2))
 
-    def svg(self, name: str) -> str | None:
-        """Return the plot; None without rows."""
-        return drawing(WIDTH, self._bottom + _BOTTOM, name, self._marks) if self._n else None
+    def ends(self, silent: Sequence[float], any_span: Sequence[float] | None, measured: float | None) -> None:
+        """Draw an authority bound, over all judges and over all judges and spans, and what was measured."""
+        if any_span:
+            self.bar(any_span, "pale", least=3)
+        self.bar(silent, "blue", least=3)
+        if measured is not None:
+            self.shape(measured, _DIAMOND, "page", "ink")
+
+    def svg(self, name: str, *, css: str = "") -> str | None:
+        """Return the plot; None without rows. With `css` it is a separate file."""
+        return drawing(WIDTH, self._bottom + _BOTTOM, name, self._marks, css=css) if self._n else None
 
 
 def _clip(label: str, longest: int) -> str:

@@ -27,3 +27,8 @@ def template(name: str) -> "Template":
 def source(name: str) -> str:
     """Return the text of a template."""
     return files("eldgr_dspy.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def drawing_css() -> str:
+    """Return the styles of a drawing that is a file of its own."""
+    return source("colours.css.jinja") + "svg { background: var(--page); font-family: system-ui, sans-serif; }"

@@ -15,6 +15,7 @@ from eldgr_dspy.statistics.alignment import Aligned, align
 from eldgr_dspy.statistics.clusters import contrast_by_cluster
 from eldgr_dspy.statistics.equivalence import Equivalence, equivalence, equivalence_from_counts
 from eldgr_dspy.statistics.families import holm
+from eldgr_dspy.statistics.guarantees import binomial_tail, passing, passing_on_average, questions_without_loss
 from eldgr_dspy.statistics.paired import (
     Contrast,
     contrast,
@@ -43,6 +44,11 @@ __all__ = [
     "SEED",
     # one rule alone
     "proportion_upper_bound",
+    # which rules lose at most so much
+    "binomial_tail",
+    "passing",
+    "passing_on_average",
+    "questions_without_loss",
     # what goes in
     "Aligned",
     "align",

@@ -1,24 +1,47 @@
 """The table of the authority bounds of a pool, without a run."""
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from eldgr_dspy.figures.allowance import Allowed
 from eldgr_dspy.figures.authority import Authority
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, questions
 from eldgr_dspy.tables.table import Table
 from eldgr_dspy.words import Role
 
 
-def authority_table(name: str, pool: Authority) -> Table:
-    """Return the table of `figures.authority.pool_authority`."""
+class Line(NamedTuple):
+    """A rule, or a rule with a recorded judge: its label, the ends of its accuracy, and what was measured."""
+
+    label: str
+    rule: str
+    ends: list[float] | None
+    measured: float | None
+
+
+def authority_lines(pool: Authority) -> Iterator[Line]:
+    """Yield a line a rule and recorded judge; one a rule without recordings, and for a rule that asks no judge."""
+    for rule, ends in pool["bounds"].items():
+        labels = [label for label in pool["measured"] if label == rule or label.startswith(f"{rule}[")]
+        yield from (Line(label, rule, ends, pool["measured"].get(label)) for label in labels or [rule])
+
+
+def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) -> Table:
+    """Return the table of `figures.authority.pool_authority`, above it which rules may be used."""
     repairer: Role = "repairer" if pool["task"] == "retrieval" else "deriver"
     both = "any judge, any span" if repairer == "repairer" else "any judge, any deriver"
+    recorded = bool(pool["measured"])
     rows = [
         (
-            rule,
-            interval(pool["bounds"][rule]),
-            _over_both(pool, rule, repairer),
-            figure(changes["judge"]),
-            figure(changes[repairer]),
+            line.label,
+            interval(line.ends),
+            *([figure(line.measured)] if recorded else []),
+            _over_both(pool, line.rule, repairer),
+            figure(pool["can_change"][line.rule]["judge"]),
+            figure(pool["can_change"][line.rule][repairer]),
+            *_price(pool, line.rule),
         )
-        for rule, changes in pool["can_change"].items()
+        for line in authority_lines(pool)
     ]
     notes = []
     asking = [rule for rule, changes in pool["can_change"].items() if changes[repairer] != 0]
@@ -34,9 +57,49 @@ def authority_table(name: str, pool: Authority) -> Table:
         notes.append("unbounded: a deriver's possible answers are not in the pool.")
     if any("not computed" in row for row in rows):
         notes.append("not computed: bounds over all spans are available only for the package's rules and certificates.")
-    headers = ("rule", "any judge", both, "judge can change", f"{repairer} can change")
+    if any(pool["price"].values()):
+        notes.append(
+            "Judge can lose: distinct questions that majority has right and some judge makes wrong. Price: the most "
+            "points of accuracy that this can cost on new questions, with 95 % confidence for each rule by itself."
+        )
+    if any(accuracy is None for accuracy in pool["measured"].values()) and pool["n_scored"]:
+        notes.append(f"{UNDEFINED}, measured: the recording lacks a reply that the rule needs.")
+    headers = (
+        "rule",
+        "any judge",
+        *(["measured"] if recorded else []),
+        both,
+        "judge can change",
+        f"{repairer} can change",
+        "judge can lose",
+        "price",
+    )
     title = f"{name}: {pool['task']}, {questions(pool['n'])}: authority bounds, %"
-    return Table(title, headers, tuple(rows), tuple(notes))
+    return Table(title, headers, tuple(rows), tuple(notes), _on(allowed) if allowed else "")
+
+
+def _price(pool: Authority, rule: str) -> tuple[str, str]:
+    price = pool["price"][rule]
+    return (
+        (f"{price['lost']:,} of {price['of']:,}", f"at most {figure(price['at_most'])}")
+        if price
+        else (UNDEFINED, UNDEFINED)
+    )
+
+
+def _on(allowed: Allowed) -> str:
+    """The sentences that say which rules pass."""
+    if not allowed["chains"]:
+        return "Only majority was given, which loses nothing against itself."
+    cost = f"cost at most {allowed['worst']:g} points on new questions"
+    sure = "with 95 % confidence" if allowed["guarantee"] == "worst" else "on average over pools like this one"
+    tested = f"Tested from narrow to wide: {'; '.join(', '.join(chain) for chain in allowed['chains'])}."
+    if allowed["passing"]:
+        return f"Any judge may be given {' or '.join(allowed['passing'])}: it will {cost}, {sure}. {tested}"
+    return (
+        f"Use majority: no rule is shown to {cost}, {sure}. {tested} A rule that loses no question passes with "
+        f"{allowed['needed']:,} distinct questions or more; this pool has {allowed['questions']:,}."
+    )
 
 
 def _over_both(pool: Authority, rule: str, repairer: Role) -> str:

@@ -1,27 +1,51 @@
 """`eldgr bound`: each rule's lowest and highest possible accuracy over all judges, from the pool alone."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from eldgr_dspy.decision import RULES
+from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     certificate_option,
     homogeneous_option,
     names_in,
     refusal_options,
+    replay_option,
     rules_option,
 )
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
+from eldgr_dspy.system import refusal
+
+if TYPE_CHECKING:
+    from eldgr_dspy.figures.allowance import Guarantee
+    from eldgr_dspy.figures.authority import Authority
+
+_TESTED = "majority,certified,eldgr,near(0),near(1),near(2),judge"
 
 
 @click.command(context_settings={"show_default": True})
 @click.argument("pools", nargs=-1, required=True, type=click.Path(path_type=Path))
 @rules_option()
+@replay_option
+@click.option(
+    "--worst",
+    type=click.FloatRange(0, 100, min_open=True, max_open=True),
+    metavar="POINTS",
+    help="Say which rules lose at most so many percentage points on new questions.",
+)
+@click.option(
+    "--guarantee",
+    type=click.Choice(("worst", "average")),
+    default="worst",
+    help="Whether --worst holds with 95 % confidence, or only on average.",
+)
 @certificate_option
 @homogeneous_option
 @refusal_options
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="SVG file to draw the bounds in.")
 @form_options("bound")
 @out_option()
 @click.pass_context
@@ -30,31 +54,74 @@ def bound(
     /,
     pools: tuple[Path, ...],
     rules: str,
+    replay: dict[str, Path],
+    worst: float | None,
+    guarantee: "Guarantee",
+    plot: Path | None,
     form: Form,
     out: Path | None,
     **settings: Any,
 ) -> None:
-    """Bound each rule's accuracy over all judges.
+    """Bound each rule's accuracy over all judges, and its price.
 
     Tries every judge, and every span of the evidence as a repair. No LM is asked. Without gold answers, it still
     counts the questions on which a role can change the answer. MODULE:FUNCTION imports the module, which runs its code.
 
+    With --worst it also tests rules from narrow to wide, by default majority, certified, eldgr, near(0), near(1),
+    near(2) and judge, and names the widest that pass.
+
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
+    from eldgr_dspy.figures.allowance import allowed
     from eldgr_dspy.figures.authority import pool_authority
     from eldgr_dspy.pools import open_pools
     from eldgr_dspy.questions import Settings
     from eldgr_dspy.rules import rule_named
     from eldgr_dspy.tables.bounds import authority_table
 
-    names = names_in(rules)
+    source = context.get_parameter_source
+    if worst is None and source("guarantee") is not ParameterSource.DEFAULT:
+        raise click.UsageError("--guarantee needs --worst: give how many points a judge may lose.", context)
+    names = names_in(_TESTED if worst is not None and source("rules") is ParameterSource.DEFAULT else rules)
     if not names:
         raise click.UsageError(
             f"--rules must name at least one rule; got {rules!r}. Give one or more of {', '.join(RULES)}.", context
         )
     for name in names:
         rule_named(name, "rules")
+    if worst is not None:
+        allowed(dict.fromkeys(names), worst, guarantee)  # refuses before the pools are read
+    opened = open_pools(pools)
+    judges: dict[str, Any] = {}
+    if replay:
+        from eldgr_dspy.programs.run.recorded_judges import recorded_judges
+
+        judges = recorded_judges(replay, opened)
     chosen = Settings(**settings)
-    bounds = {pool.name: pool_authority(pool.rows(), pool.task, chosen, names, pool.name) for pool in open_pools(pools)}
-    tables = (authority_table(name, pool) for name, pool in bounds.items())
-    write({"pools": bounds}, tables, form, out, "The bounds")
+    bounds = {
+        pool.name: pool_authority(pool.rows(), pool.task, chosen, names, pool.name, judges.get(pool.name))
+        for pool in opened
+    }
+    passing = {
+        name: None if worst is None else allowed(pool["price"], worst, guarantee) for name, pool in bounds.items()
+    }
+    if plot:
+        _draw(bounds, plot)
+    tables = (authority_table(name, pool, passing[name]) for name, pool in bounds.items())
+    value = {name: pool if worst is None else {**pool, "allowed": passing[name]} for name, pool in bounds.items()}
+    write({"pools": value}, tables, form, out, "The bounds")
+
+
+def _draw(bounds: "dict[str, Authority]", plot: Path) -> None:
+    from eldgr_dspy.files import replacing
+    from eldgr_dspy.report.plots import authority
+
+    drawn = authority(bounds)
+    if drawn is None:
+        raise click.ClickException(f"{plot}: nothing to draw, because no question has a gold answer. Leave --plot out.")
+    try:
+        with replacing(plot) as file:
+            file.write(drawn.encode("utf-8", "replace"))
+    except OSError as error:
+        raise click.ClickException(f"The drawing could not be written: {refusal(error)}") from error
+    say(f"Drawn in {plot}.")

@@ -4,13 +4,14 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
-from tests.capitals import row, write_pool
+from tests.capitals import VERDICT, row, write_pool
 from tests.results.pools import ARTIFACTS
 
 RETRIEVAL, ARITHMETIC = (str(ARTIFACTS / f"demo-{task}.jsonl") for task in ("retrieval", "arithmetic"))
@@ -26,10 +27,16 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_it_says_between_what_and_what_each_rule_lies(capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(capsys, RETRIEVAL, ARITHMETIC)
     assert "demo-retrieval: retrieval, 50 questions: authority bounds, %" in out
-    assert "│ eldgr    │ [48.00, 76.00] │      [46.00, 86.00] │            30.00 │               44.00 │" in out
-    assert "│ judge    │  [8.00, 86.00] │       [8.00, 86.00] │            86.00 │                0.00 │" in out
-    assert "│ eldgr    │ [50.00, 50.00] │              unbounded │             0.00 │              95.00 │" in out
-    assert "│ judge    │  [2.50, 92.50] │          [2.50, 92.50] │            92.50 │               0.00 │" in out
+    assert (
+        "│ eldgr     │ [48.00, 76.00] │      [46.00, 86.00] │            30.00 │               44.00 │        2 of 50 │"
+        in out
+    )
+    assert (
+        "│ judge     │  [8.00, 86.00] │       [8.00, 86.00] │            86.00 │                0.00 │       22 of 50 │"
+        in out
+    )
+    assert "│ eldgr     │ [50.00, 50.00] │              unbounded │             0.00 │              95.00 │" in out
+    assert "│ judge     │  [2.50, 92.50] │          [2.50, 92.50] │            92.50 │               0.00 │" in out
     assert out.count("unbounded: a deriver's possible answers are not in the pool.") == 1
 
 
@@ -94,7 +101,10 @@ def test_a_rule_of_ones_own_is_bounded_over_all_judges_and_never_too_narrowly(
 def test_without_gold_answers_it_says_what_can_be_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pool = write_pool(tmp_path / "none.jsonl", (row(number, gold=[]) for number in range(4)))
     out = printed(capsys, str(pool))
-    assert "│ eldgr    │         — │                   — │           100.00 │              100.00 │" in out
+    assert (
+        "│ eldgr     │         — │                   — │           100.00 │              100.00 │              — │"
+        in out
+    )
     assert "—: no question has a gold answer. What a role can change needs none." in out
     some = write_pool(tmp_path / "some.jsonl", (row(number, **({"gold": []} if number else {})) for number in range(4)))
     assert "Bounds are over the 1 question with a gold answer, of 4." in printed(capsys, str(some))
@@ -107,11 +117,15 @@ def test_without_gold_answers_it_says_what_can_be_changed(tmp_path: Path, capsys
         (["nowhere.jsonl"], 1, "nowhere.jsonl: no such file"),
         ([RETRIEVAL, RETRIEVAL], 1, "are both named 'demo-retrieval'; rename one of the files"),
         ([RETRIEVAL, "--certificate", "fuzzy"], 2, "'fuzzy' is not one of 'substring', 'token', 'folded'"),
-        ([RETRIEVAL, "--rules", "vote"], 1, "rules='vote' is not known; use one of 'first', 'majority', 'judge'"),
+        (
+            [RETRIEVAL, "--rules", "vote"],
+            1,
+            "rules='vote' is not known; use one of 'first', 'majority', 'certified', 'judge'",
+        ),
         (
             [RETRIEVAL, "--rules", ","],
             2,
-            "--rules must name at least one rule; got ','. Give one or more of first, majority, judge, eldgr",
+            "--rules must name at least one rule; got ','. Give one or more of first, majority, certified, judge",
         ),
     ],
     ids=["none", "nowhere", "twice", "fuzzy", "unknown-rule", "no-rule"],
@@ -128,9 +142,138 @@ def test_a_pool_that_cannot_be_read_is_said_in_a_sentence(
 
 def test_the_reference_values(pools_dir: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(capsys, str(pools_dir / "hotpotqa-reflexion12.jsonl.gz"))
-    assert "│ majority │ [58.00, 58.00] │      [58.00, 58.00] │             0.00 │                0.00 │" in out
-    assert "│ judge    │ [14.00, 78.00] │      [14.00, 78.00] │            86.00 │                0.00 │" in out
-    assert "│ eldgr    │ [58.00, 69.00] │      [58.00, 81.00] │            20.00 │               23.00 │" in out
+    assert (
+        "│ majority  │ [58.00, 58.00] │      [58.00, 58.00] │             0.00 │                0.00 │       0 of 100 │"
+        in out
+    )
+    assert (
+        "│ judge     │ [14.00, 78.00] │      [14.00, 78.00] │            86.00 │                0.00 │      44 of 100 │"
+        in out
+    )
+    assert (
+        "│ eldgr     │ [58.00, 69.00] │      [58.00, 81.00] │            20.00 │               23.00 │       0 of 100 │"
+        in out
+    )
+    assert "│ at most 2.95 │" in " ".join(out.split())
+
+
+def journal(path: Path, pool: str, preferred: dict[str, int]) -> Path:
+    """A recording of a judge, in which nobody repairs."""
+    heads = [{"kind": "consultation", "pool": pool, "id": id_} for id_ in preferred]
+    verdicts = [{**VERDICT, "preferred": index} for index in preferred.values()]
+    entries = [
+        entry
+        for head, verdict in zip(heads, verdicts, strict=True)
+        for entry in (
+            {**head, "role": "judge", "outcome": "ok", "content": verdict},
+            {**head, "role": "repairer", "outcome": "abstained", "reason": "none", "content": None},
+        )
+    ]
+    return write_pool(path, entries)
+
+
+def test_recorded_judges_stand_between_the_ends_of_their_rules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is measured is what a run on the same recording measures; good prefers Paris, which is right, bad Nice."""
+    monkeypatch.chdir(tmp_path)
+    write_pool(tmp_path / "few.jsonl", map(row, range(4)))
+    for name, index in (("good", 2), ("bad", 0)):
+        journal(tmp_path / f"{name}.jsonl", "few", {f"q{number}": index for number in range(4)})
+    replays = ("--replay", "good=good.jsonl", "--replay", "bad=bad.jsonl")
+    found = json.loads(printed(capsys, "few.jsonl", *replays, "--json"))["pools"]["few"]
+    assert found["measured"] == {
+        "first": 0.0,
+        "majority": 0.0,
+        "certified": 100.0,
+        "judge[good]": 100.0,
+        "judge[bad]": 0.0,
+        "eldgr[good]": 100.0,
+        "eldgr[bad]": 0.0,
+    }
+    out = printed(capsys, "few.jsonl", "--replay", "good.jsonl")
+    assert "│ eldgr     │   [0.00, 100.00] │   100.00 │" in out
+    assert main(["evaluate", "few.jsonl", "--replay", "good.jsonl", "--out", "run", "--quiet"]) == 0
+    of_run = json.loads(Path("run/summary.json").read_text())["pools"]["few"]
+    assert of_run["rules"]["eldgr"]["em"] == of_run["rules"]["judge"]["em"] == 100.0
+    assert of_run["price"] == found["price"]
+
+
+def test_a_recording_with_gaps_measures_only_what_needs_none_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pool(tmp_path / "few.jsonl", map(row, range(4)))
+    journal(tmp_path / "gaps.jsonl", "few", {"q0": 2})
+    found = json.loads(printed(capsys, "few.jsonl", "--replay", "gaps.jsonl", "--json"))["pools"]["few"]
+    assert found["measured"] == {"first": 0.0, "majority": 0.0, "certified": 100.0, "judge": None, "eldgr": None}
+    assert "lacks a reply that the rule needs" in printed(capsys, "few.jsonl", "--replay", "gaps.jsonl")
+
+
+def test_worst_names_the_widest_rule_that_passes_or_how_many_questions_it_would_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """On 60 questions that majority has right, only full authority lets a judge lose any."""
+    right = [row(number, answers=("Paris", "Paris", "Nice")) for number in range(60)]
+    pool = str(write_pool(tmp_path / "right.jsonl", right))
+    out = printed(capsys, pool, "--worst", "5")
+    assert (
+        "Any judge may be given near(2): it will cost at most 5 points on new questions, with 95 % confidence." in out
+    )
+    assert "Tested from narrow to wide: certified, eldgr, near(0), near(1), near(2), judge." in out
+    out = printed(capsys, pool, "--worst", "2")
+    assert "Use majority: no rule is shown to cost at most 2 points on new questions, with 95 % confidence." in out
+    assert "passes with 149 distinct questions or more; this pool has 60." in out
+    found = json.loads(printed(capsys, pool, "--worst", "2", "--guarantee", "average", "--json"))["pools"]["right"]
+    assert (found["allowed"]["passing"], found["allowed"]["needed"]) == (["near(2)"], 49)
+    two = json.loads(printed(capsys, pool, "--worst", "5", "--rules", "eldgr,first", "--json"))["pools"]["right"]
+    assert two["allowed"]["chains"] == [["eldgr"], ["first"]]
+    assert (two["allowed"]["passing"], two["allowed"]["needed"]) == ([], 72)  # 60 do not pass at 2.5 %
+    assert "Only majority was given" in printed(capsys, pool, "--worst", "5", "--rules", "majority")
+
+
+def test_without_gold_answers_nothing_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool = write_pool(tmp_path / "none.jsonl", (row(number, gold=[]) for number in range(4)))
+    assert "or more; this pool has 0." in printed(capsys, str(pool), "--worst", "50")
+
+
+def test_the_bounds_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drawn = tmp_path / "bounds.svg"
+    assert main(["bound", RETRIEVAL, ARITHMETIC, "--plot", str(drawn)]) == 0
+    assert "Drawn in" in capsys.readouterr().err
+    texts = [one.text or "" for one in ElementTree.parse(drawn).iter("{http://www.w3.org/2000/svg}text")]
+    assert "demo-retrieval: eldgr" in texts
+    assert "[48.00, 76.00], at most 12.06" in texts
+
+
+def test_what_cannot_be_guaranteed_or_measured_is_refused_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pool(tmp_path / "few.jsonl", map(row, range(2)))
+    write_pool(tmp_path / "none.jsonl", [row(0, gold=[])])
+    journal(tmp_path / "others.jsonl", "few", {"x0": 0})
+    journal(tmp_path / "elsewhere.jsonl", "many", {"q0": 0})
+    refused = {
+        ("few.jsonl", "--worst", "0"): (2, "0.0 is not in the range 0<x<100"),
+        ("few.jsonl", "--worst", "100"): (2, "100.0 is not in the range 0<x<100"),
+        ("few.jsonl", "--worst", "nan"): (1, "worst must be between 0 and 100 percentage points; got nan"),
+        ("few.jsonl", "--guarantee", "average"): (2, "--guarantee needs --worst"),
+        ("few.jsonl", "--worst", "9", "--guarantee", "average", "--rules", "eldgr,first"): (
+            1,
+            "these form 2: eldgr; first. Leave rules out",
+        ),
+        ("few.jsonl", "--replay", "others.jsonl"): (1, "others.jsonl: recorded for other questions than those of pool"),
+        ("few.jsonl", "--replay", "elsewhere.jsonl"): (1, "elsewhere.jsonl: recorded for 'many', not for 'few'"),
+        ("few.jsonl", "--replay", "a=others.jsonl", "--replay", "a=others.jsonl"): (2, "must have one recording"),
+        ("none.jsonl", "--plot", "none.svg"): (1, "nothing to draw, because no question has a gold answer"),
+    }
+    for arguments, (code, message) in refused.items():
+        assert main(["bound", *arguments]) == code
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert message in " ".join(err.split())
+    assert not Path("none.svg").exists()
 
 
 def test_bounds_need_no_dspy() -> None:

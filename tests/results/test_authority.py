@@ -119,6 +119,7 @@ def test_without_gold_answers_it_says_what_roles_can_change_and_nothing_of_accur
     assert found["can_change"] == {
         "first": {"judge": 0.0, "repairer": 0.0},
         "majority": {"judge": 0.0, "repairer": 0.0},
+        "certified": {"judge": 0.0, "repairer": 0.0},
         "judge": {"judge": 100.0, "repairer": 0.0},
         "eldgr": {"judge": 100.0, "repairer": 100.0},
     }
@@ -165,6 +166,7 @@ def test_the_demo_pools() -> None:
     assert retrieval["bounds"] == {
         "first": [42.0, 42.0],
         "majority": [52.0, 52.0],
+        "certified": [70.0, 70.0],
         "judge": [8.0, 86.0],
         "eldgr": [48.0, 76.0],
     }

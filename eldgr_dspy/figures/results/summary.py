@@ -1,6 +1,6 @@
 """What `summary.json` holds."""
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, NotRequired, TypeVar
 
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
@@ -191,6 +191,16 @@ class Candidates(TypedDict):
     without_answer: Count
 
 
+class Price(TypedDict):
+    """What any judge at all can cost under a rule: answers of majority's that are right, see `figures.price`."""
+
+    lost: Annotated[int, Field(ge=0, description="Distinct questions that majority has right and some judge loses.")]
+    of: Annotated[int, Field(ge=1, description="Distinct questions with a gold answer.")]
+    at_most: Annotated[
+        float, Field(description="Of new questions, in percent: exact one-sided 95 % upper bound (Clopper-Pearson).")
+    ]
+
+
 class Bounds(TypedDict):
     """The ends of each rule's accuracy in percent, see `eldgr_dspy.figures.authority.PoolBounds`."""
 
@@ -198,9 +208,18 @@ class Bounds(TypedDict):
     bounds_any_span: dict[str, list[float] | None]
 
 
+class Priced(Bounds):
+    """The same with each rule's price, None where its bounds are."""
+
+    price: dict[str, Price | None]
+
+
 class PoolFigures(Bounds):
     """The figures of a pool."""
 
+    price: Annotated[
+        NotRequired[dict[str, Price | None]], Field(description="Absent in runs by earlier versions; null as bounds.")
+    ]
     n: Count
     n_scored: Count
     n_distinct: Annotated[int, Field(ge=0, description="Different texts among the scored questions.")]

@@ -1,0 +1,96 @@
+"""Recorded judges beside a bound: the replies of a recording by a question's place in its pool, in little memory.
+
+Equal replies of all judges are kept once, so that fifty judges fit beside each other: a question takes four bytes a
+judge and role. Only what a rule can read is kept, and no rationale.
+"""
+
+import json
+from array import array
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from eldgr_dspy.consultations import Abstention, Key, Reply
+from eldgr_dspy.errors import ArgumentError, NotAskedError
+from eldgr_dspy.figures.measured import Replies
+from eldgr_dspy.pools import Pool
+from eldgr_dspy.programs.run.runner import Recordings
+from eldgr_dspy.questions import Question
+from eldgr_dspy.replies import reply_to
+from eldgr_dspy.words import ROLES, Role
+
+_LACKING = -1
+
+
+def recorded_judges(replays: Mapping[str, Path], pools: Sequence[Pool]) -> dict[str, dict[str, Replies]]:
+    """Return for each pool, by name, the judges that were recorded for it.
+
+    Args:
+        replays: The recordings by the judge's name; each is read once, and only one is in memory as a whole.
+        pools: The pools, each read through once for the ids of its questions.
+
+    Raises:
+        ArgumentError: a recording is of none of the pools, or of other questions; the message names it.
+    """
+    ids = {pool.name: [row.id for row in pool.rows()] for pool in pools} if replays else {}
+    judges: dict[str, dict[str, Replies]] = {pool.name: {} for pool in pools}
+    kept = _Kept()
+    for name, path in replays.items():
+        for pool, judge in _read(path, pools, ids, kept):
+            judges[pool][name] = judge.reply
+    return judges
+
+
+def _read(
+    path: Path, pools: Sequence[Pool], ids: Mapping[str, Sequence[str]], kept: "_Kept"
+) -> list[tuple[str, "_Judge"]]:
+    recordings = Recordings(path)
+    recordings.require_made_for(pools)
+    recorded = [pool.name for pool in pools if any(recordings.governs(pool.name, role) for role in ROLES)]
+    return [(name, _Judge(recordings, name, ids[name], kept)) for name in recorded]
+
+
+class _Kept:
+    """What replies hold, each content kept once and found by its place; None is an abstention."""
+
+    def __init__(self) -> None:
+        self.contents: list[Mapping[str, Any] | None] = []
+        self._places: dict[str, int] = {}
+
+    def place(self, content: Mapping[str, Any] | None) -> int:
+        """Return the place of a content."""
+        if content and isinstance(content.get("judge_rationale"), str):
+            content = {**content, "judge_rationale": ""}
+        place = self._places.setdefault(json.dumps(content, sort_keys=True), len(self.contents))
+        if place == len(self.contents):
+            self.contents.append(content)
+        return place
+
+
+class _Judge:
+    """One recording's replies to the questions of one pool; a role that was never recorded for it is silent."""
+
+    def __init__(self, recordings: Recordings, pool: str, ids: Sequence[str], kept: _Kept) -> None:
+        self._path, self._kept, self._places = recordings.path, kept, dict[Role, "array[int]"]()
+        for role in ROLES:
+            if recordings.governs(pool, role):
+                self._places[role] = array("i", (self._place(recordings, (pool, id_, role)) for id_ in ids))
+        if all(place == _LACKING for places in self._places.values() for place in places):
+            raise ArgumentError(
+                f"{self._path}: recorded for other questions than those of pool {pool!r}: it holds none of their ids. "
+                "Give the recording of this pool."
+            )
+
+    def _place(self, recordings: Recordings, key: Key) -> int:
+        try:
+            return self._kept.place(recordings.find(key).content)
+        except NotAskedError:
+            return _LACKING
+
+    def reply(self, place: int, question: Question, role: Role) -> Reply:
+        """Return the recorded reply of a role to the question at a place. Raises `NotAskedError` without one."""
+        places = self._places.get(role)
+        if places is not None and places[place] == _LACKING:
+            raise NotAskedError(f"{self._path}: holds no {role} for question {place + 1}.")
+        content = None if places is None else self._kept.contents[places[place]]
+        return Abstention("recorded") if content is None else reply_to(question, role, content)
