@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import click
@@ -21,6 +22,7 @@ from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Refusal, 
 Style: TypeAlias = Literal["listwise", "pairwise", "pointwise"]
 Command: TypeAlias = Callable[..., Any]
 
+_NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 _ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 
 
@@ -120,6 +122,42 @@ certificate_option = click.option(
     type=Certificate(),
     default="folded",
     help="Certificate for retrieval answers: substring, token or folded; MODULE:FUNCTION names your own.",
+)
+
+
+class Replay(click.Path):
+    """A recording, or NAME=FILE for that of a named judge. A file that exists under the whole text is meant itself."""
+
+    name = "FILE"
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, exists=True, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the judge's name, empty for the unnamed recording, and the path."""
+        named = None if Path(value).exists() else _NAMED.fullmatch(value)
+        return (named[1], super().convert(named[2], param, ctx)) if named else ("", super().convert(value, param, ctx))
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return what the help shows."""
+        return "[NAME=]FILE"
+
+
+def _replays(context: click.Context, param: click.Parameter, given: Sequence[tuple[str, Path]]) -> dict[str, Path]:
+    """Return the recordings by judge, "" for the unnamed one; a judge has one recording."""
+    for index, (name, path) in enumerate(given):
+        if name in dict(given[:index]):
+            whose = f"judge {name!r}" if name else "the run"
+            raise click.BadParameter(f"{whose} must have one recording; got another, {path}.", context, param)
+    return dict(given)
+
+
+replay_option = click.option(
+    "--replay",
+    type=Replay(),
+    multiple=True,
+    callback=_replays,
+    help="Recorded replies to use; NAME=FILE for those of a named judge.",
 )
 homogeneous_option = click.option(
     "--homogeneous", type=choice(Homogeneous), help="Repair pools with one class, or not.  [default: by task]"
