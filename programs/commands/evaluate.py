@@ -16,6 +16,7 @@ from eldgr_dspy.programs.commands.options import (
     Models,
     model_options,
     names_in,
+    replay_option,
     rule_options,
     with_options,
 )
@@ -32,12 +33,15 @@ class Grouped(click.Command):
     """A command whose options are listed in groups; the last group has the rest."""
 
     groups: tuple[tuple[str, tuple[str, ...]], ...] = (
-        ("Models", ("lm", "judge", "deriver", "repairer", "api_base", "num_ctx", "judge_style", "orders", "replies")),
+        (
+            "Models",
+            ("lm", "judge", "judges", "deriver", "repairer", "api_base", "num_ctx", "judge_style", "orders", "replies"),
+        ),
         (
             "The rule",
             ("rules", "certificate", "derivation", "consult", "homogeneous", "preference", "refusals", "refusal"),
         ),
-        ("The run", ("out", "limit", "workers", "replay", "fresh", "lock", "once")),
+        ("The run", ("out", "limit", "workers", "replay", "recorded_for", "fresh", "lock", "once")),
         ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),
     )
 
@@ -87,7 +91,8 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 @click.option(
     "--workers", type=click.IntRange(1, 1024), help="Questions in parallel.  [default: 8 with a model, else 1]"
 )
-@click.option("--replay", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Recorded replies to use.")
+@replay_option
+@click.option("--recorded-for", metavar="POOL", help="Pool of another name that the recorded replies were made for.")
 @click.option("--fresh", is_flag=True, help="Start again; the old journal is kept.")
 @click.option(
     "--lock", type=click.Path(path_type=Path), metavar="FILE", help="Lock file of eldgr freeze; refuse anything else."
@@ -113,7 +118,8 @@ def evaluate(
     rules: str,
     limit: int | None,
     workers: int | None,
-    replay: Path | None,
+    replay: dict[str, Path],
+    recorded_for: str | None,
     fresh: bool,
     lock: Path | None,
     once: bool,
@@ -151,14 +157,16 @@ def evaluate(
     if lock is not None:
         rules, settings = _as_frozen(context, lock, rules, settings)
     selector = models.selector(settings)
-    asks = any(models.named.values()) or selector.certifier is not None
+    asks = any((*models.named.values(), *models.judges.values())) or selector.certifier is not None
     plan = Plan(
         pools=pools,
         out=out,
         rules=names_in(rules),
         limit=limit,
         workers=workers or (_LM_WORKERS if asks else _HEURISTIC_WORKERS),
+        judges=models.named_judges(settings, replay),
         replay=replay,
+        recorded_for=recorded_for,
         max_failures=max_failures,
         max_abstentions=max_abstentions,
         timeout=timeout,

@@ -39,7 +39,7 @@ def freeze(out: Path, models: Models, rules: str, **settings: Any) -> None:
 
     selector = models.selector(settings)
     with models.asking(selector):
-        lock = locks.freeze(selector, names_in(rules), out)
+        lock = locks.freeze(selector, names_in(rules), out, models.named_judges(settings))
     try:
         write_out(shown(f"{out}: {', '.join(lock.rules)} frozen as {lock.sha256[:16]}.\n"))
     except BrokenPipeError:
