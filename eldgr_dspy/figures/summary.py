@@ -20,7 +20,7 @@ from eldgr_dspy.figures.audit import Audit, Consulting, became
 from eldgr_dspy.figures.authority import PoolBounds
 from eldgr_dspy.figures.bounds import sways
 from eldgr_dspy.figures.coverage import Confidence, risk_coverage, shipped
-from eldgr_dspy.figures.judges import Judges
+from eldgr_dspy.figures.judges import Judges, flips_between
 from eldgr_dspy.figures.remarks import Remarks
 from eldgr_dspy.figures.results.summary import (
     AuditCounts,

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
+from eldgr_dspy.programs.commands.judges import named_judges
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     Command,
@@ -164,7 +165,7 @@ def evaluate(
         rules=names_in(rules),
         limit=limit,
         workers=workers or (_LM_WORKERS if asks else _HEURISTIC_WORKERS),
-        judges=models.named_judges(settings, replay),
+        judges=named_judges(models, settings, replay),
         replay=replay,
         recorded_for=recorded_for,
         max_failures=max_failures,

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from functools import reduce, wraps
@@ -61,41 +61,6 @@ class Models:
         """Return a selector under these settings, with these roles."""
         lms = lms_of(self.named, self.api_base, self.num_ctx)
         return selector_of(lms, {**settings, "replies": self.replies}, (self.judge_style, self.orders))
-
-    def named_judges(self, settings: Mapping[str, Any], recorded: Collection[str] = ()) -> dict[str, Any]:
-        """Return the judges with names; those without a model must be recorded, or all roles be.
-
-        Raises:
-            ArgumentError: naming the judge that has no model, or --judge, if no judge is asked of its model.
-        """
-        from eldgr_dspy.programs.roles import Judge
-
-        made, models = {}, {name: self._style_of(given) for name, given in self.judges.items()}
-        if self.judge is not None and models and not any(given in get_args(Style) for given in self.judges.values()):
-            raise ArgumentError(f"--judge={self.judge} has no part in --judges, which all state a model. Leave it out.")
-        lms = lms_of({name: model for name, (_, model) in models.items() if model}, self.api_base, self.num_ctx)
-        for name, (style, model) in models.items():
-            given = self.judges[name]
-            if given is None and not {"", name} & set(recorded):
-                raise ArgumentError(f"--judges {name} needs a model or --replay {name}=FILE. Give {name}=MODEL.")
-            if given in get_args(Style) and model is None:
-                raise ArgumentError(
-                    f"--judges {name}={given} needs a model. Give {name}={given}:MODEL, or --judge MODEL."
-                )
-            roles: dict[Role, Any] = {"judge": lms[name]} if name in lms else {}
-            orders = self.orders if style in ("listwise", "pairwise") else 1
-            shown = {**settings, "replies": self.replies}
-            made[name] = Judge() if given is None else selector_of(roles, shown, (style, orders)).judge
-        return made
-
-    def _style_of(self, given: str | None) -> tuple[Style, str | None]:
-        """The style of a named judge, and its model; None for the heuristic one and a recording."""
-        for style in get_args(Style):
-            if given == style:
-                return style, self.judge or self.lm
-            if given is not None and given.startswith(f"{style}:"):
-                return style, given.removeprefix(f"{style}:")
-        return self.judge_style, None if given == "heuristic" else given
 
     def asking(self, selector: Any) -> AbstractContextManager[Any]:
         """Return the context in which a selector's certificate asks the model for all roles, if it asks any."""

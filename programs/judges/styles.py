@@ -19,8 +19,8 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
     """Return a judge that is asked in a style.
 
     Args:
-        judge: The judge of a whole pool. The styles `pairwise`, `pointwise` and `derive` replace the LM-backed `Judge` with
-            the module for the smaller question; any other judge is given two candidates at a time.
+        judge: The judge of a whole pool. The styles other than `listwise` replace the LM-backed `Judge` with the module
+            for the smaller question; any other judge is given two candidates at a time.
         style: `listwise`, the whole pool a call; `pairwise`; `pointwise`; `derive`, the question without any candidate.
         orders: In how many orders candidates that are shown together are shown.
 

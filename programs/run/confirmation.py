@@ -133,9 +133,9 @@ def confirmation_of(plan: "Plan", out: Path, pools: Sequence[Pool], selector: Se
         if plan.once:
             raise ArgumentError("once=True needs the ledger of a lock; give --lock too.")
         return None
-    if recordings := recordings_in(plan.replay):
+    for path in recordings_in(plan.replay).values():
         raise ArgumentError(
-            f"replay={str(next(iter(recordings.values())))!r} would replace the roles that are frozen; give no --replay with --lock."
+            f"replay={str(path)!r} would replace the roles that are frozen; give no --replay with --lock."
         )
     lock = read_lock(Path(plan.lock))
     require_frozen(lock, selector, plan.rules, plan.judges)

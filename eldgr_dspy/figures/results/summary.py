@@ -219,9 +219,7 @@ class JudgeFigures(TypedDict):
     tokens: Count | None
     recovery: Annotated[
         Measured | None,
-        Field(
-            description="Percent on which it prefers a right answer, of those where consensus is wrong and one is right."
-        ),
+        Field(description="How often it prefers a right answer where consensus is wrong and one is right, in percent."),
     ]
     discrimination: Annotated[
         Measured | None, Field(description="Within a question: how often a right candidate scores above a wrong one.")
