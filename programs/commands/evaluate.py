@@ -146,7 +146,7 @@ def evaluate(
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 stopped early, 130 ctrl-C, 143 SIGTERM.
     """
-    from eldgr_dspy.programs.commands.console import print_tables, progress_bar
+    from eldgr_dspy.programs.commands.console import progress_bar
     from eldgr_dspy.programs.run.evaluation import evaluate as run_over
     from eldgr_dspy.programs.run.plan import Plan, out_of
 
@@ -178,13 +178,8 @@ def evaluate(
         once=once,
     )
     if dry_run:
-        from eldgr_dspy.programs.run.forecast import forecast
-        from eldgr_dspy.tables.forecast import forecast_table
-
         with models.asking(selector):
-            most = forecast(selector, plan)
-        if unprinted := print_tables(most, [forecast_table(most)], form):
-            raise unprinted
+            _forecast(selector, plan, form)
         return
     with models.asking(selector), progress_bar(session.begin, quiet=quiet or form == "json") as watcher:
         summary = run_over(selector, plan, watcher)
@@ -192,6 +187,17 @@ def evaluate(
         _print(context, summary, out_of(plan), form, all_tables=all_tables)
     if not (form == "json" or quiet):
         _say_where(summary, out_of(plan), lock, all_tables=all_tables)
+
+
+def _forecast(selector: Any, plan: Any, form: Form) -> None:
+    """Print what the run would ask."""
+    from eldgr_dspy.programs.commands.console import print_tables
+    from eldgr_dspy.programs.run.forecast import forecast
+    from eldgr_dspy.tables.forecast import forecast_table
+
+    most = forecast(selector, plan)
+    if unprinted := print_tables(most, [forecast_table(most)], form):
+        raise unprinted
 
 
 def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *, all_tables: bool) -> None:
