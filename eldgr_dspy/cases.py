@@ -14,6 +14,7 @@ from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verd
 from eldgr_dspy.decision import Choice, Decision, Rule, always
 from eldgr_dspy.derivations import Checked, check_derivation
 from eldgr_dspy.evidence import CertifyingEvidence
+from eldgr_dspy.named_judges import unlabelled
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.ranking import rank
 from eldgr_dspy.reasons import reason_of
@@ -250,7 +251,9 @@ class Case:
         """The rule of that name, see `rule_named`, under the setting `consult` (which concerns EL-DGR alone)."""
         rule = rule_named(name)
         return (
-            always(rule, lambda case: case.roles()) if name == "eldgr" and self.settings.consult == "always" else rule
+            always(rule, lambda case: case.roles())
+            if unlabelled(name) == "eldgr" and self.settings.consult == "always"
+            else rule
         )
 
     def record(self, choice: Choice, replies: Mapping[Role, Reply]) -> Decision:

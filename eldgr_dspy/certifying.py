@@ -43,7 +43,7 @@ def certifying(rule: Rule) -> Callable[[Case], Consulting]:
     return steps
 
 
-def inputs_of(case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> dict[str, object]:
+def inputs_of(case: Case, name: Consulted, heard: Mapping[Any, Heard]) -> dict[str, object]:
     """Return what a role is told; a certificate is told the question, and each answer with its evidence.
 
     Args:
@@ -78,7 +78,7 @@ def _take(case: Case, asked: tuple[str, ...], said: Certificates | Abstention) -
             raise NotAskedError(f"The certificate was asked about other answers than {answer!r:.60}.")
 
 
-def certify_again(case: Case, heard: Mapping[Consulted, Heard]) -> None:
+def certify_again(case: Case, heard: Mapping[Any, Heard]) -> None:
     """Give a case the certificates that a run got, as far as it got them; the others are inapplicable."""
     names: tuple[Consulted, ...] = ("certificate", "repair_certificate") if "repairer" in heard else ("certificate",)
     for name in names:

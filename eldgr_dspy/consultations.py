@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from eldgr_dspy.certificates import Certificate
+from eldgr_dspy.named_judges import Asked, labelled
 from eldgr_dspy.words import Consulted
 
 
@@ -91,7 +92,7 @@ def show_passage(title: str, text: str) -> str:
 
 Outcome = Literal["ok", "abstained", "failed"]
 
-Key = tuple[str, str, Consulted]
+Key = tuple[str, str, Asked]
 """Which consultation: pool, question id, and who was asked."""
 
 
@@ -104,6 +105,7 @@ class Consultation:
         outcome: `ok`: it answered. `abstained`: its reply was not usable, see `reason`. `failed`: the call failed
             (never a verdict; asked again on resume).
         content: The fields that it returned, for `ok`.
+        judge: The name of a judge that has one; None for any other.
         fingerprint: A hash of everything that shaped the call; the journal's `role` line with it has the details.
         asked, served: The model asked for, and the model that the server said had answered; None where unknown.
         attempt: 1, or one more than the failed attempts before it.
@@ -137,11 +139,17 @@ class Consultation:
     seconds: float | None = None
     implausible: str | None = None
     recorded: bool = False
+    judge: str | None = None
 
     @property
     def key(self) -> Key:
         """Which consultation this is."""
-        return (self.pool, self.id, self.role)
+        return (self.pool, self.id, self.label)
+
+    @property
+    def label(self) -> Asked:
+        """Who was asked: its role, with the name of a judge that has one."""
+        return labelled(self.role, self.judge)
 
     @property
     def settled(self) -> bool:

@@ -30,10 +30,10 @@ from eldgr_dspy.journal_lines import (
     require_types,
     without_credentials,
 )
+from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.redaction import redacted
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import naming, opened
-from eldgr_dspy.words import Consulted
 
 
 class TornLineWarning(UserWarning):
@@ -47,7 +47,7 @@ class _Index:
     heads: list[dict[str, Any]] = field(default_factory=list)
     settled: dict[int, int] = field(default_factory=dict)  # by the key's hash: a key takes three times the memory
     failed: dict[Key, int] = field(default_factory=dict)
-    asked: dict[tuple[Consulted, str | None], str] = field(default_factory=dict)
+    asked: dict[tuple[Asked, str | None], str] = field(default_factory=dict)
 
 
 class Journal:
@@ -94,7 +94,7 @@ class Journal:
         return self._index.heads
 
     @property
-    def asked(self) -> Mapping[tuple[Consulted, str | None], str]:
+    def asked(self) -> Mapping[tuple[Asked, str | None], str]:
         """The roles and fingerprints that had calls when the journal was opened, with the first line of each."""
         return self._index.asked
 
@@ -196,7 +196,7 @@ class Journal:
             return
         consultation = consultation_of(record, self.path, where)
         if not consultation.recorded:
-            index.asked.setdefault((consultation.role, consultation.fingerprint), where)
+            index.asked.setdefault((consultation.label, consultation.fingerprint), where)
         if consultation.settled:
             index.settled[hash(consultation.key)] = offset
         else:

@@ -10,6 +10,7 @@ from zlib import crc32
 
 from eldgr_dspy.consultations import Consultation, Outcome
 from eldgr_dspy.errors import JournalError
+from eldgr_dspy.named_judges import is_name
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.words import CONSULTED
 
@@ -22,7 +23,7 @@ _NUMBERS = (int, float)
 _MOST = 10**15
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("pool", "id", "role", "outcome"), (str,)),
-    **dict.fromkeys(("reason", "fingerprint", "asked", "served", "implausible"), (str, _ABSENT)),
+    **dict.fromkeys(("reason", "fingerprint", "asked", "served", "implausible", "judge"), (str, _ABSENT)),
     **dict.fromkeys(("attempt", "calls", "cached"), (int,)),
     **dict.fromkeys(("prompt_characters", "prompt_tokens", "completion_tokens"), (int, _ABSENT)),
     **dict.fromkeys(("cost", "dearest", "seconds"), (int, float, _ABSENT)),
@@ -102,6 +103,12 @@ def consultation_of(record: dict[str, Any], path: Path, where: str) -> Consultat
     require_types(record, path, where)
     known = (*CONSULTED, PROGRAM)
     _check(consultation.role in known, path, where, f"role={consultation.role!r} is not one of {', '.join(known)}")
+    _check(
+        consultation.judge is None or (consultation.role == "judge" and is_name(consultation.judge)),
+        path,
+        where,
+        f"judge={consultation.judge!r:.80} does not name a judge",
+    )
     _check(consultation.outcome in get_args(Outcome), path, where, f"outcome={consultation.outcome!r} is not known")
     _check(
         consultation.outcome != "ok" or consultation.content is not None, path, where, "outcome 'ok' without content"

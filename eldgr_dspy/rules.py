@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from eldgr_dspy.decision import RULES, Choice, Rule, Steps, near
 from eldgr_dspy.errors import ArgumentError, EldgrError
+from eldgr_dspy.named_judges import unlabelled
 from eldgr_dspy.named_objects import object_named, said
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch, Role
@@ -28,13 +29,14 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
     """Return the rule of that name.
 
     Args:
-        name: One of `RULES`, `near(0)`, `near(1)` and so on, or `module:function`. The module is looked for as Python
-            looks for any, and then in the working directory.
+        name: One of `RULES`, `near(0)`, `near(1)` and so on, or `module:function`, each with or without the name of
+            a judge. The module is looked for as Python looks for any, and then in the working directory.
         argument: What the name was given as, for the message.
 
     Raises:
         ArgumentError: the rule does not exist, its module cannot be imported, or it is not a generator function.
     """
+    name = unlabelled(name)
     if is_own(name):
         return _own(name, argument)
     if (k := nearness(name)) is not None:

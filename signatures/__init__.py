@@ -4,6 +4,7 @@ A signature's docstring is its prompt and a field's description is part of it: b
 `tests/golden`. Nothing is checked here; ranges and membership are the business of `eldgr_dspy.replies`.
 """
 
+from eldgr_dspy.signatures.answerer import AnswerQuestion
 from eldgr_dspy.signatures.channels import (
     ScoreAdv,
     ScoredStep,
@@ -24,6 +25,7 @@ from eldgr_dspy.signatures.repairer import RepairAnswer
 from eldgr_dspy.signatures.steps import ChangeStep, FindClaims
 
 __all__ = [
+    "AnswerQuestion",
     "AssessCandidate",
     "Assessment",
     "CompareCandidates",

@@ -27,6 +27,7 @@ from eldgr_dspy.figures.bounds import (
 from eldgr_dspy.figures.measured import Measured, Replies
 from eldgr_dspy.figures.price import Prices
 from eldgr_dspy.figures.results.summary import Priced
+from eldgr_dspy.named_judges import unlabelled
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import Row
 from eldgr_dspy.rules import is_own
@@ -60,7 +61,8 @@ class PoolBounds:
     def __init__(self, task: Task, rules: Iterable[str]) -> None:
         self.task: Task = task
         self.n_scored = 0
-        self._silent: dict[str, list[int]] = {name: [0, 0] for name in rules}
+        self._names = [*rules]  # the bounds are the same for every judge, so that its name does not matter
+        self._silent: dict[str, list[int]] = {unlabelled(name): [0, 0] for name in self._names}
         self._any_span: dict[str, list[int]] = {name: [0, 0] for name in self._silent}
         self._not_covered: set[str] = set()
         self._withheld = False
@@ -115,13 +117,15 @@ class PoolBounds:
         rule that asks the repairer, because that certificate may certify an answer that is not a span of the evidence.
         With them comes `price`, see `figures.price`.
         """
+        prices = self._prices.figures(withheld=self._withheld)
         covered = self._any_span.keys() - self._not_covered if self.task == "retrieval" else ()
         return {
-            "bounds": {name: self._percentages(ends) for name, ends in self._silent.items()},
+            "bounds": {name: self._percentages(self._silent[unlabelled(name)]) for name in self._names},
             "bounds_any_span": {
-                name: self._percentages(ends) if name in covered else None for name, ends in self._any_span.items()
+                name: self._percentages(self._any_span[rule]) if (rule := unlabelled(name)) in covered else None
+                for name in self._names
             },
-            "price": self._prices.figures(withheld=self._withheld),
+            "price": {name: prices[unlabelled(name)] for name in self._names},
         }
 
     def _percentages(self, ends: Sequence[int]) -> list[float] | None:

@@ -7,8 +7,9 @@ from typing_extensions import TypedDict
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.summary import RuleContrast, Summary
+from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.statistics import detectable_gain, least_significant, mcnemar_power, questions_needed
-from eldgr_dspy.words import Consulted, Task
+from eldgr_dspy.words import Task
 
 
 class QuestionsNeeded(TypedDict):
@@ -81,14 +82,14 @@ class PoolForecast(TypedDict):
 
     n: int
     task: Task
-    roles: dict[Consulted, RoleForecast]
+    roles: dict[Asked, RoleForecast]
 
 
 class Forecast(TypedDict):
     """What a run would ask; `models` is None for a role without an LM."""
 
     pools: dict[str, PoolForecast]
-    models: dict[Consulted, str | None]
+    models: dict[Asked, str | None]
 
 
 def plan_ahead(gain: float, discordant: float, *, power: float, alpha: float) -> QuestionsNeeded:

@@ -17,7 +17,8 @@ from eldgr_dspy.consultations import Consultation, Outcome
 from eldgr_dspy.figures.abstention_kinds import error_of, kind_of
 from eldgr_dspy.figures.results.record import Cost, Effects, Fingerprints, OverrideRates, Record, Share
 from eldgr_dspy.figures.results.summary import Decisions, PoolFigures, RoleSums, Summary
-from eldgr_dspy.words import CONSULTED, Branch, Consulted, roles_and
+from eldgr_dspy.named_judges import Asked, asked_in_order
+from eldgr_dspy.words import Branch
 
 _Amount = TypeVar("_Amount", int, float)
 _Text = TypeVar("_Text", bound=str)
@@ -38,47 +39,47 @@ class JournalTotals:
             consultations: All lines of a journal.
             decided: The questions, by `question_key`, that reasons and unreadable replies are counted of; all for None.
         """
-        self.models: Counter[tuple[Consulted, str | None, str | None]] = Counter()
-        self.reasons: Counter[tuple[Consulted, Outcome, str, str]] = Counter()
-        self.through: Counter[Consulted] = Counter()
-        self.unreadable: Counter[Consulted] = Counter()
-        self._outcomes: Counter[tuple[Consulted, str]] = Counter()
-        self._amounts: dict[tuple[Consulted, str], list[float | None]] = defaultdict(list)
-        self._cached: Counter[Consulted] = Counter()
-        self._shortened: Counter[Consulted] = Counter()
+        self.models: Counter[tuple[Asked, str | None, str | None]] = Counter()
+        self.reasons: Counter[tuple[Asked, Outcome, str, str]] = Counter()
+        self.through: Counter[Asked] = Counter()
+        self.unreadable: Counter[Asked] = Counter()
+        self._outcomes: Counter[tuple[Asked, str]] = Counter()
+        self._amounts: dict[tuple[Asked, str], list[float | None]] = defaultdict(list)
+        self._cached: Counter[Asked] = Counter()
+        self._shortened: Counter[Asked] = Counter()
         self._decided, self._elsewhere = decided, 0
         for consultation in consultations:
             self._take(consultation)
 
     def _take(self, consultation: Consultation) -> None:
-        self._outcomes[consultation.role, "recorded" if consultation.recorded else consultation.outcome] += 1
+        self._outcomes[consultation.label, "recorded" if consultation.recorded else consultation.outcome] += 1
         if self._decided is None or question_key(consultation.pool, consultation.id) in self._decided:
             self._take_reading(consultation)
         else:
             self._elsewhere += 1
         if consultation.recorded:
             return
-        self._cached[consultation.role] += consultation.cached
-        self._shortened[consultation.role] += _was_shortened(consultation)
+        self._cached[consultation.label] += consultation.cached
+        self._shortened[consultation.label] += _was_shortened(consultation)
         if not consultation.calls:
             return
-        self.models[consultation.role, consultation.asked, consultation.served] += consultation.calls
+        self.models[consultation.label, consultation.asked, consultation.served] += consultation.calls
         for name in ("calls", "prompt_tokens", "completion_tokens", "cost"):
-            self._amounts[consultation.role, name].append(getattr(consultation, name))
+            self._amounts[consultation.label, name].append(getattr(consultation, name))
 
     def _take_reading(self, consultation: Consultation) -> None:
-        self.through[consultation.role] += consultation.settled
+        self.through[consultation.label] += consultation.settled
         if consultation.reason:
             kind = error_of(consultation.reason) if consultation.outcome == "failed" else kind_of(consultation.reason)
-            self.reasons[consultation.role, consultation.outcome, kind, consultation.reason.split(":")[0][:80]] += 1
-            self.unreadable[consultation.role] += kind == "unreadable"
+            self.reasons[consultation.label, consultation.outcome, kind, consultation.reason.split(":")[0][:80]] += 1
+            self.unreadable[consultation.label] += kind == "unreadable"
 
-    def roles(self) -> dict[Consulted, RoleSums]:
+    def roles(self) -> dict[Asked, RoleSums]:
         """Return for each role how its consultations ended, calls, tokens and dollars (None where any is unknown)."""
         asked = {role for role, _ in self._outcomes}
-        return {role: self._role(role) for role in roles_and(asked)}
+        return {role: self._role(role) for role in asked_in_order(asked)}
 
-    def _role(self, role: Consulted) -> RoleSums:
+    def _role(self, role: Asked) -> RoleSums:
         return {
             "ok": self._outcomes[role, "ok"],
             "abstained": self._outcomes[role, "abstained"],
@@ -91,13 +92,15 @@ class JournalTotals:
             "cost": self._sum(role, "cost"),
         }
 
-    def parse_failures(self) -> dict[Consulted, Share]:
+    def parse_failures(self) -> dict[Asked, Share]:
         """Return for each role how many of its successful replies could not be read, recorded ones included."""
-        return {role: _share(self.unreadable[role], self.through[role]) for role in roles_and(self.through)}
+        return {role: _share(self.unreadable[role], self.through[role]) for role in asked_in_order(self.through)}
 
     def cost(self) -> Cost:
         """Return calls, tokens and dollars of all roles together, None where unknown for any call."""
-        roles = [self._role(role) for role in CONSULTED if self._amounts[role, "calls"]]
+        roles = [
+            self._role(role) for role in asked_in_order({of for of, _ in self._amounts}) if self._amounts[role, "calls"]
+        ]
         return {
             "calls": sum(role["calls"] for role in roles),
             "prompt_tokens": total_of([role["prompt_tokens"] for role in roles]),
@@ -123,11 +126,11 @@ class JournalTotals:
         ]
         return others + shortened + elsewhere * bool(self._elsewhere)
 
-    def _count(self, role: Consulted, name: str) -> int | None:
+    def _count(self, role: Asked, name: str) -> int | None:
         total = self._sum(role, name)
         return None if total is None else int(total)
 
-    def _sum(self, role: Consulted, name: str) -> float | None:
+    def _sum(self, role: Asked, name: str) -> float | None:
         known = [amount for amount in self._amounts[role, name] if amount is not None]
         if not known or len(known) < len(self._amounts[role, name]):
             return None
@@ -182,21 +185,22 @@ def judges_record(
         summary: As written to `summary.json`.
         heads: The journal's statements of what the run is made with; a pool that is not in the summary is left out.
         totals: The totals of the journal's consultations.
-        effects: The judge's biases on each pool; see `eldgr_dspy.figures.effects`.
+        effects: The judge's biases on each pool, or `POOL[NAME]` for a judge with a name; see
+            `eldgr_dspy.figures.effects`.
     """
     stated: dict[str, dict[str, Any]] = {"settings": {}, "pool": {}, "role": {}}
     for head in heads:
         stated.setdefault(head["kind"], {})[head["name"]] = head["details"]
     settings = stated["settings"].get("rule", {})
-    roles: dict[Consulted, dict[str, Any]] = {
-        role: stated["role"][role] for role in CONSULTED if role in stated["role"]
+    roles: dict[Asked, dict[str, Any]] = {
+        role: stated["role"][role] for role in asked_in_order(stated["role"]) if role in stated["role"]
     }
     return {
         "default": "consensus: majority vote over answer classes, ties to the earliest candidate",
         "certificate": {"retrieval": settings.get("certificate"), "arithmetic": settings.get("derivation")},
         "settings": settings,
         "override_rates": {name: _rates(pool) for name, pool in summary["pools"].items()},
-        "judge_effects": {name: effects.get(name) for name in summary["pools"]} if effects else {},
+        "judge_effects": {**dict.fromkeys(summary["pools"]), **effects} if effects else {},
         "models": [
             {"role": role, "asked": asked, "served": served, "same": is_same_model(asked, served), "calls": n}
             for (role, asked, served), n in sorted(totals.models.items(), key=str)
@@ -221,7 +225,7 @@ def _on_addresses(heads: Sequence[Mapping[str, Any]]) -> list[str]:
     stated = Counter(head["name"] for head in heads if head["kind"] == "role")
     return [
         f"The {role} was asked at {stated[role]} addresses; one of them is stated here, and the journal states all."
-        for role in CONSULTED
+        for role in asked_in_order(stated)
         if stated[role] > 1
     ]
 

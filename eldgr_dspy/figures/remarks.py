@@ -4,14 +4,15 @@ A table looks the same whether a judge decided or its replies could not be read.
 concerns half of the questions or more.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.abstention_kinds import KINDS, kind_of
 from eldgr_dspy.formatting import questions
-from eldgr_dspy.words import CONSULTED, Consulted, Task
+from eldgr_dspy.named_judges import Asked, asked_in_order, role_of
+from eldgr_dspy.words import Consulted, Task
 
 _INSTEAD: Mapping[Consulted, str] = {
     "judge": "rules went on without it there",
@@ -28,10 +29,10 @@ class Remarks:
     def __init__(self, task: Task) -> None:
         self._task: Task = task
         self._n = self._unanswered = self._bare = 0
-        self._asked: Counter[Consulted] = Counter()
-        self._called: Counter[Consulted] = Counter()
-        self._kinds: dict[Consulted, Counter[str]] = {role: Counter() for role in CONSULTED}
-        self._implausible: Counter[Consulted] = Counter()
+        self._asked: Counter[Asked] = Counter()
+        self._called: Counter[Asked] = Counter()
+        self._kinds: dict[Asked, Counter[str]] = defaultdict(Counter)
+        self._implausible: Counter[Asked] = Counter()
         self._example = ""
 
     def add(self, case: Case, consultations: Iterable[Consultation]) -> None:
@@ -39,14 +40,14 @@ class Remarks:
         self._n += 1
         self._unanswered += case.vote.n_classes == 0
         self._bare += not case.question.passages
-        for consultation in {consultation.role: consultation for consultation in consultations}.values():
-            self._asked[consultation.role] += 1
-            self._called[consultation.role] += bool(consultation.calls)
+        for consultation in {consultation.label: consultation for consultation in consultations}.values():
+            self._asked[consultation.label] += 1
+            self._called[consultation.label] += bool(consultation.calls)
             if consultation.implausible:
-                self._implausible[consultation.role] += 1
+                self._implausible[consultation.label] += 1
                 self._example = self._example or consultation.implausible
             if consultation.outcome == "abstained" and _counts(consultation):
-                self._kinds[consultation.role][kind_of(consultation.reason or "")] += 1
+                self._kinds[consultation.label][kind_of(consultation.reason or "")] += 1
 
     def sentences(self) -> list[str]:
         """Return the remarks, a sentence or two each; empty if there is nothing to remark."""
@@ -68,12 +69,13 @@ class Remarks:
             )
 
     def _on_roles(self) -> Iterator[str]:
-        for role, kinds in self._kinds.items():
+        for role in asked_in_order(self._kinds):
+            kinds = self._kinds[role]
             if self._is_most(kinds.total(), self._asked[role]):
                 listed = ", ".join(f"{n:,} {kind}" for kind, n in sorted(kinds.items()))
                 doctor = f" `eldgr doctor --judge MODEL` looks into the {role}'s model." if self._called[role] else ""
                 asked = f"{_of(kinds.total(), self._asked[role])} that it was asked"
-                yield f"The {role} gave no usable reply on {asked} ({listed}): {_INSTEAD[role]}.{doctor}"
+                yield f"The {role} gave no usable reply on {asked} ({listed}): {_INSTEAD[role_of(role)]}.{doctor}"
 
     def _on_counts(self) -> Iterator[str]:
         for role, n in self._implausible.items():

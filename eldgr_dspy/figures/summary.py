@@ -20,12 +20,12 @@ from eldgr_dspy.figures.audit import Audit, Consulting, became
 from eldgr_dspy.figures.authority import PoolBounds
 from eldgr_dspy.figures.bounds import sways
 from eldgr_dspy.figures.coverage import Confidence, risk_coverage, shipped
+from eldgr_dspy.figures.judges import Judges, flips_between
 from eldgr_dspy.figures.remarks import Remarks
 from eldgr_dspy.figures.results.summary import (
     AuditCounts,
     AuditInFull,
     Difference,
-    Flips,
     Paired,
     PoolFigures,
     RuleContrast,
@@ -33,6 +33,7 @@ from eldgr_dspy.figures.results.summary import (
     Scores,
     Shipping,
 )
+from eldgr_dspy.named_judges import Asked, asked_by, first_of, labelled, unlabelled
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster, holm
 from eldgr_dspy.words import ROLES, Consulted, Role, Task, is_role, roles_and
@@ -105,18 +106,20 @@ class Tally:
         self._remarks = Remarks(task)
         self._rules = {name: _RuleTally() for name in rules}
         self._bounds = PoolBounds(task, rules)
+        self._locked = first_of("eldgr", rules)
+        self._judges = Judges(rules)
         self._shares = array("d")
         self._clusters: dict[int, int] = {}
         self._cluster = array("q")
         self._sways: Counter[str] = Counter()
 
     def add(
-        self, case: Case, gold: Sequence[str], outcomes: Mapping[str, Outcome], failed: Collection[Consulted]
+        self, case: Case, gold: Sequence[str], outcomes: Mapping[str, Outcome], failed: Collection[Asked]
     ) -> dict[str, Score | None]:
         """Take one question. Returns each rule's score, None without a gold answer or a decision.
 
         Args:
-            failed: The roles whose call for this question failed; the question decided as if they had abstained, stays
+            failed: Who had a call for this question that failed; the question decided as if they had abstained, stays
                 in n and is not counted among abstentions.
         """
         self.n += 1
@@ -124,7 +127,8 @@ class Tally:
             certify_again(case, {})
             self._bounds.withhold()
         self._count(case)
-        self._remarks.add(case, [asked for outcome in outcomes.values() for asked in outcome.consultations])
+        used = [asked for outcome in outcomes.values() for asked in outcome.consultations]
+        self._remarks.add(case, used)
         self.failed += bool(failed)
         if gold:
             self.n_scored += 1
@@ -136,12 +140,16 @@ class Tally:
             self._bounds.add(case, gold)
         else:  # here the value of a judge's preference is unknown, but not whether it can matter
             self._sways.update(name for name in self._rules if sways(case.rule(name), case, "judge"))
-        eldgr = outcomes.get("eldgr")
+        if self._judges:
+            self._judges.add(case, used, (lambda answer: self._scores(answer, gold, memo)[0].em) if gold else None)
+        eldgr = outcomes.get(self._locked)
         if eldgr and eldgr.decision:
-            after = scores["eldgr"]
+            after = scores[self._locked]
             before = self._scores(eldgr.decision.consensus, gold, memo)[0] if gold else None
             outcome = became(before.em, after.em) if before and after else "unscored"
-            self.audit.add(case, eldgr.decision, outcome, failed)
+            self.audit.add(
+                case, eldgr.decision, outcome, {entry.role for entry in eldgr.consultations if not entry.settled}
+            )
         return scores
 
     def _count(self, case: Case) -> None:
@@ -162,7 +170,11 @@ class Tally:
                 tally.missing[outcome.missing] += 1
             return None
         tally.add(
-            [asked for asked in outcome.consultations if is_role(asked.role) or name not in _WITHOUT_CERTIFICATES]
+            [
+                asked
+                for asked in outcome.consultations
+                if is_role(asked.role) or unlabelled(name) not in _WITHOUT_CERTIFICATES
+            ]
         )
         tally.trusted.append(not is_withheld(case, outcome.decision))
         tally.answered.append(outcome.decision.answer is not None)
@@ -189,7 +201,8 @@ class Tally:
     def summary(self) -> PoolFigures:
         """Return the pool's part of `summary.json`."""
         whole = {name: tally for name, tally in self._rules.items() if not tally.missing}
-        return {
+        ends = self._bounds.figures()
+        figures: PoolFigures = {
             "n": self.n,
             "n_scored": self.n_scored,
             "n_distinct": len(self._clusters),
@@ -201,16 +214,20 @@ class Tally:
             "rules": {name: self._figures(tally) for name, tally in whole.items()},
             "withheld": {name: dict(tally.missing) for name, tally in self._rules.items() if tally.missing},
             "contrasts": self._contrasts(whole),
-            **self._bounds.figures(),
+            "bounds": ends["bounds"],
+            "bounds_any_span": ends["bounds_any_span"],
             "can_change": self._can_change(),
-            "audit": self._audit() if "eldgr" in whole else None,
-            "decided": self._decided(whole) if "eldgr" in whole else None,
+            "audit": self._audit() if self._locked in whole else None,
+            "decided": self._decided(whole) if self._locked in whole else None,
             "risk_coverage": {name: risk_coverage(self._confidences(tally)) for name, tally in whole.items()}
             if self.n_scored
             else {},
             "shipping": {name: self._shipping(tally) for name, tally in whole.items()},
             "remarks": [*self._remarks.sentences(), *self._on_officials(whole)],
         }
+        if self._judges:
+            figures["judges"] = self._judges.figures(figures, {name: tally.em for name, tally in whole.items()})
+        return figures
 
     def _on_officials(self, whole: Mapping[str, _RuleTally]) -> Iterator[str]:
         """A sentence if marks around answers would have changed a score."""
@@ -233,11 +250,11 @@ class Tally:
 
     def _decided(self, whole: Mapping[str, _RuleTally]) -> AuditInFull:
         """The audit in full."""
-        eldgr = whole["eldgr"]
+        eldgr, judge = whole[self._locked], asked_by(self._locked, "judge")
         return {
             "outcomes": self.audit.outcomes(),
             "flips": {
-                name: self._flips(eldgr, whole[name]) for name in ("first", "majority", "judge") if name in whole
+                name: flips_between(whole[name].em, eldgr.em) for name in ("first", "majority", judge) if name in whole
             },
             "funnel": self.audit.funnel(),
             "silences": self.audit.silences(),
@@ -247,12 +264,6 @@ class Tally:
                 "seconds": round(sum(eldgr.seconds.values()), 3),
             },
         }
-
-    def _flips(self, eldgr: _RuleTally, other: _RuleTally) -> Flips:
-        if not self.n_scored:
-            return {"correct_to_incorrect": None, "incorrect_to_correct": None}
-        pairs = Counter(zip(other.em, eldgr.em, strict=True))
-        return {"correct_to_incorrect": pairs[1, 0], "incorrect_to_correct": pairs[0, 1]}
 
     def _consulting(self, role: Role) -> Consulting:
         """The cost of asking a role, by the rule that asked it most often."""
@@ -298,6 +309,8 @@ class Tally:
     def _contrasts(self, whole: Mapping[str, _RuleTally]) -> list[RuleContrast]:
         pairs = [("eldgr", other) for other in whole if other != "eldgr"]
         pairs += [(other, "majority") for other in whole if other not in ("eldgr", "majority", "first")]
+        if self._judges:
+            pairs = [(labelled("eldgr", judge), labelled("judge", judge)) for judge in self._judges]
         if not self.n_scored:
             return []
         contrasts = {pair: self._contrast(whole[pair[0]], whole[pair[1]]) for pair in pairs if set(pair) <= set(whole)}

@@ -17,7 +17,7 @@ def consultation(entry: Consultation) -> dict[str, Any]:
     """Return a consultation as plain text and tables."""
     fields = [(name, value) for name, value in (entry.content or {}).items() if not _is_table(value)]
     return {
-        "role": entry.role,
+        "role": entry.label,
         "outcome": entry.outcome,
         "reason": "" if entry.reason is None else clip(entry.reason, _LONGEST),
         "by": _by(entry),

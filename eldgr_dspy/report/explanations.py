@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from eldgr_dspy.cases import Case
 from eldgr_dspy.figures.abstention_kinds import FAILED
 from eldgr_dspy.figures.results.decision import Decided
+from eldgr_dspy.named_judges import unlabelled
 from eldgr_dspy.report.templates import clip
 from eldgr_dspy.words import Role
 
@@ -22,7 +23,7 @@ def path(case: Case, decided: Decided) -> Iterator[str]:
     Args:
         case: The question. decided: a line of `decisions.jsonl` about it.
     """
-    rule = decided["rule"]
+    rule = unlabelled(decided["rule"])
     if rule == "first":
         yield f"The first candidate ships: {_quoted(decided['answer'])}."
         return

@@ -15,6 +15,7 @@ from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import PoolFigures, Summary
 from eldgr_dspy.formatting import figure, questions
+from eldgr_dspy.named_judges import first_of, judge_in, unlabelled
 from eldgr_dspy.report.changes import Kept
 from eldgr_dspy.report.plots import bounds, calls, coverage, flips, forest, funnel
 from eldgr_dspy.report.questions_page import link_to
@@ -38,7 +39,8 @@ def render_report(
 
     Args:
         summary: The content of `summary.json`.
-        decisions: The rows of `decisions.jsonl`, read once and not kept; only those with rule `eldgr` are shown.
+        decisions: The rows of `decisions.jsonl`, read once and not kept; only those with rule `eldgr`, of the first of
+            several judges, are shown.
         record: The content of `record.json`.
         beside: The file name of the page of questions in the same folder, None without one.
 
@@ -46,8 +48,9 @@ def render_report(
         ArgumentError: a decision belongs to a pool that the summary does not name.
     """
     kept = {name: Kept() for name in summary["pools"]}
+    shown = {name: first_of("eldgr", pool["rules"]) for name, pool in summary["pools"].items()}
     for row in decisions:
-        if row["rule"] == "eldgr":
+        if row["rule"] == shown.get(row["pool"], "eldgr"):
             _kept_of(row, kept).add(row)
     sections = list(_sections(summary, kept, record, beside))
     recorded = None if record is None else _card(record, usage_table(summary))
@@ -99,13 +102,15 @@ def _sections(
 
 def _measured(pool: PoolFigures) -> str:
     """Return the measured score of each rule, eldgr first, in a sentence."""
-    rules = sorted(pool["rules"].items(), key=lambda item: item[0] != "eldgr")
+    rules = sorted(pool["rules"].items(), key=lambda item: unlabelled(item[0]) != "eldgr")
     scores = [f"{rule} {figure(of['em'])} %" for rule, of in rules if of["em"] is not None]
     return f"Measured: {', '.join(scores)}." if scores else "Nothing is scored: no question has a gold answer."
 
 
 def _judge(record: Record) -> str:
     """Return who judged: the models that were asked, a recording, or the heuristic judge."""
+    if names := [judge for role in record["consultations"] if (judge := judge_in(role)) is not None]:
+        return ", ".join(names)
     models = dict.fromkeys(model["asked"] or "unknown model" for model in record["models"] if model["role"] == "judge")
     lm = record["roles"].get("judge", {}).get("lm") or {}
     sums = record["consultations"].get("judge")

@@ -17,6 +17,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import PoolFigures
+from eldgr_dspy.named_judges import Asked, asked_by, asked_in_order, role_of
 from eldgr_dspy.report.changes import OUTCOMES, certificate, changed, outcome_of
 from eldgr_dspy.report.consultation import consultation
 from eldgr_dspy.report.explanations import path
@@ -24,7 +25,7 @@ from eldgr_dspy.report.passages import passages
 from eldgr_dspy.report.templates import clip, source, template
 from eldgr_dspy.rows import Row
 from eldgr_dspy.showing import is_printable, printable
-from eldgr_dspy.words import CONSULTED, Consulted, is_role
+from eldgr_dspy.words import is_role
 
 LARGEST = 128 * 2**20
 """How many characters of questions a page holds; beyond them it says how many more questions there are."""
@@ -87,7 +88,7 @@ class QuestionsPage:
         row: Row,
         case: Case,
         decisions: Sequence[Decided],
-        consultations: Mapping[Consulted, Consultation],
+        consultations: Mapping[Asked, Consultation],
     ) -> str:
         """Return a question as the page holds it; nothing if the page is full.
 
@@ -169,7 +170,7 @@ def _head(pool: str, row: Row, decisions: Sequence[Decided]) -> dict[str, Any]:
 
 
 def question_content(
-    row: Row, case: Case, decisions: Sequence[Decided], consultations: Mapping[Consulted, Consultation]
+    row: Row, case: Case, decisions: Sequence[Decided], consultations: Mapping[Asked, Consultation]
 ) -> dict[str, Any]:
     """Return what is shown of a question; long texts are cut, with a count.
 
@@ -177,8 +178,8 @@ def question_content(
         row, case: The question. decisions: the lines of `decisions.jsonl` about it.
         consultations: What roles were asked about it; those that no decision took into account are passed over.
     """
-    used = {role for decided in decisions for role in decided["consulted"]}
-    asked = {role: entry for role, entry in consultations.items() if role in used or not is_role(role)}
+    used = {asked_by(decided["rule"], role) for decided in decisions for role in decided["consulted"]}
+    asked = {role: entry for role, entry in consultations.items() if role in used or not is_role(role_of(role))}
     shown, left_out = passages(row.evidence, case, decisions)
     return {
         "question": _clip(row.question, "question"),
@@ -187,7 +188,7 @@ def question_content(
         "votes": list(_votes(case)),
         "candidates": list(_candidates(row, case)),
         "decisions": [_decision(case, decided) for decided in decisions],
-        "consultations": [consultation(asked[role]) for role in CONSULTED if role in asked],
+        "consultations": [consultation(asked[role]) for role in asked_in_order(asked) if role in asked],
         "passages": shown,
         "more_passages": left_out,
     }

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from eldgr_dspy.figures.results.summary import AuditInFull, PoolFigures
 from eldgr_dspy.formatting import count_of, figure, questions, share_of
+from eldgr_dspy.named_judges import first_of
 from eldgr_dspy.tables.table import Table, per_question, tokens_of
 
 _BECAME = ("lost", "won", "wrong", "right", "unscored")
@@ -57,7 +58,7 @@ def roles_table(name: str, pool: PoolFigures) -> Table | None:
 
 def _notes(pool: PoolFigures, decided: AuditInFull) -> Iterator[str]:
     """Notes on the cost of a question, what lazy asking saved, and the kinds of abstentions."""
-    lazy, eldgr, n = decided["laziness"], pool["rules"]["eldgr"], pool["n"]
+    lazy, eldgr, n = decided["laziness"], pool["rules"][first_of("eldgr", pool["rules"])], pool["n"]
     if n:
         tokens = tokens_of(eldgr)
         each = figure(None if tokens is None else tokens / n)

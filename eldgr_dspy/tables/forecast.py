@@ -1,6 +1,7 @@
 """The table of the questions that a run would ask."""
 
 from eldgr_dspy.figures.planning import Forecast, RoleForecast
+from eldgr_dspy.named_judges import role_of
 from eldgr_dspy.tables.table import Table
 from eldgr_dspy.words import is_role
 
@@ -12,7 +13,7 @@ def forecast_table(forecast: Forecast) -> Table:
         (
             name,
             role,
-            forecast["models"][role] or ("heuristic" if is_role(role) else "own code"),
+            forecast["models"][role] or ("heuristic" if is_role(role_of(role)) else "own code"),
             f"{counts['at_most']:,}",
             f"{counts['journaled']:,}",
             f"{counts['recorded']:,}",

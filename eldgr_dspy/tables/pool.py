@@ -9,6 +9,7 @@ from eldgr_dspy.figures.remarks import never_asked
 from eldgr_dspy.figures.results.record import Effects, Share
 from eldgr_dspy.figures.results.summary import Confirmed, Flips, PoolFigures, Summary
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, share_of
+from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
 from eldgr_dspy.tables.table import Table, difference, per_question, record, tokens_of
 from eldgr_dspy.words import CONSULTED, Consulted
 
@@ -27,24 +28,25 @@ def headline(pool: PoolFigures) -> str:
     """
     bounds, changes = pool["bounds"], pool["can_change"] or {}
     verbs = {"eldgr": "eldgr scores {} here", "judge": "the judge alone could score {}"}
-    ranges = [verb.format(_range(ends)) for rule, verb in verbs.items() if (ends := bounds.get(rule))]
+    ranges = [verb.format(_range(ends)) for rule, verb in verbs.items() if (ends := bounds.get(first_of(rule, bounds)))]
     if ranges:
         majority = bounds.get("majority")
         default = f" Majority vote scores {_range(majority)}." if majority else ""
         silent = "Whatever the judge says (repairer and deriver silent)"
         return f"{silent}, {'; '.join(ranges)}.{default}{_moved(pool)}"
-    shares = [f"{figure(of['judge'])} % under {rule}" for rule in verbs if (of := changes.get(rule))]
+    shares = [f"{figure(of['judge'])} % under {rule}" for rule in verbs if (of := changes.get(first_of(rule, changes)))]
     known = f"A judge can change the answer to these shares of the questions: {', '.join(shares)}."
     return f"{known} Without gold answers, it is unknown whether that helps or harms." if shares else ""
 
 
 def _moved(pool: PoolFigures) -> str:
     """Say that eldgr scored outside its range, which only a repair or a derivation can do; empty if it did not."""
-    ends, of = pool["bounds"].get("eldgr"), pool["rules"].get("eldgr")
+    eldgr = first_of("eldgr", pool["rules"])
+    ends, of = pool["bounds"].get(eldgr), pool["rules"].get(eldgr)
     if not ends or of is None or of["em"] is None or ends[0] - _NOISE <= of["em"] <= ends[1] + _NOISE:
         return ""
     by = "derivations" if pool["task"] == "arithmetic" else "repairs"
-    return f" The {by} of this run moved eldgr to {_percent(of['em'])} %."
+    return f" The {by} of this run moved {eldgr} to {_percent(of['em'])} %."
 
 
 _NOISE = 1e-9  # percent; sums of the same shares in another order differ by less
@@ -137,10 +139,10 @@ def _paper_row(rule: str, pool: PoolFigures) -> tuple[str, ...]:
     figures = pool["rules"][rule]
     scores = [figure(figures["em"]), *([figure(figures["f1"])] if pool["task"] == "retrieval" else [])]
     calls = per_question(figures["calls"], pool["n"])
-    if rule == "eldgr":
+    if unlabelled(rule) == "eldgr":
         return (rule, *scores, "", "", "", calls)
     for entry in pool["contrasts"]:
-        if (entry["rule"], entry["against"]) == ("eldgr", rule):
+        if (entry["rule"], entry["against"]) == (labelled("eldgr", judge_in(rule)), rule):
             return (rule, *scores, difference(entry), probability(entry["p"]), record(entry), calls)
     return (rule, *scores, UNDEFINED, UNDEFINED, UNDEFINED, calls)
 
@@ -152,10 +154,12 @@ def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
     elif pool["n_scored"] != pool["n"]:
         having = f"the {questions(pool['n_scored'])} that have a gold answer"
         yield f"Scores and contrasts are over {having}, of {pool['n']:,}."
-    if pool["rules"] and "eldgr" not in pool["rules"]:
+    if "judges" in pool:
+        yield f"{UNDEFINED} under Δ: with several judges, only eldgr[NAME] − judge[NAME] is tested, a contrast a judge."
+    elif pool["rules"] and "eldgr" not in pool["rules"]:
         yield f"{UNDEFINED} under Δ: eldgr has no result here to set against the others."
     for rule, why in pool["withheld"].items():
-        models = " ".join(f"--{role} MODEL" for role in why)
+        models = " ".join(f"--{role} MODEL" if asked_by(rule, role) == role else "--judges" for role in why)
         asks = remedy or f"the same command without --replay, with {models}, asks."
         yield f"{rule}: withheld, since {never_asked(why)}; {asks}"
     yield from pool["remarks"]
@@ -169,7 +173,7 @@ def _silent(pool: PoolFigures) -> list[str]:
         rule
         for rule, figures in pool["rules"].items()
         if any(figures["asked"][role] for role in ("deriver", "repairer"))
-        and (rule, pool["task"]) != ("eldgr", "arithmetic")
+        and (unlabelled(rule), pool["task"]) != ("eldgr", "arithmetic")
     ]
     told = f"The bounds hold with repairer and deriver silent; {' and '.join(asking)} asked them, and may be outside."
     return [told] if asking else []
@@ -177,7 +181,7 @@ def _silent(pool: PoolFigures) -> list[str]:
 
 def audit_table(name: str, pool: PoolFigures) -> Table:
     """Return the decision audit of `eldgr`: counts of questions and their share in percent."""
-    title, headers = f"{name}: decision audit of eldgr", ("decision", "questions", "%")
+    title, headers = f"{name}: decision audit of {first_of('eldgr', pool['rules'])}", ("decision", "questions", "%")
     audit, decided = pool["audit"], pool["decided"]
     if audit is None or decided is None:
         return Table(title, headers, (), ("There is no audit: eldgr has no result here.",))

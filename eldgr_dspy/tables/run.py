@@ -7,6 +7,7 @@ from dataclasses import replace
 from eldgr_dspy.figures.results.summary import Confirmed, Difference, PoolFigures, RuleContrast, Summary
 from eldgr_dspy.formatting import UNDEFINED, interval, probability, questions, signed
 from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
+from eldgr_dspy.tables.judges import judges_table, judging_table
 from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, paper_table, shipping_table, usage_table
 from eldgr_dspy.tables.table import Table, record
 
@@ -23,11 +24,16 @@ def tables_of(summary: Summary) -> Iterator[Table]:
 
 
 def main_tables(summary: Summary) -> Iterator[Table]:
-    """Yield the main table and the bounds of each pool; remarks on the whole run are below the last."""
+    """Yield the main table, that of the judges and the bounds of each pool; remarks on the run are below the last."""
     tables = [
         table
         for name, pool in summary["pools"].items()
-        for table in (paper_table(name, pool, summary["confirmation"]), bounds_table(name, pool))
+        for table in (
+            paper_table(name, pool, summary["confirmation"]),
+            judges_table(name, pool),
+            bounds_table(name, pool),
+        )
+        if table is not None
     ]
     if tables:
         tables[-1] = replace(tables[-1], notes=(*tables[-1].notes, *summary["remarks"]))
@@ -99,6 +105,8 @@ def _table(
 
 
 POOL_TABLES: dict[str, Callable[[str, PoolFigures], Table | None]] = {
+    "judges": judges_table,
+    "judging": judging_table,
     "contrasts": contrasts_table,
     "graded": graded_contrasts_table,
     "bounds": bounds_table,

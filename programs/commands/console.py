@@ -43,7 +43,7 @@ class _Spent:
     def add(self, consultation: Consultation) -> None:
         """Add one consultation."""
         with self._lock:
-            self._asked[consultation.role] += 1
+            self._asked[consultation.label] += 1
             self._failed += consultation.outcome == "failed"
             if consultation.calls and not consultation.recorded:
                 self._tokens += (consultation.prompt_tokens or 0) + (consultation.completion_tokens or 0)

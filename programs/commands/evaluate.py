@@ -10,12 +10,14 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
+from eldgr_dspy.programs.commands.judges import named_judges
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     Command,
     Models,
     model_options,
     names_in,
+    replay_option,
     rule_options,
     with_options,
 )
@@ -32,12 +34,15 @@ class Grouped(click.Command):
     """A command whose options are listed in groups; the last group has the rest."""
 
     groups: tuple[tuple[str, tuple[str, ...]], ...] = (
-        ("Models", ("lm", "judge", "deriver", "repairer", "api_base", "num_ctx", "judge_style", "orders", "replies")),
+        (
+            "Models",
+            ("lm", "judge", "judges", "deriver", "repairer", "api_base", "num_ctx", "judge_style", "orders", "replies"),
+        ),
         (
             "The rule",
             ("rules", "certificate", "derivation", "consult", "homogeneous", "preference", "refusals", "refusal"),
         ),
-        ("The run", ("out", "limit", "workers", "replay", "fresh", "lock", "once")),
+        ("The run", ("out", "limit", "workers", "replay", "recorded_for", "fresh", "lock", "once")),
         ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),
     )
 
@@ -87,7 +92,8 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 @click.option(
     "--workers", type=click.IntRange(1, 1024), help="Questions in parallel.  [default: 8 with a model, else 1]"
 )
-@click.option("--replay", type=click.Path(path_type=Path, exists=True, dir_okay=False), help="Recorded replies to use.")
+@replay_option
+@click.option("--recorded-for", metavar="POOL", help="Pool of another name that the recorded replies were made for.")
 @click.option("--fresh", is_flag=True, help="Start again; the old journal is kept.")
 @click.option(
     "--lock", type=click.Path(path_type=Path), metavar="FILE", help="Lock file of eldgr freeze; refuse anything else."
@@ -113,7 +119,8 @@ def evaluate(
     rules: str,
     limit: int | None,
     workers: int | None,
-    replay: Path | None,
+    replay: dict[str, Path],
+    recorded_for: str | None,
     fresh: bool,
     lock: Path | None,
     once: bool,
@@ -139,7 +146,7 @@ def evaluate(
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 stopped early, 130 ctrl-C, 143 SIGTERM.
     """
-    from eldgr_dspy.programs.commands.console import print_tables, progress_bar
+    from eldgr_dspy.programs.commands.console import progress_bar
     from eldgr_dspy.programs.run.evaluation import evaluate as run_over
     from eldgr_dspy.programs.run.plan import Plan, out_of
 
@@ -151,14 +158,16 @@ def evaluate(
     if lock is not None:
         rules, settings = _as_frozen(context, lock, rules, settings)
     selector = models.selector(settings)
-    asks = any(models.named.values()) or selector.certifier is not None
+    asks = any((*models.named.values(), *models.judges.values())) or selector.certifier is not None
     plan = Plan(
         pools=pools,
         out=out,
         rules=names_in(rules),
         limit=limit,
         workers=workers or (_LM_WORKERS if asks else _HEURISTIC_WORKERS),
+        judges=named_judges(models, settings, replay),
         replay=replay,
+        recorded_for=recorded_for,
         max_failures=max_failures,
         max_abstentions=max_abstentions,
         timeout=timeout,
@@ -169,13 +178,8 @@ def evaluate(
         once=once,
     )
     if dry_run:
-        from eldgr_dspy.programs.run.forecast import forecast
-        from eldgr_dspy.tables.forecast import forecast_table
-
         with models.asking(selector):
-            most = forecast(selector, plan)
-        if unprinted := print_tables(most, [forecast_table(most)], form):
-            raise unprinted
+            _forecast(selector, plan, form)
         return
     with models.asking(selector), progress_bar(session.begin, quiet=quiet or form == "json") as watcher:
         summary = run_over(selector, plan, watcher)
@@ -183,6 +187,17 @@ def evaluate(
         _print(context, summary, out_of(plan), form, all_tables=all_tables)
     if not (form == "json" or quiet):
         _say_where(summary, out_of(plan), lock, all_tables=all_tables)
+
+
+def _forecast(selector: Any, plan: Any, form: Form) -> None:
+    """Print what the run would ask."""
+    from eldgr_dspy.programs.commands.console import print_tables
+    from eldgr_dspy.programs.run.forecast import forecast
+    from eldgr_dspy.tables.forecast import forecast_table
+
+    most = forecast(selector, plan)
+    if unprinted := print_tables(most, [forecast_table(most)], form):
+        raise unprinted
 
 
 def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *, all_tables: bool) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from eldgr_dspy.programs.commands.evaluate import Grouped
+from eldgr_dspy.programs.commands.judges import named_judges
 from eldgr_dspy.programs.commands.options import Models, model_options, names_in, rule_options
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import refusal
@@ -39,7 +40,7 @@ def freeze(out: Path, models: Models, rules: str, **settings: Any) -> None:
 
     selector = models.selector(settings)
     with models.asking(selector):
-        lock = locks.freeze(selector, names_in(rules), out)
+        lock = locks.freeze(selector, names_in(rules), out, named_judges(models, settings))
     try:
         write_out(shown(f"{out}: {', '.join(lock.rules)} frozen as {lock.sha256[:16]}.\n"))
     except BrokenPipeError:

@@ -6,21 +6,23 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import reduce, wraps
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import click
 
 from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.named_judges import is_name
 from eldgr_dspy.redaction import remember_settings
 from eldgr_dspy.refusals import REFUSALS
 from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Refusal, Replies, Role, Strictness
 
-Style: TypeAlias = Literal["listwise", "pairwise", "pointwise"]
+Style: TypeAlias = Literal["listwise", "pairwise", "pointwise", "derive"]
 Command: TypeAlias = Callable[..., Any]
+_Who = TypeVar("_Who", bound=str)
 
 _NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 _ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
@@ -35,6 +37,7 @@ class Models:
         api_base, num_ctx: Address of the server, and context of Ollama's models.
         judge_style, orders: How many candidates the judge sees in a call, and in how many orders.
         replies: How replies are read.
+        judges: Judges by name, each as it was given; None where it is a recording alone.
     """
 
     lm: str | None
@@ -46,6 +49,7 @@ class Models:
     judge_style: Style
     orders: int
     replies: Replies
+    judges: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def named(self) -> dict[Role, str | None]:
@@ -177,6 +181,13 @@ _REFUSALS = (
 _MODELS = (
     click.option("--lm", metavar="MODEL", help="Model for all roles. Without a model the heuristic roles are used."),
     click.option("--judge", metavar="MODEL", help="Model for the judge."),
+    click.option(
+        "--judges",
+        metavar="NAME=MODEL,...",
+        multiple=True,
+        callback=lambda context, param, given: _judges_in(",".join(given), context, param),
+        help="Judges to compare, each a model, a style, STYLE:MODEL or heuristic; a recorded one by its NAME alone.",
+    ),
     click.option("--deriver", metavar="MODEL", help="Model for the deriver."),
     click.option("--repairer", metavar="MODEL", help="Model for the repairer."),
     click.option("--api-base", metavar="URL", help="Address of the models' server."),
@@ -187,7 +198,7 @@ _MODELS = (
         help="Context of Ollama's models, in tokens.  [default: 8192]",
     ),
     click.option(
-        "--judge-style", type=choice(Style), default="listwise", help="Show the judge all candidates, two or one."
+        "--judge-style", type=choice(Style), default="listwise", help="Show the judge all candidates, two, one or none."
     ),
     click.option(
         "--orders", type=click.IntRange(1, 100), default=1, help="Ask the judge in this many candidate orders."
@@ -236,6 +247,21 @@ def _refusals_in(given: str) -> tuple[str, ...] | str:
     return phrases[0] if len(phrases) == 1 and ":" in phrases[0] else phrases
 
 
+def _judges_in(given: str, context: click.Context, param: click.Parameter) -> dict[str, str | None]:
+    """Return what an option states of each judge, by name; None for a name alone."""
+    judges: dict[str, str | None] = {}
+    for one in filter(None, map(str.strip, given.split(","))):
+        name, stated, value = one.partition("=")
+        if not is_name(name):
+            raise click.BadParameter(f"{name!r:.80} must have letters, digits, '-', '_' and '.' alone.", context, param)
+        if name in judges:
+            raise click.BadParameter(f"{name!r} names two judges. Give each a name of its own.", context, param)
+        if stated and not value:
+            raise click.BadParameter(f"{name}= lacks a model or a style.", context, param)
+        judges[name] = value if stated else None
+    return judges
+
+
 def with_options(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
     """Return a decorator that gives a command several options."""
     return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
@@ -246,11 +272,11 @@ def names_in(rules: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in rules.split(",") if name.strip()))
 
 
-def lms_of(models: dict[Role, str | None], api_base: str | None, num_ctx: int | None) -> dict[Role, Any]:
-    """Return the LM of each role that has a model. The journal is the run's cache, so DSPy's own is off."""
+def lms_of(models: Mapping[_Who, str | None], api_base: str | None, num_ctx: int | None) -> dict[_Who, Any]:
+    """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off."""
     from eldgr_dspy.programs.models import is_of_ollama, lm_named, require_ollama
 
-    named: dict[Role, str] = {role: model for role, model in models.items() if model is not None}
+    named: dict[_Who, str] = {role: model for role, model in models.items() if model is not None}
     require_ollama(num_ctx, [*dict.fromkeys(named.values())])
     require_address(api_base, [*named.values()])
     sizes = {model: num_ctx if is_of_ollama(model) else None for model in named.values()}

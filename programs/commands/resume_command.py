@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eldgr_dspy.errors import EldgrError
+from eldgr_dspy.named_judges import judge_in
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.words import CONSULTED, ROLES, Consulted, Replies, Role, is_role
 
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
     from eldgr_dspy.programs.judges.styles import JudgeStyle
     from eldgr_dspy.programs.run.redecisions import Redecided
 
-_STYLES: "Mapping[str, JudgeStyle]" = {"PairwiseJudge": "pairwise", "PointwiseJudge": "pointwise"}
+_STYLES: "Mapping[str, JudgeStyle]" = {
+    "PairwiseJudge": "pairwise",
+    "PointwiseJudge": "pointwise",
+    "DerivedJudge": "derive",
+}
 """The styles by the class of judge that has them; any other is listwise."""
 
 
@@ -26,7 +31,7 @@ def command_that_asks(run: "RunRead", decided: "Redecided", roles: Collection[Co
     roles again as they were; a run that a program began, or another version, has none: None then. Nor has one under a
     lock, which admits no further rule, and of which the journal knows the hash and not the file.
     """
-    if is_locked(run):
+    if is_locked(run) or any(map(judge_in, run.totals.roles())):
         return None
     heads = run.stated("role")
     stated: dict[Consulted, Mapping[str, Any]] = {role: heads[role]["details"] for role in CONSULTED if role in heads}
@@ -106,7 +111,7 @@ def _require_same_roles(run: "RunRead", settings: Settings, options: _Options) -
     stated = run.stated("role")
     asking = certificate_lm(selector, options.lm, options.api_base, options.num_ctx)
     with asking, metered_settings(), selector.reading():
-        now = [("role", role, details) for role, (_, details) in calls_of_roles(selector).items() if role in stated]
+        now = [("role", role, details) for role, (_, details) in calls_of_roles(selector, {}).items() if role in stated]
     require_same(run.path, run.heads, now)
 
 

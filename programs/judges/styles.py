@@ -5,38 +5,40 @@ from typing import Literal, get_args
 import dspy
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.judges.derived import DerivedJudge
 from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge
 from eldgr_dspy.programs.judges.pointwise import PointwiseJudge
 from eldgr_dspy.programs.judges.swapped import SwapConsistent
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.questions import require_one_of
 
-JudgeStyle = Literal["listwise", "pairwise", "pointwise"]
+JudgeStyle = Literal["listwise", "pairwise", "pointwise", "derive"]
 
 
 def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: int = 1) -> dspy.Module:
     """Return a judge that is asked in a style.
 
     Args:
-        judge: The judge of a whole pool. The styles `pairwise` and `pointwise` replace the LM-backed `Judge` with the
-            module for the smaller question; any other judge is given two candidates at a time.
-        style: `listwise`, the whole pool a call; `pairwise`; `pointwise`.
+        judge: The judge of a whole pool. The styles other than `listwise` replace the LM-backed `Judge` with the module
+            for the smaller question; any other judge is given two candidates at a time.
+        style: `listwise`, the whole pool a call; `pairwise`; `pointwise`; `derive`, the question without any candidate.
         orders: In how many orders candidates that are shown together are shown.
 
     Raises:
         ArgumentError: the style is not known, or does not fit the judge or the orders.
     """
     require_one_of("judge_style", style, get_args(JudgeStyle))
-    if style == "pointwise":
-        return _pointwise(judge, orders)
+    if style in ("pointwise", "derive"):
+        return _alone(judge, style, orders)
     shown = Comparer() if style == "pairwise" and isinstance(judge, Judge) else judge
     asked = shown if orders == 1 else SwapConsistent(shown, orders)
     return PairwiseJudge(asked) if style == "pairwise" else asked
 
 
-def _pointwise(judge: dspy.Module, orders: int) -> dspy.Module:
+def _alone(judge: dspy.Module, style: JudgeStyle, orders: int) -> dspy.Module:
     if not isinstance(judge, Judge):
-        raise ArgumentError("judge_style='pointwise' needs a judge with an LM; give it a model.")
+        raise ArgumentError(f"judge_style={style!r} needs a judge with an LM; give it a model.")
     if orders != 1:
-        raise ArgumentError(f"orders must be 1 with judge_style='pointwise' (one candidate a call); got {orders!r}.")
-    return PointwiseJudge()
+        shown = "one candidate" if style == "pointwise" else "no candidate"
+        raise ArgumentError(f"orders must be 1 with judge_style={style!r} ({shown} a call); got {orders!r}.")
+    return PointwiseJudge() if style == "pointwise" else DerivedJudge()

@@ -16,6 +16,7 @@ from eldgr_dspy.figures.results.summary import Confirmed
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.ledger import Ledger, Look, questions_of, seen_before
 from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen
+from eldgr_dspy.programs.run.recordings import recordings_in
 from eldgr_dspy.programs.run.run_directory import RunDirectory, require_same
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.showing import shown
@@ -132,12 +133,12 @@ def confirmation_of(plan: "Plan", out: Path, pools: Sequence[Pool], selector: Se
         if plan.once:
             raise ArgumentError("once=True needs the ledger of a lock; give --lock too.")
         return None
-    if plan.replay is not None:
+    for path in recordings_in(plan.replay).values():
         raise ArgumentError(
-            f"replay={str(plan.replay)!r} would replace the roles that are frozen; give no --replay with --lock."
+            f"replay={str(path)!r} would replace the roles that are frozen; give no --replay with --lock."
         )
     lock = read_lock(Path(plan.lock))
-    require_frozen(lock, selector, plan.rules)
+    require_frozen(lock, selector, plan.rules, plan.judges)
     confirmation = Confirmation(lock, pools, out, limit=plan.limit, once=plan.once)
     if plan.fresh or not (out / "journal.jsonl").exists():
         confirmation.require_first()

@@ -19,16 +19,16 @@ from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.run.confirmation import confirmation_of, state_lock
 from eldgr_dspy.programs.run.failures import FailureBudget, allowed_questions
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
+from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.reservations import Reserved
 from eldgr_dspy.programs.run.results import FILES, Results
-from eldgr_dspy.programs.run.role_calls import RoleCall, calls_of_roles, metered_settings
+from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, Statement, require_same
-from eldgr_dspy.programs.run.runner import Recordings, Runner, Settled
+from eldgr_dspy.programs.run.runner import Runner, Settled
 from eldgr_dspy.programs.run.scheduling import amap_ordered, map_ordered, rarer_collections, reused_threads
 from eldgr_dspy.programs.run.signals import Signals, signals_held
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.words import Consulted
 
 __all__ = ["Plan", "Watcher", "aevaluate", "evaluate"]
 
@@ -104,7 +104,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
     From then on signals are noted; the run checks for them whenever it writes something.
     """
     pools = open_pools(plan.pools)
-    recordings = Recordings(plan.replay)
+    recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
     recordings.require_made_for(pools)
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
     budget = FailureBudget(
@@ -123,9 +123,8 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         selector.reading(),
         ExitStack() as results,
     ):
-        roles = calls_of_roles(selector)
+        roles = calls_of_roles(selector, plan.judges)
         recordings.require_unchanged(read_journal(directory.journal.path), pools)
-        calls: dict[Consulted, RoleCall] = {role: call for role, (call, _) in roles.items()}
         state = RoleStatements(directory, {role: stated for role, (_, stated) in roles.items()})
         paths = {pool.name: str(pool.path) for pool in pools}
         state_lock(directory, confirmation)
@@ -136,7 +135,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
             plan.max_calls, plan.max_cost, read_journal(directory.journal.path), Reserved(directory.journal)
         )
         runner = Runner(
-            calls,
+            {role: call for role, (call, _) in roles.items()},
             selector.settings,
             plan.rules,
             directory.journal,

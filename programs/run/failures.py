@@ -8,8 +8,8 @@ from fractions import Fraction
 from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_failure
 from eldgr_dspy.figures.abstention_kinds import is_unusable, kind_of
+from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.programs.consulting import is_fatal
-from eldgr_dspy.words import Consulted
 
 
 def allowed_questions(name: str, allowed: int | str, total: int) -> int:
@@ -35,8 +35,8 @@ class FailureBudget:
         self.failed: set[tuple[str, str]] = set()
         self.stopped: str | None = None
         self._unusable: set[tuple[str, str]] = set()
-        self._kinds = Counter[tuple[Consulted, str]]()
-        self._examples = dict[tuple[Consulted, str], str]()
+        self._kinds = Counter[tuple[Asked, str]]()
+        self._examples = dict[tuple[Asked, str], str]()
         self._in_a_row = 0
         self._lock = threading.Lock()
 
@@ -67,7 +67,7 @@ class FailureBudget:
         reason = consultation.reason or ""
         if self.abstentions is None or consultation.outcome != "abstained" or not is_unusable(reason):
             return
-        kind = (consultation.role, kind_of(reason))
+        kind = (consultation.label, kind_of(reason))
         with self._lock:
             self._unusable.add(consultation.key[:2])
             self._kinds[kind] += 1
@@ -79,10 +79,10 @@ class FailureBudget:
 
     def _too_unusable(self, n: int, allowed: int) -> str:
         counted = f"{n} question{'s' * (n > 1)} had an unusable reply, and --max-abstentions allows {allowed}"
-        roles: dict[Consulted, None] = {role: None for (role, _), _ in self._kinds.most_common()}
+        roles: dict[Asked, None] = {role: None for (role, _), _ in self._kinds.most_common()}
         return " ".join([f"{counted}; give a higher limit to resume.", *map(self._often, roles)])
 
-    def _often(self, role: Consulted) -> str:
+    def _often(self, role: Asked) -> str:
         """Return a sentence: how many unusable replies a role gave, and the most frequent reason."""
         kinds = [(kind, n) for kind, n in self._kinds.most_common() if kind[0] == role]
         (most, count), total = kinds[0], sum(n for _, n in kinds)

@@ -21,14 +21,15 @@ from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.planning import Forecast, PoolForecast, RoleForecast
 from eldgr_dspy.figures.record import total_of
 from eldgr_dspy.journal import read_journal
+from eldgr_dspy.named_judges import Asked, asked_by, role_of, unlabelled
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.judges.repeated_calls import calls_of
 from eldgr_dspy.programs.run.confirmation import confirmation_of
 from eldgr_dspy.programs.run.evaluation import statements
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
-from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings
+from eldgr_dspy.programs.run.recordings import Recordings
+from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import require_same
-from eldgr_dspy.programs.run.runner import Recordings
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.words import CONSULTED, Consulted, is_role
@@ -128,17 +129,17 @@ def forecast(selector: Selector, plan: Plan) -> Forecast:
     Raises:
         PoolError, ArgumentError, JournalError, RunChangedError: as the run itself would.
     """
-    pools, recordings = open_pools(plan.pools), Recordings(plan.replay)
+    pools, recordings = open_pools(plan.pools), Recordings(plan.replay, plan.recorded_for, plan.judges)
     recordings.require_made_for(pools)
     confirmation_of(plan, out_of(plan), pools, selector)
     with metered_settings(), selector.reading():
-        roles = calls_of_roles(selector)
+        roles = calls_of_roles(selector, plan.judges)
     heads: list[dict[str, Any]] = []
     known = {} if plan.fresh else {entry.key: entry for entry in _journaled(out_of(plan), heads) if entry.settled}
     recordings.require_unchanged(known.values(), pools)
     roles_stated = [("role", role, details) for role, (_, details) in roles.items()]
     require_same(out_of(plan), heads, [*statements(selector, pools), *roles_stated])
-    models: dict[Consulted, str | None] = {role: call.model for role, (call, _) in roles.items()}
+    models: dict[Asked, str | None] = {role: call.model for role, (call, _) in roles.items()}
     return {"pools": {pool.name: _pool(selector, plan, pool, known, recordings) for pool in pools}, "models": models}
 
 
@@ -152,43 +153,51 @@ def _journaled(out: Path, heads: list[dict[str, Any]]) -> Iterator[Consultation]
 def _pool(
     selector: Selector, plan: Plan, pool: Pool, journaled: Mapping[Key, Consultation], recordings: Recordings
 ) -> PoolForecast:
-    counts: dict[Consulted, RoleForecast] = {
-        role: {"at_most": 0, "journaled": 0, "recorded": 0, "to_ask": 0, "calls": 0} for role in CONSULTED
+    everyone = [*modules_of(selector, plan.judges), "certificate", "repair_certificate"]
+    counts: dict[Asked, RoleForecast] = {
+        asked: {"at_most": 0, "journaled": 0, "recorded": 0, "to_ask": 0, "calls": 0} for asked in everyone
     }
-    calls: dict[Consulted, list[int | None]] = {role: [] for role in CONSULTED}
+    calls: dict[Asked, list[int | None]] = {asked: [] for asked in everyone}
     n = 0
     for row in rows_of(pool, plan):
         n += 1
         case = Case(row.to_question(), selector.settings)
-        entries: dict[Consulted, Consultation | None] = {
-            role: _found((pool.name, row.id, role), journaled, recordings) for role in CONSULTED
+        entries = {asked: _found((pool.name, row.id, asked), journaled, recordings) for asked in everyone}
+        replies: dict[Asked, Heard] = {
+            asked: journaled_reply(case.question, entry) for asked, entry in entries.items() if entry is not None
         }
-        replies: dict[Consulted, Heard] = {
-            role: journaled_reply(case.question, entry) for role, entry in entries.items() if entry is not None
-        }
-        withheld = {role for role in CONSULTED if entries[role] is None and recordings.governs(pool.name, role)}
-        for role in _any(plan, case, {}):
-            entry = entries[role]
-            counts[role]["at_most"] += 1
-            counts[role]["recorded"] += entry is not None and entry.recorded
-            counts[role]["journaled"] += entry is not None and not entry.recorded
-        for role in _any(plan, case, replies) - replies.keys() - withheld:
-            counts[role]["to_ask"] += 1
-            calls[role].append(_calls(selector, role, case))
-    for role in CONSULTED:
-        counts[role]["calls"] = total_of(calls[role])
-    return {"n": n, "task": pool.task, "roles": {role: of for role, of in counts.items() if of["at_most"]}}
+        withheld = {one for one in everyone if entries[one] is None and recordings.governs(pool.name, one)}
+        for asked in _any(plan, case, {}):
+            entry = entries[asked]
+            counts[asked]["at_most"] += 1
+            counts[asked]["recorded"] += entry is not None and entry.recorded
+            counts[asked]["journaled"] += entry is not None and not entry.recorded
+        for asked in _any(plan, case, replies) - replies.keys() - withheld:
+            counts[asked]["to_ask"] += 1
+            calls[asked].append(_calls(selector, plan, asked, case))
+    for asked in everyone:
+        counts[asked]["calls"] = total_of(calls[asked])
+    return {"n": n, "task": pool.task, "roles": {asked: of for asked, of in counts.items() if of["at_most"]}}
 
 
-def _calls(selector: Selector, role: Consulted, case: Case) -> int | None:
+def _calls(selector: Selector, plan: Plan, asked: Asked, case: Case) -> int | None:
+    role = role_of(asked)
     if not is_role(role):
         return calls_of(selector.asked_as(role), case.to_certify() if role == "certificate" else [_NEW_ANSWER])
     candidates: Any = case.question.role_inputs(role).get("candidates", [])
-    return calls_of(getattr(selector, role), candidates)
+    return calls_of(modules_of(selector, plan.judges)[asked], candidates)
 
 
-def _any(plan: Plan, case: Case, known: Mapping[Consulted, Heard]) -> frozenset[Consulted]:
-    return frozenset().union(*(roles_asked(case.rule(name), case, known) for name in plan.rules))
+def _any(plan: Plan, case: Case, known: Mapping[Asked, Heard]) -> frozenset[Asked]:
+    """Whom the rules may ask, given the replies of some; a rule is tried once for judges that say the same."""
+    asked, tried = set[Asked](), dict[tuple[str, Heard | None], frozenset[Consulted]]()
+    for name in plan.rules:
+        heard = {role: said for role in CONSULTED if (said := known.get(asked_by(name, role))) is not None}
+        alike = (unlabelled(name), heard.get("judge"))
+        if alike not in tried:
+            tried[alike] = roles_asked(case.rule(name), case, heard)
+        asked |= {asked_by(name, role) for role in tried[alike]}
+    return frozenset(asked)
 
 
 def _found(key: Key, journaled: Mapping[Key, Consultation], recordings: Recordings) -> Consultation | None:

@@ -9,11 +9,12 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import dspy
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.named_judges import judge_in
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.judges.styles import JudgeStyle, judge_in_style
 from eldgr_dspy.programs.models import is_of_ollama, lm_named
@@ -24,7 +25,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.redaction import MASK
 from eldgr_dspy.words import ROLES, Role
 
-_STYLES: tuple[JudgeStyle, ...] = ("listwise", "pairwise", "pointwise")
+_STYLES: tuple[JudgeStyle, ...] = get_args(JudgeStyle)
 
 
 def frozen_selector(
@@ -53,6 +54,10 @@ def frozen_selector(
     lock = read_lock(Path(path))
     if twice := sorted(lock.settings.keys() & given.keys()):
         raise ArgumentError(f"{path}: {', '.join(twice)} must be as frozen; leave it out.")
+    if judges := [judge for role in lock.content["roles"] if (judge := judge_in(role)) is not None]:
+        raise ArgumentError(
+            f"{path}: a selector has one judge, and this lock has {', '.join(judges)}. Freeze one alone."
+        )
     adapter = str(lock.content["roles"].get("judge", {}).get("adapter"))
     replies = "lenient" if adapter.endswith(f".{type(LENIENT).__name__}") else "strict"
     options = {"replies": replies, **{name: value for name, value in given.items() if name not in ROLES}}

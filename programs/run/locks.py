@@ -29,14 +29,14 @@ from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
 from eldgr_dspy.files import replacing
 from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.trials import Subject, Trial
+from eldgr_dspy.named_judges import for_judges, require_judges
 from eldgr_dspy.own_certificates import OwnCertificate
 from eldgr_dspy.programs.run.fingerprints import describe
-from eldgr_dspy.programs.run.role_calls import metered_settings
+from eldgr_dspy.programs.run.role_calls import metered_settings, modules_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rules import rule_named
 from eldgr_dspy.system import refusal
-from eldgr_dspy.words import ROLES
 
 SCHEMA = 1
 _PARTS = ("rules", "settings", "sources", "roles", "versions")
@@ -73,8 +73,10 @@ def ledger_of(lock: Path) -> Path:
     return (lock.resolve() if lock.is_symlink() else lock).with_suffix(".ledger.jsonl")
 
 
-def freeze(selector: Selector, rules: Sequence[str], path: Path) -> Lock:
-    """Write a selector's roles and settings, under the rules of these names, to a lock.
+def freeze(
+    selector: Selector, rules: Sequence[str], path: Path, judges: Mapping[str, dspy.Module] | None = None
+) -> Lock:
+    """Write a selector's roles and settings, and judges with names, under the rules of these names, to a lock.
 
     If `path` already holds the same, nothing is written, and it keeps its ledger.
 
@@ -86,7 +88,9 @@ def freeze(selector: Selector, rules: Sequence[str], path: Path) -> Lock:
         raise ArgumentError(f"rules must have at least one of {', '.join(RULES)}; got {rules!r}.")
     for rule in rules:
         rule_named(rule, "rules")
-    content = _frozen(selector, rules, selector.settings)
+    judges = judges or {}
+    require_judges(judges)
+    content = _frozen(selector, for_judges(rules, judges), selector.settings, judges)
     lock = Lock(path, _hash(content), content)
     if path.exists():
         if read_lock(path).sha256 != lock.sha256:
@@ -131,15 +135,18 @@ def read_lock(path: Path) -> Lock:
     return Lock(path, stated, content)
 
 
-def require_frozen(lock: Lock, selector: Selector, rules: Sequence[str]) -> None:
-    """Refuse a selector and rules that are not what was frozen.
+def require_frozen(
+    lock: Lock, selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy.Module] | None = None
+) -> None:
+    """Refuse a selector, judges and rules that are not what was frozen.
 
     Rules are tried under the settings of the lock, so that another setting counts as one difference and not several.
 
     Raises:
         RunChangedError: saying what differs.
     """
-    changed = differences(lock.content, _frozen(selector, rules, Settings.from_json(lock.content["settings"])))
+    tried_under = Settings.from_json(lock.content["settings"])
+    changed = differences(lock.content, _frozen(selector, rules, tried_under, judges or {}))
     if changed:
         listed = "\n".join(f"  {line}" for line in changed)
         raise RunChangedError(
@@ -148,10 +155,12 @@ def require_frozen(lock: Lock, selector: Selector, rules: Sequence[str]) -> None
         )
 
 
-def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> dict[str, Any]:
+def _frozen(
+    selector: Selector, rules: Sequence[str], tried_under: Settings, judges: Mapping[str, dspy.Module]
+) -> dict[str, Any]:
     """Return the content of a lock, without its hash, as it reads back from JSON."""
     with metered_settings(), selector.reading():
-        roles: dict[str, dict[str, Any]] = {role: describe(getattr(selector, role)) for role in ROLES}
+        roles = {label: describe(module) for label, module in modules_of(selector, judges).items()}
         roles |= {} if selector.certifier is None else {"certificate": describe(selector.certifier)}
     for details in roles.values():
         del details["versions"]  # stated once, for all roles
@@ -160,7 +169,7 @@ def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> 
         "rules": {name: _decisions(name, tried_under) if ":" in name else {} for name in rules},
         "settings": selector.settings.to_json(),
         **_certificate(selector.settings.own),
-        "sources": _sources(selector, rules),
+        "sources": _sources(selector, rules, judges),
         "roles": roles,
         "versions": {**{name: version(name) for name in ("eldgr_dspy", "dspy")}, "python": _python()},
     }
@@ -168,7 +177,7 @@ def _frozen(selector: Selector, rules: Sequence[str], tried_under: Settings) -> 
     return read_back
 
 
-def _sources(selector: Selector, rules: Sequence[str]) -> dict[str, str]:
+def _sources(selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy.Module]) -> dict[str, str]:
     """Return a hash of this package, and one of each module of the user's that has a rule or a role."""
     sources = {"eldgr_dspy": _code()}
     for rule in rules:
@@ -184,15 +193,15 @@ def _sources(selector: Selector, rules: Sequence[str]) -> dict[str, str]:
         sources |= {} if certificate is None else {certificate.module: source_of_module(certificate.module)}
     except (OSError, TypeError, ImportError) as error:
         raise ArgumentError(_SOURCELESS.format(certificate)) from error
-    for module in _own_modules(selector):
+    for module in _own_modules(selector, judges):
         with suppress(OSError, TypeError):  # made by a call, without a file
             sources[module] = source_of_module(module)
     return sources
 
 
-def _own_modules(selector: Selector) -> set[str]:
+def _own_modules(selector: Selector, judges: Mapping[str, dspy.Module]) -> set[str]:
     """Return the modules with the classes of a user's roles; a script has no name by which it is found again."""
-    asked = [*(getattr(selector, role) for role in ROLES), *([selector.certifier] if selector.certifier else [])]
+    asked = [*modules_of(selector, judges).values(), *([selector.certifier] if selector.certifier else [])]
     parts = [part for module in asked for _, part in module.named_sub_modules(dspy.Module)]
     names = {kind.__module__ for part in parts for kind in type(part).__mro__}
     return {name for name in names if name.partition(".")[0] not in _NOT_OWN}

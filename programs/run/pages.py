@@ -20,13 +20,13 @@ from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.files import replacing
 from eldgr_dspy.journal_lines import read_consultation
+from eldgr_dspy.named_judges import Asked, labelled
 from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.questions_page import QuestionsPage, question_content
 from eldgr_dspy.system import opened
-from eldgr_dspy.words import CONSULTED, Consulted
 
 
 def write_pages(run: RunRead, summary: Summary, report: Path, files: Sequence[Path] = ()) -> str | None:
@@ -152,24 +152,25 @@ def _places(journal: IO[bytes]) -> dict[Key, int]:
         if line.strip():
             record = json.loads(line.decode("utf-8-sig"))
             if record["kind"] == "consultation":
-                places[record.get("pool", ""), record["id"], record["role"]] = begins
+                asked = labelled(record["role"], record.get("judge"))
+                places[record.get("pool", ""), record["id"], asked] = begins
         begins += len(line)
     return places
 
 
 def _asked(
     run: RunRead, journal: IO[bytes], places: Mapping[Key, int], pool: str, id: str
-) -> dict[Consulted, Consultation]:
-    consultations: dict[Consulted, Consultation] = {}
-    for role in CONSULTED:
-        place = places.get((pool, id, role))
+) -> dict[Asked, Consultation]:
+    consultations: dict[Asked, Consultation] = {}
+    for asked in run.totals.roles():
+        place = places.get((pool, id, asked))
         if place is not None:
             journal.seek(place)
-            consultations[role] = read_consultation(journal.readline(), run.path / "journal.jsonl", f"byte {place}")
+            consultations[asked] = read_consultation(journal.readline(), run.path / "journal.jsonl", f"byte {place}")
     return consultations
 
 
-def _certified(case: Case, asked: Mapping[Consulted, Consultation]) -> Case:
+def _certified(case: Case, asked: Mapping[Asked, Consultation]) -> Case:
     """Return the case with the certificates that its run got."""
     certify_again(case, {name: journaled_reply(case.question, entry) for name, entry in asked.items()})
     return case

@@ -2,16 +2,20 @@
 
 import math
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from inspect import isfunction
 from pathlib import Path
 
+import dspy
+
 from eldgr_dspy.decision import DEFAULT_RULES, RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.files import safe_name
+from eldgr_dspy.named_judges import for_judges, require_judges
 from eldgr_dspy.pools import Pool, Row, pool_name
+from eldgr_dspy.programs.run.recordings import Replays, recordings_in
 from eldgr_dspy.rules import rule_named
 
 
@@ -23,7 +27,10 @@ class Plan:
         pools: Files to read. out: the run directory; None for `runs/NAME[+NAME...]`.
         rules: Which rules decide. limit: how many questions a pool, None for all.
         workers: How many questions are under way at once.
-        replay: A journal of recorded consultations, used instead of calls.
+        judges: Judges by name, in the place of the selector's judge; a rule that may ask one is run for each, as
+            `RULE[NAME]`.
+        replay: A journal of recorded consultations, used instead of calls; or several by the name of their judge, with
+            the empty name for that of all roles. recorded_for: a pool whose recording counts for the pools of this run.
         max_failures: How many questions may fail before the run stops: a count, or a share such as "5%".
         max_abstentions: How many questions may have an unusable reply before the run stops, in the same form; None for
             no limit. Replayed replies and those of earlier sessions count.
@@ -39,7 +46,9 @@ class Plan:
     rules: Sequence[str] = DEFAULT_RULES
     limit: int | None = None
     workers: int = 1
-    replay: str | Path | None = None
+    judges: Mapping[str, dspy.Module] = field(default_factory=dict)
+    replay: Replays = None
+    recorded_for: str | None = None
     max_failures: int | str = 0
     max_abstentions: int | str | None = None
     timeout: float = 600.0
@@ -58,6 +67,12 @@ class Plan:
         for index, rule in enumerate(self.rules):
             _require_name(rule, index)
             rule_named(rule, "rules")
+        require_judges(self.judges)
+        object.__setattr__(self, "rules", for_judges(self.rules, self.judges))
+        if unknown := recordings_in(self.replay).keys() - {"", *self.judges}:
+            raise ArgumentError(f"replay must be for judges of this run; got {min(unknown)!r}. Name it in judges too.")
+        if self.recorded_for is not None and not recordings_in(self.replay):
+            raise ArgumentError(f"recorded_for={self.recorded_for!r} needs a recording; give replay too.")
         for name, value in (("workers", self.workers), ("limit", self.limit), ("max_calls", self.max_calls)):
             if value is not None or name == "workers":
                 require_count(name, value)

@@ -16,11 +16,12 @@ from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.finished_run import RunRead
 from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.figures.summary import Outcome, Tally
+from eldgr_dspy.named_judges import Asked, asked_by, for_judges, judge_in
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.rules import is_own, rule_named
-from eldgr_dspy.words import CONSULTED, Consulted
+from eldgr_dspy.words import Consulted
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
         rule_named(rule)
     counted = run.summary()["pools"] if run.finished() else {}
     before = [rule for pool in counted.values() for rule in (*pool["rules"], *pool["withheld"]) if not is_own(rule)]
-    names = tuple(dict.fromkeys([*before, *rules]))
+    names = for_judges(tuple(dict.fromkeys([*before, *rules])), judges_of(run, before))
     pools = reopened(run, [*counted] or [*run.stated("pool")], files, "eldgr decide RUN FILE --rule NAME")
     sizes = {pool.name: counted[pool.name]["n"] if counted else pool.n for pool in pools}
     figures = _figures(run, names, pools, sizes)
@@ -75,40 +76,43 @@ def decide_again(run: RunRead, rules: Sequence[str], files: Sequence[Path] = ())
     return Redecided(names, tuple(pools), cut[0] if cut else None, figures)
 
 
+def judges_of(run: RunRead, rules: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the judges of a run that have names, in the order of its rules, else by name."""
+    found = map(judge_in, (*rules, *run.totals.roles()))
+    return tuple(dict.fromkeys(judge for judge in found if judge is not None))
+
+
 def _figures(
     run: RunRead, rules: Sequence[str], pools: Sequence[Pool], sizes: Mapping[str, int]
 ) -> dict[str, PoolFigures]:
     settings = run.settings
     known: dict[Key, Consultation] = {consultation.key: consultation for consultation in run.consultations()}
-    figures = {}
+    everyone, figures = [*run.totals.roles()], {}
     for pool in pools:
         tally = Tally(pool.task, rules)
         for row in pool.rows(sizes[pool.name]):
-            case, used = Case(row.to_question(), settings), dict[Consulted, Consultation]()
-            asked: dict[Consulted, Consultation] = {
-                role: known[key] for role in CONSULTED if (key := (pool.name, row.id, role)) in known
+            case, used = Case(row.to_question(), settings), dict[Asked, Consultation]()
+            asked: dict[Asked, Consultation] = {
+                one: known[key] for one in everyone if (key := (pool.name, row.id, one)) in known
             }
             with naming_question(pool.name, row.id):
                 outcomes = {rule: _outcome(case, rule, asked, used) for rule in rules}
-                failed: list[Consulted] = [
-                    role for role, consultation in used.items() if consultation.outcome == "failed"
-                ]
+                failed = [one for one, consultation in used.items() if consultation.outcome == "failed"]
                 tally.add(case, row.gold, outcomes, failed)
         figures[pool.name] = tally.summary()
     return figures
 
 
-def _outcome(
-    case: Case, rule: str, asked: Mapping[Consulted, Consultation], used: dict[Consulted, Consultation]
-) -> Outcome:
+def _outcome(case: Case, rule: str, asked: Mapping[Asked, Consultation], used: dict[Asked, Consultation]) -> Outcome:
     """Return a rule's decision on the consultations of a question; those that it needs are added to `used`."""
     heard: dict[Consulted, Heard] = {}
 
     def reply(role: Consulted) -> Heard:
-        if role not in asked:
+        label = asked_by(rule, role)
+        if label not in asked:
             raise _NeverAskedError(role)
-        used[role] = asked[role]
-        heard[role] = journaled_reply(case.question, asked[role])
+        used[label] = asked[label]
+        heard[role] = journaled_reply(case.question, asked[label])
         return heard[role]
 
     try:
@@ -118,4 +122,4 @@ def _outcome(
     except NotAskedError:  # a recorded certificate is of other answers
         last: list[Consulted] = [*heard]
         return Outcome(None, missing=last[-1])
-    return Outcome(case.record(choice, replies_in(heard)), None, [asked[role] for role in heard])
+    return Outcome(case.record(choice, replies_in(heard)), None, [asked[asked_by(rule, role)] for role in heard])

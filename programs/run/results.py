@@ -21,6 +21,7 @@ from eldgr_dspy.figures.results.summary import Confirmed, Summary
 from eldgr_dspy.figures.summary import Tally
 from eldgr_dspy.files import flush_to_disk
 from eldgr_dspy.journal import read_journal
+from eldgr_dspy.named_judges import labelled
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.run.runner import Runner, Settled
 from eldgr_dspy.report.page import render_report
@@ -78,9 +79,11 @@ class Results:
         self._write("questions.html", page)
 
     def _take_effects(self, pool: Pool, settled: Settled) -> None:
-        effects, judged = self._effects.setdefault(pool.name, JudgeEffects()), settled.consultations.get("judge")
-        if judged is not None and judged.content is not None:
-            effects.add(settled.case.question, settled.case.vote.classes, judged.content)
+        self._effects.setdefault(pool.name, JudgeEffects())
+        for judged in settled.consultations.values():
+            if judged.role == "judge" and judged.content is not None:
+                effects = self._effects.setdefault(labelled(pool.name, judged.judge), JudgeEffects())
+                effects.add(settled.case.question, settled.case.vote.classes, judged.content)
 
     def finish(self) -> Summary:
         """Write everything that is made from the consultations, and return the summary."""

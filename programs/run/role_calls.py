@@ -7,10 +7,11 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.named_judges import Asked, labelled
 from eldgr_dspy.programs.run.fingerprints import asks_by_code, describe, fingerprint, predictors
 from eldgr_dspy.programs.run.metered_lms import metered, metered_lm
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.words import ROLES, Consulted
+from eldgr_dspy.words import ROLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,17 @@ def role_call(module: dspy.Module) -> tuple[RoleCall, Mapping[str, Any]]:
     return RoleCall(metered(module), fingerprint(details), model, without_lm=_is_ours(module) and None in lms), details
 
 
-def calls_of_roles(selector: Selector) -> dict[Consulted, tuple[RoleCall, Mapping[str, Any]]]:
-    """Return a selector's roles as a run calls them, and its certificate if that is consulted, with their details."""
-    asked: dict[Consulted, tuple[RoleCall, Mapping[str, Any]]] = {
-        role: role_call(getattr(selector, role)) for role in ROLES
-    }
+def modules_of(selector: Selector, judges: Mapping[str, dspy.Module]) -> dict[Asked, dspy.Module]:
+    """Return whom a run asks: a selector's roles, with these judges by name instead of its own, if there are any."""
+    roles: dict[Asked, dspy.Module] = {role: getattr(selector, role) for role in ROLES if role != "judge" or not judges}
+    return {labelled("judge", name): module for name, module in judges.items()} | roles
+
+
+def calls_of_roles(
+    selector: Selector, judges: Mapping[str, dspy.Module]
+) -> dict[Asked, tuple[RoleCall, Mapping[str, Any]]]:
+    """Return whom a run asks as it calls them, and a certificate that is consulted, with their details."""
+    asked = {label: role_call(module) for label, module in modules_of(selector, judges).items()}
     if selector.certifier is not None:
         asked["certificate"] = asked["repair_certificate"] = role_call(selector.certifier)
     return asked

@@ -12,6 +12,7 @@ from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.consultations import Abstention, Consultation, Heard, Key
 from eldgr_dspy.errors import RunStoppedError, describe_failure
 from eldgr_dspy.journal import Journal
+from eldgr_dspy.named_judges import Asked, judge_in, role_of
 from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, knows_async
 from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.run.failures import FailureBudget
@@ -21,7 +22,6 @@ from eldgr_dspy.programs.run.scheduling import in_thread
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.replies import heard_from
-from eldgr_dspy.words import Consulted
 
 
 class Flushes:
@@ -48,7 +48,7 @@ class Books:
     journal: Journal
     budget: FailureBudget
     spending: Spending
-    on_first_call: Callable[[Consulted], None]
+    on_first_call: Callable[[Asked], None]
     flushes: Flushes
 
 
@@ -126,8 +126,12 @@ class Query(ABC):
         """Return the outcome as it is journaled; after this, nothing more is sent for it."""
         seconds, meter = max(0.0, time.monotonic() - self._began - self.held), self._meter
         meter.close()
+        pool, id, asked = self._key
         return Consultation(
-            *self._key,
+            pool,
+            id,
+            role_of(asked),
+            judge=judge_in(asked),
             **self._read(said),
             fingerprint=self.call.fingerprint,
             asked=self.call.model,
@@ -195,10 +199,10 @@ def _failed(error: Exception) -> tuple[dict[str, Any], Abstention]:
     return {"outcome": "failed", "reason": reason}, Abstention(f"failed: {reason}")
 
 
-def _reply(role: Consulted, said: Said, case: Case) -> tuple[dict[str, Any], Heard]:
+def _reply(asked: Asked, said: Said, case: Case) -> tuple[dict[str, Any], Heard]:
     """Return a role's reply, as it is journaled and as rules see it: an answer, or an abstention."""
     fields = redacted_value(said.content)
-    reply = heard_from(case.question, role, fields)
+    reply = heard_from(case.question, role_of(asked), fields)
     content = {name: value for name, value in fields.items() if name != "abstained"} or None
     if isinstance(reply, Abstention):
         return {"outcome": "abstained", "reason": reply.reason, "content": content}, reply

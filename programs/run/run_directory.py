@@ -11,9 +11,9 @@ from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError
 from eldgr_dspy.files import remove_unfinished
 from eldgr_dspy.journal import Journal
+from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.run.fingerprints import fingerprint
-from eldgr_dspy.words import Consulted
 
 Statement = tuple[str, str, Mapping[str, Any]]
 """A setting of a run: kind, name, details."""
@@ -134,17 +134,17 @@ class RoleStatements:
     A role that is asked at another address is the same, and stated again.
     """
 
-    def __init__(self, directory: RunDirectory, details: Mapping[Consulted, Mapping[str, Any]]) -> None:
+    def __init__(self, directory: RunDirectory, details: Mapping[Asked, Mapping[str, Any]]) -> None:
         """Remember the details of each role."""
         self._directory, self._details = directory, details
         self._lock = threading.Lock()
-        self._claimed: set[Consulted] = {role for role in details if directory.stated("role", role, details[role])}
+        self._claimed: set[Asked] = {role for role in details if directory.stated("role", role, details[role])}
 
     def statements(self) -> list[Statement]:
         """The statements of all roles, to be compared by `require_same` with those that the journal has."""
         return [("role", role, details) for role, details in self._details.items()]
 
-    def claim(self, role: Consulted) -> None:
+    def claim(self, role: Asked) -> None:
         """State a role, once, before it is asked."""
         if role not in self._claimed:
             with self._lock:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import dspy
 
@@ -18,7 +18,7 @@ from eldgr_dspy.programs.run.role_queries import Books, Query
 from eldgr_dspy.programs.samples import UnfitProgramError, candidate_of, require_prediction, retrieved
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.showing import encodable
-from eldgr_dspy.words import Role, Task
+from eldgr_dspy.words import Task
 
 _UNREAD = (dspy.AdapterParseError, dspy.ContextWindowExceededError)
 """What a program raises if an LM's reply cannot be read: the sample has no answer, and is not asked for again."""
@@ -44,7 +44,7 @@ class Drawing:
 
 def sample_key(id: str, number: int) -> Key:
     """Return the key of a sample in the journal."""
-    return str(number), id, cast(Role, PROGRAM)
+    return str(number), id, PROGRAM
 
 
 class SampleQuery(Query):

@@ -14,12 +14,13 @@ import dspy
 import pytest
 from pydantic import ValidationError
 
-from eldgr_dspy.programs.judges import Assessor, Comparer
+from eldgr_dspy.programs.judges import Assessor, Comparer, DerivedJudge
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.scoring.channel_scorer import StepRole
 from eldgr_dspy.programs.scoring.lm_claims import AskedClaims, AskedCounterfactuals
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import (
+    AnswerQuestion,
     AssessCandidate,
     Assessment,
     ChangeStep,
@@ -45,7 +46,7 @@ OF_CHANNELS = dict(
     zip(CHANNELS, (ScoreLogic, ScoreFact, ScoreEpist, ScoreInfo, ScoreTriang, ScoreAdv, ScoreMin), strict=True)
 )
 SIGNATURES: list[Any] = [
-    *(JudgeCandidates, CompareCandidates, AssessCandidate, DeriveAnswer, RepairAnswer),
+    *(JudgeCandidates, CompareCandidates, AssessCandidate, AnswerQuestion, DeriveAnswer, RepairAnswer),
     *(*OF_CHANNELS.values(), ScoreSteps, FindClaims, ChangeStep),
 ]
 SCORES = {"logic": 1, "fact": 1, "epist": 0.5, "info": 1, "triang": 0, "adv": 0.5, "min": 1, "scalar": 0.9}
@@ -63,6 +64,8 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         {"comparison_rationale": "Passage 1 says so.", "better": 1}),
     "assessor": (Assessor, {"question": QUESTION, "evidence": EVIDENCE, "candidate": CANDIDATES[0]},
         {"candidate_rationale": "Passage 1 says otherwise.", "assessment": SCORES}),
+    "answerer": (DerivedJudge, {"question": QUESTION, "evidence": EVIDENCE, "candidates": CANDIDATES},
+        {"own_answer": "Norway"}),
     "deriver": (
         Deriver,
         {"question": SUM},
@@ -117,6 +120,7 @@ def test_a_comparison_and_an_assessment_are_shown_no_gold_answer_either() -> Non
 
 def test_the_deriver_and_the_repairer_see_no_candidate() -> None:
     assert list(DeriveAnswer.input_fields) == ["question"]
+    assert list(AnswerQuestion.input_fields) == ["question"]
     assert list(RepairAnswer.input_fields) == ["question", "evidence"]
 
 

@@ -16,7 +16,9 @@ from eldgr_dspy.decision import RULES
 from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.refusals import REFUSALS, Refusing
 from eldgr_dspy.words import Role
@@ -55,6 +57,20 @@ def test_first_candidate_and_majority_are_the_known_figures(pools_dir: Path) -> 
     hotpotqa = summary_of(pools_dir, "hotpotqa-reflexion12")
     assert (em(hotpotqa, "first"), em(hotpotqa, "majority")) == (32.0, 58.0)
     assert round(100 * gsm8k["audit"]["homogeneous"] / gsm8k["n"], 2) == 12.36
+
+
+def test_four_recorded_judges_in_one_run_score_as_each_alone(pools_dir: Path, tmp_path: Path) -> None:
+    full = {"gpt4": 62.40, "chatgpt": 61.31, "davinci003": 61.01, "bing": 60.92}
+    replay = {name: pools_dir / "judges" / f"nq-openqa10.{name}.jsonl.gz" for name in full}
+    if not all(file.is_file() for file in replay.values()):
+        pytest.skip(f"no recorded judges in {pools_dir}")
+    plan = Plan([pools_dir / "nq-openqa10.jsonl.gz"], tmp_path, judges=dict.fromkeys(full, Judge()), replay=replay)
+    found = evaluate(Selector(), plan)["pools"]["nq-openqa10"]
+    assert {name: em(found, f"judge[{name}]") for name in full} == full
+    assert em(found, "majority") == 59.09
+    assert found["bounds"]["judge[bing]"] == pytest.approx([27.28, 78.37], abs=0.005)
+    assert found["rules"]["judge[gpt4]"]["asked"] == found["rules"]["judge[bing]"]["asked"]
+    assert all(contrast["p_holm"] >= contrast["p"] for contrast in found["contrasts"])
 
 
 def test_over_all_judges_the_locked_rule_is_never_below_majority_there_and_the_scalar_judge_is(pools_dir: Path) -> None:

@@ -410,8 +410,8 @@ class JournalMachine(RuleBasedStateMachine):
         self.reopen()
         settled = [said for said in self.lines if said.key[1:] == key and said.settled]
         failed = [said for said in self.lines if said.key[1:] == key and not said.settled]
-        assert self.journal.find(("p", *key)) == (settled[-1] if settled else None)  # type: ignore[arg-type]
-        assert self.journal.attempts(("p", *key)) == len(failed)  # type: ignore[arg-type]
+        assert self.journal.find(("p", *key)) == (settled[-1] if settled else None)
+        assert self.journal.attempts(("p", *key)) == len(failed)
 
     @invariant()
     def acknowledged_lines_are_on_the_disk(self) -> None:

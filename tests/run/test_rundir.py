@@ -9,9 +9,9 @@ import pytest
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError
 from eldgr_dspy.files import replacing
+from eldgr_dspy.named_judges import Asked
 from eldgr_dspy.programs.run.fingerprints import fingerprint
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, require_same
-from eldgr_dspy.words import Consulted
 
 
 def test_what_a_killed_process_was_writing_is_swept_and_nothing_else(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def lm_at(address: str, **settings: Any) -> dict[str, Any]:
     return {"model": "m", "model_type": "chat", "settings": {"api_base": address, "temperature": 0.0, **settings}}
 
 
-def role_at(lm: Any) -> dict[Consulted, Mapping[str, Any]]:
+def role_at(lm: Any) -> dict[Asked, Mapping[str, Any]]:
     return {"judge": {"module": "M", "lm": lm}}
 
 

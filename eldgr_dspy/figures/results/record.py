@@ -6,8 +6,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from eldgr_dspy.consultations import Outcome
-from eldgr_dspy.figures.results.summary import Became, Confirmed, Count, RoleSums
-from eldgr_dspy.words import Branch, Consulted, Task
+from eldgr_dspy.figures.results.summary import AskedName, Became, Confirmed, Count, RoleSums
+from eldgr_dspy.words import Branch, Task
 
 
 class Share(TypedDict):
@@ -53,7 +53,7 @@ class OverrideRates(TypedDict):
 class Model(TypedDict):
     """A model that was asked, and the one that answered."""
 
-    role: Consulted
+    role: AskedName
     asked: str | None
     served: str | None
     same: Annotated[bool | None, Field(description="Whether that is the model that was asked; null where unknown.")]
@@ -80,7 +80,7 @@ class Cost(TypedDict):
 class Silence(TypedDict):
     """A reason why a role abstained or its call failed."""
 
-    role: Consulted
+    role: AskedName
     outcome: Outcome
     kind: Annotated[
         str, Field(description="One of eldgr_dspy.figures.abstention_kinds.KINDS, or the error of a failed call.")
@@ -113,16 +113,19 @@ class Record(TypedDict):
     override_rates: Annotated[
         dict[str, OverrideRates | None], Field(description="A pool; null where eldgr has no result.")
     ]
-    judge_effects: Annotated[dict[str, Effects | None], Field(description="A pool; biases of the verdicts.")]
+    judge_effects: Annotated[
+        dict[str, Effects | None],
+        Field(description="A pool, or POOL[NAME] for a judge with a name; biases of the verdicts."),
+    ]
     models: Annotated[list[Model], Field(description="Over all that the run directory has seen.")]
-    fingerprints: dict[Consulted, Fingerprints]
+    fingerprints: dict[AskedName, Fingerprints]
     parse_failures: Annotated[
-        dict[Consulted, Share], Field(description="Replies that could not be read, on the questions that were decided.")
+        dict[AskedName, Share], Field(description="Replies that could not be read, on the questions that were decided.")
     ]
     cost: Annotated[Cost, Field(description="Of all roles together, over all that the run directory has seen.")]
-    consultations: Annotated[dict[Consulted, RoleSums], Field(description="Over all that the run directory has seen.")]
+    consultations: Annotated[dict[AskedName, RoleSums], Field(description="Over all that the run directory has seen.")]
     remarks: list[str]
     silences: Annotated[list[Silence], Field(description="On the questions that were decided.")]
     pools: dict[str, PoolStated]
-    roles: Annotated[dict[Consulted, dict[str, Any]], Field(description="What shapes each role's calls, as journaled.")]
+    roles: Annotated[dict[AskedName, dict[str, Any]], Field(description="What shapes each role's calls, as journaled.")]
     confirmation: Confirmed | None

@@ -5,10 +5,13 @@ from typing import Annotated, Literal, NotRequired, TypeVar
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
-from eldgr_dspy.words import ROLES, Branch, Consulted, Role, Task
+from eldgr_dspy.words import CONSULTED, ROLES, Branch, Consulted, Role, Task
 
 Count = Annotated[int, Field(ge=0, le=10**15)]
 """A number of things; one that a float has exactly."""
+
+AskedName = Annotated[str, Field(pattern=rf"^(?:{'|'.join(CONSULTED)}|judge\[[A-Za-z0-9._-]+\])$")]
+"""Whom a run asked: a role, a certificate, or a judge by its name."""
 
 _Of = TypeVar("_Of")
 
@@ -201,6 +204,42 @@ class Price(TypedDict):
     ]
 
 
+class Measured(TypedDict):
+    """A figure with its interval of 95 %, and over how many it is."""
+
+    value: float
+    ci: list[float]
+    of: Count
+
+
+class JudgeFigures(TypedDict):
+    """A judge that has a name, alone (`judge[NAME]`) and under the lock (`eldgr[NAME]`); null where undefined."""
+
+    alone: float | None
+    locked: float | None
+    delta: Annotated[Delta | None, Field(description="Locked minus alone; tested in `contrasts`.")]
+    locked_against_alone: Flips | None
+    alone_against_majority: Flips | None
+    worst_alone: Annotated[float | None, Field(description="The least that any judge can score.")]
+    worst_locked: float | None
+    asked: Count
+    abstained: Count
+    failed: Count
+    calls: Count
+    tokens: Count | None
+    recovery: Annotated[
+        Measured | None,
+        Field(description="How often it prefers a right answer where consensus is wrong and one is right, in percent."),
+    ]
+    discrimination: Annotated[
+        Measured | None, Field(description="Within a question: how often a right candidate scores above a wrong one.")
+    ]
+    score_ties: Annotated[Measured | None, Field(description="Several classes share the highest score, in percent.")]
+    order_effect: Annotated[Measured | None, Field(description="Another class in another order, in percent.")]
+    gold_in_training: bool | None
+    logprobs: bool | None
+
+
 class Bounds(TypedDict):
     """The ends of each rule's accuracy in percent, see `eldgr_dspy.figures.authority.PoolBounds`."""
 
@@ -244,6 +283,7 @@ class PoolFigures(Bounds):
     ]
     shipping: dict[str, Shipping]
     remarks: list[str]
+    judges: NotRequired[Annotated[dict[str, JudgeFigures], Field(description="By name; absent where none has one.")]]
 
 
 class RoleSums(TypedDict):
@@ -288,6 +328,6 @@ class Summary(TypedDict):
     """The content of `summary.json`."""
 
     pools: dict[str, Annotated[PoolFigures, AfterValidator(_adds_up)]]
-    consultations: dict[Consulted, RoleSums]
+    consultations: dict[AskedName, RoleSums]
     remarks: list[str]
     confirmation: Confirmed | None

@@ -1,0 +1,171 @@
+"""The judges of a run beside one another: what each is worth alone and under the lock, and how it judges.
+
+One family a pool is fixed before the run: locked minus alone, a contrast a judge, see `contrasts` of `summary.json`.
+Everything here is descriptive. An undefined value is None, never 0.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Consultation, Verdict
+from eldgr_dspy.figures.effects import flips, showings
+from eldgr_dspy.figures.results.summary import Flips, JudgeFigures, Measured, PoolFigures
+from eldgr_dspy.named_judges import judge_in, labelled
+from eldgr_dspy.replies import journaled_reply
+from eldgr_dspy.statistics import paired_bootstrap, proportion_upper_bound
+
+_TAIL = 0.975
+
+
+@dataclass(slots=True)
+class _Count:
+    """How often something holds, of how many."""
+
+    count: int = 0
+    of: int = 0
+
+    def add(self, holds: bool) -> None:
+        self.count += holds
+        self.of += 1
+
+    def figures(self) -> Measured | None:
+        """The share in percent with its exact interval of 95 %; None if there is nothing to count."""
+        if not self.of:
+            return None
+        most = proportion_upper_bound(self.of, self.count, level=_TAIL)
+        least = 1.0 - proportion_upper_bound(self.of, self.of - self.count, level=_TAIL)
+        return {"value": 100.0 * self.count / self.of, "ci": [100.0 * least, 100.0 * most], "of": self.of}
+
+
+@dataclass(slots=True)
+class _Judge:
+    """What is kept of one judge: counts, and a double a question on which its scores can tell right from wrong."""
+
+    asked: int = 0
+    abstained: int = 0
+    failed: int = 0
+    calls: int = 0
+    tokens: int | None = 0
+    recovered: _Count = field(default_factory=_Count)
+    tied: _Count = field(default_factory=_Count)
+    moved: _Count = field(default_factory=_Count)
+    told: "array[float]" = field(default_factory=lambda: array("d"))
+
+    def take(self, case: Case, entry: Consultation, right: Callable[[str | None], bool] | None) -> None:
+        """Take a reply; `right` says whether an answer is, None without a gold answer."""
+        self.asked += 1
+        self.failed += entry.outcome == "failed"
+        self.calls += entry.calls
+        if entry.calls:
+            spent = (entry.prompt_tokens, entry.completion_tokens)
+            self.tokens = None if self.tokens is None or None in spent else self.tokens + sum(filter(None, spent))
+        verdict, question, classes = journaled_reply(case.question, entry), case.question, case.vote.classes
+        for moved in flips(showings(entry.content or {}, question.answers, len(question.passages)), classes):
+            self.moved.add(moved)
+        if not isinstance(verdict, Verdict):
+            self.abstained += entry.outcome != "failed"
+        elif verdict.scores is not None:
+            scored = [(score, key) for score, key in zip(verdict.scores, classes, strict=True) if key is not None]
+            highest = max(score for score, _ in scored)
+            self.tied.add(len({key for score, key in scored if score == highest}) > 1)
+            if right is not None:
+                self._tell(
+                    verdict.scores,
+                    [None if key is None else right(a) for a, key in zip(question.answers, classes, strict=True)],
+                )
+
+    def _tell(self, scores: Sequence[float], right: Sequence[bool | None]) -> None:
+        """How often a right candidate of the question scores above a wrong one; equal scores count half."""
+        groups = [
+            [score for score, is_right in zip(scores, right, strict=True) if is_right is of] for of in (True, False)
+        ]
+        pairs = [(above > below) + (above == below) / 2 for above in groups[0] for below in groups[1]]
+        if pairs:
+            self.told.append(sum(pairs) / len(pairs))
+
+    def discrimination(self) -> Measured | None:
+        """The mean over questions with its bootstrap interval of 95 %."""
+        n = len(self.told)
+        if not n:
+            return None
+        return {"value": sum(self.told) / n, "ci": list(paired_bootstrap(self.told, [0.0] * n)), "of": n}
+
+
+class Judges:
+    """The judges of a pool that have names, taken question by question; false without one."""
+
+    def __init__(self, rules: Iterable[str]) -> None:
+        named = (judge for rule in rules if (judge := judge_in(rule)) is not None)
+        self._judges: dict[str, _Judge] = {judge: _Judge() for judge in dict.fromkeys(named)}
+
+    def __len__(self) -> int:
+        return len(self._judges)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._judges)
+
+    def add(self, case: Case, entries: Iterable[Consultation], right: Callable[[str | None], bool] | None) -> None:
+        """Take a question with what its rules used; `right` says whether an answer is, None without a gold answer."""
+        open_ = right is not None and not right(case.consensus) and any(map(right, case.question.answers))
+        used = {entry.judge: entry for entry in entries if entry.judge is not None}
+        for name, judge in self._judges.items():
+            entry = used.get(name)
+            if entry is not None:
+                judge.take(case, entry, right)
+            if open_ and right is not None:
+                answer = None if entry is None else _stated(case, entry)
+                judge.recovered.add(right(answer))
+
+    def figures(self, pool: PoolFigures, right: Mapping[str, Sequence[int]]) -> dict[str, JudgeFigures]:
+        """Return the section `judges` of a pool.
+
+        Args:
+            pool: Its other figures. right: whether each rule is right, as `flips_between` takes it.
+        """
+        return {name: self._figures(name, pool, right) for name in self._judges}
+
+    def _figures(self, name: str, pool: PoolFigures, right: Mapping[str, Sequence[int]]) -> JudgeFigures:
+        judge, rules = self._judges[name], pool["rules"]
+        alone, locked = labelled("judge", name), labelled("eldgr", name)
+        delta = next((one for one in pool["contrasts"] if (one["rule"], one["against"]) == (locked, alone)), None)
+        worst = {rule: ends[0] for rule, ends in pool["bounds"].items() if ends}
+        return {
+            "alone": rules[alone]["em"] if alone in rules else None,
+            "locked": rules[locked]["em"] if locked in rules else None,
+            "delta": delta and {"delta": delta["delta"], "ci": delta["ci"]},
+            "locked_against_alone": _flips(right, alone, locked),
+            "alone_against_majority": _flips(right, "majority", alone),
+            "worst_alone": worst.get(alone),
+            "worst_locked": worst.get(locked),
+            "asked": judge.asked,
+            "abstained": judge.abstained,
+            "failed": judge.failed,
+            "calls": judge.calls,
+            "tokens": judge.tokens,
+            "recovery": judge.recovered.figures() if alone in rules else None,
+            "discrimination": judge.discrimination(),
+            "score_ties": judge.tied.figures(),
+            "order_effect": judge.moved.figures(),
+            "gold_in_training": None,
+            "logprobs": None,
+        }
+
+
+def _stated(case: Case, entry: Consultation) -> str | None:
+    reply = journaled_reply(case.question, entry)
+    return case.stated(reply) if isinstance(reply, Verdict) else None
+
+
+def flips_between(before: Sequence[int], after: Sequence[int]) -> Flips:
+    """Return how many answers were lost and fixed, given for each question 1, 0 or -1: right, wrong or not scored."""
+    pairs = Counter(zip(before, after, strict=True))
+    if pairs.keys() <= {(-1, -1)}:
+        return {"correct_to_incorrect": None, "incorrect_to_correct": None}
+    return {"correct_to_incorrect": pairs[1, 0], "incorrect_to_correct": pairs[0, 1]}
+
+
+def _flips(right: Mapping[str, Sequence[int]], before: str, after: str) -> Flips | None:
+    return flips_between(right[before], right[after]) if {before, after} <= right.keys() else None

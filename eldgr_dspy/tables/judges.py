@@ -1,0 +1,103 @@
+"""The tables of several judges on one pool: each alone and under the lock, and how it judges.
+
+The input is a pool of `summary.json`. What a judge lacks is N/A, and a note below the table says why.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from eldgr_dspy.figures.results.summary import Flips, Measured, PoolFigures
+from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions
+from eldgr_dspy.named_judges import labelled
+from eldgr_dspy.tables.table import Table, difference
+
+_ABSENT = "N/A"
+_NO_SCORES = "the judge gives no scores"
+_UNTOLD = "nothing tells"
+_LACKS = "--rules lacks the rule, or no question has a gold answer"
+_REASONS = {
+    **dict.fromkeys(("alone %", "locked %", "Δ [95% CI]", "Holm p", "by the lock", "by the judge"), _LACKS),
+    **dict.fromkeys(("worst alone %", "worst locked %"), _LACKS),
+    "tokens": "a server did not report them",
+    "gold in training": _UNTOLD,
+    "logprobs": _UNTOLD,
+    "recovers %": "--rules lacks judge, or no question has a right candidate against a wrong consensus",
+    "right above wrong": f"{_NO_SCORES}, or no question has gold answers",
+    "tied scores %": _NO_SCORES,
+    "moved by order %": "the judge was not asked in several orders",
+}
+
+
+def judges_table(name: str, pool: PoolFigures) -> Table | None:
+    """Return what each judge is worth alone and locked; None if no judge has a name.
+
+    Columns: accuracy, or EM; Δ, locked minus alone, with its interval of 95 % and its p, adjusted by Holm for the
+    judges of the pool; answers fixed and broken; the least that any judge could score; calls, tokens, silences.
+    """
+    if "judges" not in pool:
+        return None
+    tested = {contrast["against"]: contrast["p_holm"] for contrast in pool["contrasts"]}
+    rows = [
+        (
+            judge,
+            figure(of["alone"]),
+            figure(of["locked"]),
+            UNDEFINED if of["delta"] is None else difference(of["delta"]),
+            probability(tested.get(labelled("judge", judge))),
+            _flipped(of["locked_against_alone"]),
+            _flipped(of["alone_against_majority"]),
+            figure(of["worst_alone"]),
+            figure(of["worst_locked"]),
+            *map(count_of, (of["asked"], of["abstained"], of["failed"], of["calls"], of["tokens"])),
+            *(UNDEFINED if fact is None else str(fact).lower() for fact in (of["gold_in_training"], of["logprobs"])),
+        )
+        for judge, of in pool["judges"].items()
+    ]
+    headers = (
+        *("judge", "alone %", "locked %", "Δ [95% CI]", "Holm p", "by the lock", "by the judge", "worst alone %"),
+        *("worst locked %", "asked", "abstained", "failed", "calls", "tokens", "gold in training", "logprobs"),
+    )
+    told = (
+        "Δ is locked minus alone. Its Holm p is over the judges of this pool, a family that is fixed before the run. "
+        "Everything else is descriptive.",
+        "By the lock: answers that it fixes–breaks against the judge alone. By the judge: alone, against majority.",
+    )
+    return _table(f"{name}: judges alone and under the lock", headers, rows, told)
+
+
+def judging_table(name: str, pool: PoolFigures) -> Table | None:
+    """Return how each judge judges, each figure with its interval of 95 % and its count; None if none has a name."""
+    if "judges" not in pool:
+        return None
+    measured = [
+        (judge, (of["recovery"], of["discrimination"], of["score_ties"], of["order_effect"]))
+        for judge, of in pool["judges"].items()
+    ]
+    rows = [(judge, *map(_measured, figures)) for judge, figures in measured]
+    headers = ("judge", "recovers %", "right above wrong", "tied scores %", "moved by order %")
+    told = [
+        "Recovers: it prefers a right answer where consensus is wrong and a candidate right. Right above wrong: how "
+        "often, within a question, a right candidate has the higher score; 0.5 is chance."
+    ]
+    if pool["conflicts"] is not None:
+        told.append(f"Several answers are certified on {pool['conflicts']:,} of {questions(pool['n'])}.")
+    return _table(f"{name}: how the judges judge", headers, rows, told)
+
+
+def _flipped(flips: Flips | None) -> str:
+    return (
+        f"{count_of(flips['incorrect_to_correct'])}–{count_of(flips['correct_to_incorrect'])}" if flips else UNDEFINED
+    )
+
+
+def _measured(figures: Measured | None) -> str:
+    return f"{figure(figures['value'])} {interval(figures['ci'])} of {figures['of']:,}" if figures else UNDEFINED
+
+
+def _table(title: str, headers: tuple[str, ...], rows: Sequence[tuple[str, ...]], told: Iterable[str]) -> Table:
+    """A table in which what is undefined is N/A, with the reason below."""
+    shown = [tuple(_ABSENT if UNDEFINED in cell else cell for cell in row) for row in rows]
+    absent = dict.fromkeys(
+        header for row in shown for header, cell in zip(headers, row, strict=True) if cell == _ABSENT
+    )
+    reasons = (f"{_ABSENT} under {header}: {_REASONS[header]}." for header in absent)
+    return Table(title, headers, tuple(shown), (*told, *reasons))

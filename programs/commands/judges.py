@@ -1,0 +1,52 @@
+"""The judges of `--judges`, as modules."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, get_args
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.commands.options import Models, Style, lms_of, selector_of
+from eldgr_dspy.words import Role
+
+
+def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collection[str] = ()) -> dict[str, Any]:
+    """Return the judges with names.
+
+    Args:
+        models: As the options were given. settings: of the rule.
+        recorded: The judges that have a recording, "" for one of all roles; only these may lack a model.
+
+    Raises:
+        ArgumentError: naming the judge that lacks a model, or --judge, if no judge is asked of its model.
+    """
+    from eldgr_dspy.programs.roles import Judge
+
+    judges = {name: _style_and_model(models, given) for name, given in models.judges.items()}
+    if models.judge is not None and judges and not any(given in get_args(Style) for given in models.judges.values()):
+        raise ArgumentError(
+            f"--judge={models.judge} is the model of judges that state a style alone, and --judges has none. Leave it "
+            "out."
+        )
+    lms = lms_of({name: model for name, (_, model) in judges.items() if model}, models.api_base, models.num_ctx)
+    made: dict[str, Any] = {}
+    for name, (style, model) in judges.items():
+        given = models.judges[name]
+        if given is None and not {"", name} & set(recorded):
+            raise ArgumentError(
+                f"--judges {name} needs a model or a recording. Give {name}=MODEL or --replay {name}=FILE."
+            )
+        if given in get_args(Style) and model is None:
+            raise ArgumentError(f"--judges {name}={given} needs a model. Give {name}={given}:MODEL, or --judge MODEL.")
+        lm: dict[Role, Any] = {"judge": lms[name]} if name in lms else {}
+        asked = (style, models.orders if style in ("listwise", "pairwise") else 1)
+        made[name] = Judge() if given is None else selector_of(lm, {**settings, "replies": models.replies}, asked).judge
+    return made
+
+
+def _style_and_model(models: Models, given: str | None) -> tuple[Style, str | None]:
+    """The style of a judge, and its model; None for the heuristic one and for a recording."""
+    for style in get_args(Style):
+        if given == style:
+            return style, models.judge or models.lm
+        if given is not None and given.startswith(f"{style}:"):
+            return style, given.removeprefix(f"{style}:")
+    return ("listwise", None) if given in (None, "heuristic") else (models.judge_style, given)

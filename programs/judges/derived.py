@@ -1,0 +1,65 @@
+"""A judge that answers the question alone, and prefers the candidate that its answer contains: derive, then match.
+
+It sees neither candidates nor evidence, so that no candidate can sway it. It abstains where no candidate matches.
+"""
+
+from collections.abc import Sequence
+
+import dspy
+
+from eldgr_dspy.answers import class_key
+from eldgr_dspy.certificates import Passage, certify
+from eldgr_dspy.programs.engines.strict import strict_parsing
+from eldgr_dspy.programs.fencing import fence
+from eldgr_dspy.programs.judges.repeated_calls import answers_of
+from eldgr_dspy.signatures import AnswerQuestion
+from eldgr_dspy.words import TASKS
+
+
+class DerivedJudge(dspy.Module):
+    """Prefers the candidate whose answer its own answer contains: the longest such answer, then the earliest.
+
+    An answer is contained as it occurs in evidence, as a whole word and folded, or if the two vote together.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.predict = dspy.Predict(AnswerQuestion)
+
+    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+        """Ask once, without the evidence; returns `preferred` and `judge_rationale`, or `abstained` with the reason.
+
+        Raises:
+            dspy.AdapterParseError: The reply cannot be read.
+            dspy.LMError: The request failed.
+        """
+        with strict_parsing():
+            return _matched(self.predict(question=fence(question).question).own_answer, candidates)
+
+    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+        """Do the same as `forward`, without blocking."""
+        with strict_parsing():
+            said = await self.predict.acall(question=fence(question).question)
+            return _matched(said.own_answer, candidates)
+
+    def most_calls(self, candidates: Sequence[str]) -> int:
+        """Return 1: one call for any candidates."""
+        return 1
+
+
+def _matched(own: str, candidates: Sequence[str]) -> dspy.Prediction:
+    if not own.strip():
+        return dspy.Prediction(abstained="it knows no answer", orders=[])
+    answers = answers_of(candidates)
+    contained = [index for index, answer in enumerate(answers) if _contains(own, answer)]
+    if not contained:
+        return dspy.Prediction(abstained="its own answer contains no candidate's", own_answer=own, orders=[])
+    longest = max(
+        contained, key=lambda index: len(class_key(answers[index], "retrieval") or "")
+    )  # the first of several
+    return dspy.Prediction(preferred=longest, judge_rationale=f"its own answer is: {own}", orders=[])
+
+
+def _contains(own: str, answer: str) -> bool:
+    alike = any((key := class_key(answer, task)) is not None and key == class_key(own, task) for task in TASKS)
+    return alike or certify(answer, [Passage("", own)]).certified is True

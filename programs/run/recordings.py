@@ -1,0 +1,163 @@
+"""Recorded consultations, used instead of calls: a recording for all roles, and one for each judge with a name."""
+
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from eldgr_dspy.consultations import Consultation, Key
+from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief
+from eldgr_dspy.journal import TornLineWarning, read_journal
+from eldgr_dspy.named_judges import Asked, labelled, role_of
+from eldgr_dspy.pools import Pool
+from eldgr_dspy.redaction import redacted_value
+from eldgr_dspy.showing import shown
+
+Replays: TypeAlias = str | Path | Mapping[str, str | Path] | None
+"""A recording, or several by the judge's name; that for all roles has the empty name."""
+
+
+def recordings_in(replay: Replays) -> dict[str, Path]:
+    """Return recordings by the judge's name, that for all roles first."""
+    given = replay if isinstance(replay, Mapping) else {} if replay is None else {"": replay}
+    return {name: Path(given[name]) for name in sorted(given, key=bool)}
+
+
+class Recordings:
+    """Recorded consultations, used instead of calls. A role recorded for a pool is never asked of that pool."""
+
+    def __init__(self, replay: Replays = None, recorded_for: str | None = None, judges: Collection[str] = ()) -> None:
+        """Read journals, or none. Entries without a pool match any; a failed one does not answer its question.
+
+        Of several journals the first that has a role answers for it; of a judge with a name, its own.
+        A torn last line is skipped with a `TornLineWarning`.
+
+        Args:
+            replay: The journals. recorded_for: a pool whose entries match any pool. judges: those of the run.
+
+        Raises:
+            JournalError: if one holds nothing that can be used. ArgumentError: or only replies of other judges.
+        """
+        self._paths = recordings_in(replay)
+        self._for, self._judges = recorded_for, judges
+        self._found: dict[Key, Consultation] = {}
+        self._governed: dict[tuple[str, Asked], Path] = {}
+        self._pools: dict[Path, set[str]] = {path: set() for path in self._paths.values()}
+        self._heads: list[tuple[Path, dict[str, Any]]] = []
+        for name, path in self._paths.items():
+            self._read(name, path)
+
+    def _read(self, judge: str, path: Path) -> None:
+        torn, heads, others, answered = list[JournalError](), list[dict[str, Any]](), set[str](), False
+        for entry in read_journal(path, heads, torn.append):
+            if judge and entry.role == "judge" and entry.judge is None:
+                entry = replace(entry, judge=judge)
+            if entry.judge is not None and (entry.judge != judge if judge else entry.judge not in self._judges):
+                others.add(entry.judge)
+                continue
+            self._pools[path].add(entry.pool)
+            entry = replace(entry, pool="") if entry.pool == self._for else entry
+            answered |= entry.settled
+            own = judge == entry.judge or entry.judge not in self._paths
+            if own and self._governed.setdefault((entry.pool, entry.label), path) == path and entry.settled:
+                clean = {name: redacted_value(getattr(entry, name)) for name in ("content", "reason", "served")}
+                self._found[entry.key] = replace(entry, **clean)
+        self._heads += [(path, head) for head in heads]
+        _require_usable(path, torn, answered, bool(self._pools[path] or others))
+        labels = {label for (_, label), of in self._governed.items() if of == path}
+        listed = brief(", ".join(map(repr, sorted(others))), 200)
+        if judge and labelled("judge", judge) not in labels:
+            held = f"those of {listed}" if others else "none of a judge"
+            raise ArgumentError(f"{path}: must hold replies of judge {judge!r}; got {held}. Give its recording.")
+        if not judge and others and not any(role_of(label) == "judge" for label in labels):
+            raise ArgumentError(f"{path}: holds replies of {listed}, judges that this run lacks. Name them in judges.")
+
+    def governs(self, pool: str, asked: Asked) -> bool:
+        """Whether `asked` is recorded for `pool`, so that it is not asked."""
+        return (pool, asked) in self._governed or ("", asked) in self._governed
+
+    def require_made_for(self, pools: Sequence[Pool]) -> None:
+        """Refuse pools for which nothing is recorded, since every role would be asked, and a changed pool.
+
+        Raises:
+            ArgumentError: naming the pools that a recording was made for, or the pool whose questions it lacks.
+            RunChangedError: naming a pool that is not the one of its name that it was made on.
+        """
+        if self._for is not None and not any(self._for in recorded for recorded in self._pools.values()):
+            raise ArgumentError(f"recorded_for={self._for!r} must be a pool of a recording; no recording is for it.")
+        given = {pool.name for pool in pools}
+        for path, recorded in self._pools.items():
+            if recorded.isdisjoint({"", self._for, *given}):
+                names, given_names = (", ".join(map(repr, sorted(some))) for some in (recorded, given))
+                raise ArgumentError(
+                    f"{path}: recorded for {brief(names, 200)}, not for {brief(given_names, 200)}, so it would answer "
+                    "nothing; give a pool that it was recorded for, or no --replay. If the questions are the same, "
+                    "say --recorded-for with its pool."
+                )
+            for pool in pools:
+                self._require_questions(path, pool)
+        for pool in pools:
+            self._require_made_on(pool)
+
+    def _require_questions(self, path: Path, pool: Pool) -> None:
+        """Refuse a recording for this pool that has none of its questions."""
+        own = [key for key, of in self._governed.items() if of == path and key[0] in ("", pool.name)]
+        if own and not any((name, row.id, label) in self._found for row in pool.rows() for name, label in own):
+            raise ArgumentError(
+                f"{path}: recorded for other questions than those of {pool.name!r}: none of their ids is in it. Give a "
+                "recording of these questions."
+            )
+
+    def _require_made_on(self, pool: Pool) -> None:
+        for path, head in self._heads:
+            if (head["kind"], head["name"]) == ("pool", pool.name):
+                made_on = head["details"].get("sha256", pool.sha256)
+                if made_on != pool.sha256:
+                    raise RunChangedError(
+                        f"{path}: recorded on another pool {pool.name!r} (sha256 {made_on!r:.80}) than the one "
+                        f"given ({pool.sha256!r}); give that pool, or a recording of this one."
+                    )
+
+    def require_unchanged(self, journaled: Iterable[Consultation], pools: Collection[Pool]) -> None:
+        """Refuse to resume if a recording now has another consultation of these pools; one it lacks is kept.
+
+        Raises:
+            RunChangedError: naming the consultation.
+        """
+        names = {pool.name for pool in pools}
+        for entry in journaled if self._paths else ():
+            if entry.recorded and entry.pool in names:
+                self._require_same(entry)
+
+    def _require_same(self, replayed: Consultation) -> None:
+        pool, question, asked = replayed.key
+        now = self._get(replayed.key)
+        if now and (now.outcome, now.content, now.reason) != (replayed.outcome, replayed.content, replayed.reason):
+            raise RunChangedError(
+                f"{self._governed[now.pool, asked]}: the {asked} of question {question!r} of pool {pool!r} is not the "
+                "one this run used; undo the change, give another --out, or start anew with --fresh (the old journal "
+                "is kept)."
+            )
+
+    def _get(self, key: Key) -> Consultation | None:
+        return self._found.get(key) or self._found.get(("", *key[1:]))
+
+    def find(self, key: Key) -> Consultation:
+        """Return the recorded consultation. Raises `NotAskedError` without one: a gap does not count as abstention."""
+        pool, question, asked = key
+        entry = self._get(key)
+        if entry is None:
+            raise NotAskedError(f"The recording holds no {asked} for question {question!r} of pool {pool!r}.")
+        return replace(entry, pool=pool, recorded=True, calls=0)
+
+
+def _require_usable(path: Path, torn: Sequence[JournalError], answered: bool, any_entry: bool) -> None:
+    if torn and answered:
+        message = f"{path}: the last line is torn and skipped; its record is missing."
+        warnings.warn(shown(message), TornLineWarning, stacklevel=5)
+    elif torn:
+        raise torn[0]
+    elif not answered:
+        what = "no consultation that came through" if any_entry else "no consultation"
+        raise JournalError(f"{path}: holds {what}; a recording is a journal, one consultation a line.")

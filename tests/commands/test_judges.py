@@ -1,0 +1,83 @@
+"""`--judges` and `--replay NAME=FILE`: what they accept, what they refuse, and what the command prints of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.programs.commands import main
+from tests.capitals import recording, row, write_pool
+
+IDS = [f"q{number}" for number in range(4)]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_pool(Path("capitals.jsonl"), map(row, range(4)))
+    recording(Path("a.jsonl"), IDS)
+    recording(Path("b.jsonl"), IDS)
+    return tmp_path
+
+
+def test_a_recorded_and_a_heuristic_judge_stand_beside_one_another(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--judges", "a", "--judges", "words=heuristic", "--replay", "a=a.jsonl", "--quiet"]
+    assert main(["evaluate", "capitals.jsonl", *options, "--out", "run", "--json"]) == 0
+    pool = json.loads(capsys.readouterr().out)["pools"]["capitals"]
+    assert list(pool["judges"]) == ["a", "words"]
+    for form in ("markdown", "latex", "text"):
+        assert main(["report", "run", "--format", form]) == 0
+        printed = capsys.readouterr().out
+        assert "judges alone and under the lock" in printed
+        assert "N/A" in printed
+
+
+def test_a_forecast_names_each_judge_and_its_model(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--judges", "a=openai/m,b=derive:openai/n,c=pairwise", "--judge", "openai/o", "--dry-run", "--json"]
+    assert main(["evaluate", "capitals.jsonl", *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {asked: model for asked, model in found["models"].items() if model} == {
+        "judge[a]": "openai/m",
+        "judge[b]": "openai/n",
+        "judge[c]": "openai/o",
+    }
+    assert {asked: of["calls"] for asked, of in found["pools"]["capitals"]["roles"].items() if "judge" in asked} == {
+        "judge[a]": 4,
+        "judge[b]": 4,
+        "judge[c]": 4,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--judges", "a=m,a=n"], 2, "'a' names two judges. Give each a name of its own."),
+        (["--judges", "a[1]=m"], 2, "'a[1]' must have letters, digits, '-', '_' and '.' alone."),
+        (["--judges", "=m"], 2, "'' must have letters"),
+        (["--judges", "a="], 2, "a= lacks a model or a style."),
+        (["--judges", "a"], 1, "--judges a needs a model or a recording. Give a=MODEL or --replay a=FILE."),
+        (["--judges", "a=pairwise"], 1, "--judges a=pairwise needs a model."),
+        (["--judges", "a=heuristic", "--judge", "openai/m"], 1, "--judge=openai/m is the model of judges that state a"),
+        (["--judges", "a", "--replay", "a=a.jsonl", "--replay", "b=b.jsonl"], 1, "got 'b'. Name it in judges too."),
+        (["--judges", "a", "--replay", "a=a.jsonl", "--replay", "a=b.jsonl"], 2, "judge 'a' must have one recording"),
+        (["--replay", "a.jsonl", "--replay", "b.jsonl"], 2, "the run must have one recording; got another, b.jsonl."),
+        (["--replay", "a=c.jsonl", "--judges", "a"], 2, "File 'c.jsonl' does not exist."),
+        (["--recorded-for", "x"], 1, "recorded_for='x' needs a recording"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_with_the_remedy(
+    options: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["evaluate", "capitals.jsonl", *options, "--out", "run"]) == code
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not Path("run").exists()
+
+
+def test_a_lock_of_named_judges_is_run_by_giving_them_again(capsys: pytest.CaptureFixture[str]) -> None:
+    given: list[Any] = ["--judges", "x=heuristic"]
+    assert main(["freeze", *given, "--rules", "majority,eldgr", "--out", "rule.lock.json"]) == 0
+    locked = ["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--quiet"]
+    assert main([*locked, "--judges", "y=heuristic", "--out", "other"]) == 1
+    assert "'eldgr[x]' names a judge that this run does not have ('y')" in capsys.readouterr().err
+    assert main([*locked, *given, "--out", "run"]) == 0

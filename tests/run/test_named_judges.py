@@ -1,0 +1,289 @@
+"""Several judges in one run: each is asked, journaled, recorded, counted and frozen under its own name."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError
+from eldgr_dspy.figures.finished_run import read_run
+from eldgr_dspy.journal import read_journal
+from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.run.forecast import forecast
+from eldgr_dspy.programs.run.locks import freeze, read_lock
+from eldgr_dspy.programs.run.redecisions import decide_again
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import scripted_lm
+from tests.capitals import NO_SPAN, VERDICT, recording, row, selector_with, untimed, write_pool
+
+SECOND = {**VERDICT, "preferred": 0}
+NONE = {"outcome": "abstained", "content": None, "reason": "none"}
+REPAIRS = {"repairer": NONE, "deriver": NONE}
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    return write_pool(tmp_path / "capitals.jsonl", (row(number, gold=["Paris"]) for number in range(12)))
+
+
+def judge_with(reply: Any, name: str = "lm") -> tuple[Judge, Any]:
+    lm = scripted_lm(lambda request: reply, model=f"scripted/{name}")
+    judge = Judge()
+    judge.set_lm(lm)
+    return judge, lm
+
+
+def judges(*replies: Any) -> dict[str, Any]:
+    return {name: judge_with(reply, name)[0] for name, reply in zip("abcdefgh", replies, strict=False)}
+
+
+def selector() -> Selector:
+    return selector_with(lambda request: NO_SPAN)[0]
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+# -- asked once, each under its name --
+
+
+@pytest.mark.parametrize("workers", [1, 8])
+def test_each_judge_is_asked_once_a_question_and_rows_in_are_rows_out(pool: Path, tmp_path: Path, workers: int) -> None:
+    three = {name: judge_with(reply, name) for name, reply in zip("abc", (VERDICT, SECOND, VERDICT), strict=True)}
+    plan = Plan([pool], tmp_path / "run", workers=workers, judges={name: judge for name, (judge, _) in three.items()})
+    found = evaluate(selector(), plan)["pools"]["capitals"]
+    assert {name: len(lm.requests) for name, (_, lm) in three.items()} == dict.fromkeys("abc", 12)
+    assert [rule for rule in found["rules"] if "[" in rule] == [
+        f"{rule}[{j}]" for rule in ("judge", "eldgr") for j in "abc"
+    ]
+    decided = lines(tmp_path / "run" / "decisions.jsonl")
+    for rule in found["rules"]:
+        assert [line["id"] for line in decided if line["rule"] == rule] == [f"q{number}" for number in range(12)]
+    assert [found["rules"][f"judge[{name}]"]["em"] for name in "abc"] == [100.0, 0.0, 100.0]
+
+
+def test_tasks_decide_as_threads_do(pool: Path, tmp_path: Path) -> None:
+    both = [Plan([pool], tmp_path / name, workers=4, judges=judges(VERDICT, SECOND)) for name in ("threads", "tasks")]
+    assert untimed(evaluate(selector(), both[0])) == untimed(asyncio.run(aevaluate(selector(), both[1])))
+
+
+def test_a_row_of_the_journal_names_its_judge_and_the_single_judge_has_no_name(pool: Path, tmp_path: Path) -> None:
+    evaluate(selector(), Plan([pool], tmp_path / "run", judges=judges(VERDICT, SECOND)))
+    rows = [line for line in lines(tmp_path / "run" / "journal.jsonl") if line.get("role") == "judge"]
+    assert Counter(line["judge"] for line in rows) == {"a": 12, "b": 12}
+    evaluate(heuristic_selector(), Plan([pool], tmp_path / "single"))
+    assert b'"judge": ' not in (tmp_path / "single" / "journal.jsonl").read_bytes()
+    assert "judges" not in json.loads((tmp_path / "single" / "summary.json").read_text())["pools"]["capitals"]
+
+
+def test_a_run_of_one_named_judge_decides_as_the_run_of_that_judge_alone(pool: Path, tmp_path: Path) -> None:
+    alone = evaluate(heuristic_selector(), Plan([pool], tmp_path / "alone"))["pools"]["capitals"]
+    named = evaluate(heuristic_selector(), Plan([pool], tmp_path / "named", judges={"x": LexicalJudge()}))
+    for rule in ("judge", "eldgr"):
+        assert {**named["pools"]["capitals"]["rules"][f"{rule}[x]"], "seconds": 0} == {
+            **alone["rules"][rule],
+            "seconds": 0,
+        }
+
+
+def test_resuming_asks_only_the_judge_that_is_new(pool: Path, tmp_path: Path) -> None:
+    evaluate(selector(), Plan([pool], tmp_path / "run", judges=judges(VERDICT)))
+    (known, before), (new, asked) = judge_with(VERDICT, "a"), judge_with(SECOND, "b")
+    plan = Plan([pool], tmp_path / "run", judges={"a": known, "b": new})
+    most = forecast(selector(), plan)["pools"]["capitals"]["roles"]
+    assert (most["judge[a]"]["to_ask"], most["judge[b]"]["to_ask"], most["judge[b]"]["calls"]) == (0, 12, 12)
+    evaluate(selector(), plan)
+    assert (before.requests, len(asked.requests)) == ([], 12)
+
+
+def test_another_judge_of_the_same_name_is_refused(pool: Path, tmp_path: Path) -> None:
+    evaluate(selector(), Plan([pool], tmp_path / "run", judges=judges(VERDICT)))
+    other, lm = judge_with(VERDICT, "another")
+    with pytest.raises(RunChangedError, match=r"another role 'judge\[a\]'"):
+        evaluate(selector(), Plan([pool], tmp_path / "run", judges={"a": other}))
+    assert lm.requests == []
+
+
+def test_a_finished_run_is_read_and_decided_again_for_each_judge(pool: Path, tmp_path: Path) -> None:
+    made = evaluate(selector(), Plan([pool], tmp_path / "run", judges=judges(VERDICT, SECOND)))["pools"]["capitals"]
+    run = read_run(tmp_path / "run")
+    assert run.summary()["pools"]["capitals"] == made
+    again = decide_again(run, ["near(2)"])
+    assert [rule for rule in again.rules if rule.startswith("near")] == ["near(2)[a]", "near(2)[b]"]
+    assert again.figures["capitals"]["rules"]["eldgr[b]"]["em"] == made["rules"]["eldgr[b]"]["em"]
+    assert again.figures["capitals"]["judges"] == made["judges"]
+
+
+@pytest.mark.parametrize("name", ["", "a[b]", "a b", "a=b", "é"])
+def test_a_name_that_no_label_can_hold_is_refused(pool: Path, name: str) -> None:
+    with pytest.raises(ArgumentError, match="letters, digits"):
+        Plan([pool], judges={name: LexicalJudge()})
+
+
+def test_a_rule_for_a_judge_that_the_run_does_not_have_is_refused(pool: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"'eldgr\[b\]' names a judge that this run does not have \('a'\)"):
+        Plan([pool], rules=("eldgr[b]",), judges={"a": LexicalJudge()})
+
+
+# -- recorded --
+
+
+def recorded(path: Path, n: int = 12, **more: Any) -> Path:
+    judged = recording(path, [f"q{number}" for number in range(n)], **more).read_text()
+    pool = {"pool": more["pool"]} if "pool" in more else {}
+    silent = [
+        {"kind": "consultation", "id": f"q{number}", "role": role, **said, **pool}
+        for number in range(n)
+        for role, said in REPAIRS.items()
+    ]
+    path.write_text(judged + "".join(json.dumps(line) + "\n" for line in silent))
+    return path
+
+
+def test_each_judge_answers_from_its_own_recording_and_the_repairer_from_the_first(pool: Path, tmp_path: Path) -> None:
+    files = {"a": recorded(tmp_path / "a.jsonl"), "b": recorded(tmp_path / "b.jsonl", content=SECOND, judge="b")}
+    plan = Plan([pool], tmp_path / "run", judges={"a": Judge(), "b": Judge()}, replay=files)
+    most = forecast(Selector(), plan)["pools"]["capitals"]["roles"]
+    assert {asked: of["recorded"] for asked, of in most.items()} == {"judge[a]": 12, "judge[b]": 12, "repairer": 12}
+    found = evaluate(Selector(), plan)
+    assert [found["pools"]["capitals"]["rules"][f"judge[{name}]"]["em"] for name in "ab"] == [100.0, 0.0]
+    assert found["consultations"]["judge[b]"]["recorded"] == 12
+    # a journal of several judges is itself a recording of all of them, and of each
+    again = Plan([pool], tmp_path / "again", judges=plan.judges, replay=tmp_path / "run" / "journal.jsonl")
+    assert untimed(evaluate(Selector(), again)) == untimed(found)
+
+
+def test_recordings_that_do_not_fit_are_refused_by_name(pool: Path, tmp_path: Path) -> None:
+    two, out = {"a": Judge(), "b": Judge()}, tmp_path / "run"
+    with pytest.raises(ArgumentError, match="replay must be for judges of this run; got 'c'"):
+        Plan([pool], out, judges=two, replay={"c": tmp_path / "c.jsonl"})
+    of_b = recorded(tmp_path / "b.jsonl", judge="b")
+    with pytest.raises(ArgumentError, match=r"b\.jsonl: must hold replies of judge 'a'; got those of 'b'"):
+        evaluate(Selector(), Plan([pool], out, judges=two, replay={"a": of_b}))
+    with pytest.raises(ArgumentError, match=r"b\.jsonl: holds replies of 'b', judges that this run lacks"):
+        evaluate(Selector(), Plan([pool], out, replay=of_b))
+    others = write_pool(tmp_path / "others.jsonl", (row(number + 50) for number in range(3)))
+    with pytest.raises(ArgumentError, match=r"b\.jsonl: recorded for other questions than those of 'others'"):
+        evaluate(Selector(), Plan([others], out, judges={"b": Judge()}, replay={"b": of_b}))
+    bracketed = recorded(tmp_path / "bad.jsonl", judge="a[b]")
+    with pytest.raises(JournalError, match=r"bad\.jsonl, line 1: judge='a\[b\]' does not name a judge"):
+        evaluate(Selector(), Plan([pool], out, judges=two, replay=bracketed))
+
+
+def test_a_recording_of_a_pool_of_another_name_counts_if_that_is_said(pool: Path, tmp_path: Path) -> None:
+    replay, one = recorded(tmp_path / "a.jsonl", pool="capitals-before"), {"a": Judge()}
+    with pytest.raises(ArgumentError, match=r"recorded for 'capitals-before'.*--recorded-for"):
+        evaluate(Selector(), Plan([pool], tmp_path / "run", judges=one, replay={"a": replay}))
+    with pytest.raises(ArgumentError, match="recorded_for='capitols' must be a pool of a recording"):
+        evaluate(Selector(), Plan([pool], tmp_path / "run", judges=one, replay={"a": replay}, recorded_for="capitols"))
+    with pytest.raises(ArgumentError, match="recorded_for='x' needs a recording"):
+        Plan([pool], recorded_for="x")
+    plan = Plan([pool], tmp_path / "run", judges=one, replay={"a": replay}, recorded_for="capitals-before")
+    assert evaluate(Selector(), plan)["pools"]["capitals"]["rules"]["judge[a]"]["em"] == 100.0
+
+
+# -- what is measured --
+
+
+def test_the_matrix_counts_what_each_judge_fixes_breaks_and_tells_apart(pool: Path, tmp_path: Path) -> None:
+    def scored(*scalars: float) -> dict[str, Any]:
+        aspects = dict.fromkeys(("logic", "fact", "epist", "info", "triang", "adv", "min"), 1)
+        given = [{**aspects, "scalar": scalar} for scalar in scalars]
+        return {"preferred": max(range(3), key=scalars.__getitem__), "assessments": given, "judge_rationale": ""}
+
+    plan = Plan([pool], tmp_path / "run", judges=judges(scored(0.1, 0.5, 0.9), scored(0.5, 0.5, 0.5), VERDICT))
+    pool_found = evaluate(selector(), plan)["pools"]["capitals"]
+    a, b, c = (pool_found["judges"][name] for name in "abc")
+    assert (a["alone"], a["locked"], b["alone"]) == (100.0, 100.0, 0.0)  # b prefers consensus, which is wrong
+    assert a["alone_against_majority"] == {"correct_to_incorrect": 0, "incorrect_to_correct": 12}
+    assert [one["recovery"] and one["recovery"]["value"] for one in (a, b, c)] == [100.0, 0.0, 100.0]
+    assert [one["discrimination"] and one["discrimination"]["value"] for one in (a, b, c)] == [1.0, 0.5, None]
+    assert [one["score_ties"] and one["score_ties"]["value"] for one in (a, b, c)] == [0.0, 100.0, None]
+    assert (a["order_effect"], a["gold_in_training"], a["asked"], a["calls"]) == (None, None, 12, 12)
+    assert [(one["rule"], one["against"]) for one in pool_found["contrasts"]] == [
+        (f"eldgr[{name}]", f"judge[{name}]") for name in "abc"
+    ]
+    pages = {name: (tmp_path / "run" / name).read_text() for name in ("report.html", "questions.html")}
+    assert "Each judge alone and under the lock" in pages["report.html"]
+    assert "eldgr[c]" in pages["questions.html"]
+
+
+def test_failures_and_abstentions_are_those_of_the_judge_that_has_them(pool: Path, tmp_path: Path) -> None:
+    plan = Plan([pool], tmp_path / "run", max_failures="100%", judges=judges(ConnectionError("away"), VERDICT))
+    found = evaluate(selector(), plan)
+    counts = {name: (of["asked"], of["failed"]) for name, of in found["pools"]["capitals"]["judges"].items()}
+    assert counts == {"a": (12, 12), "b": (12, 0)}
+    assert (found["consultations"]["judge[a]"]["failed"], found["consultations"]["judge[b]"]["ok"]) == (12, 12)
+    record = json.loads((tmp_path / "run" / "record.json").read_text())
+    assert {one["role"] for one in record["silences"]} >= {"judge[a]"}
+    assert "judge[b]" in record["fingerprints"]
+
+
+# -- frozen --
+
+
+def test_a_lock_fixes_the_judges_and_names_another_one(pool: Path, tmp_path: Path) -> None:
+    lock = freeze(heuristic_selector(), ("majority", "eldgr"), tmp_path / "rule.lock.json", {"a": LexicalJudge()})
+    assert set(read_lock(lock.path).content["roles"]) == {"judge[a]", "deriver", "repairer"}
+    plan: dict[str, Any] = {"pools": [pool], "lock": lock.path, "out": tmp_path / "run"}
+    with pytest.raises(RunChangedError, match=r"judge\[b\]"):
+        evaluate(
+            heuristic_selector(), Plan(rules=lock.rules, judges={"a": LexicalJudge(), "b": LexicalJudge()}, **plan)
+        )
+    with pytest.raises(ArgumentError, match=r"'eldgr\[a\]' names a judge that this run does not have"):
+        Plan(rules=lock.rules, judges={"b": LexicalJudge()}, **plan)
+    found = evaluate(heuristic_selector(), Plan(rules=lock.rules, judges={"a": LexicalJudge()}, **plan))
+    assert set(found["pools"]["capitals"]["rules"]) == {"majority", "eldgr[a]"}
+    with pytest.raises(ArgumentError, match="a selector has one judge, and this lock has a"):
+        Selector.from_frozen(lock.path)
+
+
+# -- killed --
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="a fork and a kill of POSIX")
+def test_a_run_of_two_judges_that_was_killed_asks_nothing_twice(pool: Path, tmp_path: Path) -> None:
+    journal, asked = tmp_path / "run" / "journal.jsonl", tmp_path / "asked"
+
+    def judging(name: str) -> Judge:
+        def reply(request: Any) -> Any:
+            with asked.open("a") as file:
+                file.write(f"{name}\n")
+            time.sleep(0.01)
+            return VERDICT
+
+        judge = Judge()
+        judge.set_lm(scripted_lm(reply, model=f"scripted/{name}"))
+        return judge
+
+    plan = Plan([pool], tmp_path / "run", judges={name: judging(name) for name in "ab"})
+    child = os.fork()
+    if not child:
+        evaluate(selector(), plan)
+        os._exit(0)
+    while not journal.exists() or journal.read_bytes().count(b'"role": "judge"') < 7:
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    before, paid = (
+        len(asked.read_text().split()),
+        sum(one.role == "judge" for one in read_journal(journal, on_torn=lambda _: None)),
+    )
+    evaluate(selector(), plan)
+    assert before - paid in (0, 1)  # the call that was under way
+    assert Counter(one.label for one in read_journal(journal) if one.role == "judge") == {
+        "judge[a]": 12,
+        "judge[b]": 12,
+    }
+    assert len(asked.read_text().split()) == 24 + before - paid
