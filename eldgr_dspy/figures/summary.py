@@ -8,16 +8,18 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 
 from eldgr_dspy.answers import Score, official_score, score
 from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import certify_again, is_withheld
-from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.certifying import certify_again, is_withheld, replies_in
+from eldgr_dspy.consultations import Consultation, Heard, Reply
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.audit import Audit, Consulting, became
 from eldgr_dspy.figures.authority import PoolBounds
+from eldgr_dspy.figures.baselines import Baselines
 from eldgr_dspy.figures.bounds import sways
 from eldgr_dspy.figures.coverage import Confidence, risk_coverage, shipped
 from eldgr_dspy.figures.remarks import Remarks
@@ -33,6 +35,8 @@ from eldgr_dspy.figures.results.summary import (
     Scores,
     Shipping,
 )
+from eldgr_dspy.replies import journaled_reply
+from eldgr_dspy.rules import is_own
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster, holm
 from eldgr_dspy.words import ROLES, Consulted, Role, Task, is_role, roles_and
@@ -40,6 +44,9 @@ from eldgr_dspy.words import ROLES, Consulted, Role, Task, is_role, roles_and
 UNSCORED = -1
 _WITHOUT_CERTIFICATES = ("first", "majority", "judge")
 """Rules that use no certificate, so that asking one does not add to their costs."""
+
+_SELECTORS = ("first", "majority", "judge", "eldgr")
+"""The matched selectors; their contrasts, and those of a user's rules, are tested, and all others are descriptive."""
 
 _Scores = tuple[Score, Score]
 """An answer's score, and its score by the official script."""
@@ -105,26 +112,35 @@ class Tally:
         self._remarks = Remarks(task)
         self._rules = {name: _RuleTally() for name in rules}
         self._bounds = PoolBounds(task, rules)
+        self._baselines = Baselines(task)
         self._shares = array("d")
         self._clusters: dict[int, int] = {}
         self._cluster = array("q")
         self._sways: Counter[str] = Counter()
 
     def add(
-        self, case: Case, gold: Sequence[str], outcomes: Mapping[str, Outcome], failed: Collection[Consulted]
+        self,
+        case: Case,
+        gold: Sequence[str],
+        outcomes: Mapping[str, Outcome],
+        failed: Collection[Consulted],
+        sources: Sequence[str | None] = (),
     ) -> dict[str, Score | None]:
         """Take one question. Returns each rule's score, None without a gold answer or a decision.
 
         Args:
             failed: The roles whose call for this question failed; the question decided as if they had abstained, stays
                 in n and is not counted among abstentions.
+            sources: Where each candidate comes from, None where unknown.
         """
         self.n += 1
         if any(outcome.missing == "certificate" for outcome in outcomes.values()):
             certify_again(case, {})
             self._bounds.withhold()
+            self._baselines.withhold()
         self._count(case)
         self._remarks.add(case, [asked for outcome in outcomes.values() for asked in outcome.consultations])
+        self._baselines.add(case, gold, sources, _judges(case, outcomes))
         self.failed += bool(failed)
         if gold:
             self.n_scored += 1
@@ -202,6 +218,7 @@ class Tally:
             "withheld": {name: dict(tally.missing) for name, tally in self._rules.items() if tally.missing},
             "contrasts": self._contrasts(whole),
             **self._bounds.figures(),
+            "baselines": self._baselines.figures(self._paired),
             "can_change": self._can_change(),
             "audit": self._audit() if "eldgr" in whole else None,
             "decided": self._decided(whole) if "eldgr" in whole else None,
@@ -301,10 +318,11 @@ class Tally:
         if not self.n_scored:
             return []
         contrasts = {pair: self._contrast(whole[pair[0]], whole[pair[1]]) for pair in pairs if set(pair) <= set(whole)}
-        adjusted = holm([figures["p"] for figures in contrasts.values()])
+        family = [pair for pair in contrasts if all(map(_is_tested, pair))]
+        adjusted = dict(zip(family, holm([contrasts[pair]["p"] for pair in family]), strict=True))
         return [
-            {"rule": rule, "against": against, **figures, "p_holm": p}
-            for ((rule, against), figures), p in zip(contrasts.items(), adjusted, strict=True)
+            {"rule": rule, "against": against, **figures, "p_holm": adjusted.get((rule, against))}
+            for (rule, against), figures in contrasts.items()
         ]
 
     def _contrast(self, rule: _RuleTally, other: _RuleTally) -> Paired:
@@ -317,6 +335,18 @@ class Tally:
         if len(self._clusters) == self.n_scored:
             return contrast(rule, against)
         return contrast_by_cluster(rule, against, self._cluster)
+
+
+def _judges(case: Case, outcomes: Mapping[str, Outcome]) -> dict[str, Reply]:
+    """What the judge said, by its name; empty where it was not asked."""
+    asked = (one for outcome in outcomes.values() for one in outcome.consultations if one.role == "judge")
+    heard: dict[Consulted, Heard] = {one.role: journaled_reply(case.question, one) for one in islice(asked, 1)}
+    return dict[str, Reply](replies_in(heard).items())
+
+
+def _is_tested(rule: str) -> bool:
+    """Whether the contrasts of a rule with others of the kind are a family of tests."""
+    return rule in _SELECTORS or is_own(rule)
 
 
 def as_figures(em: Contrast, graded: Contrast | None) -> Paired:

@@ -93,7 +93,7 @@ def _figures(
                 failed: list[Consulted] = [
                     role for role, consultation in used.items() if consultation.outcome == "failed"
                 ]
-                tally.add(case, row.gold, outcomes, failed)
+                tally.add(case, row.gold, outcomes, failed, [candidate.source for candidate in row.candidates])
         figures[pool.name] = tally.summary()
     return figures
 
