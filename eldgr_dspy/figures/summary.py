@@ -8,14 +8,13 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 import numpy as np
 
 from eldgr_dspy.answers import Score, official_score, score
 from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import certify_again, is_withheld, replies_in
-from eldgr_dspy.consultations import Consultation, Heard, Reply
+from eldgr_dspy.certifying import certify_again, is_withheld
+from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.audit import Audit, Consulting, became
 from eldgr_dspy.figures.authority import PoolBounds
@@ -45,6 +44,7 @@ UNSCORED = -1
 _WITHOUT_CERTIFICATES = ("first", "majority", "judge")
 """Rules that use no certificate, so that asking one does not add to their costs."""
 
+_BASELINES = ("first", "majority", "certified")
 _SELECTORS = ("first", "majority", "judge", "eldgr")
 """The matched selectors; their contrasts, and those of a user's rules, are tested, and all others are descriptive."""
 
@@ -314,7 +314,7 @@ class Tally:
 
     def _contrasts(self, whole: Mapping[str, _RuleTally]) -> list[RuleContrast]:
         pairs = [("eldgr", other) for other in whole if other != "eldgr"]
-        pairs += [(other, "majority") for other in whole if other not in ("eldgr", "majority", "first")]
+        pairs += [(other, "majority") for other in whole if other not in ("eldgr", *_BASELINES)]
         if not self.n_scored:
             return []
         contrasts = {pair: self._contrast(whole[pair[0]], whole[pair[1]]) for pair in pairs if set(pair) <= set(whole)}
@@ -338,10 +338,10 @@ class Tally:
 
 
 def _judges(case: Case, outcomes: Mapping[str, Outcome]) -> dict[str, Reply]:
-    """What the judge said, by its name; empty where it was not asked."""
-    asked = (one for outcome in outcomes.values() for one in outcome.consultations if one.role == "judge")
-    heard: dict[Consulted, Heard] = {one.role: journaled_reply(case.question, one) for one in islice(asked, 1)}
-    return dict[str, Reply](replies_in(heard).items())
+    """What each judge said, by its name; empty where none was asked."""
+    asked = {one.role: one for outcome in outcomes.values() for one in outcome.consultations if one.role == "judge"}
+    heard = {name: journaled_reply(case.question, one) for name, one in asked.items()}
+    return {name: reply for name, reply in heard.items() if not isinstance(reply, Certificates)}
 
 
 def _is_tested(rule: str) -> bool:
