@@ -7,7 +7,7 @@ answers that a judge may prefer. Numbers are in percent; an undefined value is N
 import math
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 from eldgr_dspy.answers import exact_match, numeric_equal, token_f1
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Abstention, Reply, Verdict
+from eldgr_dspy.consultations import Abstention, Certificates, Consultation, Reply, Verdict
 from eldgr_dspy.decision import Rule, certified_majority, drive, evidence_locked, scalar_judge
 from eldgr_dspy.figures.results.baselines import (
     Baseline,
@@ -25,6 +25,7 @@ from eldgr_dspy.figures.results.baselines import (
     Lead,
 )
 from eldgr_dspy.formatting import questions
+from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.splitting import is_confirmation
 from eldgr_dspy.statistics import Contrast
 from eldgr_dspy.words import Role, Task
@@ -273,6 +274,13 @@ class Baselines:
             return _UNCERTIFIED
         missing = said.count(_NOT_ASKED)
         return f"it was not asked on {questions(missing)} where its reply counts" if missing else None
+
+
+def judges_heard(case: Case, consultations: Iterable[Consultation]) -> dict[str, Reply]:
+    """Return what each judge said on a question, by its name; empty where none was asked."""
+    asked = {entry.role: entry for entry in consultations if entry.role == "judge"}
+    heard = {name: journaled_reply(case.question, entry) for name, entry in asked.items()}
+    return {name: reply for name, reply in heard.items() if not isinstance(reply, Certificates)}
 
 
 def _lead(over: Contrast) -> Lead:

@@ -18,14 +18,14 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.audit import Audit, Consulting, became
 from eldgr_dspy.figures.authority import PoolBounds
-from eldgr_dspy.figures.baselines import Baselines
+from eldgr_dspy.figures.baselines import Baselines, judges_heard
 from eldgr_dspy.figures.bounds import sways
+from eldgr_dspy.figures.contrasts import as_figures, contrasts_of
 from eldgr_dspy.figures.coverage import Confidence, risk_coverage, shipped
 from eldgr_dspy.figures.remarks import Remarks
 from eldgr_dspy.figures.results.summary import (
     AuditCounts,
     AuditInFull,
-    Difference,
     Flips,
     Paired,
     PoolFigures,
@@ -34,19 +34,13 @@ from eldgr_dspy.figures.results.summary import (
     Scores,
     Shipping,
 )
-from eldgr_dspy.replies import journaled_reply
-from eldgr_dspy.rules import is_own
 from eldgr_dspy.splitting import folded_question
-from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster, holm
+from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster
 from eldgr_dspy.words import ROLES, Consulted, Role, Task, is_role, roles_and
 
 UNSCORED = -1
 _WITHOUT_CERTIFICATES = ("first", "majority", "judge")
 """Rules that use no certificate, so that asking one does not add to their costs."""
-
-_BASELINES = ("first", "majority", "certified")
-_SELECTORS = ("first", "majority", "judge", "eldgr")
-"""The matched selectors; their contrasts, and those of a user's rules, are tested, and all others are descriptive."""
 
 _Scores = tuple[Score, Score]
 """An answer's score, and its score by the official script."""
@@ -139,8 +133,9 @@ class Tally:
             self._bounds.withhold()
             self._baselines.withhold()
         self._count(case)
-        self._remarks.add(case, [asked for outcome in outcomes.values() for asked in outcome.consultations])
-        self._baselines.add(case, gold, sources, _judges(case, outcomes))
+        used = [asked for outcome in outcomes.values() for asked in outcome.consultations]
+        self._remarks.add(case, used)
+        self._baselines.add(case, gold, sources, judges_heard(case, used))
         self.failed += bool(failed)
         if gold:
             self.n_scored += 1
@@ -313,17 +308,7 @@ class Tally:
         }
 
     def _contrasts(self, whole: Mapping[str, _RuleTally]) -> list[RuleContrast]:
-        pairs = [("eldgr", other) for other in whole if other != "eldgr"]
-        pairs += [(other, "majority") for other in whole if other not in ("eldgr", *_BASELINES)]
-        if not self.n_scored:
-            return []
-        contrasts = {pair: self._contrast(whole[pair[0]], whole[pair[1]]) for pair in pairs if set(pair) <= set(whole)}
-        family = [pair for pair in contrasts if all(map(_is_tested, pair))]
-        adjusted = dict(zip(family, holm([contrasts[pair]["p"] for pair in family]), strict=True))
-        return [
-            {"rule": rule, "against": against, **figures, "p_holm": adjusted.get((rule, against))}
-            for (rule, against), figures in contrasts.items()
-        ]
+        return contrasts_of(whole, lambda *pair: self._contrast(*map(whole.__getitem__, pair))) if self.n_scored else []
 
     def _contrast(self, rule: _RuleTally, other: _RuleTally) -> Paired:
         em = self._paired(*([100.0 * right for right in tally.em if right != UNSCORED] for tally in (rule, other)))
@@ -335,34 +320,6 @@ class Tally:
         if len(self._clusters) == self.n_scored:
             return contrast(rule, against)
         return contrast_by_cluster(rule, against, self._cluster)
-
-
-def _judges(case: Case, outcomes: Mapping[str, Outcome]) -> dict[str, Reply]:
-    """What each judge said, by its name; empty where none was asked."""
-    asked = {one.role: one for outcome in outcomes.values() for one in outcome.consultations if one.role == "judge"}
-    heard = {name: journaled_reply(case.question, one) for name, one in asked.items()}
-    return {name: reply for name, reply in heard.items() if not isinstance(reply, Certificates)}
-
-
-def _is_tested(rule: str) -> bool:
-    """Whether the contrasts of a rule with others of the kind are a family of tests."""
-    return rule in _SELECTORS or is_own(rule)
-
-
-def as_figures(em: Contrast, graded: Contrast | None) -> Paired:
-    """Return a contrast of right and wrong, with that of F1 where there is one, as `summary.json` has it."""
-    return {
-        **_difference(em),
-        "p": em.p,
-        "wins": em.wins,
-        "losses": em.losses,
-        "notes": list(em.notes),
-        "f1": None if graded is None else _difference(graded),
-    }
-
-
-def _difference(paired: Contrast) -> Difference:
-    return {"delta": paired.delta, "ci": list(paired.interval), "bca": paired.bca and list(paired.bca)}
 
 
 def _percentage(total: float, n: int) -> float | None:
