@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from eldgr_dspy.comparisons.named_runs import NamedRun
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.contrasts import as_figures
 from eldgr_dspy.figures.results.summary import Paired
-from eldgr_dspy.figures.summary import as_figures
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, align, contrast_by_cluster

@@ -12,8 +12,8 @@ from typing_extensions import TypedDict
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
 from eldgr_dspy.comparisons.rule_scores import RuleScores, require_the_same_questions, rule_scores_of
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.contrasts import as_figures
 from eldgr_dspy.figures.results.summary import Paired, WinsLosses
-from eldgr_dspy.figures.summary import as_figures
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.statistics import Contrast, SeedVariance, contrast_by_cluster, seed_variance
 from eldgr_dspy.words import Task

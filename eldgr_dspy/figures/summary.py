@@ -18,14 +18,16 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.audit import Audit, Consulting, became
 from eldgr_dspy.figures.authority import PoolBounds
+from eldgr_dspy.figures.baselines import Baselines, judges_heard
 from eldgr_dspy.figures.bounds import sways
+from eldgr_dspy.figures.contrasts import as_figures, contrasts_of
 from eldgr_dspy.figures.coverage import Confidence, risk_coverage, shipped
 from eldgr_dspy.figures.judges import Judges, flips_between
 from eldgr_dspy.figures.remarks import Remarks
 from eldgr_dspy.figures.results.summary import (
     AuditCounts,
     AuditInFull,
-    Difference,
+    Flips,
     Paired,
     PoolFigures,
     RuleContrast,
@@ -35,7 +37,7 @@ from eldgr_dspy.figures.results.summary import (
 )
 from eldgr_dspy.named_judges import Asked, asked_by, first_of, labelled, unlabelled
 from eldgr_dspy.splitting import folded_question
-from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster, holm
+from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster
 from eldgr_dspy.words import ROLES, Consulted, Role, Task, is_role, roles_and
 
 UNSCORED = -1
@@ -108,27 +110,36 @@ class Tally:
         self._bounds = PoolBounds(task, rules)
         self._locked = first_of("eldgr", rules)
         self._judges = Judges(rules)
+        self._baselines = Baselines(task)
         self._shares = array("d")
         self._clusters: dict[int, int] = {}
         self._cluster = array("q")
         self._sways: Counter[str] = Counter()
 
     def add(
-        self, case: Case, gold: Sequence[str], outcomes: Mapping[str, Outcome], failed: Collection[Asked]
+        self,
+        case: Case,
+        gold: Sequence[str],
+        outcomes: Mapping[str, Outcome],
+        failed: Collection[Asked],
+        sources: Sequence[str | None] = (),
     ) -> dict[str, Score | None]:
         """Take one question. Returns each rule's score, None without a gold answer or a decision.
 
         Args:
             failed: Who had a call for this question that failed; the question decided as if they had abstained, stays
                 in n and is not counted among abstentions.
+            sources: Where each candidate comes from, None where unknown.
         """
         self.n += 1
         if any(outcome.missing == "certificate" for outcome in outcomes.values()):
             certify_again(case, {})
             self._bounds.withhold()
+            self._baselines.withhold()
         self._count(case)
         used = [asked for outcome in outcomes.values() for asked in outcome.consultations]
         self._remarks.add(case, used)
+        self._baselines.add(case, gold, sources, judges_heard(case, used))
         self.failed += bool(failed)
         if gold:
             self.n_scored += 1
@@ -214,8 +225,8 @@ class Tally:
             "rules": {name: self._figures(tally) for name, tally in whole.items()},
             "withheld": {name: dict(tally.missing) for name, tally in self._rules.items() if tally.missing},
             "contrasts": self._contrasts(whole),
-            "bounds": ends["bounds"],
-            "bounds_any_span": ends["bounds_any_span"],
+            **ends,
+            "baselines": self._baselines.figures(self._paired),
             "can_change": self._can_change(),
             "audit": self._audit() if self._locked in whole else None,
             "decided": self._decided(whole) if self._locked in whole else None,
@@ -307,18 +318,9 @@ class Tally:
         }
 
     def _contrasts(self, whole: Mapping[str, _RuleTally]) -> list[RuleContrast]:
-        pairs = [("eldgr", other) for other in whole if other != "eldgr"]
-        pairs += [(other, "majority") for other in whole if other not in ("eldgr", "majority", "first")]
-        if self._judges:
-            pairs = [(labelled("eldgr", judge), labelled("judge", judge)) for judge in self._judges]
         if not self.n_scored:
             return []
-        contrasts = {pair: self._contrast(whole[pair[0]], whole[pair[1]]) for pair in pairs if set(pair) <= set(whole)}
-        adjusted = holm([figures["p"] for figures in contrasts.values()])
-        return [
-            {"rule": rule, "against": against, **figures, "p_holm": p}
-            for ((rule, against), figures), p in zip(contrasts.items(), adjusted, strict=True)
-        ]
+        return contrasts_of(whole, [*self._judges], lambda *pair: self._contrast(*map(whole.__getitem__, pair)))
 
     def _contrast(self, rule: _RuleTally, other: _RuleTally) -> Paired:
         em = self._paired(*([100.0 * right for right in tally.em if right != UNSCORED] for tally in (rule, other)))
@@ -330,22 +332,6 @@ class Tally:
         if len(self._clusters) == self.n_scored:
             return contrast(rule, against)
         return contrast_by_cluster(rule, against, self._cluster)
-
-
-def as_figures(em: Contrast, graded: Contrast | None) -> Paired:
-    """Return a contrast of right and wrong, with that of F1 where there is one, as `summary.json` has it."""
-    return {
-        **_difference(em),
-        "p": em.p,
-        "wins": em.wins,
-        "losses": em.losses,
-        "notes": list(em.notes),
-        "f1": None if graded is None else _difference(graded),
-    }
-
-
-def _difference(paired: Contrast) -> Difference:
-    return {"delta": paired.delta, "ci": list(paired.interval), "bca": paired.bca and list(paired.bca)}
 
 
 def _percentage(total: float, n: int) -> float | None:

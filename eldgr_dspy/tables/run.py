@@ -7,10 +7,15 @@ from dataclasses import replace
 from eldgr_dspy.figures.results.summary import Confirmed, Difference, PoolFigures, RuleContrast, Summary
 from eldgr_dspy.formatting import UNDEFINED, interval, probability, questions, signed
 from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
+from eldgr_dspy.tables.baselines import baselines_table
 from eldgr_dspy.tables.judges import judges_table, judging_table
 from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, paper_table, shipping_table, usage_table
 from eldgr_dspy.tables.table import Table, record
 
+_DESCRIPTIVE = (
+    f"{UNDEFINED}: a contrast with a rule that is not one of the matched selectors is descriptive, not tested."
+)
+_BCA = 3  # its column
 _ONE_SIDED = f"{UNDEFINED}: BCa is undefined where all resamples lie on one side of the difference."
 
 
@@ -24,13 +29,14 @@ def tables_of(summary: Summary) -> Iterator[Table]:
 
 
 def main_tables(summary: Summary) -> Iterator[Table]:
-    """Yield the main table, that of the judges and the bounds of each pool; remarks on the run are below the last."""
+    """Yield the main table, judges, baselines and bounds of each pool; remarks on the run are below the last."""
     tables = [
         table
         for name, pool in summary["pools"].items()
         for table in (
             paper_table(name, pool, summary["confirmation"]),
             judges_table(name, pool),
+            baselines_table(name, pool),
             bounds_table(name, pool),
         )
         if table is not None
@@ -52,15 +58,16 @@ def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     """Return the contrasts of right and wrong, in percentage points; None without contrasts.
 
     Columns: the difference with its percentile and its BCa interval of 95 %, the exact McNemar p, the same adjusted by
-    Holm's method for all contrasts of the pool, wins and losses.
+    Holm's method for the tested contrasts of the pool, wins and losses.
     """
     score = "EM" if pool["task"] == "retrieval" else "accuracy"
     contrasts = pool["contrasts"]
     rows = [
         (*_difference(row, row), probability(row["p"]), probability(row["p_holm"]), record(row)) for row in contrasts
     ]
+    descriptive = [_DESCRIPTIVE] if any(row["p_holm"] is None for row in contrasts) else []
     headers = ("contrast", "Δ", "95% CI", "BCa 95% CI", "exact p", "Holm p", "wins–losses")
-    notes = [*_repeated(pool), *_warnings(contrasts)]
+    notes = [*descriptive, *_repeated(pool), *_warnings(contrasts)]
     return _table(f"{name}: contrasts in {score}, percentage points", headers, rows, notes)
 
 
@@ -100,13 +107,14 @@ def _table(
 ) -> Table | None:
     if not rows:
         return None
-    unknown = any(UNDEFINED in row for row in rows)
-    return Table(title, headers, tuple(rows), (*([_ONE_SIDED] if unknown else []), *notes))
+    one_sided = [_ONE_SIDED] if any(row[_BCA] == UNDEFINED for row in rows) else []
+    return Table(title, headers, tuple(rows), (*one_sided, *notes))
 
 
 POOL_TABLES: dict[str, Callable[[str, PoolFigures], Table | None]] = {
     "judges": judges_table,
     "judging": judging_table,
+    "baselines": baselines_table,
     "contrasts": contrasts_table,
     "graded": graded_contrasts_table,
     "bounds": bounds_table,

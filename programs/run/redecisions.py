@@ -98,7 +98,7 @@ def _figures(
             with naming_question(pool.name, row.id):
                 outcomes = {rule: _outcome(case, rule, asked, used) for rule in rules}
                 failed = [one for one, consultation in used.items() if consultation.outcome == "failed"]
-                tally.add(case, row.gold, outcomes, failed)
+                tally.add(case, row.gold, outcomes, failed, [candidate.source for candidate in row.candidates])
         figures[pool.name] = tally.summary()
     return figures
 

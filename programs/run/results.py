@@ -65,7 +65,8 @@ class Results:
     def _add(self, pool: Pool, settled: Settled) -> None:
         tally, outcomes = self._tallies[pool.name], settled.outcomes()
         self._decided.add(question_key(pool.name, settled.row.id))
-        scores = tally.add(settled.case, settled.row.gold, outcomes, settled.failed)
+        sources = [candidate.source for candidate in settled.row.candidates]
+        scores = tally.add(settled.case, settled.row.gold, outcomes, settled.failed, sources)
         self._take_effects(pool, settled)
         majority = scores.get("majority")
         decided = [

@@ -25,7 +25,7 @@ from tests.capitals import Flaky, obliging, row, selector_with, untimed, write_p
 from tests.finished_runs import finished_run, numbered, unsealed
 
 ROOT = Path(__file__).resolve().parents[2]
-PAPER = ("first", "majority", "judge", "eldgr")
+DEFAULT = ("first", "majority", "certified", "judge", "eldgr")
 
 CAUTIOUS = '''
 from eldgr_dspy.decision import Choice
@@ -97,7 +97,7 @@ def test_no_call_is_made_and_nothing_is_written(tmp_path: Path) -> None:
     selector, lm = selector_with(obliging)
     run, _ = finished_run(tmp_path, selector=selector)
     before, asked = {path: path.read_bytes() for path in run.iterdir()}, len(lm.requests)
-    decided(run, *PAPER)
+    decided(run, *DEFAULT)
     assert {path: path.read_bytes() for path in run.iterdir()} == before
     assert len(lm.requests) == asked
 
@@ -108,7 +108,7 @@ def test_a_rule_added_later_is_evaluated_on_old_consultations(
     (tmp_path / "cautious_rules.py").write_text(CAUTIOUS, encoding="utf-8")
     run, _ = finished_run(tmp_path, n=9, selector=selector_with(obliging)[0])
     pool = decided(run, "cautious_rules:cautious")
-    assert list(pool["rules"]) == [*PAPER, "cautious_rules:cautious"]
+    assert list(pool["rules"]) == [*DEFAULT, "cautious_rules:cautious"]
     assert pool["rules"]["cautious_rules:cautious"]["em"] == pytest.approx(100 * 6 / 9)
     assert pool["withheld"] == {}
     assert ("eldgr", "cautious_rules:cautious") in [(one["rule"], one["against"]) for one in pool["contrasts"]]
@@ -381,7 +381,11 @@ def test_a_pool_without_gold_answers_is_decided_and_not_scored(
     [
         (["run"], 2, "Missing option '--rules'"),
         (["nowhere", "--rule", "eldgr"], 1, "nowhere: no such directory"),
-        (["run", "--rule", "best"], 1, "rule='best' is not known; use one of 'first', 'majority', 'judge', 'eldgr'."),
+        (
+            ["run", "--rule", "best"],
+            1,
+            "rule='best' is not known; use one of 'first', 'majority', 'certified', 'judge', 'eldgr', ",
+        ),
         (["run", "--rule", "nowhere_rules:f"], 1, "the module 'nowhere_rules' cannot be imported (ModuleNotFoundError"),
         (["run", "gone.jsonl", "--rule", "eldgr"], 1, "was not made on a pool 'gone'"),
     ],

@@ -7,7 +7,7 @@ from typing import Any
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Consultation, Derivation, Repair, Reply, Step, Verdict
-from eldgr_dspy.decision import RULES, drive
+from eldgr_dspy.decision import DEFAULT_RULES, drive
 from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.words import Role, Task
@@ -38,7 +38,7 @@ def outcome(case: Case, rule: str, replies: Replies, failed: Collection[Role] = 
     return Outcome(case.record(choice, said), None, made)
 
 
-def tallied(task: Task, asked: list[Asked], rules: tuple[str, ...] = tuple(RULES)) -> Tally:
+def tallied(task: Task, asked: list[Asked], rules: tuple[str, ...] = DEFAULT_RULES) -> Tally:
     tally = Tally(task, rules)
     for number, (same, gold, replies, failed) in enumerate(asked):
         case = Case(replace(same.question, text=same.question.text + "?" * number), same.settings)  # each its own text
@@ -46,7 +46,7 @@ def tallied(task: Task, asked: list[Asked], rules: tuple[str, ...] = tuple(RULES
     return tally
 
 
-def figures(task: Task, asked: list[Asked], rules: tuple[str, ...] = tuple(RULES)) -> Any:
+def figures(task: Task, asked: list[Asked], rules: tuple[str, ...] = DEFAULT_RULES) -> Any:
     return tallied(task, asked, rules).summary()
 
 

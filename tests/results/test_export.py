@@ -48,7 +48,7 @@ def as_text(value: Any) -> str:
 
 def test_a_row_of_csv_is_a_decision(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", str(run), "--to", "decisions.csv"]) == 0
-    assert capsys.readouterr().err == "Written to decisions.csv: 16 decisions.\n"
+    assert capsys.readouterr().err == "Written to decisions.csv: 20 decisions.\n"
     found = rows_of(Path("decisions.csv"))
     assert tuple(found[0]) == COLUMNS
     assert found == [{name: as_text(value) for name, value in flat(one).items()} for one in decisions(run)]

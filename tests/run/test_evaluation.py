@@ -299,7 +299,7 @@ def test_a_question_that_was_never_recorded_withholds_the_rules_that_need_it(poo
     replay = recording(tmp_path / "replay.jsonl", [f"q{number}" for number in range(28)])
     found = evaluate(selector, Plan([pool], tmp_path / "run", replay=replay))["pools"]["capitals"]
     assert found["withheld"] == {"judge": {"judge": 2}, "eldgr": {"judge": 2}}
-    assert set(found["rules"]) == {"first", "majority"}
+    assert set(found["rules"]) == {"first", "majority", "certified"}
     assert found["audit"] is None
     again, lm = selector_with(obliging)
     filled = evaluate(again, Plan([pool], tmp_path / "run"))["pools"]["capitals"]
@@ -449,7 +449,11 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rules": ("best",)}, "rules='best' is not known; use one of 'first', 'majority', 'judge', 'eldgr'."),
+        (
+            {"rules": ("best",)},
+            "rules='best' is not known; use one of 'first', 'majority', 'certified', 'judge', 'eldgr', "
+            "'eldgr_certified', 'near(K)'.",
+        ),
         (
             {"rules": "eldgr,majority"},
             "rules must be a list, such as ['eldgr', 'majority']; got one text, 'eldgr,majority'.",
@@ -460,7 +464,10 @@ def test_a_signal_while_the_results_are_put_in_place_waits_for_all_of_them(
             "'eldgr_dspy.decision:majority_vote'.",
         ),
         ({"rules": (7,)}, "rules[0] must be a string; got int. Give a rule by its name, such as 'MODULE:FUNCTION'."),
-        ({"rules": ()}, "rules must have at least one of first, majority, judge, eldgr; got ()."),
+        (
+            {"rules": ()},
+            "rules must have at least one of first, majority, certified, judge, eldgr, eldgr_certified; got ().",
+        ),
         ({"workers": 0}, "workers must be at least 1; got 0."),
         ({"workers": "4"}, "workers must be a whole number; got '4' (str)."),
         ({"workers": None}, "workers must be a whole number; got None (NoneType)."),

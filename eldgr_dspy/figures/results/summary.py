@@ -5,6 +5,7 @@ from typing import Annotated, Literal, NotRequired, TypeVar
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
+from eldgr_dspy.figures.results.baselines import BaselineFigures
 from eldgr_dspy.words import CONSULTED, ROLES, Branch, Consulted, Role, Task
 
 Count = Annotated[int, Field(ge=0, le=10**15)]
@@ -82,14 +83,18 @@ class Paired(Difference, WinsLosses):
 class Adjusted(Paired):
     """A contrast in a family of several."""
 
-    p_holm: Annotated[float, Field(description="Adjusted by Holm's method for all contrasts of the pool.")]
+    p_holm: Annotated[float, Field(description="Adjusted by Holm's method for all contrasts of the family.")]
 
 
-class RuleContrast(Adjusted):
+class RuleContrast(Paired):
     """One rule against another."""
 
     rule: str
     against: str
+    p_holm: Annotated[
+        float | None,
+        Field(description="Adjusted by Holm's method for the tested contrasts of the pool; null for descriptive ones."),
+    ]
 
 
 # -- summary.json: the audit ------------------------------------------------------------------------------------------
@@ -272,6 +277,7 @@ class PoolFigures(Bounds):
     rules: dict[str, RuleFigures]
     withheld: dict[str, dict[Consulted, Count]]
     contrasts: list[RuleContrast]
+    baselines: Annotated[NotRequired[BaselineFigures], Field(description="Missing in a file of an earlier version.")]
     can_change: Annotated[
         dict[str, dict[Role, float]] | None,
         Field(description="Questions in percent; null with gold answers, and without questions."),

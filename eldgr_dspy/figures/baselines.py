@@ -1,0 +1,296 @@
+"""The baselines that a judge must beat, and whether it does.
+
+A baseline asks no LM. Those that draw at random are exact expectations: every rule is driven once on each class of
+answers that a judge may prefer. Numbers are in percent; an undefined value is None, with the reason. Source: ours.
+"""
+
+import math
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache, partial
+from typing import Literal, get_args
+
+from eldgr_dspy.answers import exact_match, numeric_equal, token_f1
+from eldgr_dspy.cases import Case
+from eldgr_dspy.consultations import Abstention, Certificates, Consultation, Reply, Verdict
+from eldgr_dspy.decision import Rule, certified_majority, drive, evidence_locked, scalar_judge
+from eldgr_dspy.figures.results.baselines import (
+    Baseline,
+    BaselineFigures,
+    BaselineName,
+    JudgeUse,
+    Lead,
+)
+from eldgr_dspy.formatting import questions
+from eldgr_dspy.named_judges import labelled
+from eldgr_dspy.replies import journaled_reply
+from eldgr_dspy.splitting import is_confirmation
+from eldgr_dspy.statistics import Contrast
+from eldgr_dspy.words import Role, Task
+
+Place = Literal["alone", "locked"]
+_AUTHORITY: Mapping[Place, Rule] = {"alone": scalar_judge, "locked": evidence_locked}
+_RANDOM: Mapping[Place, tuple[BaselineName, BaselineName]] = {
+    "alone": ("random_candidate", "random_class"),
+    "locked": ("random_candidate_locked", "random_class_locked"),
+}
+_CERTIFIED: tuple[BaselineName, ...] = ("certified", *_RANDOM["locked"])
+"""The baselines for which certificates must be known."""
+
+_UNKNOWN: JudgeUse = {
+    "em": None,
+    "over_certified": None,
+    "over_random": None,
+    "random": None,
+    "useful": None,
+    "reason": None,
+}
+
+_SILENT = Abstention("silent")
+_NOT_ASKED = -1
+_HALVES = 0x6861_6C76  # the seed of the two halves; nobody splits a pool by it, so a part of a pool has both
+_UNSCORED = "no question has a gold answer"
+_UNCERTIFIED = "the certificates of some question are not known"
+_NO_SOURCE = "some candidate has no source"
+_OTHER_SOURCES = "some question has other sources than the first one"
+_ONE_HALF = "all questions are in one half"
+_NEVER_ASKED = "in arithmetic the locked rule never asks a judge"
+
+
+@dataclass(slots=True)
+class _Expected:
+    """The probability of a right answer on each question: rounded to pair questions, exact in the mean."""
+
+    each: "array[float]" = field(default_factory=lambda: array("d"))
+    _right: Counter[int] = field(default_factory=Counter)
+
+    def add(self, right: int, of: int = 1) -> None:
+        """Take a question on which `right` of `of` equally probable draws are right."""
+        self.each.append(100.0 * right / of)
+        self._right[of] += right
+
+    def percent(self) -> float:
+        return float(100 * sum(Fraction(right, of) for of, right in self._right.items()) / len(self.each))
+
+
+class _Sources:
+    """The right answers of each source in two halves of the questions; equal questions are in one half."""
+
+    def __init__(self) -> None:
+        self.fault: str | None = None
+        self._names: frozenset[str | None] | None = None
+        self._right: tuple[dict[str, Fraction | int], ...] = (defaultdict(int), defaultdict(int))
+        self._n = [0, 0]
+
+    def add(self, text: str, sources: Sequence[str | None], right: Sequence[bool]) -> None:
+        """Take a question. A source with several candidates scores the mean of theirs."""
+        names = frozenset(sources)
+        self._names = self._names or names
+        if None in names or not names:
+            self.fault = _NO_SOURCE
+        elif names != self._names:
+            self.fault = self.fault or _OTHER_SOURCES
+        if self.fault:
+            return
+        half, candidates = is_confirmation(text, share=0.5, seed=_HALVES), Counter(sources)
+        self._n[half] += 1
+        for source, is_right in zip(sources, right, strict=True):
+            if is_right and source is not None:
+                of = candidates[source]
+                self._right[half][source] += 1 if of == 1 else Fraction(1, of)
+
+    def figures(self) -> dict[BaselineName, Baseline]:
+        """Return the best source of each half, scored on the other, and the best one of all in hindsight."""
+        if self.fault:
+            return dict.fromkeys(("best_source", "best_source_in_hindsight"), _undefined(self.fault))
+        names, n = sorted(filter(None, self._names or ())) or [""], sum(self._n)
+        first, second = self._right
+        both = {name: first[name] + second[name] for name in names}
+        best = [max(names, key=right.__getitem__) for right in (first, second, both)]
+        crossed = _baseline(float(100 * (second[best[0]] + first[best[1]]) / Fraction(n)), best[:2])
+        return {
+            "best_source": crossed if all(self._n) else _undefined(_ONE_HALF),
+            "best_source_in_hindsight": _baseline(float(100 * both[best[2]] / Fraction(n)), best[2:]),
+        }
+
+
+class _Heard:
+    """Whether a rule is right on a question, by what a judge says; the other roles are silent.
+
+    Attributes:
+        silent: Where the judge abstains. by_class: where it prefers a class; empty where the rule does not ask it.
+    """
+
+    def __init__(self, rule: Rule, case: Case, correct: Callable[[str | None], bool]) -> None:
+        self._rule, self._case, self._correct = rule, case, correct
+        self._asked = set[Role]()
+        self.silent = self._driven(_SILENT)
+        classes = case.vote.classes if "judge" in self._asked else ()
+        self._classes = dict(enumerate(classes))
+        self.by_class = {key: self._driven(Verdict(classes.index(key))) for key in dict.fromkeys(classes) if key}
+
+    def right(self, reply: Reply) -> bool:
+        """Return whether the rule is right on a reply of the judge."""
+        if not self.by_class:
+            return self.silent
+        if isinstance(reply, Verdict) and reply.scores is None:
+            return self.by_class.get(self._classes.get(reply.preferred) or "", self.silent)
+        return self._driven(reply)
+
+    def _driven(self, judge: Reply) -> bool:
+        return self._correct(drive(self._rule(self._case), partial(self._reply, judge)).answer)
+
+    def _reply(self, judge: Reply, role: Role) -> Reply:
+        self._asked.add(role)
+        return judge if role == "judge" else _SILENT
+
+
+_Said = dict[Place, "array[int]"]
+"""Whether a judge is right on each question, alone and locked; -1 where it was not asked and its reply is needed."""
+
+
+class Baselines:
+    """The baselines of one pool, taken question by question; a few numbers are kept of each."""
+
+    def __init__(self, task: Task) -> None:
+        self.task: Task = task
+        self._expected: dict[BaselineName, _Expected] = defaultdict(_Expected)
+        self._f1 = array("d")
+        self._sources = _Sources()
+        self._judges: dict[str, _Said] = {}
+        self._unheard: _Said = {place: array("b") for place in _AUTHORITY}
+        self._withheld = False
+
+    def add(self, case: Case, gold: Sequence[str], sources: Sequence[str | None], replies: Mapping[str, Reply]) -> None:
+        """Take one question; without a gold answer it does not count.
+
+        Args:
+            sources: Where each candidate comes from, None where unknown.
+            replies: What each judge said, by its name; a judge is missing where it was not asked.
+        """
+        if not gold:
+            return
+
+        @cache
+        def correct(answer: str | None) -> bool:
+            return numeric_equal(answer, gold) if self.task == "arithmetic" else exact_match(answer, gold)
+
+        answers = case.question.answers
+        self._sources.add(case.question.text, sources or [None] * len(answers), [*map(correct, answers)])
+        self._expected["first"].add(correct(case.first))
+        self._expected["majority"].add(correct(case.consensus))
+        self._expected["certified"].add(_Heard(certified_majority, case, correct).silent)
+        self._add_ties(case, gold, correct)
+        for place, rule in _AUTHORITY.items():
+            heard = _Heard(rule, case, correct)
+            self._add_random(place, heard, case.vote.counts)
+            self._add_judges(place, heard, replies)
+
+    def _add_ties(self, case: Case, gold: Sequence[str], correct: Callable[[str | None], bool]) -> None:
+        tied = [answer for answer, votes in case.standings if votes == case.standings[0][1]]
+        self._expected["majority_uniform_ties"].add(sum(map(correct, tied)), len(tied) or 1)
+        if self.task == "retrieval":
+            self._f1.append(sum(token_f1(answer, gold) for answer in tied) / (len(tied) or 1))
+
+    def _add_random(self, place: Place, verdicts: "_Heard", votes: Mapping[str, int]) -> None:
+        by_candidate, by_class = (self._expected[name] for name in _RANDOM[place])
+        if not verdicts.by_class:
+            by_candidate.add(verdicts.silent)
+            by_class.add(verdicts.silent)
+            return
+        by_candidate.add(sum(votes[key] for key, right in verdicts.by_class.items() if right), sum(votes.values()))
+        by_class.add(sum(verdicts.by_class.values()), len(votes))
+
+    def _add_judges(self, place: Place, heard: "_Heard", replies: Mapping[str, Reply]) -> None:
+        for name in replies.keys() - self._judges.keys():
+            self._judges[name] = {of: right[:] for of, right in self._unheard.items()}
+        unheard = _NOT_ASKED if heard.by_class else heard.silent
+        for name, said in self._judges.items():
+            reply = replies.get(name)
+            said[place].append(unheard if reply is None else heard.right(reply))
+        self._unheard[place].append(unheard)
+
+    def withhold(self) -> None:
+        """Give no figure that depends on certificates: those of a question are not known."""
+        self._withheld = True
+
+    def figures(self, paired: Callable[[Sequence[float], Sequence[float]], Contrast]) -> BaselineFigures:
+        """Return the section of `summary.json`; `paired` contrasts two lists of outcomes of the same questions."""
+        names: tuple[BaselineName, ...] = get_args(BaselineName)
+        sources = self._sources.figures() if self._n else {}
+        return {
+            "scores": {name: sources.get(name) or self._score(name) for name in names},
+            "judges": {
+                name: {
+                    "alone": self._use("alone", said["alone"], paired),
+                    "locked": self._use("locked", said["locked"], paired),
+                }
+                for name, said in self._judges.items()
+            },
+        }
+
+    @property
+    def _n(self) -> int:
+        return len(self._unheard["alone"])
+
+    def _score(self, name: BaselineName) -> Baseline:
+        if not self._n:
+            return _undefined(_UNSCORED)
+        if self._withheld and name in _CERTIFIED:
+            return _undefined(_UNCERTIFIED)
+        if self.task == "arithmetic" and name in _RANDOM["locked"]:
+            return _undefined(_NEVER_ASKED)
+        graded = name == "majority_uniform_ties" and self.task == "retrieval"
+        f1 = 100.0 * math.fsum(self._f1) / self._n if graded else None
+        return _baseline(self._expected[name].percent()) | {"f1": f1}
+
+    def _use(
+        self,
+        place: Place,
+        said: "array[int]",
+        paired: Callable[[Sequence[float], Sequence[float]], Contrast],
+    ) -> JudgeUse:
+        if reason := self._unknown(place, said):
+            return {**_UNKNOWN, "reason": reason}
+        em = [100.0 * right for right in said]
+        random = max(_RANDOM[place], key=lambda name: self._expected[name].percent())
+        leads = [_lead(paired(em, self._expected[other].each)) for other in ("certified", random)]
+        return {
+            "em": math.fsum(em) / len(em),
+            "over_certified": leads[0],
+            "over_random": leads[1],
+            "random": random,
+            "useful": all(lead["ci"][0] > 0 and not lead["notes"] for lead in leads),
+            "reason": None,
+        }
+
+    def _unknown(self, place: Place, said: "array[int]") -> str | None:
+        """Why the use of a judge is not known."""
+        if self.task == "arithmetic" and place == "locked":
+            return _NEVER_ASKED
+        if self._withheld:
+            return _UNCERTIFIED
+        missing = said.count(_NOT_ASKED)
+        return f"it was not asked on {questions(missing)} where its reply counts" if missing else None
+
+
+def judges_heard(case: Case, consultations: Iterable[Consultation]) -> dict[str, Reply]:
+    """Return what each judge said on a question, by its name; empty where none was asked."""
+    asked = {labelled(entry.role, entry.judge): entry for entry in consultations if entry.role == "judge"}
+    heard = {name: journaled_reply(case.question, entry) for name, entry in asked.items()}
+    return {name: reply for name, reply in heard.items() if not isinstance(reply, Certificates)}
+
+
+def _lead(over: Contrast) -> Lead:
+    return {"delta": over.delta, "ci": list(over.interval), "notes": list(over.notes)}
+
+
+def _baseline(em: float, sources: Sequence[str] = ()) -> Baseline:
+    return {"em": em, "f1": None, "sources": list(sources), "reason": None}
+
+
+def _undefined(reason: str) -> Baseline:
+    return {"em": None, "f1": None, "sources": [], "reason": reason}

@@ -1,0 +1,49 @@
+"""The contrasts of a pool: which rules are compared, which comparisons are a family of tests, and their figures."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from eldgr_dspy.figures.results.summary import Difference, Paired, RuleContrast
+from eldgr_dspy.named_judges import labelled, unlabelled
+from eldgr_dspy.rules import is_own
+from eldgr_dspy.statistics import Contrast, holm
+
+_ASKING_NOBODY = ("first", "majority", "certified")
+_SELECTORS = ("first", "majority", "judge", "eldgr")
+"""The matched selectors. Their contrasts and those of a user's rules are tested as a family; others are descriptive."""
+
+
+def contrasts_of(
+    rules: Iterable[str], judges: Sequence[str], paired: Callable[[str, str], Paired]
+) -> list[RuleContrast]:
+    """Return `eldgr` against each other rule, and each rule that may ask a role against majority.
+
+    With judges that have names, return only each of them locked against the same alone.
+    """
+    names = [*rules]
+    pairs = [(labelled("eldgr", judge), labelled("judge", judge)) for judge in judges]
+    if not judges:
+        pairs = [("eldgr", other) for other in names if other != "eldgr"]
+        pairs += [(other, "majority") for other in names if other not in ("eldgr", *_ASKING_NOBODY)]
+    contrasts = {pair: paired(*pair) for pair in pairs if set(pair) <= set(names)}
+    family = [pair for pair in contrasts if all(unlabelled(rule) in _SELECTORS or is_own(rule) for rule in pair)]
+    adjusted = dict(zip(family, holm([contrasts[pair]["p"] for pair in family]), strict=True))
+    return [
+        {"rule": rule, "against": against, **figures, "p_holm": adjusted.get((rule, against))}
+        for (rule, against), figures in contrasts.items()
+    ]
+
+
+def as_figures(em: Contrast, graded: Contrast | None) -> Paired:
+    """Return a contrast of right and wrong, with that of F1 where there is one, as `summary.json` has it."""
+    return {
+        **_difference(em),
+        "p": em.p,
+        "wins": em.wins,
+        "losses": em.losses,
+        "notes": list(em.notes),
+        "f1": None if graded is None else _difference(graded),
+    }
+
+
+def _difference(paired: Contrast) -> Difference:
+    return {"delta": paired.delta, "ci": list(paired.interval), "bca": paired.bca and list(paired.bca)}

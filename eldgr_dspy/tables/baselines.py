@@ -1,0 +1,81 @@
+"""The table of the baselines that a judge must beat, and whether the judges of a run beat them, in words."""
+
+from collections.abc import Iterator, Mapping
+
+from eldgr_dspy.figures.results.baselines import Baseline, BaselineName, JudgeUse, Lead, Usefulness
+from eldgr_dspy.figures.results.summary import PoolFigures
+from eldgr_dspy.formatting import UNDEFINED, figure, interval
+from eldgr_dspy.tables.table import Table
+
+_NAMES: Mapping[BaselineName, str] = {
+    "first": "first",
+    "best_source": "best single source",
+    "best_source_in_hindsight": "best single source, in hindsight",
+    "majority": "majority",
+    "majority_uniform_ties": "majority, ties drawn uniformly",
+    "certified": "certified",
+    "random_candidate": "random judge alone, draws a candidate",
+    "random_class": "random judge alone, draws an answer",
+    "random_candidate_locked": "random judge locked, draws a candidate",
+    "random_class_locked": "random judge locked, draws an answer",
+}
+_PLACES = {"alone": "alone", "locked": "inside the lock"}
+_EXPECTED = "Random judges and uniform ties are exact expectations, with repairer and deriver silent."
+
+
+def baselines_table(name: str, pool: PoolFigures) -> Table | None:
+    """Return the score of each baseline that has no row as a rule; None in results of an earlier version."""
+    found = pool.get("baselines")
+    if found is None:
+        return None
+    scores = {name: score for name, score in found["scores"].items() if name not in pool["rules"]}
+    rows = tuple((_NAMES[baseline], figure(score["em"])) for baseline, score in scores.items())
+    headers = ("baseline", "EM %" if pool["task"] == "retrieval" else "accuracy %")
+    uses = (sentence for judge, use in found["judges"].items() for sentence in usefulness(judge, use))
+    notes = (*_reasons(scores), *_on_sources(found["scores"]), _EXPECTED, *uses)
+    return Table(f"{name}: what a judge must beat", headers, rows, notes)
+
+
+def _reasons(scores: Mapping[BaselineName, Baseline]) -> Iterator[str]:
+    for reason in dict.fromkeys(score["reason"] for score in scores.values()):
+        if reason is not None:
+            yield f"{UNDEFINED}: {reason}."
+
+
+def _on_sources(scores: Mapping[BaselineName, Baseline]) -> Iterator[str]:
+    chosen, best = scores["best_source"]["sources"], scores["best_source_in_hindsight"]["sources"]
+    if chosen:
+        named = " and ".join(f"{source!r:.60}" for source in dict.fromkeys(chosen))
+        yield f"The best single source is chosen on one half of the questions and scored on the other: {named}."
+    if best:
+        yield f"In hindsight, on all questions, the best source is {best[0]!r:.60}."
+
+
+def usefulness(judge: str, use: Usefulness) -> Iterator[str]:
+    """Yield whether a judge is useful, in words, then what is not known of it."""
+    named = "The judge" if judge == "judge" else judge
+    places: list[tuple[str, JudgeUse]] = [(_PLACES["alone"], use["alone"]), (_PLACES["locked"], use["locked"])]
+    known = [(where, of) for where, of in places if of["useful"] is not None]
+    useful = [where for where, of in known if of["useful"]]
+    if known:
+        verdict = f"useful {' and '.join(useful)}" if useful else "not useful here"
+        yield f"{named} is {verdict}: {'; '.join(f'{where} it is {_against(of)}' for where, of in known)}."
+    for where, of in places:
+        if of["reason"] is not None:
+            yield f"Whether {named[0].lower()}{named[1:]} is useful {where} is unknown: {of['reason']}."
+
+
+def _against(use: JudgeUse) -> str:
+    """A judge against the first baseline that it does not beat, or against both."""
+    leads = {"certified majority": use["over_certified"], "a random judge": use["over_random"]}
+    said = {other: lead for other, lead in leads.items() if lead is not None}
+    lost = [(other, lead) for other, lead in said.items() if lead["ci"][0] <= 0 or lead["notes"]]
+    return " and ".join(_apart(other, lead) for other, lead in lost[:1] or said.items())
+
+
+def _apart(other: str, lead: Lead) -> str:
+    """A difference in words, such as `3.39 points below certified majority [-4.35, -2.48]`."""
+    delta = lead["delta"]
+    points = f"{figure(abs(delta))} points {'above' if delta > 0 else 'below'}" if delta else "level with"
+    few = ", on too few questions to tell" if lead["notes"] and delta > 0 else ""
+    return f"{points} {other} {interval(lead['ci'])}{few}"

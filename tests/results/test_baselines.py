@@ -1,0 +1,320 @@
+"""The baselines that a judge must beat: by hand, by enumeration, and on real pools."""
+
+import gzip
+import json
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.answers import exact_match
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Abstention, Consultation, Reply, Verdict
+from eldgr_dspy.decision import RULES, drive
+from eldgr_dspy.figures.baselines import _HALVES, Baselines
+from eldgr_dspy.figures.results import SUMMARY
+from eldgr_dspy.journal import read_journal
+from eldgr_dspy.pools import open_pool
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.questions import Question
+from eldgr_dspy.replies import journaled_reply
+from eldgr_dspy.splitting import is_confirmation
+from eldgr_dspy.statistics import contrast
+from eldgr_dspy.tables.baselines import baselines_table, usefulness
+from eldgr_dspy.words import Task
+from tests.figures import pool_figures
+from tests.results.audited import RETRIEVAL, arithmetic, figures, retrieval
+from tests.results.pools import ARTIFACTS
+
+SILENT = Abstention("silent")
+DUBAI = ("Dubai", "Dubai", "Doha", "Lusail")  # Dubai is nowhere in the evidence, Doha and Lusail are
+
+
+def asked(answers: Sequence[str | None], text: str = "Q?") -> Case:
+    return Case(Question(text, "retrieval", tuple(answers), (), (Passage("", "Doha is north of Lusail."),)))
+
+
+def found(cases: Sequence[Any], task: Task = "retrieval", replies: Sequence[Any] = (), **sources: Any) -> Any:
+    """The baselines of questions, each a case and its gold answer."""
+    baselines = Baselines(task)
+    for number, (case, gold) in enumerate(cases):
+        said = {"judge": replies[number]} if replies and replies[number] is not None else {}
+        baselines.add(case, [gold], sources.get("sources", ()), said)
+    return baselines.figures(contrast)
+
+
+def scores(cases: Sequence[Any], task: Task = "retrieval", **sources: Any) -> Any:
+    return {name: of["em"] for name, of in found(cases, task, **sources)["scores"].items()}
+
+
+# -- by hand ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_random_judge_by_hand() -> None:
+    """Of Dubai (2 votes), Doha and Lusail, Doha is right. The lock lets Doha and Lusail ship, and not Dubai."""
+    em = scores([(asked(DUBAI), "Doha")])
+    assert (em["random_candidate"], em["random_class"]) == (25.0, pytest.approx(100 / 3))
+    assert (em["random_candidate_locked"], em["random_class_locked"]) == (25.0, pytest.approx(100 / 3))
+    wrong = scores([(asked(DUBAI), "Dubai")])
+    assert (wrong["random_candidate"], wrong["random_candidate_locked"]) == (50.0, 50.0)
+
+
+def test_a_random_judge_inside_the_lock_cannot_move_a_certified_consensus() -> None:
+    em = scores([(asked(["Doha", "Doha", "Lusail"]), "Doha")])
+    assert em["random_candidate"] == pytest.approx(200 / 3)
+    assert em["random_candidate_locked"] == em["random_class_locked"] == 100.0
+
+
+def test_uniform_ties_by_hand() -> None:
+    tied = found([(asked(["Oslo", "Rome", "Rome", "Oslo", "Bonn"]), "Rome")])["scores"]
+    assert (tied["majority"]["em"], tied["majority_uniform_ties"]["em"]) == (0.0, 50.0)
+    assert tied["majority_uniform_ties"]["f1"] == 50.0
+
+
+def test_first_majority_and_certified_by_hand() -> None:
+    em = scores([(asked(["Lusail", "Dubai", "Dubai", "Doha", "Doha", "Doha"]), "Doha"), (asked(DUBAI), "Doha")])
+    assert (em["first"], em["majority"], em["certified"]) == (0.0, 50.0, 100.0)
+
+
+def test_a_question_without_votes_is_wrong_under_every_baseline() -> None:
+    em = scores([(asked([None, "  "]), "Doha")])
+    assert {em[name] for name in em if "source" not in name} == {0.0}
+
+
+def test_without_gold_answers_every_figure_is_null_with_the_reason() -> None:
+    baselines = Baselines("retrieval")
+    baselines.add(asked(DUBAI), [], (), {"judge": Verdict(2)})
+    figures_ = baselines.figures(contrast)
+    assert {(of["em"], of["reason"]) for of in figures_["scores"].values()} == {(None, "no question has a gold answer")}
+    assert figures_["judges"] == {}
+
+
+# -- the best single source -------------------------------------------------------------------------------------------
+
+
+def in_half(half: bool, number: int) -> str:
+    """A question of one of the two halves, and no other with the same number."""
+    texts = (f"Question {number}.{attempt}?" for attempt in range(99))
+    return next(text for text in texts if is_confirmation(text, share=0.5, seed=_HALVES) is half)
+
+
+def test_the_best_source_of_one_half_is_scored_on_the_other() -> None:
+    """A is best on one half (2 of 2) and has 0 of 2 on the other, where B has 1 of 2; B has 0 of 2 on the first."""
+    rows = [(False, "A"), (False, "A"), (True, "B"), (True, "neither")]
+    cases = [
+        (asked(["yes" if right == source else "no" for source in "AB"], in_half(half, number)), "yes")
+        for number, (half, right) in enumerate(rows)
+    ]
+    of = found(cases, sources=["A", "B"])["scores"]
+    assert (of["best_source"]["em"], of["best_source"]["sources"]) == (0.0, ["A", "B"])
+    assert (of["best_source_in_hindsight"]["em"], of["best_source_in_hindsight"]["sources"]) == (50.0, ["A"])
+
+
+def test_equal_questions_are_in_one_half() -> None:
+    cases = [(asked(["Doha", "Rome"], text), "Doha") for text in ("Where is it?", "where  IS it?")]
+    of = found(cases, sources=["A", "B"])["scores"]
+    assert (of["best_source"]["em"], of["best_source"]["reason"]) == (None, "all questions are in one half")
+    assert of["best_source_in_hindsight"]["em"] == 100.0
+
+
+def test_a_source_of_several_candidates_scores_their_mean() -> None:
+    em = scores([(asked(["Doha", "Rome", "Oslo"]), "Doha")], sources=["A", "A", "B"])
+    assert em["best_source_in_hindsight"] == 50.0
+
+
+@pytest.mark.parametrize(
+    ("sources", "reason"),
+    [
+        (([None, "A"], ["A", "B"]), "some candidate has no source"),
+        (((), ()), "some candidate has no source"),
+        ((["A", "B"], ["A", "C"]), "some question has other sources than the first one"),
+    ],
+)
+def test_without_the_same_sources_on_every_question_there_is_no_best_one(sources: Any, reason: str) -> None:
+    baselines = Baselines("retrieval")
+    for of in sources:
+        baselines.add(asked(["Doha", "Rome"]), ["Doha"], of, {})
+    said = baselines.figures(contrast)["scores"]
+    assert [said[name]["reason"] for name in ("best_source", "best_source_in_hindsight")] == [reason] * 2
+    assert said["majority"]["em"] == 100.0
+
+
+# -- whether a judge is useful ----------------------------------------------------------------------------------------
+
+
+def test_a_judge_that_knows_more_than_the_evidence_is_useful_and_one_that_guesses_is_not() -> None:
+    """Certified majority ships Doha. The one judge always prefers Lusail, which is right; the other Doha."""
+    cases = [(asked(DUBAI, f"Q{number}?"), "Lusail") for number in range(20)]
+    good = found(cases, replies=[Verdict(3)] * 20)["judges"]["judge"]
+    assert good["alone"]["useful"]
+    assert good["locked"]["useful"]
+    assert good["locked"]["over_certified"] == {"delta": 100.0, "ci": [100.0, 100.0], "notes": []}
+    assert (good["locked"]["random"], good["locked"]["over_random"]["delta"]) == (
+        "random_class_locked",
+        pytest.approx(200 / 3),
+    )
+    poor = found(cases, replies=[Verdict(2)] * 20)["judges"]["judge"]
+    assert (poor["alone"]["useful"], poor["locked"]["useful"]) == (False, False)
+    assert [*usefulness("judge", poor)] == [
+        "The judge is not useful here: alone it is level with certified majority [0.00, 0.00]; "
+        "inside the lock it is level with certified majority [0.00, 0.00]."
+    ]
+
+
+def test_a_lead_on_a_few_questions_makes_no_judge_useful() -> None:
+    use = found([(asked(DUBAI), "Lusail")] * 2, replies=[Verdict(3)] * 2)["judges"]["judge"]
+    assert use["locked"]["over_certified"]["ci"] == [100.0, 100.0]
+    assert use["locked"]["useful"] is False
+    assert "on too few questions to tell" in next(usefulness("judge", use))
+
+
+def test_in_arithmetic_the_locked_judge_has_no_figure() -> None:
+    cases = [(arithmetic(["8", "8", "7"]), "7")] * 12
+    judged = found(cases, "arithmetic", [Verdict(2)] * 12)
+    use = judged["judges"]["judge"]
+    assert use["alone"]["useful"] is True
+    assert (use["locked"]["em"], use["locked"]["useful"]) == (None, None)
+    assert judged["scores"]["random_class_locked"]["em"] is None
+    assert [*usefulness("judge[gpt4]", use)][1] == (
+        "Whether judge[gpt4] is useful inside the lock is unknown: in arithmetic the locked rule never asks a judge."
+    )
+
+
+def test_a_judge_that_was_not_asked_where_its_reply_counts_has_no_figure_there() -> None:
+    """It was asked of the second question alone, as under eldgr, which has no use for it on the first."""
+    cases = [(asked(["Doha", "Doha", "Rome"]), "Doha"), (asked(DUBAI), "Doha")]
+    use = found(cases, replies=[None, Verdict(2)])["judges"]["judge"]
+    assert use["alone"]["reason"] == "it was not asked on 1 question where its reply counts"
+    assert (use["locked"]["em"], use["locked"]["reason"]) == (100.0, None)
+
+
+def test_judges_are_compared_side_by_side_under_their_names() -> None:
+    baselines = Baselines("retrieval")
+    baselines.add(asked(DUBAI), ["Doha"], (), {"judge[a]": Verdict(2)})
+    baselines.add(asked(DUBAI), ["Doha"], (), {"judge[a]": SILENT, "judge[b]": Verdict(2)})
+    judges = baselines.figures(contrast)["judges"]
+    assert (judges["judge[a]"]["locked"]["em"], judges["judge[b]"]["locked"]["em"]) == (50.0, None)
+
+
+def test_under_certificates_that_are_not_known_the_locked_figures_are_withheld() -> None:
+    baselines = Baselines("retrieval")
+    baselines.add(asked(DUBAI), ["Doha"], (), {"judge": Verdict(2)})
+    baselines.withhold()
+    of = baselines.figures(contrast)
+    unknown = {name for name, score in of["scores"].items() if score["reason"] and "certificates" in score["reason"]}
+    assert unknown == {"certified", "random_candidate_locked", "random_class_locked"}
+    assert of["judges"]["judge"]["alone"]["reason"] == "the certificates of some question are not known"
+
+
+# -- by enumeration ---------------------------------------------------------------------------------------------------
+
+
+def reply_to(question: Question, entry: Consultation) -> Reply:
+    reply = journaled_reply(question, entry)
+    assert isinstance(reply, Verdict | Abstention)
+    return reply
+
+
+answers = st.lists(st.sampled_from(["Dubai", "dubai", "Doha", "Lusail", "Rome", "yes", None]), min_size=1, max_size=6)
+golds = st.sampled_from(["Dubai", "Doha", "Lusail", "yes"])
+
+
+def right(case: Case, rule: str, judge: Any, gold: str) -> bool:
+    answer = drive(RULES[rule](case), lambda role: judge if role == "judge" else SILENT).answer
+    return exact_match(answer, [gold])
+
+
+@given(answers, golds)
+def test_a_random_judge_is_the_mean_of_all_judges(given_: list[str | None], gold: str) -> None:
+    case, em = asked(given_), scores([(asked(given_), gold)])
+    voters = [index for index, key in enumerate(case.vote.classes) if key is not None]
+    firsts = [index for index in voters if case.vote.classes.index(case.vote.classes[index]) == index]
+    for rule, suffix in (("judge", ""), ("eldgr", "_locked")):
+        for drawn, indices in (("random_candidate", voters), ("random_class", firsts)):
+            every = [right(case, rule, Verdict(index), gold) for index in indices] or [right(case, rule, SILENT, gold)]
+            assert em[drawn + suffix] == float(100 * Fraction(sum(every), len(every)))
+
+
+@given(st.lists(st.sampled_from(["Dubai", "Doha", "Rome"]), min_size=1, max_size=5), golds)
+def test_uniform_ties_are_the_mean_over_all_orders(given_: list[str], gold: str) -> None:
+    orders = [right(asked(order), "majority", SILENT, gold) for order in permutations(given_)]
+    assert scores([(asked(given_), gold)])["majority_uniform_ties"] == float(100 * Fraction(sum(orders), len(orders)))
+
+
+@given(st.data(), answers, golds)
+def test_the_order_of_candidates_does_not_matter_to_uniform_draws(data: Any, given_: list[Any], gold: str) -> None:
+    one, other = scores([(asked(given_), gold)]), scores([(asked(data.draw(st.permutations(given_))), gold)])
+    unordered = ("majority_uniform_ties", "random_candidate", "random_class")
+    assert [one[name] for name in unordered] == [other[name] for name in unordered]
+
+
+# -- in tables and files ----------------------------------------------------------------------------------------------
+
+
+def test_the_table_has_the_baselines_that_are_no_rule_of_the_run() -> None:
+    pool = figures("retrieval", RETRIEVAL)
+    table = baselines_table("p", pool)
+    assert table is not None
+    assert (table.title, table.headers) == ("p: what a judge must beat", ("baseline", "EM %"))
+    assert [row[0] for row in table.rows][:3] == [
+        "best single source",
+        "best single source, in hindsight",
+        "majority, ties drawn uniformly",
+    ]
+    alone = baselines_table("p", figures("retrieval", RETRIEVAL, ("eldgr",)))
+    assert alone is not None
+    assert {"first", "majority", "certified"} <= {row[0] for row in alone.rows}
+
+
+def test_without_gold_answers_the_table_has_dashes_and_the_reason() -> None:
+    table = baselines_table("p", figures("retrieval", [(retrieval(DUBAI), [], {}, ())]))
+    assert table is not None
+    assert {row[1] for row in table.rows} == {"—"}
+    assert table.notes[0] == "—: no question has a gold answer."
+
+
+def test_results_of_an_earlier_version_have_no_baselines_and_are_read() -> None:
+    assert baselines_table("p", pool_figures()) is None
+    earlier = {"pools": {"p": pool_figures()}, "consultations": {}, "remarks": [], "confirmation": None}
+    assert "baselines" not in SUMMARY.validate_json(json.dumps(earlier), strict=True)["pools"]["p"]
+
+
+def test_a_run_prints_them_and_its_files_hold_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["evaluate", str(ARTIFACTS / "demo-retrieval.jsonl"), "--out", str(tmp_path / "run")]) == 0
+    assert "demo-retrieval: what a judge must beat" in capsys.readouterr().out
+    of = json.loads((tmp_path / "run/summary.json").read_text("utf-8"))["pools"]["demo-retrieval"]
+    assert of["baselines"]["scores"]["certified"]["em"] == of["rules"]["certified"]["em"]
+    assert of["baselines"]["judges"]["judge"]["alone"]["em"] == of["rules"]["judge"]["em"]
+    page = (tmp_path / "run/report.html").read_text("utf-8")
+    assert "What a judge must beat" in page
+    assert "random judge locked" in page
+    for form in ("markdown", "latex", "json"):
+        assert main(["report", str(tmp_path / "run"), "--format", form]) == 0
+        assert ("random judge locked" if form != "json" else "random_class_locked") in capsys.readouterr().out
+
+
+def test_real_judges_that_never_saw_the_candidates_are_not_useful(pools_dir: Path, tmp_path: Path) -> None:
+    """nq-openqa10 with GPT-4's closed-book answers: certified majority is better, with or without the lock."""
+    recording = tmp_path / "gpt4.jsonl"
+    recording.write_bytes(gzip.decompress((pools_dir / "judges/nq-openqa10.gpt4.jsonl.gz").read_bytes()))
+    said = {entry.id: entry for entry in read_journal(recording) if entry.role == "judge"}
+    baselines = Baselines("retrieval")
+    for row in open_pool(pools_dir / "nq-openqa10.jsonl.gz").rows():
+        case, sources = Case(row.to_question()), [candidate.source for candidate in row.candidates]
+        baselines.add(case, row.gold, sources, {"judge": reply_to(case.question, said[row.id])})
+    of = baselines.figures(contrast)
+    em = {name: score["em"] for name, score in of["scores"].items()}
+    assert em["majority"] == pytest.approx(59.09, abs=0.005)
+    assert em["certified"] == pytest.approx(67.6, abs=0.3)
+    assert em["best_source_in_hindsight"] == pytest.approx(61.05, abs=0.005)
+    assert 61 <= em["random_candidate_locked"] <= em["random_class_locked"] <= 64
+    use = of["judges"]["judge"]
+    assert use["alone"]["em"] == pytest.approx(62.40, abs=0.005)
+    assert (use["alone"]["useful"], use["locked"]["useful"]) == (False, False)
+    assert use["locked"]["over_certified"]["ci"][1] < 0 < use["locked"]["over_random"]["ci"][0]
