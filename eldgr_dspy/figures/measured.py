@@ -7,6 +7,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Reply
 from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import NotAskedError
+from eldgr_dspy.named_judges import labelled
 from eldgr_dspy.questions import Question
 from eldgr_dspy.words import Role
 
@@ -14,11 +15,6 @@ Replies = Callable[[int, Question, Role], Reply]
 """A recorded judge: the reply of a role to a question, which is given with its place in the pool, from 0.
 
 It may raise `NotAskedError`. A recording may hold the replies of the other roles too."""
-
-
-def judged_by(rule: str, judge: str) -> str:
-    """Return the name of a rule under a named judge, as `eldgr[gpt4]`; an unnamed one adds nothing."""
-    return f"{rule}[{judge}]" if judge else rule
 
 
 class Measured:
@@ -45,13 +41,13 @@ class Measured:
         return judge(place, case.question, role)
 
     def figures(self) -> dict[str, float | None]:
-        """Return the accuracy in percent of each rule under each judge, by `judged_by`.
+        """Return the accuracy in percent of each rule under each judge, as `eldgr[gpt4]`.
 
         A rule that asks nobody has one accuracy, under its own name. None where the recording lacks a reply that the
         rule needs, and without a scored question.
         """
         return {
-            judged_by(rule, judge if rule in self._asking else ""): 100.0 * right / self._n
+            labelled(rule, judge or None if rule in self._asking else None): 100.0 * right / self._n
             if self._n and (rule, judge) not in self._missing
             else None
             for (rule, judge), right in self._right.items()

@@ -27,7 +27,6 @@ from eldgr_dspy.figures.remarks import Remarks
 from eldgr_dspy.figures.results.summary import (
     AuditCounts,
     AuditInFull,
-    Flips,
     Paired,
     PoolFigures,
     RuleContrast,
@@ -35,7 +34,7 @@ from eldgr_dspy.figures.results.summary import (
     Scores,
     Shipping,
 )
-from eldgr_dspy.named_judges import Asked, asked_by, first_of, labelled, unlabelled
+from eldgr_dspy.named_judges import Asked, asked_by, first_of, unlabelled
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster
 from eldgr_dspy.words import ROLES, Consulted, Role, Task, is_role, roles_and
@@ -225,7 +224,9 @@ class Tally:
             "rules": {name: self._figures(tally) for name, tally in whole.items()},
             "withheld": {name: dict(tally.missing) for name, tally in self._rules.items() if tally.missing},
             "contrasts": self._contrasts(whole),
-            **ends,
+            "bounds": ends["bounds"],
+            "bounds_any_span": ends["bounds_any_span"],
+            "price": ends["price"],
             "baselines": self._baselines.figures(self._paired),
             "can_change": self._can_change(),
             "audit": self._audit() if self._locked in whole else None,

@@ -13,6 +13,7 @@ from eldgr_dspy.programs.commands.options import (
     homogeneous_option,
     names_in,
     refusal_options,
+    recorded_for_option,
     replay_option,
     rules_option,
 )
@@ -30,6 +31,7 @@ _TESTED = "majority,certified,eldgr,near(0),near(1),near(2),judge"
 @click.argument("pools", nargs=-1, required=True, type=click.Path(path_type=Path))
 @rules_option()
 @replay_option
+@recorded_for_option
 @click.option(
     "--worst",
     type=click.FloatRange(0, 100, min_open=True, max_open=True),
@@ -55,6 +57,7 @@ def bound(
     pools: tuple[Path, ...],
     rules: str,
     replay: dict[str, Path],
+    recorded_for: str | None,
     worst: float | None,
     guarantee: "Guarantee",
     plot: Path | None,
@@ -96,7 +99,7 @@ def bound(
     if replay:
         from eldgr_dspy.programs.run.recorded_judges import recorded_judges
 
-        judges = recorded_judges(replay, opened)
+        judges = recorded_judges(replay, opened, recorded_for)
     chosen = Settings(**settings)
     bounds = {
         pool.name: pool_authority(pool.rows(), pool.task, chosen, names, pool.name, judges.get(pool.name))

@@ -17,6 +17,7 @@ from eldgr_dspy.programs.commands.options import (
     Models,
     model_options,
     names_in,
+    recorded_for_option,
     replay_option,
     rule_options,
     with_options,
@@ -93,7 +94,7 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
     "--workers", type=click.IntRange(1, 1024), help="Questions in parallel.  [default: 8 with a model, else 1]"
 )
 @replay_option
-@click.option("--recorded-for", metavar="POOL", help="Pool of another name that the recorded replies were made for.")
+@recorded_for_option
 @click.option("--fresh", is_flag=True, help="Start again; the old journal is kept.")
 @click.option(
     "--lock", type=click.Path(path_type=Path), metavar="FILE", help="Lock file of eldgr freeze; refuse anything else."

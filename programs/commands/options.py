@@ -163,6 +163,9 @@ replay_option = click.option(
     callback=_replays,
     help="Recorded replies to use; NAME=FILE for those of a named judge.",
 )
+recorded_for_option = click.option(
+    "--recorded-for", metavar="POOL", help="Pool of another name that the recorded replies were made for."
+)
 homogeneous_option = click.option(
     "--homogeneous", type=choice(Homogeneous), help="Repair pools with one class, or not.  [default: by task]"
 )

@@ -6,15 +6,16 @@ judge and role. Only what a rule can read is kept, and no rationale.
 
 import json
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.consultations import Abstention, Key, Reply
-from eldgr_dspy.errors import ArgumentError, NotAskedError
+from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.measured import Replies
+from eldgr_dspy.named_judges import Asked, labelled
 from eldgr_dspy.pools import Pool
-from eldgr_dspy.programs.run.runner import Recordings
+from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.questions import Question
 from eldgr_dspy.replies import reply_to
 from eldgr_dspy.words import ROLES, Role
@@ -22,12 +23,15 @@ from eldgr_dspy.words import ROLES, Role
 _LACKING = -1
 
 
-def recorded_judges(replays: Mapping[str, Path], pools: Sequence[Pool]) -> dict[str, dict[str, Replies]]:
+def recorded_judges(
+    replays: Mapping[str, Path], pools: Sequence[Pool], recorded_for: str | None = None
+) -> dict[str, dict[str, Replies]]:
     """Return for each pool, by name, the judges that were recorded for it.
 
     Args:
         replays: The recordings by the judge's name; each is read once, and only one is in memory as a whole.
         pools: The pools, each read through once for the ids of its questions.
+        recorded_for: A pool whose recordings are taken for any pool.
 
     Raises:
         ArgumentError: a recording is of none of the pools, or of other questions; the message names it.
@@ -36,18 +40,21 @@ def recorded_judges(replays: Mapping[str, Path], pools: Sequence[Pool]) -> dict[
     judges: dict[str, dict[str, Replies]] = {pool.name: {} for pool in pools}
     kept = _Kept()
     for name, path in replays.items():
-        for pool, judge in _read(path, pools, ids, kept):
+        recordings = Recordings({name: path}, recorded_for)
+        recordings.require_made_for(pools)
+        for pool, judge in _read(recordings, name, path, ids, kept):
             judges[pool][name] = judge.reply
     return judges
 
 
 def _read(
-    path: Path, pools: Sequence[Pool], ids: Mapping[str, Sequence[str]], kept: "_Kept"
-) -> list[tuple[str, "_Judge"]]:
-    recordings = Recordings(path)
-    recordings.require_made_for(pools)
-    recorded = [pool.name for pool in pools if any(recordings.governs(pool.name, role) for role in ROLES)]
-    return [(name, _Judge(recordings, name, ids[name], kept)) for name in recorded]
+    recordings: Recordings, name: str, path: Path, ids: Mapping[str, Sequence[str]], kept: "_Kept"
+) -> Iterator[tuple[str, "_Judge"]]:
+    for pool, of in ids.items():
+        labels = {role: labelled(role, name or None) if role == "judge" else role for role in ROLES}
+        recorded = {role: label for role, label in labels.items() if recordings.governs(pool, label)}
+        if recorded:
+            yield pool, _Judge(recordings, path, [(pool, id_) for id_ in of], recorded, kept)
 
 
 class _Kept:
@@ -70,16 +77,19 @@ class _Kept:
 class _Judge:
     """One recording's replies to the questions of one pool; a role that was never recorded for it is silent."""
 
-    def __init__(self, recordings: Recordings, pool: str, ids: Sequence[str], kept: _Kept) -> None:
-        self._path, self._kept, self._places = recordings.path, kept, dict[Role, "array[int]"]()
-        for role in ROLES:
-            if recordings.governs(pool, role):
-                self._places[role] = array("i", (self._place(recordings, (pool, id_, role)) for id_ in ids))
-        if all(place == _LACKING for places in self._places.values() for place in places):
-            raise ArgumentError(
-                f"{self._path}: recorded for other questions than those of pool {pool!r}: it holds none of their ids. "
-                "Give the recording of this pool."
-            )
+    def __init__(
+        self,
+        recordings: Recordings,
+        path: Path,
+        questions: Sequence[tuple[str, str]],
+        recorded: Mapping[Role, Asked],
+        kept: "_Kept",
+    ) -> None:
+        self._path, self._kept = path, kept
+        self._places = {
+            role: array("i", (self._place(recordings, (*question, label)) for question in questions))
+            for role, label in recorded.items()
+        }
 
     def _place(self, recordings: Recordings, key: Key) -> int:
         try:
