@@ -12,8 +12,8 @@ from eldgr_dspy.programs.commands.options import (
     certificate_option,
     homogeneous_option,
     names_in,
-    refusal_options,
     recorded_for_option,
+    refusal_options,
     replay_option,
     rules_option,
 )
