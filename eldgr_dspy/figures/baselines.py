@@ -205,8 +205,8 @@ class Baselines:
         by_class.add(sum(verdicts.by_class.values()), len(votes))
 
     def _add_judges(self, place: Place, heard: "_Heard", replies: Mapping[str, Reply]) -> None:
-        for name in replies.keys() - self._judges.keys():
-            self._judges[name] = {of: right[:] for of, right in self._unheard.items()}
+        for name in replies:
+            self._judges.setdefault(name, {of: right[:] for of, right in self._unheard.items()})
         unheard = _NOT_ASKED if heard.by_class else heard.silent
         for name, said in self._judges.items():
             reply = replies.get(name)
