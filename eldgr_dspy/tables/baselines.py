@@ -7,7 +7,7 @@ from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.formatting import UNDEFINED, figure, interval
 from eldgr_dspy.tables.table import Table
 
-_NAMES: Mapping[BaselineName, str] = {
+NAMES: Mapping[BaselineName, str] = {
     "first": "first",
     "best_source": "best single source",
     "best_source_in_hindsight": "best single source, in hindsight",
@@ -29,7 +29,7 @@ def baselines_table(name: str, pool: PoolFigures) -> Table | None:
     if found is None:
         return None
     scores = {name: score for name, score in found["scores"].items() if name not in pool["rules"]}
-    rows = tuple((_NAMES[baseline], figure(score["em"])) for baseline, score in scores.items())
+    rows = tuple((NAMES[baseline], figure(score["em"])) for baseline, score in scores.items())
     headers = ("baseline", "EM %" if pool["task"] == "retrieval" else "accuracy %")
     uses = (sentence for judge, use in found["judges"].items() for sentence in usefulness(judge, use))
     notes = (*_reasons(scores), *_on_sources(found["scores"]), _EXPECTED, *uses)

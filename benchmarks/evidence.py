@@ -1,0 +1,83 @@
+"""What authority costs on real pools: the tables of docs/evidence.md.
+
+Run: python -m benchmarks.evidence POOL...
+
+Prints a table with the baselines, then every rule with every recorded judge, or else the heuristic one; several pools
+stand side by side. A cell has the accuracy, and for a rule that asks a judge the least that any judge could score.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from benchmarks._timing import pools_dir
+from eldgr_dspy.figures.results.summary import PoolFigures
+from eldgr_dspy.formatting import UNDEFINED, figure
+from eldgr_dspy.named_judges import judge_in, unlabelled
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.tables.baselines import NAMES
+
+RULES = ("first", "majority", "certified", "eldgr", "eldgr_certified", "near(0)", "near(1)", "judge")
+JUDGES = ("gpt4", "chatgpt", "davinci003", "bing")
+
+
+def run(name: str) -> PoolFigures:
+    """Return the figures of a pool with the judges that were recorded for it; without one the heuristic judge."""
+    files = {judge: pools_dir() / "judges" / f"{name}.{judge}.jsonl.gz" for judge in JUDGES}
+    replay = {judge: file for judge, file in files.items() if file.is_file()}
+    selector = heuristic_selector()
+    with tempfile.TemporaryDirectory() as folder:
+        plan = Plan(
+            [pools_dir() / f"{name}.jsonl.gz"],
+            Path(folder) / "run",
+            rules=RULES,
+            replay=replay or None,
+            judges=dict.fromkeys(replay, selector.judge),
+        )
+        return evaluate(selector, plan)["pools"][name]
+
+
+def rows(pool: PoolFigures) -> Iterator[tuple[str, str]]:
+    """Yield a label and a cell for each baseline, rule and judge."""
+    for name, score in pool["baselines"]["scores"].items():
+        if name not in RULES:
+            yield NAMES[name], figure(score["em"])
+    for rule, of in pool["rules"].items():
+        price = pool["price"][rule]
+        asks = price is not None and unlabelled(rule) not in ("first", "majority", "certified")
+        ends = pool["bounds"][rule]
+        worst = f", any judge ≥ {figure(ends[0])}" if ends and asks else ""
+        yield _label(rule), figure(of["em"]) + worst
+    for rule in dict.fromkeys(map(unlabelled, pool["rules"])):
+        price = next(price for name, price in pool["price"].items() if unlabelled(name) == rule)
+        if price and rule not in ("first", "majority"):
+            yield f"price of {rule}", f"{price['lost']:,} lost: at most {figure(price['at_most'])} points"
+
+
+def _label(rule: str) -> str:
+    judge = judge_in(rule)
+    return unlabelled(rule) if judge is None else f"{unlabelled(rule)}, {judge}"
+
+
+def table(pools: Mapping[str, PoolFigures]) -> str:
+    """Return the Markdown table of pools side by side."""
+    cells = {name: dict(rows(pool)) for name, pool in pools.items()}
+    labels = dict.fromkeys(label for column in cells.values() for label in column)
+    lines = [["%", *cells], ["---"] * (len(cells) + 1)]
+    lines += [[label, *(column.get(label, UNDEFINED) for column in cells.values())] for label in labels]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pools", nargs="+")
+    chosen = parser.parse_args(arguments)
+    pools = {name: run(name) for name in chosen.pools}
+    print(table(pools))
+
+
+if __name__ == "__main__":
+    main()
