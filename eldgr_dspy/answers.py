@@ -148,11 +148,6 @@ def official_score(answer: str | None, gold: Sequence[str], task: Task) -> Score
 
 def _compared(text: str) -> str:
     """An answer as it is scored: stripped, then normalised."""
-    return _cached_compared(text) if len(text) <= _CACHED_LENGTH else normalise(strip_answer(text))
-
-
-@lru_cache(maxsize=1 << 14, typed=True)
-def _cached_compared(text: str) -> str:
     return normalise(strip_answer(text))
 
 

@@ -69,7 +69,7 @@ def _against(use: JudgeUse) -> str:
     """A judge against the first baseline that it does not beat, or against both."""
     leads = {"certified majority": use["over_certified"], "a random judge": use["over_random"]}
     said = {other: lead for other, lead in leads.items() if lead is not None}
-    lost = [(other, lead) for other, lead in said.items() if lead["ci"][0] <= 0 or lead["notes"]]
+    lost = [(other, lead) for other, lead in said.items() if not _is_clear(lead)]
     return " and ".join(_apart(other, lead) for other, lead in lost[:1] or said.items())
 
 
@@ -77,5 +77,9 @@ def _apart(other: str, lead: Lead) -> str:
     """A difference in words, such as `3.39 points below certified majority [-4.35, -2.48]`."""
     delta = lead["delta"]
     points = f"{figure(abs(delta))} points {'above' if delta > 0 else 'below'}" if delta else "level with"
-    few = ", on too few questions to tell" if lead["notes"] and delta > 0 else ""
-    return f"{points} {other} {interval(lead['ci'])}{few}"
+    doubt = ", on too few questions to tell" if lead["notes"] else ", an interval that includes 0"
+    return f"{points} {other} {interval(lead['ci'])}{doubt if delta > 0 and not _is_clear(lead) else ''}"
+
+
+def _is_clear(lead: Lead) -> bool:
+    return lead["ci"][0] > 0 and not lead["notes"]
