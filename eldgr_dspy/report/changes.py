@@ -123,7 +123,7 @@ def outcome_of(row: Decided) -> Became:
 
 def changed(row: Decided) -> bool:
     """Return whether a decision changed something: another branch than consensus decided, or the score differs."""
-    return row["branch"] in ("judge", "repair") or outcome_of(row) in ("lost", "won")
+    return row["branch"] in ("certified", "judge", "repair") or outcome_of(row) in ("lost", "won")
 
 
 def certificate(row: Decided) -> str:

@@ -10,6 +10,7 @@ from eldgr_dspy.figures.abstention_kinds import FAILED
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.named_judges import unlabelled
 from eldgr_dspy.report.templates import clip
+from eldgr_dspy.rules import is_own, nearness
 from eldgr_dspy.words import Role
 
 _LONGEST = 200  # characters of an answer or a reason in a sentence
@@ -32,7 +33,9 @@ def path(case: Case, decided: Decided) -> Iterator[str]:
         yield "Consensus ships."
     elif rule == "judge":
         yield from _judge(case, decided)
-    elif rule != "eldgr":
+    elif rule == "certified":
+        yield from _certified(case, decided)
+    elif is_own(rule):
         yield from _own(decided)
     elif case.task == "arithmetic":
         yield from _arithmetic(case, decided)
@@ -57,6 +60,18 @@ def _judge(case: Case, decided: Decided) -> Iterator[str]:
     yield "That ships." if decided["branch"] == "judge" else "Consensus ships."
 
 
+def _certified(case: Case, decided: Decided) -> Iterator[str]:
+    if case.task == "arithmetic":
+        yield "In arithmetic the evidence certifies nothing. Consensus ships."
+    elif decided["reason"] == "certified_majority":
+        yield f"It is uncertified: {_ended(case.certificate(case.consensus).reason)}"
+        yield f"Of the certified answers, {_quoted(decided['answer'])} has most votes: that ships."
+    elif case.certified(case.consensus) is False:
+        yield "No answer of the pool is certified. Consensus ships." if case.contested else "Consensus ships."
+    else:
+        yield f"It {_final(case)}. Consensus ships."
+
+
 def _own(decided: Decided) -> Iterator[str]:
     for role in decided["consulted"]:
         yield _said_by(role, decided) or f"The {role} was asked and answered."
@@ -65,24 +80,29 @@ def _own(decided: Decided) -> Iterator[str]:
 
 def _retrieval(case: Case, decided: Decided) -> Iterator[str]:
     certificate = case.certificate(case.consensus)
-    if case.settings.consult == "always" and decided["consulted"]:
+    if case.settings.consult == "always" and decided["rule"] == "eldgr" and decided["consulted"]:
         yield f"Every role is asked, as consult=always says: {' and '.join(decided['consulted'])}."
     if certificate.certified is not False:
-        kind = "refusal" if case.refuses(case.consensus) else "yes or no"
-        inapplicable = f"is a {kind}, to which a certificate does not apply"
-        if case.settings.own and kind != "refusal":
-            inapplicable = "is an answer to which the certificate does not apply"
-        why = "is certified" if certificate.certified else inapplicable
-        yield f"It {why}, so it is final: nothing that a role says can replace it."
+        yield f"It {_final(case)}, so it is final: nothing that a role says can replace it."
         return
     yield f"It is uncertified: {_ended(certificate.reason)}"
     if not case.rival():
-        yield "No other answer of the pool is certified, so no preference of a judge could ship."
+        so = "" if _is_near(decided) else ", so no preference of a judge could ship"
+        yield f"No other answer of the pool is certified{so}."
     else:
         yield "Another answer is certified, so the judge is asked."
         yield _preference(case, decided)
-    if decided["branch"] != "judge":
+    if decided["reason"] != "preference_certified":
         yield from _repair(case, decided)
+
+
+def _final(case: Case) -> str:
+    """Why a consensus that is not uncertified is final."""
+    if case.certified(case.consensus):
+        return "is certified"
+    if case.settings.own and not case.refuses(case.consensus):
+        return "is an answer to which the certificate does not apply"
+    return f"is a {'refusal' if case.refuses(case.consensus) else 'yes or no'}, to which a certificate does not apply"
 
 
 def _preference(case: Case, decided: Decided) -> str:
@@ -90,11 +110,20 @@ def _preference(case: Case, decided: Decided) -> str:
     if silent:
         return silent
     preferred, answer = _candidate(case, decided), _preferred(case, decided)
-    if decided["branch"] == "judge":
+    if decided["reason"] == "preference_certified":
         return f"It prefers {preferred}, which is certified: that ships."
     if case.same(answer, case.consensus):
         return f"It prefers {preferred}, which is consensus."
+    if _is_near(decided):
+        if case.certified(answer) is None:
+            return f"It prefers {preferred}, to which a certificate does not apply, so it cannot override."
+        return f"It prefers {preferred}, which is uncertified and has {_votes(case, answer)}."
     return f"It prefers {preferred}, which is uncertified and cannot override."
+
+
+def _votes(case: Case, answer: str | None) -> str:
+    lacks = case.standings[0][1] - next(votes for class_, votes in case.standings if case.same(class_, answer))
+    return f"{lacks} vote{'' if lacks == 1 else 's'} fewer than consensus" if lacks else "as many votes as consensus"
 
 
 def _repair(case: Case, decided: Decided) -> Iterator[str]:
@@ -113,14 +142,32 @@ def _repair(case: Case, decided: Decided) -> Iterator[str]:
         yield f"It gives {_quoted(span)}, which is consensus."
     else:
         yield f"It gives {_quoted(span)}, which is uncertified and cannot override."
-    yield "Consensus ships." if case.consensus is not None else "Nothing ships."
+    yield from _at_last(case, decided, asked=case.rival())
+
+
+def _at_last(case: Case, decided: Decided, *, asked: bool) -> Iterator[str]:
+    """What ships where nothing certified does; `asked` says whether the judge has been asked already."""
+    if _is_near(decided) and "judge" in decided["consulted"] and not asked:
+        yield "Another answer nearly won the vote, so the judge is asked."
+        yield _preference(case, decided)
+    if decided["branch"] == "judge":
+        yield f"Under {decided['rule']} that is enough to override an uncertified consensus: the preference ships."
+    elif decided["branch"] == "certified":
+        yield f"The judge is silent, so the certified answer with most votes ships: {_quoted(decided['answer'])}."
+    else:
+        yield "Consensus ships." if case.consensus is not None else "Nothing ships."
+
+
+def _is_near(decided: Decided) -> bool:
+    return nearness(decided["rule"]) is not None
 
 
 def _arithmetic(case: Case, decided: Decided) -> Iterator[str]:
     if not case.repairable:
         yield "All candidates agree, so no derivation is asked for, as homogeneous=skip says. Consensus ships."
         return
-    yield "The deriver is asked: in arithmetic a derivation certifies and the judge never decides."
+    judge = "" if _is_near(decided) else " and the judge never decides"
+    yield f"The deriver is asked: in arithmetic a derivation certifies{judge}."
     silent = _said_by("deriver", decided)
     if silent:
         yield silent
@@ -136,7 +183,7 @@ def _arithmetic(case: Case, decided: Decided) -> Iterator[str]:
     elif decided["reason"] == "derivation_agrees":
         yield "It says what consensus says. Consensus ships."
     else:
-        yield "Consensus ships." if case.consensus is not None else "Nothing ships."
+        yield from _at_last(case, decided, asked=False)
 
 
 def _said_by(role: Role, decided: Decided) -> str | None:

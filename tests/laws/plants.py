@@ -54,10 +54,10 @@ SHIPPING = [
         "certified_preference_outranks_repair"),
     Plant("the judge before a final consensus", SHIP_A_FINAL_CONSENSUS + ASK_THE_JUDGE,
         ASK_THE_JUDGE + SHIP_A_FINAL_CONSENSUS, "certified_consensus_is_final"),
-    Plant("the judge let in where consensus is certified", "case.certified(case.consensus) is not False",
-        "case.certified(case.consensus) is None", "no_correct_certified_consensus_is_overridden"),
-    Plant("the judge let in where consensus is inapplicable", "case.certified(case.consensus) is not False",
-        "case.certified(case.consensus)", "inapplicable_consensus_is_final"),
+    Plant("the judge let in where consensus is certified", SHIP_A_FINAL_CONSENSUS,
+        SHIP_A_FINAL_CONSENSUS.replace("is not False", "is None"), "no_correct_certified_consensus_is_overridden"),
+    Plant("the judge let in where consensus is inapplicable", SHIP_A_FINAL_CONSENSUS,
+        SHIP_A_FINAL_CONSENSUS.replace(" is not False", ""), "inapplicable_consensus_is_final"),
     Plant("no consensus is final", SHIP_A_FINAL_CONSENSUS, "", "judges_differ_only_where_admissible"),
     Plant("an answer of consensus's class overrides", OVERRIDES,
         "return answer is not None and case.certified(answer) is True", "override_needs_a_certificate"),
@@ -125,7 +125,8 @@ AUTHORITY = [
         "is_the_certified_majority"),
     Plant("certified majority over an uncertified preference", SILENT_JUDGE, 'choice.branch == "consensus"',
         "is_eq3_then_the_certified_majority"),
-    Plant("certified majority over a repair", SILENT_JUDGE, SILENT_JUDGE.removeprefix('choice.branch == "consensus" and '),
+    Plant("certified majority over a repair", SILENT_JUDGE,
+        SILENT_JUDGE.removeprefix('choice.branch == "consensus" and '),
         "a_silent_judge_leaves_repair_and_certified_majority"),
     Plant("a class that lacks k votes is not near", NEAR, NEAR.replace(">=", ">"), "is_eq3_then_near"),
     Plant("a class that lacks any number of votes is near", NEAR, "case.certified(answer) is False",
@@ -146,11 +147,12 @@ AUTHORITY = [
 ]  # fmt: skip
 """Changes of the rules between majority and full authority."""
 
-UNSEEN_BY_THE_PROOF = [
+SEEN_BY_THE_TABLES = [
     Plant("a near class is called tied", "if votes == most else", "if votes >= most - k else", "nothing"),
-    Plant("the judge asked twice", 'said["judge"] if "judge" in said else (yield "judge")', 'yield "judge"', "nothing"),
+    Plant("the judge asked twice",
+        'said["judge"] if "judge" in said else (yield "judge")', '(yield "judge")', "nothing"),
 ]  # fmt: skip
-"""Changes of the reason, and of how often a role is asked: the tables alone have them."""
+"""Changes of the reason of `near(1)`, and of how often a role is asked: only the tables have these."""
 
 ASKING = [
     Plant("the judge asked without a rival", "case.rival()", "True", "who_is_asked_can_matter"),
@@ -177,7 +179,7 @@ UNSEEN_BY_THE_TABLES = [
 """Only the proof has replies that refuse to be looked at."""
 
 EQUIVALENT = [
-    Plant("any true certificate", "case.certified(answer) is True", "case.certified(answer)", "nothing"),
+    Plant("any true certificate", OVERRIDES, OVERRIDES.replace(" is True", ""), "nothing"),
     Plant("a rival where it is contested", "case.rival()", "case.contested and case.rival()", "nothing"),
     Plant("no preference is asked about twice", TRIES, "if preference is not None and _overrides(case, preference):",
         "nothing"),

@@ -12,8 +12,8 @@ from tests.laws.plants import (
     ASKING,
     AUTHORITY,
     EQUIVALENT,
+    SEEN_BY_THE_TABLES,
     SHIPPING,
-    UNSEEN_BY_THE_PROOF,
     UNSEEN_BY_THE_TABLES,
     Plant,
     planted,
@@ -54,9 +54,15 @@ def named(plants: Sequence[Plant]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("plant", plants, ids=lambda plant: plant.name.replace(" ", "_"))
 
 
-@named([*SHIPPING, *ASKING, *AUTHORITY, *UNSEEN_BY_THE_PROOF])
+@named([*SHIPPING, *ASKING, *AUTHORITY])
 def test_the_tables_see_a_planted_change(plant: Plant) -> None:
     assert breaks_the_tables(planted(plant))
+
+
+@named(SEEN_BY_THE_TABLES)
+def test_the_table_of_a_near_class_sees_its_reason_and_each_question(plant: Plant) -> None:
+    with pytest.raises(AssertionError):
+        Checked(planted(plant)).rule("near(1)")
 
 
 @named([*SHIPPING, *ASKING, *AUTHORITY, *UNSEEN_BY_THE_TABLES])

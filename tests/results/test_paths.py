@@ -178,6 +178,87 @@ def test_the_ways_of_the_other_rules() -> None:
     )
 
 
+def test_the_ways_of_certified_majority() -> None:
+    leads = "Of the certified answers, “Doha” has most votes: that ships."
+    assert way(case("Dubai", "Dubai", "Doha"), "certified") == [DUBAI, OPEN, leads]
+    assert way(case("Dubai", "Dubai", "Riga"), "certified")[1:] == [f"No answer of the pool is certified. {SHIPS}"]
+    assert way(case("Dubai"), "certified")[1:] == [SHIPS]
+    assert way(case("Doha", "Dubai"), "certified")[1:] == [f"It is certified. {SHIPS}"]
+    inapplicable = f"It is a refusal, to which a certificate does not apply. {SHIPS}"
+    assert way(case("I don't know", "Doha"), "certified")[1:] == [inapplicable]
+    arithmetic = f"In arithmetic the evidence certifies nothing. {SHIPS}"
+    assert way(case("1", "2", task="arithmetic"), "certified")[1:] == [arithmetic]
+
+
+SILENT: dict[Role, Reply] = {role: Abstention("no reply") for role in ("judge", "repairer", "deriver")}
+NO_SPAN = "The repairer abstains: no reply."
+
+
+def test_the_way_of_the_locked_rule_that_continues_with_certified_majority() -> None:
+    found = case("Dubai", "Dubai", "Doha")
+    asked = [DUBAI, OPEN, ASKED, "The judge abstains: no reply.", STILL]
+    leads = "The judge is silent, so the certified answer with most votes ships: “Doha”."
+    assert way(found, "eldgr_certified", SILENT) == [*asked, NO_SPAN, leads]
+    certified = way(found, "eldgr_certified", {**SILENT, "repairer": Repair("Qatar")})
+    assert certified == [*asked, "It gives “Qatar”, which is certified: that ships."]
+    prefers = way(found, "eldgr_certified", {**SILENT, "judge": Verdict(0)})
+    assert prefers[-4:] == ["It prefers candidate [0], “Dubai”, which is consensus.", STILL, NO_SPAN, SHIPS]
+
+
+@pytest.mark.parametrize(
+    ("answers", "rule", "preferred", "said"),
+    [
+        (
+            ("Dubai", "Riga"),
+            "near(0)",
+            1,
+            [
+                "It prefers candidate [1], “Riga”, which is uncertified and has as many votes as consensus.",
+                "Under near(0) that is enough to override an uncertified consensus: the preference ships.",
+            ],
+        ),
+        (
+            ("Dubai", "Dubai", "Riga"),
+            "near(1)",
+            2,
+            [
+                "It prefers candidate [2], “Riga”, which is uncertified and has 1 vote fewer than consensus.",
+                "Under near(1) that is enough to override an uncertified consensus: the preference ships.",
+            ],
+        ),
+        (
+            ("Dubai", "Dubai", "Dubai", "Oslo", "Oslo", "Riga"),
+            "near(1)",
+            5,
+            ["It prefers candidate [5], “Riga”, which is uncertified and has 2 votes fewer than consensus.", SHIPS],
+        ),
+        (("Dubai", "Riga"), "near(0)", 0, ["It prefers candidate [0], “Dubai”, which is consensus.", SHIPS]),
+    ],
+)
+@pytest.mark.parametrize("task", ["retrieval", "arithmetic"])
+def test_the_way_of_a_near_rule(task: str, answers: Any, rule: str, preferred: int, said: list[str]) -> None:
+    told = way(case(*answers, task=task), rule, {**SILENT, "judge": Verdict(preferred)})
+    nearly = "Another answer nearly won the vote, so the judge is asked."
+    before = [OPEN, "No other answer of the pool is certified.", STILL, NO_SPAN]
+    if task == "arithmetic":
+        before = ["The deriver is asked: in arithmetic a derivation certifies.", "The deriver abstains: no reply."]
+    assert told[1:] == [*before, nearly, *said]
+
+
+def test_the_way_of_a_near_rule_whose_judge_prefers_what_no_certificate_applies_to() -> None:
+    told = way(case("Dubai", "Riga", "yes"), "near(0)", {**SILENT, "judge": Verdict(2)})
+    cannot = "to which a certificate does not apply, so it cannot override."
+    assert told[-2:] == [f"It prefers candidate [2], “yes”, {cannot}", SHIPS]
+
+
+def test_a_near_rule_that_has_asked_the_judge_does_not_ask_again() -> None:
+    told = way(case("Dubai", "Riga", "Doha"), "near(0)", {**SILENT, "judge": Verdict(1)})
+    assert told[1:] == [
+        *(OPEN, ASKED, "It prefers candidate [1], “Riga”, which is uncertified and has as many votes as consensus."),
+        *(STILL, NO_SPAN, "Under near(0) that is enough to override an uncertified consensus: the preference ships."),
+    ]
+
+
 def test_of_a_users_own_rule_it_is_said_whom_it_asked_and_what_decided() -> None:
     decided: Any = {"rule": "mine:rule", "consulted": ["judge", "repairer"], "abstentions": {"judge": "silent"}}
     decided |= {"branch": "repair", "answer": "Doha"}

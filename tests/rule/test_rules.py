@@ -9,10 +9,10 @@ import pytest
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention
-from eldgr_dspy.decision import RULES, Choice, drive
+from eldgr_dspy.decision import RULES, Choice, drive, near
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.questions import Question
-from eldgr_dspy.rules import rule_named
+from eldgr_dspy.rules import nearness, rule_given, rule_named
 
 CASE = Case(Question("Which?", "retrieval", ("Paris", "Lyon", "Paris")))
 
@@ -85,6 +85,19 @@ def test_a_rule_that_asks_a_silent_role_again_and_again_is_stopped() -> None:
 
 def test_the_rules_of_the_package_go_by_their_names() -> None:
     assert {name: rule_named(name) for name in RULES} == RULES
+    assert [rule_given(rule)[0] for rule in RULES.values()] == list(RULES)
+
+
+def test_a_near_rule_goes_by_its_k() -> None:
+    assert rule_named("near(0)") is near(0)
+    assert rule_given(near(12)) == ("near(12)", near(12))
+    assert (nearness("near(12)"), nearness("eldgr")) == (12, None)
+
+
+@pytest.mark.parametrize("name", ["near", "near()", "near(-1)", "near(01)", "near(1.5)", "near(k)", " near(1)"])
+def test_a_near_rule_of_no_whole_number_is_not_known(name: str) -> None:
+    with pytest.raises(ArgumentError, match=r"is not known; use one of .*'near\(K\)'"):
+        rule_named(name)
 
 
 def test_a_rule_of_the_working_directory_is_found_and_nothing_stays_on_the_path(mine: str) -> None:
@@ -108,7 +121,10 @@ def test_a_module_of_the_working_directory_hides_no_other(here: Path) -> None:
         ("asks_anybody", r"asks 'oracle'; it may ask one of judge, deriver, repairer\."),
         ("asks_a_list", r"asks \['judge'\]; it may ask one of"),
         ("returns_text", r"returned 'Paris'; return a Choice\(branch, answer\)\."),
-        ("returns_another_branch", r"returned the branch 'gut'; use one of first, consensus, judge, repair\."),
+        (
+            "returns_another_branch",
+            r"returned the branch 'gut'; use one of first, consensus, certified, judge, repair\.",
+        ),
         ("returns_a_number", r"returned 3 as the answer; return text or None\."),
         ("divides", r"has failed: ZeroDivisionError: division by zero \(.*rules_of_\w+\.py, line 33\)\."),
     ],
@@ -133,5 +149,6 @@ def test_a_module_that_cannot_be_imported_is_named_with_the_reason(here: Path) -
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(ArgumentError, match=r"rule='best' is not known; use one of 'first', 'majority', 'judge'"):
+    known = "'first', 'majority', 'certified', 'judge', 'eldgr', 'eldgr_certified', 'near(K)'"
+    with pytest.raises(ArgumentError, match=re.escape(f"rule='best' is not known; use one of {known}.")):
         rule_named("best")
