@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from functools import reduce, wraps
@@ -57,9 +57,16 @@ class Models:
         given: dict[Role, str | None] = {"judge": self.judge, "deriver": self.deriver, "repairer": self.repairer}
         return {role: self.lm if model is None else model for role, model in given.items()}
 
+    @property
+    def styles(self) -> dict[str, tuple[Style, str | None]]:
+        """The style of each judge with a name, and its model; None for the heuristic one and for a recording."""
+        from eldgr_dspy.programs.judges.styles import styled
+
+        return {name: styled(given, self.judge_style, self.judge or self.lm) for name, given in self.judges.items()}
+
     def selector(self, settings: Mapping[str, Any]) -> Any:
         """Return a selector under these settings, with these roles."""
-        lms = lms_of(self.named, self.api_base, self.num_ctx)
+        lms = lms_of(self.named, self.api_base, self.num_ctx, [model for _, model in self.styles.values()])
         return selector_of(lms, {**settings, "replies": self.replies}, (self.judge_style, self.orders))
 
     def asking(self, selector: Any) -> AbstractContextManager[Any]:
@@ -275,13 +282,19 @@ def names_in(rules: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in rules.split(",") if name.strip()))
 
 
-def lms_of(models: Mapping[_Who, str | None], api_base: str | None, num_ctx: int | None) -> dict[_Who, Any]:
-    """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off."""
+def lms_of(
+    models: Mapping[_Who, str | None], api_base: str | None, num_ctx: int | None, others: Iterable[str | None] = ()
+) -> dict[_Who, Any]:
+    """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off.
+
+    `others` are further models, for which an address or a context may be.
+    """
     from eldgr_dspy.programs.models import is_of_ollama, lm_named, require_ollama
 
     named: dict[_Who, str] = {role: model for role, model in models.items() if model is not None}
-    require_ollama(num_ctx, [*dict.fromkeys(named.values())])
-    require_address(api_base, [*named.values()])
+    every = [*dict.fromkeys(model for model in (*named.values(), *others) if model is not None)]
+    require_ollama(num_ctx, every)
+    require_address(api_base, every)
     sizes = {model: num_ctx if is_of_ollama(model) else None for model in named.values()}
     return {
         role: lm_named(model, api_base, num_ctx=sizes[model], temperature=0.0, cache=False)
