@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from functools import reduce, wraps
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import click
 
 from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.named_judges import is_name
+from eldgr_dspy.programs.commands.judge_options import judges_option
 from eldgr_dspy.redaction import remember_settings
 from eldgr_dspy.refusals import REFUSALS
 from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Refusal, Replies, Role, Strictness
@@ -24,7 +23,6 @@ Style: TypeAlias = Literal["listwise", "pairwise", "pointwise", "derive"]
 Command: TypeAlias = Callable[..., Any]
 _Who = TypeVar("_Who", bound=str)
 
-_NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 _ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 
 
@@ -136,43 +134,6 @@ certificate_option = click.option(
 )
 
 
-class Replay(click.Path):
-    """A recording, or NAME=FILE for that of a named judge. A file that exists under the whole text is meant itself."""
-
-    name = "FILE"
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path, exists=True, dir_okay=False)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the judge's name, empty for the unnamed recording, and the path."""
-        named = None if Path(value).exists() else _NAMED.fullmatch(value)
-        return (named[1], super().convert(named[2], param, ctx)) if named else ("", super().convert(value, param, ctx))
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return what the help shows."""
-        return "[NAME=]FILE"
-
-
-def _replays(context: click.Context, param: click.Parameter, given: Sequence[tuple[str, Path]]) -> dict[str, Path]:
-    """Return the recordings by judge, "" for the unnamed one; a judge has one recording."""
-    for index, (name, path) in enumerate(given):
-        if name in dict(given[:index]):
-            whose = f"judge {name!r}" if name else "the run"
-            raise click.BadParameter(f"{whose} must have one recording; got another, {path}.", context, param)
-    return dict(given)
-
-
-replay_option = click.option(
-    "--replay",
-    type=Replay(),
-    multiple=True,
-    callback=_replays,
-    help="Recorded replies to use; NAME=FILE for those of a named judge.",
-)
-recorded_for_option = click.option(
-    "--recorded-for", metavar="POOL", help="Pool of another name that the recorded replies were made for."
-)
 homogeneous_option = click.option(
     "--homogeneous", type=choice(Homogeneous), help="Repair pools with one class, or not.  [default: by task]"
 )
@@ -191,13 +152,7 @@ _REFUSALS = (
 _MODELS = (
     click.option("--lm", metavar="MODEL", help="Model for all roles. Without a model the heuristic roles are used."),
     click.option("--judge", metavar="MODEL", help="Model for the judge."),
-    click.option(
-        "--judges",
-        metavar="NAME=MODEL,...",
-        multiple=True,
-        callback=lambda context, param, given: _judges_in(",".join(given), context, param),
-        help="Judges to compare, each a model, a style, STYLE:MODEL or heuristic; a recorded one by its NAME alone.",
-    ),
+    judges_option,
     click.option("--deriver", metavar="MODEL", help="Model for the deriver."),
     click.option("--repairer", metavar="MODEL", help="Model for the repairer."),
     click.option("--api-base", metavar="URL", help="Address of the models' server."),
@@ -255,21 +210,6 @@ def _refusals_in(given: str) -> tuple[str, ...] | str:
     """Return the phrases that an option states, or the name of a function."""
     phrases = tuple(one.strip() for one in given.split(",") if one.strip())
     return phrases[0] if len(phrases) == 1 and ":" in phrases[0] else phrases
-
-
-def _judges_in(given: str, context: click.Context, param: click.Parameter) -> dict[str, str | None]:
-    """Return what an option states of each judge, by name; None for a name alone."""
-    judges: dict[str, str | None] = {}
-    for one in filter(None, map(str.strip, given.split(","))):
-        name, stated, value = one.partition("=")
-        if not is_name(name):
-            raise click.BadParameter(f"{name!r:.80} must have letters, digits, '-', '_' and '.' alone.", context, param)
-        if name in judges:
-            raise click.BadParameter(f"{name!r} names two judges. Give each a name of its own.", context, param)
-        if stated and not value:
-            raise click.BadParameter(f"{name}= lacks a model or a style.", context, param)
-        judges[name] = value if stated else None
-    return judges
 
 
 def with_options(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
