@@ -249,12 +249,8 @@ class Case:
 
     def rule(self, name: str) -> Rule:
         """The rule of that name, see `rule_named`, under the setting `consult` (which concerns EL-DGR alone)."""
-        rule = rule_named(name)
-        return (
-            always(rule, lambda case: case.roles())
-            if unlabelled(name) == "eldgr" and self.settings.consult == "always"
-            else rule
-        )
+        rule, asks_all = rule_named(name), self.settings.consult == "always" and unlabelled(name) == "eldgr"
+        return always(rule, lambda case: case.roles()) if asks_all else rule
 
     def record(self, choice: Choice, replies: Mapping[Role, Reply]) -> Decision:
         """Return the whole decision: the choice with everything that was asked and said."""

@@ -179,13 +179,8 @@ class Tally:
             if outcome.missing:
                 tally.missing[outcome.missing] += 1
             return None
-        tally.add(
-            [
-                asked
-                for asked in outcome.consultations
-                if is_role(asked.role) or unlabelled(name) not in _WITHOUT_CERTIFICATES
-            ]
-        )
+        bare = unlabelled(name) in _WITHOUT_CERTIFICATES
+        tally.add([asked for asked in outcome.consultations if is_role(asked.role) or not bare])
         tally.trusted.append(not is_withheld(case, outcome.decision))
         tally.answered.append(outcome.decision.answer is not None)
         if not gold:
@@ -224,6 +219,7 @@ class Tally:
             "rules": {name: self._figures(tally) for name, tally in whole.items()},
             "withheld": {name: dict(tally.missing) for name, tally in self._rules.items() if tally.missing},
             "contrasts": self._contrasts(whole),
+            "price": ends["price"],
             "bounds": ends["bounds"],
             "bounds_any_span": ends["bounds_any_span"],
             "price": ends["price"],

@@ -7,14 +7,13 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.decision import RULES
+from eldgr_dspy.programs.commands.judge_options import recorded_for_option, replay_option
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     certificate_option,
     homogeneous_option,
     names_in,
-    recorded_for_option,
     refusal_options,
-    replay_option,
     rules_option,
 )
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write

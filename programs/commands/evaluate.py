@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
+from eldgr_dspy.programs.commands.judge_options import recorded_for_option, replay_option
 from eldgr_dspy.programs.commands.judges import named_judges
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
@@ -17,8 +18,6 @@ from eldgr_dspy.programs.commands.options import (
     Models,
     model_options,
     names_in,
-    recorded_for_option,
-    replay_option,
     rule_options,
     with_options,
 )

@@ -20,13 +20,14 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
     """
     from eldgr_dspy.programs.roles import Judge
 
-    judges = {name: _style_and_model(models, given) for name, given in models.judges.items()}
+    judges = models.styles
     if models.judge is not None and judges and not any(given in get_args(Style) for given in models.judges.values()):
         raise ArgumentError(
             f"--judge={models.judge} is the model of judges that state a style alone, and --judges has none. Leave it "
             "out."
         )
-    lms = lms_of({name: model for name, (_, model) in judges.items() if model}, models.api_base, models.num_ctx)
+    asked = {name: model for name, (_, model) in judges.items()}
+    lms = lms_of(asked, models.api_base, models.num_ctx, models.named.values()) if any(asked.values()) else {}
     made: dict[str, Any] = {}
     for name, (style, model) in judges.items():
         given = models.judges[name]
@@ -37,16 +38,6 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
         if given in get_args(Style) and model is None:
             raise ArgumentError(f"--judges {name}={given} needs a model. Give {name}={given}:MODEL, or --judge MODEL.")
         lm: dict[Role, Any] = {"judge": lms[name]} if name in lms else {}
-        asked = (style, models.orders if style in ("listwise", "pairwise") else 1)
-        made[name] = Judge() if given is None else selector_of(lm, {**settings, "replies": models.replies}, asked).judge
+        shown = (style, models.orders if style in ("listwise", "pairwise") else 1)
+        made[name] = Judge() if given is None else selector_of(lm, {**settings, "replies": models.replies}, shown).judge
     return made
-
-
-def _style_and_model(models: Models, given: str | None) -> tuple[Style, str | None]:
-    """The style of a judge, and its model; None for the heuristic one and for a recording."""
-    for style in get_args(Style):
-        if given == style:
-            return style, models.judge or models.lm
-        if given is not None and given.startswith(f"{style}:"):
-            return style, given.removeprefix(f"{style}:")
-    return ("listwise", None) if given in (None, "heuristic") else (models.judge_style, given)

@@ -4,18 +4,17 @@
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields
 from functools import reduce, wraps
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import click
 
 from eldgr_dspy.decision import DEFAULT_RULES
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.named_judges import is_name
+from eldgr_dspy.programs.commands.judge_options import judges_option
 from eldgr_dspy.redaction import remember_settings
 from eldgr_dspy.refusals import REFUSALS
 from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Refusal, Replies, Role, Strictness
@@ -24,7 +23,6 @@ Style: TypeAlias = Literal["listwise", "pairwise", "pointwise", "derive"]
 Command: TypeAlias = Callable[..., Any]
 _Who = TypeVar("_Who", bound=str)
 
-_NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 _ADDRESS = re.compile(r"https?://[^\s/]", re.IGNORECASE)
 
 
@@ -57,9 +55,16 @@ class Models:
         given: dict[Role, str | None] = {"judge": self.judge, "deriver": self.deriver, "repairer": self.repairer}
         return {role: self.lm if model is None else model for role, model in given.items()}
 
+    @property
+    def styles(self) -> dict[str, tuple[Style, str | None]]:
+        """The style of each judge with a name, and its model; None for the heuristic one and for a recording."""
+        from eldgr_dspy.programs.judges.styles import styled
+
+        return {name: styled(given, self.judge_style, self.judge or self.lm) for name, given in self.judges.items()}
+
     def selector(self, settings: Mapping[str, Any]) -> Any:
         """Return a selector under these settings, with these roles."""
-        lms = lms_of(self.named, self.api_base, self.num_ctx)
+        lms = lms_of(self.named, self.api_base, self.num_ctx, [model for _, model in self.styles.values()])
         return selector_of(lms, {**settings, "replies": self.replies}, (self.judge_style, self.orders))
 
     def asking(self, selector: Any) -> AbstractContextManager[Any]:
@@ -129,43 +134,6 @@ certificate_option = click.option(
 )
 
 
-class Replay(click.Path):
-    """A recording, or NAME=FILE for that of a named judge. A file that exists under the whole text is meant itself."""
-
-    name = "FILE"
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path, exists=True, dir_okay=False)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the judge's name, empty for the unnamed recording, and the path."""
-        named = None if Path(value).exists() else _NAMED.fullmatch(value)
-        return (named[1], super().convert(named[2], param, ctx)) if named else ("", super().convert(value, param, ctx))
-
-    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
-        """Return what the help shows."""
-        return "[NAME=]FILE"
-
-
-def _replays(context: click.Context, param: click.Parameter, given: Sequence[tuple[str, Path]]) -> dict[str, Path]:
-    """Return the recordings by judge, "" for the unnamed one; a judge has one recording."""
-    for index, (name, path) in enumerate(given):
-        if name in dict(given[:index]):
-            whose = f"judge {name!r}" if name else "the run"
-            raise click.BadParameter(f"{whose} must have one recording; got another, {path}.", context, param)
-    return dict(given)
-
-
-replay_option = click.option(
-    "--replay",
-    type=Replay(),
-    multiple=True,
-    callback=_replays,
-    help="Recorded replies to use; NAME=FILE for those of a named judge.",
-)
-recorded_for_option = click.option(
-    "--recorded-for", metavar="POOL", help="Pool of another name that the recorded replies were made for."
-)
 homogeneous_option = click.option(
     "--homogeneous", type=choice(Homogeneous), help="Repair pools with one class, or not.  [default: by task]"
 )
@@ -184,13 +152,7 @@ _REFUSALS = (
 _MODELS = (
     click.option("--lm", metavar="MODEL", help="Model for all roles. Without a model the heuristic roles are used."),
     click.option("--judge", metavar="MODEL", help="Model for the judge."),
-    click.option(
-        "--judges",
-        metavar="NAME=MODEL,...",
-        multiple=True,
-        callback=lambda context, param, given: _judges_in(",".join(given), context, param),
-        help="Judges to compare, each a model, a style, STYLE:MODEL or heuristic; a recorded one by its NAME alone.",
-    ),
+    judges_option,
     click.option("--deriver", metavar="MODEL", help="Model for the deriver."),
     click.option("--repairer", metavar="MODEL", help="Model for the repairer."),
     click.option("--api-base", metavar="URL", help="Address of the models' server."),
@@ -250,21 +212,6 @@ def _refusals_in(given: str) -> tuple[str, ...] | str:
     return phrases[0] if len(phrases) == 1 and ":" in phrases[0] else phrases
 
 
-def _judges_in(given: str, context: click.Context, param: click.Parameter) -> dict[str, str | None]:
-    """Return what an option states of each judge, by name; None for a name alone."""
-    judges: dict[str, str | None] = {}
-    for one in filter(None, map(str.strip, given.split(","))):
-        name, stated, value = one.partition("=")
-        if not is_name(name):
-            raise click.BadParameter(f"{name!r:.80} must have letters, digits, '-', '_' and '.' alone.", context, param)
-        if name in judges:
-            raise click.BadParameter(f"{name!r} names two judges. Give each a name of its own.", context, param)
-        if stated and not value:
-            raise click.BadParameter(f"{name}= lacks a model or a style.", context, param)
-        judges[name] = value if stated else None
-    return judges
-
-
 def with_options(options: tuple[Callable[[Command], Command], ...]) -> Callable[[Command], Command]:
     """Return a decorator that gives a command several options."""
     return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
@@ -275,13 +222,19 @@ def names_in(rules: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in rules.split(",") if name.strip()))
 
 
-def lms_of(models: Mapping[_Who, str | None], api_base: str | None, num_ctx: int | None) -> dict[_Who, Any]:
-    """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off."""
+def lms_of(
+    models: Mapping[_Who, str | None], api_base: str | None, num_ctx: int | None, others: Iterable[str | None] = ()
+) -> dict[_Who, Any]:
+    """Return the LM of each role or judge that has a model. The journal is the run's cache, so DSPy's own is off.
+
+    `others` are further models, for which an address or a context may be.
+    """
     from eldgr_dspy.programs.models import is_of_ollama, lm_named, require_ollama
 
     named: dict[_Who, str] = {role: model for role, model in models.items() if model is not None}
-    require_ollama(num_ctx, [*dict.fromkeys(named.values())])
-    require_address(api_base, [*named.values()])
+    every = [*dict.fromkeys(model for model in (*named.values(), *others) if model is not None)]
+    require_ollama(num_ctx, every)
+    require_address(api_base, every)
     sizes = {model: num_ctx if is_of_ollama(model) else None for model in named.values()}
     return {
         role: lm_named(model, api_base, num_ctx=sizes[model], temperature=0.0, cache=False)

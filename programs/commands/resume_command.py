@@ -31,7 +31,7 @@ def command_that_asks(run: "RunRead", decided: "Redecided", roles: Collection[Co
     roles again as they were; a run that a program began, or another version, has none: None then. Nor has one under a
     lock, which admits no further rule, and of which the journal knows the hash and not the file.
     """
-    if is_locked(run) or any(map(judge_in, run.totals.roles())):
+    if is_locked(run) or any(map(judge_in, decided.rules)):
         return None
     heads = run.stated("role")
     stated: dict[Consulted, Mapping[str, Any]] = {role: heads[role]["details"] for role in CONSULTED if role in heads}

@@ -35,6 +35,20 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
     return PairwiseJudge(asked) if style == "pairwise" else asked
 
 
+def styled(given: str | None, style: JudgeStyle, model: str | None) -> tuple[JudgeStyle, str | None]:
+    """Return the style and the model of a judge that is given as a model, a style, STYLE:MODEL or `heuristic`.
+
+    Args:
+        given: What is given; None for a recording. style, model: for a judge that does not state one.
+    """
+    for known in get_args(JudgeStyle):
+        if given == known:
+            return known, model
+        if given is not None and given.startswith(f"{known}:"):
+            return known, given.removeprefix(f"{known}:")
+    return ("listwise", None) if given in (None, "heuristic") else (style, given)
+
+
 def _alone(judge: dspy.Module, style: JudgeStyle, orders: int) -> dspy.Module:
     if not isinstance(judge, Judge):
         raise ArgumentError(f"judge_style={style!r} needs a judge with an LM; give it a model.")

@@ -263,7 +263,10 @@ def test_what_cannot_be_guaranteed_or_measured_is_refused_in_a_sentence(
             1,
             "these form 2: eldgr; first. Leave rules out",
         ),
-        ("few.jsonl", "--replay", "others.jsonl"): (1, "others.jsonl: recorded for other questions than those of pool"),
+        ("few.jsonl", "--replay", "others.jsonl"): (
+            1,
+            "others.jsonl: recorded for other questions than those of 'few'",
+        ),
         ("few.jsonl", "--replay", "elsewhere.jsonl"): (1, "elsewhere.jsonl: recorded for 'many', not for 'few'"),
         ("few.jsonl", "--replay", "a=others.jsonl", "--replay", "a=others.jsonl"): (2, "must have one recording"),
         ("none.jsonl", "--plot", "none.svg"): (1, "nothing to draw, because no question has a gold answer"),

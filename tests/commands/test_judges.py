@@ -49,6 +49,14 @@ def test_a_forecast_names_each_judge_and_its_model(capsys: pytest.CaptureFixture
     }
 
 
+def test_an_address_may_be_that_of_named_judges_alone_or_of_other_roles_alone() -> None:
+    address = ["--api-base", "http://127.0.0.1:9/v1", "--dry-run", "--quiet"]
+    assert main(["evaluate", "capitals.jsonl", "--judges", "a=openai/m", *address]) == 0
+    assert main(["evaluate", "capitals.jsonl", "--judges", "a=heuristic", "--repairer", "openai/m", *address]) == 0
+    assert main(["evaluate", "capitals.jsonl", "--judge", "openai/m", *address]) == 0
+    assert main(["evaluate", "capitals.jsonl", "--judges", "a=heuristic", *address]) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [

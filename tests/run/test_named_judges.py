@@ -115,10 +115,12 @@ def test_another_judge_of_the_same_name_is_refused(pool: Path, tmp_path: Path) -
 
 
 def test_a_finished_run_is_read_and_decided_again_for_each_judge(pool: Path, tmp_path: Path) -> None:
-    made = evaluate(selector(), Plan([pool], tmp_path / "run", judges=judges(VERDICT, SECOND)))["pools"]["capitals"]
+    made: Any = evaluate(selector(), Plan([pool], tmp_path / "run", judges=judges(VERDICT, SECOND)))["pools"][
+        "capitals"
+    ]
     run = read_run(tmp_path / "run")
     assert run.summary()["pools"]["capitals"] == made
-    again = decide_again(run, ["near(2)"])
+    again: Any = decide_again(run, ["near(2)"])
     assert [rule for rule in again.rules if rule.startswith("near")] == ["near(2)[a]", "near(2)[b]"]
     assert again.figures["capitals"]["rules"]["eldgr[b]"]["em"] == made["rules"]["eldgr[b]"]["em"]
     assert again.figures["capitals"]["judges"] == made["judges"]
@@ -202,7 +204,7 @@ def test_the_matrix_counts_what_each_judge_fixes_breaks_and_tells_apart(pool: Pa
         return {"preferred": max(range(3), key=scalars.__getitem__), "assessments": given, "judge_rationale": ""}
 
     plan = Plan([pool], tmp_path / "run", judges=judges(scored(0.1, 0.5, 0.9), scored(0.5, 0.5, 0.5), VERDICT))
-    pool_found = evaluate(selector(), plan)["pools"]["capitals"]
+    pool_found: Any = evaluate(selector(), plan)["pools"]["capitals"]
     a, b, c = (pool_found["judges"][name] for name in "abc")
     assert (a["alone"], a["locked"], b["alone"]) == (100.0, 100.0, 0.0)  # b prefers consensus, which is wrong
     assert a["alone_against_majority"] == {"correct_to_incorrect": 0, "incorrect_to_correct": 12}
@@ -220,7 +222,7 @@ def test_the_matrix_counts_what_each_judge_fixes_breaks_and_tells_apart(pool: Pa
 
 def test_failures_and_abstentions_are_those_of_the_judge_that_has_them(pool: Path, tmp_path: Path) -> None:
     plan = Plan([pool], tmp_path / "run", max_failures="100%", judges=judges(ConnectionError("away"), VERDICT))
-    found = evaluate(selector(), plan)
+    found: Any = evaluate(selector(), plan)
     counts = {name: (of["asked"], of["failed"]) for name, of in found["pools"]["capitals"]["judges"].items()}
     assert counts == {"a": (12, 12), "b": (12, 0)}
     assert (found["consultations"]["judge[a]"]["failed"], found["consultations"]["judge[b]"]["ok"]) == (12, 12)

@@ -1,0 +1,75 @@
+"""The options that name judges and their recordings."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from eldgr_dspy.named_judges import is_name
+
+_NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
+
+
+class Replay(click.Path):
+    """A recording, or NAME=FILE for that of a named judge. A file that exists under the whole text is meant itself."""
+
+    name = "FILE"
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, exists=True, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the judge's name, empty for the unnamed recording, and the path."""
+        named = None if Path(value).exists() else _NAMED.fullmatch(value)
+        return (named[1], super().convert(named[2], param, ctx)) if named else ("", super().convert(value, param, ctx))
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        """Return what the help shows."""
+        return "[NAME=]FILE"
+
+
+def _replays(context: click.Context, param: click.Parameter, given: Sequence[tuple[str, Path]]) -> dict[str, Path]:
+    """Return the recordings by judge, "" for the unnamed one; a judge has one recording."""
+    for index, (name, path) in enumerate(given):
+        if name in dict(given[:index]):
+            whose = f"judge {name!r}" if name else "the run"
+            raise click.BadParameter(f"{whose} must have one recording; got another, {path}.", context, param)
+    return dict(given)
+
+
+replay_option = click.option(
+    "--replay",
+    type=Replay(),
+    multiple=True,
+    callback=_replays,
+    help="Recorded replies to use; NAME=FILE for those of a named judge.",
+)
+recorded_for_option = click.option(
+    "--recorded-for", metavar="POOL", help="Pool of another name that the recorded replies were made for."
+)
+
+
+def _judges_in(given: str, context: click.Context, param: click.Parameter) -> dict[str, str | None]:
+    """Return what an option states of each judge, by name; None for a name alone."""
+    judges: dict[str, str | None] = {}
+    for one in filter(None, map(str.strip, given.split(","))):
+        name, stated, value = one.partition("=")
+        if not is_name(name):
+            raise click.BadParameter(f"{name!r:.80} must have letters, digits, '-', '_' and '.' alone.", context, param)
+        if name in judges:
+            raise click.BadParameter(f"{name!r} names two judges. Give each a name of its own.", context, param)
+        if stated and not value:
+            raise click.BadParameter(f"{name}= lacks a model or a style.", context, param)
+        judges[name] = value if stated else None
+    return judges
+
+
+judges_option = click.option(
+    "--judges",
+    metavar="NAME=MODEL,...",
+    multiple=True,
+    callback=lambda context, param, given: _judges_in(",".join(given), context, param),
+    help="Judges to compare, each a model, a style, STYLE:MODEL or heuristic; a recorded one by its NAME alone.",
+)
