@@ -222,7 +222,6 @@ class Tally:
             "price": ends["price"],
             "bounds": ends["bounds"],
             "bounds_any_span": ends["bounds_any_span"],
-            "price": ends["price"],
             "baselines": self._baselines.figures(self._paired),
             "can_change": self._can_change(),
             "audit": self._audit() if self._locked in whole else None,

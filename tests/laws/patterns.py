@@ -358,7 +358,7 @@ class Checked:
     def all(self) -> None:
         """Hold the whole module to the tables; of the near rules the one with fewest patterns."""
         self.table()
-        for name in reversed(EXPECTED):
+        for name in [*EXPECTED][::-1]:
             if name != "near(1)":
                 self.rule(name)
 

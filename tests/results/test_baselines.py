@@ -281,7 +281,7 @@ def test_without_gold_answers_the_table_has_dashes_and_the_reason() -> None:
 
 def test_results_of_an_earlier_version_have_no_baselines_and_are_read() -> None:
     assert baselines_table("p", pool_figures()) is None
-    earlier = {"pools": {"p": pool_figures()}, "consultations": {}, "remarks": [], "confirmation": None}
+    earlier: dict[str, Any] = {"pools": {"p": pool_figures()}, "consultations": {}, "remarks": [], "confirmation": None}
     assert "baselines" not in SUMMARY.validate_json(json.dumps(earlier), strict=True)["pools"]["p"]
 
 
@@ -308,7 +308,7 @@ def test_real_judges_that_never_saw_the_candidates_are_not_useful(pools_dir: Pat
     for row in open_pool(pools_dir / "nq-openqa10.jsonl.gz").rows():
         case, sources = Case(row.to_question()), [candidate.source for candidate in row.candidates]
         baselines.add(case, row.gold, sources, {"judge": reply_to(case.question, said[row.id])})
-    of = baselines.figures(contrast)
+    of: Any = baselines.figures(contrast)
     em = {name: score["em"] for name, score in of["scores"].items()}
     assert em["majority"] == pytest.approx(59.09, abs=0.005)
     assert em["certified"] == pytest.approx(67.6, abs=0.3)
