@@ -77,7 +77,7 @@ def rule_given(rule: object) -> tuple[str, Rule]:
             return name, known
     name = getattr(rule, "__qualname__", "")
     if (k := nearness(name)) is not None and rule is near(k):
-        return name, rule
+        return name, near(k)
     if not inspect.isgeneratorfunction(rule):
         raise ArgumentError(f"rule={rule!r:.80} {_NOT_A_RULE}")
     name = f"{rule.__module__}:{rule.__qualname__}"

@@ -80,7 +80,7 @@ def _own(decided: Decided) -> Iterator[str]:
 
 def _retrieval(case: Case, decided: Decided) -> Iterator[str]:
     certificate = case.certificate(case.consensus)
-    if case.settings.consult == "always" and decided["rule"] == "eldgr" and decided["consulted"]:
+    if case.settings.consult == "always" and unlabelled(decided["rule"]) == "eldgr" and decided["consulted"]:
         yield f"Every role is asked, as consult=always says: {' and '.join(decided['consulted'])}."
     if certificate.certified is not False:
         yield f"It {_final(case)}, so it is final: nothing that a role says can replace it."
@@ -151,7 +151,8 @@ def _at_last(case: Case, decided: Decided, *, asked: bool) -> Iterator[str]:
         yield "Another answer nearly won the vote, so the judge is asked."
         yield _preference(case, decided)
     if decided["branch"] == "judge":
-        yield f"Under {decided['rule']} that is enough to override an uncertified consensus: the preference ships."
+        rule = unlabelled(decided["rule"])
+        yield f"Under {rule} that is enough to override an uncertified consensus: the preference ships."
     elif decided["branch"] == "certified":
         yield f"The judge is silent, so the certified answer with most votes ships: {_quoted(decided['answer'])}."
     else:
@@ -159,7 +160,7 @@ def _at_last(case: Case, decided: Decided, *, asked: bool) -> Iterator[str]:
 
 
 def _is_near(decided: Decided) -> bool:
-    return nearness(decided["rule"]) is not None
+    return nearness(unlabelled(decided["rule"])) is not None
 
 
 def _arithmetic(case: Case, decided: Decided) -> Iterator[str]:

@@ -274,7 +274,7 @@ def near(k: int) -> Callable[[Pattern], Expected]:
     return expected
 
 
-EXPECTED: Mapping[str, Callable[[Pattern], Expected]] = {
+EXPECTED: dict[str, Callable[[Pattern], Expected]] = {
     "near(1)": near(1),
     "near(0)": near(0),
     "eldgr_certified": locked_then_certified,

@@ -79,8 +79,8 @@ class Rules:
         name, full = (rule[7:-1], True) if rule.startswith("always(") else (rule, False)
         lazy: Any = self._near(NEAR[name]) if name in NEAR else self.module.RULES[name]
         roles: Any = (lambda case: case.roles()) if name == "eldgr" else (lambda _: ROLES)
-        given = (STANDING, StandingCase) if name in ASKING_STANDINGS else ()
-        return outcome_of(self.module.always(lazy, roles) if full else lazy, *given)
+        asked = self.module.always(lazy, roles) if full else lazy
+        return outcome_of(asked, STANDING, StandingCase) if name in ASKING_STANDINGS else outcome_of(asked)
 
     def _near(self, k: Term) -> Any:
         """The rule of a symbolic k, which is not kept."""

@@ -27,8 +27,9 @@ from tests.laws.symbolic import (
 SECOND, THIRD = z3.Consts("second third", ANSWER)
 """The other classes, as the answers that ship; `NONE` where there are fewer."""
 OTHERS = (SECOND, THIRD)
-votes = z3.Function("votes", ANSWER, z3.IntSort())
-J, K = z3.Ints("j k")
+votes: Term = z3.Function("votes", ANSWER, z3.IntSort())
+J: Term = z3.Int("j")
+K: Term = z3.Int("k")
 """How many votes a class may lack to be near; j is at most k."""
 
 _A = z3.Const("a", ANSWER)

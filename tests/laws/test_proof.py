@@ -11,10 +11,25 @@ import pytest
 import z3
 
 from eldgr_dspy import decision
-from tests.laws.claims import CASE_D, CASE_R, CASE_S
+from tests.laws.claims import CASE_D, CASE_R, CASE_S, CLAIMS
+from tests.laws.claims_of_authority import CASE_M, CASE_N, CLAIMS_OF_AUTHORITY
 from tests.laws.counting import tried
 from tests.laws.proving import Rules, refute
-from tests.laws.symbolic import CERTIFIED, INAPPLICABLE, PLAIN, UNCERTIFIED, WORLD, M, P, R, Term, mark, same
+from tests.laws.standing_classes import SECOND, STANDING, votes
+from tests.laws.symbolic import (
+    ARITHMETIC,
+    CERTIFIED,
+    INAPPLICABLE,
+    PLAIN,
+    UNCERTIFIED,
+    WORLD,
+    M,
+    P,
+    R,
+    Term,
+    mark,
+    same,
+)
 
 SHIPPED = Rules(decision)
 
@@ -66,6 +81,15 @@ def test_each_rule_is_what_the_paper_says_and_asks_only_what_can_matter(claimed:
     assert counter_models(claimed) == ""
 
 
+LISTED = {mark.args[0] for mark in PROVED} | {law.__name__ for law, _ in CLAIMS}
+OF_AUTHORITY = sorted({law.__name__ for law, _ in CLAIMS_OF_AUTHORITY} - LISTED)
+
+
+@pytest.mark.parametrize("claimed", OF_AUTHORITY)
+def test_each_rule_between_majority_and_full_authority_has_laws_of_its_own(claimed: str) -> None:
+    assert counter_models(claimed) == ""
+
+
 # --- a proof from assumptions that nothing satisfies would be none ----------------------------------------------------
 
 
@@ -85,6 +109,13 @@ def test_every_pattern_of_certificates_is_possible_where_the_laws_are_proved(ass
 def test_every_case_of_eq_3_is_possible_and_every_run_of_the_rule_is_one_of_a_question() -> None:
     assert all(possible(WORLD, case) for case in (CASE_R, CASE_S, CASE_D, z3.Not(z3.Or(CASE_R, CASE_S, CASE_D))))
     assert all(possible(WORLD, path.condition) for path in SHIPPED.outcome("eldgr").paths)
+
+
+def test_the_cases_of_the_other_rules_are_possible() -> None:
+    tied, fewer = votes(SECOND) == votes(M), votes(SECOND) < votes(M)
+    assert all(possible(STANDING, CASE_N, same(P, SECOND), gap) for gap in (tied, fewer))
+    assert possible(STANDING, CASE_M, mark(SECOND) != CERTIFIED)
+    assert possible(STANDING, CASE_N, ARITHMETIC)
 
 
 def test_a_repair_of_consensus_class_may_be_certified_where_consensus_is_not() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,11 +17,13 @@ from eldgr_dspy.decision import (
     Rule,
     adrive,
     always,
+    certified_majority,
     decide,
     drive,
     evidence_locked,
     first_candidate,
     majority_vote,
+    near,
     scalar_judge,
 )
 from eldgr_dspy.words import Role
@@ -50,6 +53,12 @@ class Table:
     @property
     def contested(self) -> bool:
         return len({self.classes[one] for one in self.pool}) > 1
+
+    @property
+    def standings(self) -> list[tuple[Any, int]]:
+        votes = Counter(self.classes[one] for one in self.pool)
+        earliest = {self.classes[one]: one for one in reversed(self.pool)}
+        return [(earliest[class_], n) for class_, n in votes.most_common()]
 
     def same(self, one: Any, other: Any) -> bool:
         return bool(self.classes[one] == self.classes[other])
@@ -147,6 +156,19 @@ def test_a_pool_that_may_not_be_repaired_asks_nobody() -> None:
     assert asked_by(evidence_locked, case, {}) == (("consensus", "m"), [])
     case.task = "arithmetic"
     assert asked_by(evidence_locked, case, {}) == (("consensus", "m"), [])
+
+
+def test_the_certified_majority_is_the_certified_class_with_most_votes_and_asks_nobody() -> None:
+    marks = {"m": False, "s": None, "t": True, "u": True}
+    case = Table("m", marks, {one: one for one in "mstu"}, ("m", "s", "u", "t", "t", "s", "s", "m", "m", "m"))
+    assert asked_by(certified_majority, case, {}) == (("certified", "t"), [])
+
+
+@pytest.mark.parametrize(("k", "ships"), [(0, "m"), (1, "s"), (2, "s")])
+def test_a_near_class_ships_if_it_lacks_up_to_k_votes(k: int, ships: str) -> None:
+    case = Table("m", {"m": False, "s": False}, {"m": 1, "s": 2}, ("m", "m", "s"), repairable=False)
+    asked = ["judge"] if k else []
+    assert asked_by(near(k), case, {"judge": "s"}) == (("judge" if k else "consensus", ships), asked)
 
 
 @pytest.mark.parametrize(
