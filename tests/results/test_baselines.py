@@ -90,7 +90,7 @@ def test_a_question_without_votes_is_wrong_under_every_baseline() -> None:
 def test_without_gold_answers_every_figure_is_null_with_the_reason() -> None:
     baselines = Baselines("retrieval")
     baselines.add(asked(DUBAI), [], (), {"judge": Verdict(2)})
-    figures_ = baselines.figures(contrast)
+    figures_: Any = baselines.figures(contrast)
     assert {(of["em"], of["reason"]) for of in figures_["scores"].values()} == {(None, "no question has a gold answer")}
     assert figures_["judges"] == {}
 
@@ -206,7 +206,7 @@ def test_under_certificates_that_are_not_known_the_locked_figures_are_withheld()
     baselines = Baselines("retrieval")
     baselines.add(asked(DUBAI), ["Doha"], (), {"judge": Verdict(2)})
     baselines.withhold()
-    of = baselines.figures(contrast)
+    of: Any = baselines.figures(contrast)
     unknown = {name for name, score in of["scores"].items() if score["reason"] and "certificates" in score["reason"]}
     assert unknown == {"certified", "random_candidate_locked", "random_class_locked"}
     assert of["judges"]["judge"]["alone"]["reason"] == "the certificates of some question are not known"
