@@ -41,17 +41,16 @@ def run(name: str) -> PoolFigures:
 
 def rows(pool: PoolFigures) -> Iterator[tuple[str, str]]:
     """Yield a label and a cell for each baseline, rule and judge."""
-    for name, score in pool["baselines"]["scores"].items():
+    baselines, prices = pool.get("baselines"), pool.get("price", {})
+    for name, score in baselines["scores"].items() if baselines else ():
         if name not in RULES:
             yield NAMES[name], figure(score["em"])
     for rule, of in pool["rules"].items():
-        price = pool["price"][rule]
-        asks = price is not None and unlabelled(rule) not in ("first", "majority", "certified")
-        ends = pool["bounds"][rule]
+        asks, ends = unlabelled(rule) not in ("first", "majority", "certified"), pool["bounds"][rule]
         worst = f", any judge ≥ {figure(ends[0])}" if ends and asks else ""
         yield _label(rule), figure(of["em"]) + worst
     for rule in dict.fromkeys(map(unlabelled, pool["rules"])):
-        price = next(price for name, price in pool["price"].items() if unlabelled(name) == rule)
+        price = next(price for name, price in prices.items() if unlabelled(name) == rule)
         if price and rule not in ("first", "majority"):
             yield f"price of {rule}", f"{price['lost']:,} lost: at most {figure(price['at_most'])} points"
 

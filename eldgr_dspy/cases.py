@@ -73,7 +73,7 @@ class Case:
         """Whether there is more than one class of answers."""
         return self.vote.n_classes > 1
 
-    @cached_property
+    @property
     def standings(self) -> tuple[tuple[str, int], ...]:
         """The classes by the spelling that ships, each with its votes: most votes first, then earliest."""
         by_votes = sorted(self.vote.counts.items(), key=lambda class_: -class_[1])

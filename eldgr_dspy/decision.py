@@ -192,7 +192,7 @@ def near(k: int) -> Rule:
 
 def _near(case: Case, k: int) -> list[Choice]:
     """A choice for each uncertified class that nearly won; none where consensus is certified or inapplicable."""
-    if not case.standings or case.certified(case.consensus) is not False:
+    if case.consensus is None or case.certified(case.consensus) is not False:
         return []
     (_, most), *others = case.standings
     return [

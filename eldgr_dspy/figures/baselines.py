@@ -245,7 +245,7 @@ class Baselines:
             return _undefined(_NEVER_ASKED)
         graded = name == "majority_uniform_ties" and self.task == "retrieval"
         f1 = 100.0 * math.fsum(self._f1) / self._n if graded else None
-        return _baseline(self._expected[name].percent()) | {"f1": f1}
+        return {**_baseline(self._expected[name].percent()), "f1": f1}
 
     def _use(
         self,

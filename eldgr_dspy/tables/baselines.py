@@ -28,7 +28,9 @@ def baselines_table(name: str, pool: PoolFigures) -> Table | None:
     found = pool.get("baselines")
     if found is None:
         return None
-    scores = {name: score for name, score in found["scores"].items() if name not in pool["rules"]}
+    scores: dict[BaselineName, Baseline] = {
+        baseline: score for baseline, score in found["scores"].items() if baseline not in pool["rules"]
+    }
     rows = tuple((NAMES[baseline], figure(score["em"])) for baseline, score in scores.items())
     headers = ("baseline", "EM %" if pool["task"] == "retrieval" else "accuracy %")
     uses = (sentence for judge, use in found["judges"].items() for sentence in usefulness(judge, use))

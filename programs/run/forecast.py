@@ -192,7 +192,9 @@ def _any(plan: Plan, case: Case, known: Mapping[Asked, Heard]) -> frozenset[Aske
     """Whom the rules may ask, given the replies of some; a rule is tried once for judges that say the same."""
     asked, tried = set[Asked](), dict[tuple[str, Heard | None], frozenset[Consulted]]()
     for name in plan.rules:
-        heard = {role: said for role in CONSULTED if (said := known.get(asked_by(name, role))) is not None}
+        heard: dict[Consulted, Heard] = {
+            role: said for role in CONSULTED if (said := known.get(asked_by(name, role))) is not None
+        }
         alike = (unlabelled(name), heard.get("judge"))
         if alike not in tried:
             tried[alike] = roles_asked(case.rule(name), case, heard)

@@ -51,8 +51,11 @@ def _read(
     recordings: Recordings, name: str, path: Path, ids: Mapping[str, Sequence[str]], kept: "_Kept"
 ) -> Iterator[tuple[str, "_Judge"]]:
     for pool, of in ids.items():
-        labels = {role: labelled(role, name or None) if role == "judge" else role for role in ROLES}
-        recorded = {role: label for role, label in labels.items() if recordings.governs(pool, label)}
+        recorded: dict[Role, Asked] = {
+            role: label
+            for role in ROLES
+            if recordings.governs(pool, label := labelled(role, (name or None) if role == "judge" else None))
+        }
         if recorded:
             yield pool, _Judge(recordings, path, [(pool, id_) for id_ in of], recorded, kept)
 

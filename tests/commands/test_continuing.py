@@ -40,7 +40,7 @@ class Made(NamedTuple):
 
     def stated(self) -> dict[Role, Mapping[str, Any]]:
         """What the journal of such a run says of the roles that were asked."""
-        lms = lms_of({**dict.fromkeys(ROLES), **self.models}, self.api_base, self.num_ctx)
+        lms: Any = lms_of({**dict.fromkeys(ROLES), **self.models}, self.api_base, self.num_ctx)
         selector = selector_of(lms, self.settings.arguments(), self.style)
         with metered_settings():
             return {role: role_call(getattr(selector, role))[1] for role in self.asked}
