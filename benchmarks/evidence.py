@@ -17,9 +17,10 @@ from eldgr_dspy.formatting import UNDEFINED, figure
 from eldgr_dspy.named_judges import judge_in, unlabelled
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.tables.baselines import NAMES
+from eldgr_dspy.tables.baselines import NAMES, usefulness
 
 RULES = ("first", "majority", "certified", "eldgr", "eldgr_certified", "near(0)", "near(1)", "judge")
+SILENT = ("first", "majority", "certified")
 JUDGES = ("gpt4", "chatgpt", "davinci003", "bing")
 
 
@@ -40,24 +41,31 @@ def run(name: str) -> PoolFigures:
 
 
 def rows(pool: PoolFigures) -> Iterator[tuple[str, str]]:
-    """Yield a label and a cell for each baseline, rule and judge."""
+    """Yield a label and a cell for each baseline, rule and judge, then for the price of each rule."""
     baselines, prices = pool.get("baselines"), pool.get("price", {})
+    yield from ((rule, figure(pool["rules"][rule]["em"])) for rule in SILENT)
     for name, score in baselines["scores"].items() if baselines else ():
-        if name not in RULES:
+        if name not in SILENT:
             yield NAMES[name], figure(score["em"])
     for rule, of in pool["rules"].items():
-        asks, ends = unlabelled(rule) not in ("first", "majority", "certified"), pool["bounds"][rule]
-        worst = f", any judge ≥ {figure(ends[0])}" if ends and asks else ""
-        yield _label(rule), figure(of["em"]) + worst
-    for rule in dict.fromkeys(map(unlabelled, pool["rules"])):
-        price = next(price for name, price in prices.items() if unlabelled(name) == rule)
+        ends = pool["bounds"][rule]
+        if rule not in SILENT and ends:
+            yield _label(rule), f"{figure(of['em'])}, any judge ≥ {figure(ends[0])}"
+    for rule, price in {unlabelled(name): price for name, price in prices.items()}.items():
         if price and rule not in ("first", "majority"):
-            yield f"price of {rule}", f"{price['lost']:,} lost: at most {figure(price['at_most'])} points"
+            yield f"price of {rule}", f"{price['lost']:,} lost: at most {figure(price['at_most'])}"
 
 
 def _label(rule: str) -> str:
     judge = judge_in(rule)
     return unlabelled(rule) if judge is None else f"{unlabelled(rule)}, {judge}"
+
+
+def useful(pool: PoolFigures) -> Iterator[str]:
+    """Yield for each judge whether it is useful, in words."""
+    baselines = pool.get("baselines")
+    for judge, use in baselines["judges"].items() if baselines else ():
+        yield from usefulness(judge, use)
 
 
 def table(pools: Mapping[str, PoolFigures]) -> str:
@@ -76,6 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     pools = {name: run(name) for name in chosen.pools}
     print(table(pools))
+    for name, pool in pools.items():
+        print(*(f"\n* {name}: {said}" for said in useful(pool)), sep="")
 
 
 if __name__ == "__main__":
