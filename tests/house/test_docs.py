@@ -193,6 +193,10 @@ def test_the_figures_on_real_pools_are_those_that_the_command_prints(
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for kind, rule in (("bounds", "judge"), ("bounds", "eldgr"), ("bounds_any_span", "eldgr")):
         assert "| {:.0f} to {:.0f} |".format(*pool[kind][rule]) in readme
+    for rule in ("judge", "eldgr", "certified"):
+        assert f"| at most {pool['price'][rule]['at_most']:.2f} |" in readme
+    random = pool["baselines"]["scores"]["random_candidate_locked"]["em"]
+    assert f"| a random judge under EL-DGR, expected | {random:.0f} |" in readme
 
 
 def test_the_figures_of_the_demo_in_the_text_of_the_readme_are_those_of_a_run() -> None:
