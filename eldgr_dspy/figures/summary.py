@@ -34,7 +34,7 @@ from eldgr_dspy.figures.results.summary import (
     Scores,
     Shipping,
 )
-from eldgr_dspy.named_judges import Asked, asked_by, first_of, unlabelled
+from eldgr_dspy.named_judges import Asked, asked_by, first_of, role_of, unlabelled
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster
 from eldgr_dspy.words import ROLES, Consulted, Role, Task, is_role, roles_and
@@ -157,9 +157,8 @@ class Tally:
             after = scores[self._locked]
             before = self._scores(eldgr.decision.consensus, gold, memo)[0] if gold else None
             outcome = became(before.em, after.em) if before and after else "unscored"
-            self.audit.add(
-                case, eldgr.decision, outcome, {entry.role for entry in eldgr.consultations if not entry.settled}
-            )
+            own = {role_of(asked) for asked in failed if asked == asked_by(self._locked, role_of(asked))}
+            self.audit.add(case, eldgr.decision, outcome, own)
         return scores
 
     def _count(self, case: Case) -> None:
@@ -219,9 +218,9 @@ class Tally:
             "rules": {name: self._figures(tally) for name, tally in whole.items()},
             "withheld": {name: dict(tally.missing) for name, tally in self._rules.items() if tally.missing},
             "contrasts": self._contrasts(whole),
-            "price": ends["price"],
             "bounds": ends["bounds"],
             "bounds_any_span": ends["bounds_any_span"],
+            "price": ends["price"],
             "baselines": self._baselines.figures(self._paired),
             "can_change": self._can_change(),
             "audit": self._audit() if self._locked in whole else None,

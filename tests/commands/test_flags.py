@@ -144,7 +144,11 @@ def test_evaluate_prints_the_main_table_and_the_bounds_and_with_tables_all(
         out, err = capsys.readouterr()
         titles[words] = re.findall(r"^### (.*)", out, flags=re.MULTILINE)
         assert ("To print all tables: eldgr report runs/capitals" in err) is (not words)
-    assert titles[()] == ["capitals: retrieval, 8 questions", "capitals: authority bounds, %"]
+    assert titles[()] == [
+        "capitals: retrieval, 8 questions",
+        "capitals: what a judge must beat",
+        "capitals: authority bounds, %",
+    ]
     assert len(titles["--tables",]) > 6
     assert {*titles[()]} <= {*titles["--tables",]}
     assert main(["report", "runs/capitals", "--format", "markdown"]) == 0

@@ -62,7 +62,7 @@ def test_a_question_is_shown_with_all_that_decides_it(run: Path, capsys: pytest.
         "| [1] | Paris | votes | large |",
         "| [3] | — | does not vote | — |",
         "[1] It is in Paris, no doubt.",
-        "| [0] | Louvre | witness of what ships by judge, eldgr |",
+        "| [0] | Louvre | witness of what ships by certified, judge, eldgr |",
         "[0] It stands in [[Paris]], as of old.",
         "judge, judge\\_rationale: The passage says so.",
         "| majority | Nice | wrong | consensus | uncertified |",

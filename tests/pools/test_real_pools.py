@@ -80,8 +80,10 @@ def test_over_all_judges_the_locked_rule_is_never_below_majority_there_and_the_s
     assert found["bounds"] == {
         "first": [32.0, 32.0],
         "majority": [58.0, 58.0],
+        "certified": [62.0, 62.0],
         "judge": [14.0, 78.0],
         "eldgr": [58.0, 69.0],
+        "eldgr_certified": [58.0, 69.0],
     }
     assert found["bounds_any_span"]["eldgr"] == [58.0, 81.0]
     assert summary_of(pools_dir, "gsm8k-openai4")["bounds"]["eldgr"] == pytest.approx([46.0197, 46.0197], abs=1e-4)

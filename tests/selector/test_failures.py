@@ -231,7 +231,7 @@ def test_nothing_of_a_late_call_reaches_the_trace_and_the_usage() -> None:
 @each_call
 def test_a_late_scorer_leaves_its_scores_undefined(call: Any) -> None:
     go = threading.Event()
-    pred = call(Selector(scorers=Scores(lambda: go.wait(30)), timeout=SOON), SETTLED)
+    pred = call(Selector(scorers=Scores(lambda: go.wait(2)), timeout=SOON), SETTLED)
     go.set()
     assert (pred.answer, pred.scores[0]["undefined"]) == ("Doha", f"the scorer failed: TimeoutError: the scorer {LATE}")
 
