@@ -174,7 +174,7 @@ def test_a_repair_need_not_be_a_span_so_no_bound_over_spans_is_stated(pool: Path
     opened = open_pool(pool)
     found = pool_authority(opened.rows(), opened.task, Settings(certificate=own_certificate(stated)))
     assert found["bounds_any_span"] == {
-        **dict.fromkeys(("first", "majority", "certified", "judge"), [0, 0]),
+        **{rule: [0, 0] for rule in ("first", "majority", "certified", "judge")},
         "eldgr": None,
     }
     assert found["can_change"]["eldgr"] == {"judge": 0, "repairer": None}
