@@ -222,7 +222,20 @@ def bounds_table(name: str, pool: PoolFigures) -> Table:
         rows.append((rule, figure(measured), *ends))
     notes = [_UNBOUNDED] if any(UNDEFINED in row for row in rows) else []
     derived = [_UNDERIVED] if pool["task"] == "arithmetic" and rows else []
-    return Table(f"{name}: authority bounds, %", headers, tuple(rows), (*notes, *_silent(pool), *derived))
+    return Table(
+        f"{name}: authority bounds, %", headers, tuple(rows), (*notes, *_silent(pool), *derived, *_priced(pool))
+    )
+
+
+def _priced(pool: PoolFigures) -> Iterator[str]:
+    """Yield what any judge can cost on new questions, under each rule that asks one."""
+    prices = {unlabelled(rule): price for rule, price in pool.get("price", {}).items()}
+    costs = [f"{rule} {figure(price['at_most'])}" for rule in ("judge", "eldgr") if (price := prices.get(rule))]
+    if costs:
+        yield (
+            "Price: the most points of accuracy against majority that any judge can cost on new questions, with 95 % "
+            f"confidence: {', '.join(costs)}."
+        )
 
 
 def shipping_table(name: str, pool: PoolFigures) -> Table | None:
