@@ -2,8 +2,8 @@
 
 Run: python -m benchmarks.evidence POOL...
 
-Prints a table with the baselines, then every rule with every recorded judge, or else the heuristic one; several pools
-stand side by side. A cell has the accuracy, and for a rule that asks a judge the least that any judge could score.
+Prints a table of the baselines, of every rule with every recorded judge (or the heuristic one), and of prices; several
+pools are side by side. A cell has the accuracy, and for a rule that may ask a judge the lowest over all judges.
 """
 
 import argparse
@@ -20,12 +20,12 @@ from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.tables.baselines import NAMES, usefulness
 
 RULES = ("first", "majority", "certified", "eldgr", "eldgr_certified", "near(0)", "near(1)", "judge")
-SILENT = ("first", "majority", "certified")
+WITHOUT_JUDGE = ("first", "majority", "certified")
 JUDGES = ("gpt4", "chatgpt", "davinci003", "bing")
 
 
 def run(name: str) -> PoolFigures:
-    """Return the figures of a pool with the judges that were recorded for it; without one the heuristic judge."""
+    """Return the figures of a pool with the judges that were recorded for it, or else with the heuristic judge."""
     files = {judge: pools_dir() / "judges" / f"{name}.{judge}.jsonl.gz" for judge in JUDGES}
     replay = {judge: file for judge, file in files.items() if file.is_file()}
     selector = heuristic_selector()
@@ -43,13 +43,13 @@ def run(name: str) -> PoolFigures:
 def rows(pool: PoolFigures) -> Iterator[tuple[str, str]]:
     """Yield a label and a cell for each baseline, rule and judge, then for the price of each rule."""
     baselines, prices = pool.get("baselines"), pool.get("price", {})
-    yield from ((rule, figure(pool["rules"][rule]["em"])) for rule in SILENT)
+    yield from ((rule, figure(pool["rules"][rule]["em"])) for rule in WITHOUT_JUDGE)
     for name, score in baselines["scores"].items() if baselines else ():
-        if name not in SILENT:
+        if name not in WITHOUT_JUDGE:
             yield NAMES[name], figure(score["em"])
     for rule, of in pool["rules"].items():
         ends = pool["bounds"][rule]
-        if rule not in SILENT and ends:
+        if rule not in WITHOUT_JUDGE and ends:
             yield _label(rule), f"{figure(of['em'])}, any judge ≥ {figure(ends[0])}"
     for rule, price in {unlabelled(name): price for name, price in prices.items()}.items():
         if price and rule not in ("first", "majority"):
@@ -62,7 +62,7 @@ def _label(rule: str) -> str:
 
 
 def useful(pool: PoolFigures) -> Iterator[str]:
-    """Yield for each judge whether it is useful, in words."""
+    """Yield sentences that say whether each judge is useful."""
     baselines = pool.get("baselines")
     for judge, use in baselines["judges"].items() if baselines else ():
         yield from usefulness(judge, use)
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     pools = {name: run(name) for name in chosen.pools}
     print(table(pools))
     for name, pool in pools.items():
-        print(*(f"\n* {name}: {said}" for said in useful(pool)), sep="")
+        print(*(f"\n* {name}: {sentence}" for sentence in useful(pool)), sep="")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""The order of authority: under which rule a judge can make ship all that it can under another.
+"""The order of authority: which rules let a judge do all that other rules let it do.
 
-A rule is at most another if, on every question, each class of answers that some judge makes it ship is one that some
-judge makes the other ship. Repairer and deriver are silent. Only pairs that are proved for every question are listed:
+Rule A is at most rule B if, on every question, a judge can make B ship every class of answers that it can make A ship.
+Repairer and deriver abstain. Only pairs that are proved for every question are listed:
 
     majority, certified  <=  eldgr = eldgr_certified  <=  near(0)  <=  near(1)  <=  ...  <=  judge
 
-`majority` and `certified` are not comparable. Nor is `first` with any other rule: it may ship what does not vote, so
-that not even `judge` can ship it. Of a user's own rule nothing is known. Source: ours.
+`majority` and `certified` are not comparable. `first` is not comparable with any rule: it may ship what does not vote,
+which not even `judge` can ship. A user's own rule is not comparable either. Source: ours.
 """
 
 from collections.abc import Iterable
@@ -21,16 +21,16 @@ _INCOMPARABLE = -2
 
 def at_most(narrow: str, wide: str) -> bool:
     """Return whether it is proved that a judge can make the rule `wide` ship all that it can make `narrow` ship."""
-    one, other = _breadth(narrow), _breadth(wide)
-    if narrow == wide or one is None or other is None:
+    less, more = _breadth(narrow), _breadth(wide)
+    if narrow == wide or less is None or more is None:
         return narrow == wide
-    return one < other or one == other != _INCOMPARABLE
+    return less < more or less == more != _INCOMPARABLE
 
 
 def chains(rules: Iterable[str]) -> list[list[str]]:
-    """Return the rules in as few chains as cover them, each from narrow to wide; `majority`, the default, is left out.
+    """Return the rules in chains to test, each from narrow to wide; `majority`, the default, is left out.
 
-    The names alone fix the chains: one of all rules that are comparable, then one for each other rule.
+    The names alone fix the chains: one of the package's rules but `first`, then one for each other rule.
     """
     names = sorted(set(rules) - {"majority"})
     breadths = {name: breadth for name in names if (breadth := _breadth(name)) is not None}

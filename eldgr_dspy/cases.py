@@ -75,7 +75,7 @@ class Case:
 
     @property
     def standings(self) -> tuple[tuple[str, int], ...]:
-        """The classes by the spelling that ships, each with its votes: most votes first, then earliest."""
+        """Each class, as the spelling that ships, with its votes: most votes first, then earliest."""
         by_votes = sorted(self.vote.counts.items(), key=lambda class_: -class_[1])
         return tuple((self._shipped(key), votes) for key, votes in by_votes)
 

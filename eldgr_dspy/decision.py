@@ -43,7 +43,7 @@ class Case(Protocol):
 
     @property
     def standings(self) -> Sequence[tuple[Any, int]]:
-        """The classes, an answer each with its votes: most votes first, then earliest, so that consensus leads."""
+        """An answer of each class with its votes: most votes first, then earliest, so consensus is the first."""
         ...
 
     @property
@@ -160,29 +160,29 @@ def _overrides(case: Case, answer: Any) -> bool:
 
 
 def locked_then_certified(case: Case) -> Steps:
-    """EL-DGR; then the certified majority, if the judge abstains and no certified repair is given. Source: ours."""
-    said: dict[Role, Any] = {}
-    choice = yield from _noting(evidence_locked(case), said)
-    if choice.branch == "consensus" and "judge" in said and case.preferred(said["judge"]) is None:
+    """EL-DGR; then certified majority, if the judge abstains and no certified repair is given. Source: ours."""
+    replies: dict[Role, Any] = {}
+    choice = yield from _noting(evidence_locked(case), replies)
+    if choice.branch == "consensus" and "judge" in replies and case.preferred(replies["judge"]) is None:
         return (yield from certified_majority(case))
     return choice
 
 
 @cache
 def near(k: int) -> Rule:
-    """Return EL-DGR in which, last of all, the judge may also prefer a class that nearly won the vote. Source: ours.
+    """Return EL-DGR that lets the judge, as the last step, prefer a class that nearly won the vote. Source: ours.
 
-    Such a class has at least consensus's votes - k; a tie is k = 0. It overrides only an uncertified, applicable
-    consensus, and only if the certificate is applicable to it as well; in arithmetic only if no derivation passes.
+    Such a class has at least consensus's votes - k; a tie is k = 0. It overrides only if certificates apply to it and
+    to consensus, and neither has one; in arithmetic only if no derivation passes.
     """
 
     def locked_or_near(case: Case) -> Steps:
-        said: dict[Role, Any] = {}
-        choice = yield from _noting(evidence_locked(case), said)
-        derived = case.derived(said["deriver"]) if "deriver" in said else None
+        replies: dict[Role, Any] = {}
+        choice = yield from _noting(evidence_locked(case), replies)
+        derived = case.derived(replies["deriver"]) if "deriver" in replies else None
         rivals = _near(case, k) if choice.branch == "consensus" and derived is None else []
         if rivals:
-            preference = case.preferred(said["judge"] if "judge" in said else (yield "judge"))
+            preference = case.preferred(replies["judge"] if "judge" in replies else (yield "judge"))
             return next((rival for rival in rivals if case.same(preference, rival.answer)), choice)
         return choice
 
@@ -191,7 +191,7 @@ def near(k: int) -> Rule:
 
 
 def _near(case: Case, k: int) -> list[Choice]:
-    """A choice for each uncertified class that nearly won; none where consensus is certified or inapplicable."""
+    """A choice for each uncertified class that nearly won; empty if consensus is certified or inapplicable."""
     if case.consensus is None or case.certified(case.consensus) is not False:
         return []
     (_, most), *others = case.standings
@@ -202,8 +202,8 @@ def _near(case: Case, k: int) -> list[Choice]:
     ]
 
 
-def _noting(steps: Steps, said: dict[Role, Any]) -> Steps:
-    """Run a rule within another; its replies are put into `said`."""
+def _noting(steps: Steps, replies: dict[Role, Any]) -> Steps:
+    """Run a rule within another, and put what it is told into `replies`."""
     reply = None
     while True:
         try:
@@ -211,7 +211,7 @@ def _noting(steps: Steps, said: dict[Role, Any]) -> Steps:
         except StopIteration as stop:
             choice: Choice = stop.value
             return choice
-        said[role] = reply = yield role
+        replies[role] = reply = yield role
 
 
 RULES: Mapping[str, Rule] = {
@@ -225,7 +225,7 @@ RULES: Mapping[str, Rule] = {
 """The rules under the names that the command and `summary.json` use; `near(k)` has a name for each k."""
 
 DEFAULT_RULES = ("first", "majority", "certified", "judge", "eldgr")
-"""The rules of a run that names none: the four matched selectors, and the baseline that a judge must beat."""
+"""The rules of a run that names none: the four matched selectors, and certified majority, which a judge must beat."""
 
 
 def always(rule: Rule, roles: Callable[[Any], tuple[Role, ...]]) -> Rule:

@@ -1,6 +1,6 @@
-"""Judges with names: in a run of several, each is asked under its own label, and a rule is run once for each.
+"""Labels of named judges: a run of several asks each under its own label, and runs each rule once for each judge.
 
-`judge[NAME]` is whom such a run asks, and `RULE[NAME]` is the rule with that judge. A single judge has no name.
+The judge is `judge[NAME]`, and a rule with that judge is `RULE[NAME]`. A single judge needs no name.
 This module uses only the standard library.
 """
 
@@ -25,13 +25,13 @@ def labelled(name: str, judge: str | None) -> str:
 
 
 def judge_in(label: str) -> str | None:
-    """Return the judge that a label names; None without one."""
-    return found[2] if (found := _LABEL.fullmatch(label)) else None
+    """Return the judge that a label names; None if it names none."""
+    return match[2] if (match := _LABEL.fullmatch(label)) else None
 
 
 def unlabelled(label: str) -> str:
     """Return a rule or a role without the name of its judge."""
-    return found[1] if (found := _LABEL.fullmatch(label)) else label
+    return match[1] if (match := _LABEL.fullmatch(label)) else label
 
 
 def role_of(asked: Asked) -> Consulted:
@@ -61,7 +61,7 @@ def require_judges(names: Iterable[str]) -> None:
 
 
 def for_judges(rules: Sequence[str], judges: Collection[str]) -> tuple[str, ...]:
-    """Return the rules of a run: one that may ask a judge stands once for each of these judges, if there are any.
+    """Return the rules of a run: with named judges, a rule that may ask a judge is listed once for each.
 
     Raises:
         ArgumentError: a rule names a judge that is not among them.
@@ -69,22 +69,26 @@ def for_judges(rules: Sequence[str], judges: Collection[str]) -> tuple[str, ...]
     for rule in rules:
         if (judge := judge_in(rule)) is not None and judge not in judges:
             known = ", ".join(map(repr, judges)) or "no judge has a name"
-            raise ArgumentError(f"rules: {rule!r} names a judge that this run does not have ({known}). Add it.")
-    alone = [not judges or judge_in(rule) is not None or rule in _WITHOUT_JUDGE for rule in rules]
-    each = [
-        [rule] if one else [labelled(rule, name) for name in judges] for rule, one in zip(rules, alone, strict=True)
+            raise ArgumentError(
+                f"rules: {rule!r} names a judge that this run does not have ({known}). Name it in judges."
+            )
+    listed = [
+        [rule]
+        if not judges or judge_in(rule) is not None or rule in _WITHOUT_JUDGE
+        else [labelled(rule, name) for name in judges]
+        for rule in rules
     ]
-    return tuple(dict.fromkeys(name for names in each for name in names))
+    return tuple(dict.fromkeys(label for labels in listed for label in labels))
 
 
 def first_of(rule: str, names: Iterable[str]) -> str:
-    """Return a rule as it stands among these names: by itself, else with the first judge that it stands with."""
+    """Return the rule if it is among these names, else its first name with a judge, such as `eldgr[gpt4]`."""
     listed = [name for name in names if unlabelled(name) == rule]
     return rule if rule in listed or not listed else listed[0]
 
 
 def asked_in_order(asked: Collection[Asked]) -> tuple[Asked, ...]:
-    """Return the roles and who else was asked; judges with names stand in the place of the judge."""
-    named = sorted(one for one in asked if judge_in(one) is not None)
-    rest = [one for one in roles_and(asked) if one != "judge" or one in asked or not named]
-    return (*(["judge"] if "judge" in rest else []), *named, *(one for one in rest if one != "judge"))
+    """Return the roles and who else was asked; named judges are listed in place of the judge, or after it."""
+    named = sorted(label for label in asked if judge_in(label) is not None)
+    rest = [label for label in roles_and(asked) if label != "judge" or label in asked or not named]
+    return (*(["judge"] if "judge" in rest else []), *named, *(label for label in rest if label != "judge"))

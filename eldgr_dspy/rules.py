@@ -29,8 +29,8 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
     """Return the rule of that name.
 
     Args:
-        name: One of `RULES`, `near(0)`, `near(1)` and so on, or `module:function`, each with or without the name of
-            a judge. The module is looked for as Python looks for any, and then in the working directory.
+        name: One of `RULES`, `near(0)`, `near(1)` and so on, or `module:function`; the name of a judge may follow,
+            as in `eldgr[gpt4]`. The module is looked for as Python looks for any, and then in the working directory.
         argument: What the name was given as, for the message.
 
     Raises:
@@ -52,8 +52,8 @@ def is_own(name: str) -> bool:
 
 def nearness(name: str) -> int | None:
     """Return the k of the rule `near(k)`, None for any other."""
-    nearly = _NEAR.fullmatch(name)
-    return int(nearly[1]) if nearly else None
+    match = _NEAR.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 @cache

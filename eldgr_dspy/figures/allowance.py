@@ -1,4 +1,4 @@
-"""How much authority a judge may have, if it is to cost at most so many points of accuracy on new questions."""
+"""Which rules pass: those under which any judge costs at most a given number of points on new questions."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,10 @@ class Allowed(TypedDict):
     """The rules that pass.
 
     Attributes:
-        worst: The most that a judge may lose, in percentage points. guarantee: of which kind.
+        worst: The most that a judge may lose, in percentage points. guarantee: which one is given.
         chains: The rules in the order in which they were tested, from narrow to wide.
         passing: The widest rule of each chain that passes; empty if none does, so that only majority is left.
-        questions: The distinct scored questions. needed: how many a rule needs that loses none of them.
+        questions: The distinct scored questions. needed: how many it takes for a rule that loses none of them to pass.
     """
 
     worst: float
@@ -68,9 +68,9 @@ def allowed(prices: Mapping[str, Price | None], worst: float, guarantee: Guarant
 
 def _one_chain(tested: Sequence[Sequence[str]]) -> Sequence[str]:
     if len(tested) > 1:
-        apart = "; ".join(", ".join(chain) for chain in tested)
+        listed = "; ".join(", ".join(chain) for chain in tested)
         raise ArgumentError(
             "guarantee='average' needs rules that form one chain, in which each allows a judge all that the one before "
-            f"allows; these form {len(tested)}: {apart}. Leave rules out, or use guarantee='worst'."
+            f"allows; these form {len(tested)}: {listed}. Leave rules out, or use guarantee='worst'."
         )
     return tested[0] if tested else ()

@@ -61,7 +61,7 @@ class PoolBounds:
     def __init__(self, task: Task, rules: Iterable[str]) -> None:
         self.task: Task = task
         self.n_scored = 0
-        self._names = [*rules]  # the bounds are the same for every judge, so that its name does not matter
+        self._names = [*rules]  # with judges' names; the bounds hold for every judge, so they are kept without
         self._silent: dict[str, list[int]] = {unlabelled(name): [0, 0] for name in self._names}
         self._any_span: dict[str, list[int]] = {name: [0, 0] for name in self._silent}
         self._not_covered: set[str] = set()

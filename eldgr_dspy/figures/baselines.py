@@ -1,6 +1,6 @@
 """The baselines that a judge must beat, and whether it does.
 
-A baseline asks no LM. Those that draw at random are exact expectations: every rule is driven once on each class of
+A baseline asks no LM. Those that draw at random are exact expectations, for which a rule is run once on each class of
 answers that a judge may prefer. Numbers are in percent; an undefined value is None, with the reason. Source: ours.
 """
 
@@ -118,10 +118,10 @@ class _Sources:
 
 
 class _Heard:
-    """Whether a rule is right on a question, by what a judge says; the other roles are silent.
+    """Whether a rule is right on a question, depending on what a judge says; the other roles abstain.
 
     Attributes:
-        silent: Where the judge abstains. by_class: where it prefers a class; empty where the rule does not ask it.
+        silent: If the judge abstains. by_class: if it prefers each class; empty if the rule does not ask it.
     """
 
     def __init__(self, rule: Rule, case: Case, correct: Callable[[str | None], bool]) -> None:
@@ -148,28 +148,28 @@ class _Heard:
         return judge if role == "judge" else _SILENT
 
 
-_Said = dict[Place, "array[int]"]
+_Outcomes = dict[Place, "array[int]"]
 """Whether a judge is right on each question, alone and locked; -1 where it was not asked and its reply is needed."""
 
 
 class Baselines:
-    """The baselines of one pool, taken question by question; a few numbers are kept of each."""
+    """The baselines of one pool, taken question by question; it keeps a few numbers for each."""
 
     def __init__(self, task: Task) -> None:
         self.task: Task = task
         self._expected: dict[BaselineName, _Expected] = defaultdict(_Expected)
         self._f1 = array("d")
         self._sources = _Sources()
-        self._judges: dict[str, _Said] = {}
-        self._unheard: _Said = {place: array("b") for place in _AUTHORITY}
+        self._judges: dict[str, _Outcomes] = {}
+        self._unheard: _Outcomes = {place: array("b") for place in _AUTHORITY}
         self._withheld = False
 
     def add(self, case: Case, gold: Sequence[str], sources: Sequence[str | None], replies: Mapping[str, Reply]) -> None:
         """Take one question; without a gold answer it does not count.
 
         Args:
-            sources: Where each candidate comes from, None where unknown.
-            replies: What each judge said, by its name; a judge is missing where it was not asked.
+            sources: Where each candidate comes from, None if unknown.
+            replies: What each judge said, by its name; without a judge that was not asked.
         """
         if not gold:
             return
@@ -195,26 +195,26 @@ class Baselines:
         if self.task == "retrieval":
             self._f1.append(sum(token_f1(answer, gold) for answer in tied) / (len(tied) or 1))
 
-    def _add_random(self, place: Place, verdicts: "_Heard", votes: Mapping[str, int]) -> None:
+    def _add_random(self, place: Place, heard: "_Heard", votes: Mapping[str, int]) -> None:
         by_candidate, by_class = (self._expected[name] for name in _RANDOM[place])
-        if not verdicts.by_class:
-            by_candidate.add(verdicts.silent)
-            by_class.add(verdicts.silent)
+        if not heard.by_class:
+            by_candidate.add(heard.silent)
+            by_class.add(heard.silent)
             return
-        by_candidate.add(sum(votes[key] for key, right in verdicts.by_class.items() if right), sum(votes.values()))
-        by_class.add(sum(verdicts.by_class.values()), len(votes))
+        by_candidate.add(sum(votes[key] for key, right in heard.by_class.items() if right), sum(votes.values()))
+        by_class.add(sum(heard.by_class.values()), len(votes))
 
     def _add_judges(self, place: Place, heard: "_Heard", replies: Mapping[str, Reply]) -> None:
         for name in replies:
             self._judges.setdefault(name, {of: right[:] for of, right in self._unheard.items()})
         unheard = _NOT_ASKED if heard.by_class else heard.silent
-        for name, said in self._judges.items():
+        for name, outcomes in self._judges.items():
             reply = replies.get(name)
-            said[place].append(unheard if reply is None else heard.right(reply))
+            outcomes[place].append(unheard if reply is None else heard.right(reply))
         self._unheard[place].append(unheard)
 
     def withhold(self) -> None:
-        """Give no figure that depends on certificates: those of a question are not known."""
+        """Give no figure that depends on certificates, because those of a question are not known."""
         self._withheld = True
 
     def figures(self, paired: Callable[[Sequence[float], Sequence[float]], Contrast]) -> BaselineFigures:
@@ -225,10 +225,10 @@ class Baselines:
             "scores": {name: sources.get(name) or self._score(name) for name in names},
             "judges": {
                 name: {
-                    "alone": self._use("alone", said["alone"], paired),
-                    "locked": self._use("locked", said["locked"], paired),
+                    "alone": self._use("alone", outcomes["alone"], paired),
+                    "locked": self._use("locked", outcomes["locked"], paired),
                 }
-                for name, said in self._judges.items()
+                for name, outcomes in self._judges.items()
             },
         }
 
@@ -250,12 +250,12 @@ class Baselines:
     def _use(
         self,
         place: Place,
-        said: "array[int]",
+        outcomes: "array[int]",
         paired: Callable[[Sequence[float], Sequence[float]], Contrast],
     ) -> JudgeUse:
-        if reason := self._unknown(place, said):
+        if reason := self._unknown(place, outcomes):
             return {**_UNKNOWN, "reason": reason}
-        em = [100.0 * right for right in said]
+        em = [100.0 * right for right in outcomes]
         random = max(_RANDOM[place], key=lambda name: self._expected[name].percent())
         leads = [_lead(paired(em, self._expected[other].each)) for other in ("certified", random)]
         return {
@@ -267,18 +267,18 @@ class Baselines:
             "reason": None,
         }
 
-    def _unknown(self, place: Place, said: "array[int]") -> str | None:
-        """Why the use of a judge is not known."""
+    def _unknown(self, place: Place, outcomes: "array[int]") -> str | None:
+        """Return why it is not known whether a judge is useful; None if it is known."""
         if self.task == "arithmetic" and place == "locked":
             return _NEVER_ASKED
         if self._withheld:
             return _UNCERTIFIED
-        missing = said.count(_NOT_ASKED)
+        missing = outcomes.count(_NOT_ASKED)
         return f"it was not asked on {questions(missing)} where its reply counts" if missing else None
 
 
 def judges_heard(case: Case, consultations: Iterable[Consultation]) -> dict[str, Reply]:
-    """Return what each judge said on a question, by its name; empty where none was asked."""
+    """Return what each judge said on a question, by its name; empty if none was asked."""
     asked = {labelled(entry.role, entry.judge): entry for entry in consultations if entry.role == "judge"}
     heard = {name: journaled_reply(case.question, entry) for name, entry in asked.items()}
     return {name: reply for name, reply in heard.items() if not isinstance(reply, Certificates)}

@@ -1,4 +1,4 @@
-"""The contrasts of a pool: which rules are compared, which comparisons are a family of tests, and their figures."""
+"""The contrasts of a pool: which rules are compared, which of these are tested as a family, and their figures."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -17,7 +17,7 @@ def contrasts_of(
 ) -> list[RuleContrast]:
     """Return `eldgr` against each other rule, and each rule that may ask a role against majority.
 
-    With judges that have names, return only each of them locked against the same alone.
+    With named judges, return only each judge locked against the same judge alone.
     """
     names = [*rules]
     pairs = [(labelled("eldgr", judge), labelled("judge", judge)) for judge in judges]

@@ -1,7 +1,7 @@
-"""The judges of a run beside one another: what each is worth alone and under the lock, and how it judges.
+"""The named judges of a run side by side: the accuracy of each alone and under the lock, and how it judges.
 
-One family a pool is fixed before the run: locked minus alone, a contrast a judge, see `contrasts` of `summary.json`.
-Everything here is descriptive. An undefined value is None, never 0.
+The tests, locked minus alone for each judge, are in `contrasts` of `summary.json`. Everything here is descriptive. An
+undefined value is None, never 0.
 """
 
 from array import array
@@ -22,7 +22,7 @@ _TAIL = 0.975
 
 @dataclass(slots=True)
 class _Count:
-    """How often something holds, of how many."""
+    """How often something holds, and out of how many."""
 
     count: int = 0
     of: int = 0
@@ -42,7 +42,7 @@ class _Count:
 
 @dataclass(slots=True)
 class _Judge:
-    """What is kept of one judge: counts, and a double a question on which its scores can tell right from wrong."""
+    """One judge: counts, and a double for each question on which it scores a right and a wrong candidate."""
 
     asked: int = 0
     abstained: int = 0
@@ -52,10 +52,10 @@ class _Judge:
     recovered: _Count = field(default_factory=_Count)
     tied: _Count = field(default_factory=_Count)
     moved: _Count = field(default_factory=_Count)
-    told: "array[float]" = field(default_factory=lambda: array("d"))
+    discriminated: "array[float]" = field(default_factory=lambda: array("d"))
 
     def take(self, case: Case, entry: Consultation, right: Callable[[str | None], bool] | None) -> None:
-        """Take a reply; `right` says whether an answer is, None without a gold answer."""
+        """Take a reply; `right` says whether an answer is right, and is None without a gold answer."""
         self.asked += 1
         self.failed += entry.outcome == "failed"
         self.calls += entry.calls
@@ -72,30 +72,34 @@ class _Judge:
             highest = max(score for score, _ in scored)
             self.tied.add(len({key for score, key in scored if score == highest}) > 1)
             if right is not None:
-                self._tell(
+                self._discriminate(
                     verdict.scores,
                     [None if key is None else right(a) for a, key in zip(question.answers, classes, strict=True)],
                 )
 
-    def _tell(self, scores: Sequence[float], right: Sequence[bool | None]) -> None:
-        """How often a right candidate of the question scores above a wrong one; equal scores count half."""
+    def _discriminate(self, scores: Sequence[float], right: Sequence[bool | None]) -> None:
+        """Take how often a right candidate of the question scores above a wrong one; equal scores count half."""
         groups = [
             [score for score, is_right in zip(scores, right, strict=True) if is_right is of] for of in (True, False)
         ]
         pairs = [(above > below) + (above == below) / 2 for above in groups[0] for below in groups[1]]
         if pairs:
-            self.told.append(sum(pairs) / len(pairs))
+            self.discriminated.append(sum(pairs) / len(pairs))
 
     def discrimination(self) -> Measured | None:
         """The mean over questions with its bootstrap interval of 95 %."""
-        n = len(self.told)
+        n = len(self.discriminated)
         if not n:
             return None
-        return {"value": sum(self.told) / n, "ci": list(paired_bootstrap(self.told, [0.0] * n)), "of": n}
+        return {
+            "value": sum(self.discriminated) / n,
+            "ci": list(paired_bootstrap(self.discriminated, [0.0] * n)),
+            "of": n,
+        }
 
 
 class Judges:
-    """The judges of a pool that have names, taken question by question; false without one."""
+    """The named judges of a pool, taken question by question; false if there are none."""
 
     def __init__(self, rules: Iterable[str]) -> None:
         named = (judge for rule in rules if (judge := judge_in(rule)) is not None)
@@ -108,14 +112,14 @@ class Judges:
         return iter(self._judges)
 
     def add(self, case: Case, entries: Iterable[Consultation], right: Callable[[str | None], bool] | None) -> None:
-        """Take a question with what its rules used; `right` says whether an answer is, None without a gold answer."""
-        open_ = right is not None and not right(case.consensus) and any(map(right, case.question.answers))
+        """Take a question and the replies that its rules used; `right` is as in `_Judge.take`."""
+        recoverable = right is not None and not right(case.consensus) and any(map(right, case.question.answers))
         used = {entry.judge: entry for entry in entries if entry.judge is not None}
         for name, judge in self._judges.items():
             entry = used.get(name)
             if entry is not None:
                 judge.take(case, entry, right)
-            if open_ and right is not None:
+            if recoverable and right is not None:
                 answer = None if entry is None else _stated(case, entry)
                 judge.recovered.add(right(answer))
 
@@ -130,7 +134,7 @@ class Judges:
     def _figures(self, name: str, pool: PoolFigures, right: Mapping[str, Sequence[int]]) -> JudgeFigures:
         judge, rules = self._judges[name], pool["rules"]
         alone, locked = labelled("judge", name), labelled("eldgr", name)
-        delta = next((one for one in pool["contrasts"] if (one["rule"], one["against"]) == (locked, alone)), None)
+        delta = next((of for of in pool["contrasts"] if (of["rule"], of["against"]) == (locked, alone)), None)
         worst = {rule: ends[0] for rule, ends in pool["bounds"].items() if ends}
         return {
             "alone": rules[alone]["em"] if alone in rules else None,

@@ -1,4 +1,4 @@
-"""What rules score with recorded judges: the accuracy between the two ends of an authority bound."""
+"""The accuracy of rules with recorded judges, which is shown next to their authority bounds."""
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -12,9 +12,9 @@ from eldgr_dspy.questions import Question
 from eldgr_dspy.words import Role
 
 Replies = Callable[[int, Question, Role], Reply]
-"""A recorded judge: the reply of a role to a question, which is given with its place in the pool, from 0.
+"""A recording: the reply of a role to a question, given the question's place in the pool, from 0.
 
-It may raise `NotAskedError`. A recording may hold the replies of the other roles too."""
+It may raise `NotAskedError`. A recorded judge may come with replies of the other roles."""
 
 
 class Measured:

@@ -1,10 +1,10 @@
-"""The price of a rule's authority: how many right answers of majority's a judge can lose at most, on new questions too.
+"""The price of a rule: the most accuracy that any judge can cost against majority on new questions.
 
 A question is lost under a rule if majority is right on it and some judge makes the rule ship a wrong answer, while
-repairer and deriver are silent. That depends on the question, its candidates and its evidence, and on no judge. So the
-share of lost questions in a sample bounds what any judge loses against majority on questions that are drawn alike, even
-one that was chosen after the pool was seen. Right is exact match, or numeric equality, with ties to the earliest
-candidate. Source: ours; the bound on the share is that of Clopper and Pearson.
+repairer and deriver abstain. That depends on the question, its candidates and its evidence, but not on a judge. So an
+upper bound on the share of lost questions bounds what any judge loses against majority on questions that are drawn
+alike, even a judge that was chosen after the pool was seen. Right means exact match, or numeric equality, with ties to
+the earliest candidate. Source: ours; the bound on the share is that of Clopper and Pearson.
 """
 
 from collections.abc import Collection, Iterable
@@ -15,7 +15,7 @@ from eldgr_dspy.statistics import proportion_upper_bound
 
 
 class Prices:
-    """The prices of the rules on one pool, taken question by question; it keeps a number for each distinct text."""
+    """The prices of the rules on one pool, taken question by question; it keeps a number for each distinct question."""
 
     def __init__(self, rules: Iterable[str]) -> None:
         self._bits = {name: 1 << place for place, name in enumerate(rules)}
@@ -26,13 +26,13 @@ class Prices:
 
         Copies have the same folded text: they are not independent.
         """
-        text = hash(folded_question(question))
-        self._lost_under[text] = self._lost_under.get(text, 0) | sum(self._bits[name] for name in lost)
+        key = hash(folded_question(question))
+        self._lost_under[key] = self._lost_under.get(key, 0) | sum(self._bits[name] for name in lost)
 
     def figures(self, *, withheld: bool = False) -> dict[str, Price | None]:
-        """Return each rule's price; None without a scored question, or where it is to be withheld.
+        """Return each rule's price; None without a scored question, or if it is to be withheld.
 
-        That of `majority` is zero on any question, since it is what the others are compared with.
+        The price of `majority` is 0, because majority is what the others are compared with.
         """
         n = len(self._lost_under)
         if withheld or not n:

@@ -1,7 +1,7 @@
 """Which options lose at most a share of new questions, from the losses on a sample: tests in a fixed order.
 
-An option is any name, as that of a rule; a loss is a question on which it may do harm. A chain lists options in an
-order that was fixed before the losses were seen, from few losses to many.
+An option is a name, such as that of a rule. It loses a question on which it may do harm. A chain lists options from
+narrow to wide, in an order that was fixed before the losses were seen.
 """
 
 import math
@@ -19,7 +19,7 @@ _SHARE = "Give 0.02 for 2% of the questions"
 def binomial_tail(n: int, count: int, share: float) -> float:
     """Return the probability of at most `count` events in `n` questions, each of which has it with this probability.
 
-    It is the p of the test that an event is as probable as `share` or more, against fewer.
+    It is the p of the test whether an event is less probable than `share`.
 
     Args:
         n: All questions, at least 1. count: those with the event.
@@ -39,14 +39,14 @@ def passing(
 ) -> list[list[str]]:
     """Return for each chain the options that pass: each is tested in turn, up to the first that fails.
 
-    With probability `level` or more, every option that passes loses at most `share` of new questions. The chance of an
-    error is divided evenly among the chains. Source: fixed-sequence testing, as in "Learn then Test" (Angelopoulos et
-    al. 2021).
+    With probability `level` or more, every option that passes loses at most `share` of new questions. The probability
+    of an error is divided evenly among the chains. Source: fixed-sequence testing, as in "Learn then Test"
+    (Angelopoulos et al. 2021).
 
     Args:
         chains: Options in the order in which they are tested.
         losses: For each option, on how many of the `n` questions it loses.
-        n: All questions; without any, nothing passes.
+        n: All questions; if it is 0, nothing passes.
         share: Strictly between 0 and 1. level: the same.
 
     Raises:
@@ -63,8 +63,9 @@ def passing_on_average(chain: Sequence[str], losses: Mapping[str, int], n: int, 
     """Return the options of one chain that pass conformal risk control: (losses + 1) / (n + 1) is at most `share`.
 
     The widest of them loses a new question with a probability of at most `share`, on average over samples such as this
-    one. That is weaker than `passing`: an option that loses more may pass on many of the samples. What an option loses,
-    every later one of the chain must lose as well. Source: Angelopoulos et al. (2022), "Conformal risk control".
+    one. That is weaker than `passing`: on many of the samples, an option that loses more may pass. Every question that
+    an option loses must also be lost by the later ones of the chain. Source: Angelopoulos et al. (2022), "Conformal
+    risk control".
 
     Raises:
         ArgumentError: a share out of range.

@@ -20,21 +20,25 @@ NAMES: Mapping[BaselineName, str] = {
     "random_class_locked": "random judge locked, draws an answer",
 }
 _PLACES = {"alone": "alone", "locked": "inside the lock"}
-_EXPECTED = "Random judges and uniform ties are exact expectations, with repairer and deriver silent."
+_TERMS = (
+    "Alone: the judge has full authority. Locked: under the rule eldgr, where only a certified answer replaces "
+    "consensus. Random judges and uniform ties are exact expectations. Repairer and deriver abstain."
+)
+_USEFUL = "A judge is useful if it beats certified majority and the better random judge. Brackets: 95 % intervals."
 
 
 def baselines_table(name: str, pool: PoolFigures) -> Table | None:
     """Return the score of each baseline that has no row as a rule; None in results of an earlier version."""
-    found = pool.get("baselines")
-    if found is None:
+    baselines = pool.get("baselines")
+    if baselines is None:
         return None
     scores: dict[BaselineName, Baseline] = {
-        baseline: score for baseline, score in found["scores"].items() if baseline not in pool["rules"]
+        baseline: score for baseline, score in baselines["scores"].items() if baseline not in pool["rules"]
     }
     rows = tuple((NAMES[baseline], figure(score["em"])) for baseline, score in scores.items())
     headers = ("baseline", "EM %" if pool["task"] == "retrieval" else "accuracy %")
-    uses = (sentence for judge, use in found["judges"].items() for sentence in usefulness(judge, use))
-    notes = (*_reasons(scores), *_on_sources(found["scores"]), _EXPECTED, *uses)
+    uses = [sentence for judge, use in baselines["judges"].items() for sentence in usefulness(judge, use)]
+    notes = (*_reasons(scores), *_on_sources(baselines["scores"]), _TERMS, *([_USEFUL] if uses else []), *uses)
     return Table(f"{name}: what a judge must beat", headers, rows, notes)
 
 
@@ -54,7 +58,7 @@ def _on_sources(scores: Mapping[BaselineName, Baseline]) -> Iterator[str]:
 
 
 def usefulness(judge: str, use: Usefulness) -> Iterator[str]:
-    """Yield whether a judge is useful, in words, then what is not known of it."""
+    """Yield a sentence on whether a judge is useful, then one for each authority under which it is not compared."""
     named = "The judge" if judge == "judge" else judge
     places: list[tuple[str, JudgeUse]] = [(_PLACES["alone"], use["alone"]), (_PLACES["locked"], use["locked"])]
     known = [(where, of) for where, of in places if of["useful"] is not None]
@@ -64,15 +68,15 @@ def usefulness(judge: str, use: Usefulness) -> Iterator[str]:
         yield f"{named} is {verdict}: {'; '.join(f'{where} it is {_against(of)}' for where, of in known)}."
     for where, of in places:
         if of["reason"] is not None:
-            yield f"Whether {named[0].lower()}{named[1:]} is useful {where} is unknown: {of['reason']}."
+            yield f"{where.capitalize()} {named[0].lower()}{named[1:]} is not compared: {of['reason']}."
 
 
 def _against(use: JudgeUse) -> str:
     """A judge against the first baseline that it does not beat, or against both."""
     leads = {"certified majority": use["over_certified"], "a random judge": use["over_random"]}
-    said = {other: lead for other, lead in leads.items() if lead is not None}
-    lost = [(other, lead) for other, lead in said.items() if not _is_clear(lead)]
-    return " and ".join(_apart(other, lead) for other, lead in lost[:1] or said.items())
+    known = {other: lead for other, lead in leads.items() if lead is not None}
+    not_beaten = [(other, lead) for other, lead in known.items() if not _is_clear(lead)]
+    return " and ".join(_apart(other, lead) for other, lead in not_beaten[:1] or known.items())
 
 
 def _apart(other: str, lead: Lead) -> str:

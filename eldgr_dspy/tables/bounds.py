@@ -20,14 +20,14 @@ class Line(NamedTuple):
 
 
 def authority_lines(pool: Authority) -> Iterator[Line]:
-    """Yield a line a rule and recorded judge; one a rule without recordings, and for a rule that asks no judge."""
+    """Yield a line for each rule and recorded judge; one line for a rule that asks no judge, or without recordings."""
     for rule, ends in pool["bounds"].items():
         labels = [label for label in pool["measured"] if label == rule or label.startswith(f"{rule}[")]
         yield from (Line(label, rule, ends, pool["measured"].get(label)) for label in labels or [rule])
 
 
 def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) -> Table:
-    """Return the table of `figures.authority.pool_authority`, above it which rules may be used."""
+    """Return the table of `figures.authority.pool_authority`, with the rules that pass above it."""
     repairer: Role = "repairer" if pool["task"] == "retrieval" else "deriver"
     both = "any judge, any span" if repairer == "repairer" else "any judge, any deriver"
     recorded = bool(pool["measured"])
@@ -59,11 +59,12 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
         notes.append("not computed: bounds over all spans are available only for the package's rules and certificates.")
     if any(pool["price"].values()):
         notes.append(
-            "Judge can lose: distinct questions that majority has right and some judge makes wrong. Price: the most "
-            "points of accuracy that this can cost on new questions, with 95 % confidence for each rule by itself."
+            "Judge can lose: distinct questions that majority has right and some judge can make wrong. Price: the most "
+            "points of accuracy that a judge can cost against majority on new questions, with 95 % confidence for each "
+            "rule by itself."
         )
     if any(accuracy is None for accuracy in pool["measured"].values()) and pool["n_scored"]:
-        notes.append(f"{UNDEFINED}, measured: the recording lacks a reply that the rule needs.")
+        notes.append(f"{UNDEFINED} under measured: the recording lacks a reply that the rule needs.")
     headers = (
         "rule",
         "any judge",
@@ -88,16 +89,19 @@ def _price(pool: Authority, rule: str) -> tuple[str, str]:
 
 
 def _on(allowed: Allowed) -> str:
-    """The sentences that say which rules pass."""
+    """Say which rules pass, in sentences."""
     if not allowed["chains"]:
         return "Only majority was given, which loses nothing against itself."
-    cost = f"cost at most {allowed['worst']:g} points on new questions"
+    most = f"at most {allowed['worst']:g} points on new questions"
     sure = "with 95 % confidence" if allowed["guarantee"] == "worst" else "on average over pools like this one"
     tested = f"Tested from narrow to wide: {'; '.join(', '.join(chain) for chain in allowed['chains'])}."
     if allowed["passing"]:
-        return f"Any judge may be given {' or '.join(allowed['passing'])}: it will {cost}, {sure}. {tested}"
+        one = len(allowed["passing"]) == 1
+        widest, under = ("rule that passes is", "it") if one else ("rules that pass are", "each")
+        names = " and ".join(allowed["passing"])
+        return f"The widest {widest} {names}: under {under} any judge costs {most}, {sure}. {tested}"
     return (
-        f"Use majority: no rule is shown to {cost}, {sure}. {tested} A rule that loses no question passes with "
+        f"Use majority: no rule is shown to cost {most}, {sure}. {tested} A rule that loses no question passes with "
         f"{allowed['needed']:,} distinct questions or more; this pool has {allowed['questions']:,}."
     )
 

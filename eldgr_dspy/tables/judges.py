@@ -1,6 +1,6 @@
 """The tables of several judges on one pool: each alone and under the lock, and how it judges.
 
-The input is a pool of `summary.json`. What a judge lacks is N/A, and a note below the table says why.
+The input is a pool of `summary.json`. An undefined value is N/A, and a note below the table says why.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,16 +12,15 @@ from eldgr_dspy.tables.table import Table, difference
 
 _ABSENT = "N/A"
 _NO_SCORES = "the judge gives no scores"
-_UNTOLD = "nothing tells"
-_LACKS = "--rules lacks the rule, or no question has a gold answer"
+_LACKS = "the run lacks the rule, or no question has a gold answer"
 _REASONS = {
-    **dict.fromkeys(("alone %", "locked %", "Δ [95% CI]", "Holm p", "by the lock", "by the judge"), _LACKS),
+    **dict.fromkeys(("alone %", "locked %", "Δ [95% CI]", "Holm p", "lock fixes–breaks", "judge fixes–breaks"), _LACKS),
     **dict.fromkeys(("worst alone %", "worst locked %"), _LACKS),
     "tokens": "a server did not report them",
-    "gold in training": _UNTOLD,
-    "logprobs": _UNTOLD,
-    "recovers %": "--rules lacks judge, or no question has a right candidate against a wrong consensus",
-    "right above wrong": f"{_NO_SCORES}, or no question has gold answers",
+    "gold in training": "a run does not record whether training data had the answers",
+    "logprobs": "a run does not record whether the model gave log-probabilities",
+    "recovers %": "the run lacks the rule judge, or no question has a wrong consensus and a right candidate",
+    "right above wrong": f"{_NO_SCORES}, or not for a right and a wrong candidate of one question",
     "tied scores %": _NO_SCORES,
     "moved by order %": "the judge was not asked in several orders",
 }
@@ -30,8 +29,8 @@ _REASONS = {
 def judges_table(name: str, pool: PoolFigures) -> Table | None:
     """Return what each judge is worth alone and locked; None if no judge has a name.
 
-    Columns: accuracy, or EM; Δ, locked minus alone, with its interval of 95 % and its p, adjusted by Holm for the
-    judges of the pool; answers fixed and broken; the least that any judge could score; calls, tokens, silences.
+    Columns: accuracy or EM; Δ, locked minus alone, with its interval of 95 % and its p, adjusted by Holm for the
+    judges of the pool; answers fixed and broken; the lowest accuracy over all judges; calls, tokens, abstentions.
     """
     if "judges" not in pool:
         return None
@@ -53,15 +52,19 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
         for judge, of in pool["judges"].items()
     ]
     headers = (
-        *("judge", "alone %", "locked %", "Δ [95% CI]", "Holm p", "by the lock", "by the judge", "worst alone %"),
-        *("worst locked %", "asked", "abstained", "failed", "calls", "tokens", "gold in training", "logprobs"),
+        *("judge", "alone %", "locked %", "Δ [95% CI]", "Holm p", "lock fixes–breaks", "judge fixes–breaks"),
+        *("worst alone %", "worst locked %", "asked", "abstained", "failed", "calls", "tokens"),
+        *("gold in training", "logprobs"),
     )
-    told = (
-        "Δ is locked minus alone. Its Holm p is over the judges of this pool, a family that is fixed before the run. "
-        "Everything else is descriptive.",
-        "By the lock: answers that it fixes–breaks against the judge alone. By the judge: alone, against majority.",
+    notes = (
+        "Alone: the judge has full authority. Locked: under the rule eldgr, where only a certified answer replaces "
+        "consensus. Δ: locked minus alone, in points. Holm p: the p of Δ, adjusted for the judges of this pool, a "
+        "family that is fixed before the run. Everything else is descriptive.",
+        "Lock fixes–breaks: wrong answers of the judge alone that the lock makes right, and right ones that it makes "
+        "wrong. Judge fixes–breaks: the same for answers of majority that the judge alone replaces. Worst: the lowest "
+        "accuracy over all judges.",
     )
-    return _table(f"{name}: judges alone and under the lock", headers, rows, told)
+    return _table(f"{name}: judges alone and under the lock", headers, rows, notes)
 
 
 def judging_table(name: str, pool: PoolFigures) -> Table | None:
@@ -74,13 +77,14 @@ def judging_table(name: str, pool: PoolFigures) -> Table | None:
     ]
     rows = [(judge, *map(_measured, figures)) for judge, figures in measured]
     headers = ("judge", "recovers %", "right above wrong", "tied scores %", "moved by order %")
-    told = [
-        "Recovers: it prefers a right answer where consensus is wrong and a candidate right. Right above wrong: how "
-        "often, within a question, a right candidate has the higher score; 0.5 is chance."
+    notes = [
+        "Recovers: where consensus is wrong and a candidate right, how often it prefers a right one. Right above "
+        "wrong: how often, within a question, a right candidate has the higher score; 0.5 is chance. Tied scores: how "
+        "often several answers share the highest score. Moved by order: how often another order changes its preference."
     ]
     if pool["conflicts"] is not None:
-        told.append(f"Several answers are certified on {pool['conflicts']:,} of {questions(pool['n'])}.")
-    return _table(f"{name}: how the judges judge", headers, rows, told)
+        notes.append(f"Several answers are certified on {pool['conflicts']:,} of {questions(pool['n'])}.")
+    return _table(f"{name}: how the judges judge", headers, rows, notes)
 
 
 def _flipped(flips: Flips | None) -> str:
@@ -93,11 +97,11 @@ def _measured(figures: Measured | None) -> str:
     return f"{figure(figures['value'])} {interval(figures['ci'])} of {figures['of']:,}" if figures else UNDEFINED
 
 
-def _table(title: str, headers: tuple[str, ...], rows: Sequence[tuple[str, ...]], told: Iterable[str]) -> Table:
+def _table(title: str, headers: tuple[str, ...], rows: Sequence[tuple[str, ...]], notes: Iterable[str]) -> Table:
     """A table in which what is undefined is N/A, with the reason below."""
     shown = [tuple(_ABSENT if UNDEFINED in cell else cell for cell in row) for row in rows]
     absent = dict.fromkeys(
         header for row in shown for header, cell in zip(headers, row, strict=True) if cell == _ABSENT
     )
     reasons = (f"{_ABSENT} under {header}: {_REASONS[header]}." for header in absent)
-    return Table(title, headers, tuple(shown), (*told, *reasons))
+    return Table(title, headers, tuple(shown), (*notes, *reasons))

@@ -35,7 +35,7 @@ _TESTED = "majority,certified,eldgr,near(0),near(1),near(2),judge"
     "--worst",
     type=click.FloatRange(0, 100, min_open=True, max_open=True),
     metavar="POINTS",
-    help="Say which rules lose at most so many percentage points on new questions.",
+    help="Name the widest rules that lose at most this many percentage points on new questions.",
 )
 @click.option(
     "--guarantee",
@@ -64,7 +64,7 @@ def bound(
     out: Path | None,
     **settings: Any,
 ) -> None:
-    """Bound each rule's accuracy over all judges, and its price.
+    """Bound each rule's accuracy and loss over all judges.
 
     Tries every judge, and every span of the evidence as a repair. No LM is asked. Without gold answers, it still
     counts the questions on which a role can change the answer. MODULE:FUNCTION imports the module, which runs its code.

@@ -13,7 +13,7 @@ _NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
 
 
 class Replay(click.Path):
-    """A recording, or NAME=FILE for that of a named judge. A file that exists under the whole text is meant itself."""
+    """A recording, or NAME=FILE for that of a named judge. An existing file that is called NAME=FILE is a recording."""
 
     name = "FILE"
 
@@ -52,17 +52,21 @@ recorded_for_option = click.option(
 
 
 def _judges_in(given: str, context: click.Context, param: click.Parameter) -> dict[str, str | None]:
-    """Return what an option states of each judge, by name; None for a name alone."""
+    """Return what the option gives for each judge, by name; None for a name alone."""
     judges: dict[str, str | None] = {}
-    for one in filter(None, map(str.strip, given.split(","))):
-        name, stated, value = one.partition("=")
+    for entry in filter(None, map(str.strip, given.split(","))):
+        name, equals, value = entry.partition("=")
         if not is_name(name):
-            raise click.BadParameter(f"{name!r:.80} must have letters, digits, '-', '_' and '.' alone.", context, param)
+            raise click.BadParameter(
+                f"A judge's name must consist of letters, digits, '-', '_' and '.'; got {name!r:.80}.", context, param
+            )
         if name in judges:
-            raise click.BadParameter(f"{name!r} names two judges. Give each a name of its own.", context, param)
-        if stated and not value:
-            raise click.BadParameter(f"{name}= lacks a model or a style.", context, param)
-        judges[name] = value if stated else None
+            raise click.BadParameter(f"{name!r} names two judges. Give each its own name.", context, param)
+        if equals and not value:
+            raise click.BadParameter(
+                f"{name}= lacks a model or a style. Give NAME=MODEL or NAME=STYLE.", context, param
+            )
+        judges[name] = value if equals else None
     return judges
 
 

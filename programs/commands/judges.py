@@ -9,22 +9,22 @@ from eldgr_dspy.words import Role
 
 
 def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collection[str] = ()) -> dict[str, Any]:
-    """Return the judges with names.
+    """Return the named judges.
 
     Args:
-        models: As the options were given. settings: of the rule.
-        recorded: The judges that have a recording, "" for one of all roles; only these may lack a model.
+        models: The options for models. settings: those of the rule.
+        recorded: The judges that have a recording, with "" for the recording of all roles; only these may lack a model.
 
     Raises:
-        ArgumentError: naming the judge that lacks a model, or --judge, if no judge is asked of its model.
+        ArgumentError: a judge lacks a model, or no judge uses the model of --judge.
     """
     from eldgr_dspy.programs.roles import Judge
 
     judges = models.styles
     if models.judge is not None and judges and not any(given in get_args(Style) for given in models.judges.values()):
         raise ArgumentError(
-            f"--judge={models.judge} is the model of judges that state a style alone, and --judges has none. Leave it "
-            "out."
+            f"--judge={models.judge} is for judges that are given as NAME=STYLE, and --judges has none of these. Leave "
+            "--judge out."
         )
     asked = {name: model for name, (_, model) in judges.items()}
     lms = lms_of(asked, models.api_base, models.num_ctx, models.named.values()) if any(asked.values()) else {}

@@ -1,6 +1,6 @@
 """A judge that answers the question alone, and prefers the candidate that its answer contains: derive, then match.
 
-It sees neither candidates nor evidence, so that no candidate can sway it. It abstains where no candidate matches.
+It sees neither candidates nor evidence, so no candidate can sway it. It abstains if no candidate matches.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,10 @@ from eldgr_dspy.words import TASKS
 
 
 class DerivedJudge(dspy.Module):
-    """Prefers the candidate whose answer its own answer contains: the longest such answer, then the earliest.
+    """Answers the question, then prefers the candidate that this answer contains: the longest, then the earliest.
 
-    An answer is contained as it occurs in evidence, as a whole word and folded, or if the two vote together.
+    A candidate's answer is contained if it occurs as an answer must occur in evidence (as whole words, folded), or if
+    both answers are of one class.
     """
 
     def __init__(self) -> None:
@@ -39,8 +40,8 @@ class DerivedJudge(dspy.Module):
     async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
         """Do the same as `forward`, without blocking."""
         with strict_parsing():
-            said = await self.predict.acall(question=fence(question).question)
-            return _matched(said.own_answer, candidates)
+            prediction = await self.predict.acall(question=fence(question).question)
+            return _matched(prediction.own_answer, candidates)
 
     def most_calls(self, candidates: Sequence[str]) -> int:
         """Return 1: one call for any candidates."""
@@ -53,10 +54,11 @@ def _matched(own: str, candidates: Sequence[str]) -> dspy.Prediction:
     answers = answers_of(candidates)
     contained = [index for index, answer in enumerate(answers) if _contains(own, answer)]
     if not contained:
-        return dspy.Prediction(abstained="its own answer contains no candidate's", own_answer=own, orders=[])
-    longest = max(
-        contained, key=lambda index: len(class_key(answers[index], "retrieval") or "")
-    )  # the first of several
+        return dspy.Prediction(
+            abstained="its own answer contains none of the candidates' answers", own_answer=own, orders=[]
+        )
+    # Of several longest ones this is the earliest.
+    longest = max(contained, key=lambda index: len(class_key(answers[index], "retrieval") or ""))
     return dspy.Prediction(preferred=longest, judge_rationale=f"its own answer is: {own}", orders=[])
 
 

@@ -1,7 +1,7 @@
-"""Recorded judges beside a bound: the replies of a recording by a question's place in its pool, in little memory.
+"""Recorded judges for `eldgr bound`: their replies by a question's place in its pool, in little memory.
 
-Equal replies of all judges are kept once, so that fifty judges fit beside each other: a question takes four bytes a
-judge and role. Only what a rule can read is kept, and no rationale.
+Equal replies of all judges are kept once, so that memory holds fifty judges: a question takes four bytes for each judge
+and role. Rationales are not kept, because no rule reads them.
 """
 
 import json
@@ -31,10 +31,10 @@ def recorded_judges(
     Args:
         replays: The recordings by the judge's name; each is read once, and only one is in memory as a whole.
         pools: The pools, each read through once for the ids of its questions.
-        recorded_for: A pool whose recordings are taken for any pool.
+        recorded_for: A pool whose recordings are used for any pool.
 
     Raises:
-        ArgumentError: a recording is of none of the pools, or of other questions; the message names it.
+        ArgumentError: a recording was made for none of the pools, or for other questions; the message names it.
     """
     ids = {pool.name: [row.id for row in pool.rows()] for pool in pools} if replays else {}
     judges: dict[str, dict[str, Replies]] = {pool.name: {} for pool in pools}
@@ -61,14 +61,14 @@ def _read(
 
 
 class _Kept:
-    """What replies hold, each content kept once and found by its place; None is an abstention."""
+    """The contents of replies, each kept once and found by its place; None stands for an abstention."""
 
     def __init__(self) -> None:
         self.contents: list[Mapping[str, Any] | None] = []
         self._places: dict[str, int] = {}
 
     def place(self, content: Mapping[str, Any] | None) -> int:
-        """Return the place of a content."""
+        """Return the place of a content, which is added if it is new."""
         if content and isinstance(content.get("judge_rationale"), str):
             content = {**content, "judge_rationale": ""}
         place = self._places.setdefault(json.dumps(content, sort_keys=True), len(self.contents))
@@ -78,7 +78,7 @@ class _Kept:
 
 
 class _Judge:
-    """One recording's replies to the questions of one pool; a role that was never recorded for it is silent."""
+    """One recording's replies to the questions of one pool; a role that was never recorded for it abstains."""
 
     def __init__(
         self,
@@ -104,6 +104,6 @@ class _Judge:
         """Return the recorded reply of a role to the question at a place. Raises `NotAskedError` without one."""
         places = self._places.get(role)
         if places is not None and places[place] == _LACKING:
-            raise NotAskedError(f"{self._path}: holds no {role} for question {place + 1}.")
+            raise NotAskedError(f"{self._path}: holds no reply of the {role} to question {place + 1}.")
         content = None if places is None else self._kept.contents[places[place]]
         return Abstention("recorded") if content is None else reply_to(question, role, content)

@@ -15,11 +15,11 @@ from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.showing import shown
 
 Replays: TypeAlias = str | Path | Mapping[str, str | Path] | None
-"""A recording, or several by the judge's name; that for all roles has the empty name."""
+"""A recording, or several by the judge's name; the recording for all roles has the empty name."""
 
 
 def recordings_in(replay: Replays) -> dict[str, Path]:
-    """Return recordings by the judge's name, that for all roles first."""
+    """Return recordings by the judge's name, the one for all roles first."""
     given = replay if isinstance(replay, Mapping) else {} if replay is None else {"": replay}
     return {name: Path(given[name]) for name in sorted(given, key=bool)}
 
@@ -30,14 +30,14 @@ class Recordings:
     def __init__(self, replay: Replays = None, recorded_for: str | None = None, judges: Collection[str] = ()) -> None:
         """Read journals, or none. Entries without a pool match any; a failed one does not answer its question.
 
-        Of several journals the first that has a role answers for it; of a judge with a name, its own.
+        Of several journals, the first that has a role answers for it, but a named judge's own answers for that judge.
         A torn last line is skipped with a `TornLineWarning`.
 
         Args:
-            replay: The journals. recorded_for: a pool whose entries match any pool. judges: those of the run.
+            replay: The journals. recorded_for: a pool whose entries match any pool. judges: names of the run's judges.
 
         Raises:
-            JournalError: if one holds nothing that can be used. ArgumentError: or only replies of other judges.
+            JournalError: a journal holds nothing usable. ArgumentError: it holds only replies of other judges.
         """
         self._paths = recordings_in(replay)
         self._for, self._judges = recorded_for, judges
@@ -68,7 +68,7 @@ class Recordings:
         labels = {label for (_, label), of in self._governed.items() if of == path}
         listed = brief(", ".join(map(repr, sorted(others))), 200)
         if judge and labelled("judge", judge) not in labels:
-            held = f"those of {listed}" if others else "none of a judge"
+            held = f"those of {listed}" if others else "no judge's replies"
             raise ArgumentError(f"{path}: must hold replies of judge {judge!r}; got {held}. Give its recording.")
         if not judge and others and not any(role_of(label) == "judge" for label in labels):
             raise ArgumentError(f"{path}: holds replies of {listed}, judges that this run lacks. Name them in judges.")
@@ -85,7 +85,9 @@ class Recordings:
             RunChangedError: naming a pool that is not the one of its name that it was made on.
         """
         if self._for is not None and not any(self._for in recorded for recorded in self._pools.values()):
-            raise ArgumentError(f"recorded_for={self._for!r} must be a pool of a recording; no recording is for it.")
+            raise ArgumentError(
+                f"recorded_for={self._for!r} must be the name of a pool that a recording was made for; none was."
+            )
         given = {pool.name for pool in pools}
         for path, recorded in self._pools.items():
             if recorded.isdisjoint({"", self._for, *given}):
@@ -105,7 +107,7 @@ class Recordings:
         own = [key for key, of in self._governed.items() if of == path and key[0] in ("", pool.name)]
         if own and not any((name, row.id, label) in self._found for row in pool.rows() for name, label in own):
             raise ArgumentError(
-                f"{path}: recorded for other questions than those of {pool.name!r}: none of their ids is in it. Give a "
+                f"{path}: must hold replies to questions of {pool.name!r}; none of their ids is in it. Give a "
                 "recording of these questions."
             )
 

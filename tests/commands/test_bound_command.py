@@ -218,7 +218,8 @@ def test_worst_names_the_widest_rule_that_passes_or_how_many_questions_it_would_
     pool = str(write_pool(tmp_path / "right.jsonl", right))
     out = printed(capsys, pool, "--worst", "5")
     assert (
-        "Any judge may be given near(2): it will cost at most 5 points on new questions, with 95 % confidence." in out
+        "The widest rule that passes is near(2): under it any judge costs at most 5 points on new questions, "
+        "with 95 % confidence." in out
     )
     assert "Tested from narrow to wide: certified, eldgr, near(0), near(1), near(2), judge." in out
     out = printed(capsys, pool, "--worst", "2")
@@ -265,7 +266,7 @@ def test_what_cannot_be_guaranteed_or_measured_is_refused_in_a_sentence(
         ),
         ("few.jsonl", "--replay", "others.jsonl"): (
             1,
-            "others.jsonl: recorded for other questions than those of 'few'",
+            "others.jsonl: must hold replies to questions of 'few'",
         ),
         ("few.jsonl", "--replay", "elsewhere.jsonl"): (1, "elsewhere.jsonl: recorded for 'many', not for 'few'"),
         ("few.jsonl", "--replay", "a=others.jsonl", "--replay", "a=others.jsonl"): (2, "must have one recording"),

@@ -60,13 +60,13 @@ def test_an_address_may_be_that_of_named_judges_alone_or_of_other_roles_alone() 
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (["--judges", "a=m,a=n"], 2, "'a' names two judges. Give each a name of its own."),
-        (["--judges", "a[1]=m"], 2, "'a[1]' must have letters, digits, '-', '_' and '.' alone."),
-        (["--judges", "=m"], 2, "'' must have letters"),
+        (["--judges", "a=m,a=n"], 2, "'a' names two judges. Give each its own name."),
+        (["--judges", "a[1]=m"], 2, "must consist of letters, digits, '-', '_' and '.'; got 'a[1]'."),
+        (["--judges", "=m"], 2, "'-', '_' and '.'; got ''."),
         (["--judges", "a="], 2, "a= lacks a model or a style."),
         (["--judges", "a"], 1, "--judges a needs a model or a recording. Give a=MODEL or --replay a=FILE."),
         (["--judges", "a=pairwise"], 1, "--judges a=pairwise needs a model."),
-        (["--judges", "a=heuristic", "--judge", "openai/m"], 1, "--judge=openai/m is the model of judges that state a"),
+        (["--judges", "a=heuristic", "--judge", "openai/m"], 1, "--judge=openai/m is for judges that are given as"),
         (["--judges", "a", "--replay", "a=a.jsonl", "--replay", "b=b.jsonl"], 1, "got 'b'. Name it in judges too."),
         (["--judges", "a", "--replay", "a=a.jsonl", "--replay", "a=b.jsonl"], 2, "judge 'a' must have one recording"),
         (["--replay", "a.jsonl", "--replay", "b.jsonl"], 2, "the run must have one recording; got another, b.jsonl."),

@@ -182,7 +182,7 @@ def test_in_arithmetic_the_locked_judge_has_no_figure() -> None:
     assert (use["locked"]["em"], use["locked"]["useful"]) == (None, None)
     assert judged["scores"]["random_class_locked"]["em"] is None
     assert [*usefulness("judge[gpt4]", use)][1] == (
-        "Whether judge[gpt4] is useful inside the lock is unknown: in arithmetic the locked rule never asks a judge."
+        "Inside the lock judge[gpt4] is not compared: in arithmetic the locked rule never asks a judge."
     )
 
 

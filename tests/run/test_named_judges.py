@@ -175,7 +175,7 @@ def test_recordings_that_do_not_fit_are_refused_by_name(pool: Path, tmp_path: Pa
     with pytest.raises(ArgumentError, match=r"b\.jsonl: holds replies of 'b', judges that this run lacks"):
         evaluate(Selector(), Plan([pool], out, replay=of_b))
     others = write_pool(tmp_path / "others.jsonl", (row(number + 50) for number in range(3)))
-    with pytest.raises(ArgumentError, match=r"b\.jsonl: recorded for other questions than those of 'others'"):
+    with pytest.raises(ArgumentError, match=r"b\.jsonl: must hold replies to questions of 'others'"):
         evaluate(Selector(), Plan([others], out, judges={"b": Judge()}, replay={"b": of_b}))
     bracketed = recorded(tmp_path / "bad.jsonl", judge="a[b]")
     with pytest.raises(JournalError, match=r"bad\.jsonl, line 1: judge='a\[b\]' does not name a judge"):
@@ -186,7 +186,7 @@ def test_a_recording_of_a_pool_of_another_name_counts_if_that_is_said(pool: Path
     replay, one = recorded(tmp_path / "a.jsonl", pool="capitals-before"), {"a": Judge()}
     with pytest.raises(ArgumentError, match=r"recorded for 'capitals-before'.*--recorded-for"):
         evaluate(Selector(), Plan([pool], tmp_path / "run", judges=one, replay={"a": replay}))
-    with pytest.raises(ArgumentError, match="recorded_for='capitols' must be a pool of a recording"):
+    with pytest.raises(ArgumentError, match="recorded_for='capitols' must be the name of a pool"):
         evaluate(Selector(), Plan([pool], tmp_path / "run", judges=one, replay={"a": replay}, recorded_for="capitols"))
     with pytest.raises(ArgumentError, match="recorded_for='x' needs a recording"):
         Plan([pool], recorded_for="x")
