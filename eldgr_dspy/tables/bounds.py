@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from eldgr_dspy.figures.allowance import Allowed
 from eldgr_dspy.figures.authority import Authority
-from eldgr_dspy.formatting import UNDEFINED, figure, interval, questions
+from eldgr_dspy.formatting import UNDEFINED, figure, interval, listed, questions
 from eldgr_dspy.tables.table import Table
 from eldgr_dspy.words import Role
 
@@ -47,7 +47,7 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
     asking = [rule for rule, changes in pool["can_change"].items() if changes[repairer] != 0]
     if asking:
         notes.append(
-            f"Under any judge the {repairer} is assumed to abstain; {' and '.join(asking)} may be outside by asking it."
+            f"Under any judge the {repairer} is assumed to abstain; {listed(asking)} may be outside by asking it."
         )
     if pool["n_scored"] == 0:
         notes.append(f"{UNDEFINED}: no question has a gold answer. What a role can change needs none.")
@@ -96,9 +96,12 @@ def _on(allowed: Allowed) -> str:
     tested = f"Tested from narrow to wide: {'; '.join(', '.join(chain) for chain in allowed['chains'])}."
     if allowed["passing"]:
         return f"Any judge may be given {' or '.join(allowed['passing'])}: it will {cost}, {sure}. {tested}"
+    none = f"Use majority: no rule is shown to {cost}, {sure}. {tested}"
+    if allowed["questions"] >= allowed["needed"]:
+        return f"{none} The first rule of each chain loses too many questions to pass."
     return (
-        f"Use majority: no rule is shown to {cost}, {sure}. {tested} A rule that loses no question passes with "
-        f"{allowed['needed']:,} distinct questions or more; this pool has {allowed['questions']:,}."
+        f"{none} A rule that loses no question passes with {allowed['needed']:,} distinct questions or more; this pool "
+        f"has {allowed['questions']:,}."
     )
 
 
