@@ -4,6 +4,7 @@ The files have all digits.
 """
 
 import math
+from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -44,6 +45,12 @@ def probability(p: float | None) -> str:
 def questions(n: int) -> str:
     """Return a count of questions in words, as `1 question` or `1,319 questions`."""
     return f"{n:,} question{'' if n == 1 else 's'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names, at least one, as a list in words, as `eldgr, near(0) and near(1)`."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def count_of(value: int | None) -> str:

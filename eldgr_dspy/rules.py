@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from eldgr_dspy.decision import RULES, Choice, Rule, Steps, near
 from eldgr_dspy.errors import ArgumentError, EldgrError
-from eldgr_dspy.named_judges import unlabelled
+from eldgr_dspy.named_judges import judge_in, unlabelled
 from eldgr_dspy.named_objects import object_named, said
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.words import ROLES, Branch, Role
@@ -45,6 +45,19 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
     return RULES[name]
 
 
+def require_no_judge(name: str, argument: str = "rule") -> None:
+    """Refuse a rule with the name of a judge, which only a run of several judges has.
+
+    Raises:
+        ArgumentError: naming the rule, and how it is called without a judge.
+    """
+    if judge_in(name) is not None:
+        raise ArgumentError(
+            f"{argument}={name!r} must not name a judge, because only a run has judges with names. Give "
+            f"{unlabelled(name)!r}."
+        )
+
+
 def is_own(name: str) -> bool:
     """Return whether a rule of this name is the user's."""
     return ":" in name
@@ -68,9 +81,10 @@ def rule_given(rule: object) -> tuple[str, Rule]:
     """Return the name of a rule and the rule itself, given either: a name, or a user's generator function.
 
     Raises:
-        ArgumentError: as `rule_named`; or it is neither a name nor a generator function.
+        ArgumentError: as `rule_named`; or it names a judge, or is neither a name nor a generator function.
     """
     if isinstance(rule, str):
+        require_no_judge(rule)
         return rule, rule_named(rule)
     for name, known in RULES.items():
         if rule is known:

@@ -27,7 +27,7 @@ from eldgr_dspy.laws.steady import Steady, settle_twice
 from eldgr_dspy.laws.trials import CertifiedBy, Subject, Trial, describe_trial, table
 from eldgr_dspy.own_certificates import own_certificate
 from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.rules import rule_named
+from eldgr_dspy.rules import rule_given
 from eldgr_dspy.strategies import (
     consultations,
     derivations,
@@ -111,7 +111,7 @@ def check_laws(
     """
     __tracebackhide__ = True
     if isinstance(rule, str):
-        rule = rule_named(rule)
+        _, rule = rule_given(rule)
     if not callable(rule):
         raise ArgumentError(f"rule={rule!r:.60} is not a rule; expected a generator function that takes a case.")
     if certificate is not None and case is not Case:

@@ -30,7 +30,7 @@ from eldgr_dspy.figures.results.summary import Priced
 from eldgr_dspy.named_judges import unlabelled
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import Row
-from eldgr_dspy.rules import is_own
+from eldgr_dspy.rules import is_own, require_no_judge
 from eldgr_dspy.words import Role, Task
 
 _SWAYING: dict[Task, tuple[Role, ...]] = {"retrieval": ("judge", "repairer"), "arithmetic": ("judge", "deriver")}
@@ -160,8 +160,11 @@ def pool_authority(
         judges: Recorded judges by name, as `figures.measured` takes them.
 
     Raises:
-        ArgumentError: The settings have a certificate that must be asked. CertificateError: it failed on a question.
+        ArgumentError: A rule names a judge, or the settings have a certificate that must be asked. CertificateError: it
+            failed on a question.
     """
+    for name in rules:
+        require_no_judge(name, "rules")
     own = settings.own if settings and task == "retrieval" else None
     if own and own.consulted:
         raise ArgumentError(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from eldgr_dspy.figures.allowance import Allowed
 from eldgr_dspy.figures.authority import Authority
-from eldgr_dspy.formatting import UNDEFINED, figure, interval, questions
+from eldgr_dspy.formatting import UNDEFINED, figure, interval, listed, questions
 from eldgr_dspy.tables.table import Table
 from eldgr_dspy.words import Role
 
@@ -47,7 +47,7 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
     asking = [rule for rule, changes in pool["can_change"].items() if changes[repairer] != 0]
     if asking:
         notes.append(
-            f"Under any judge the {repairer} is assumed to abstain; {' and '.join(asking)} may be outside by asking it."
+            f"Under any judge the {repairer} is assumed to abstain; {listed(asking)} may be outside by asking it."
         )
     if pool["n_scored"] == 0:
         notes.append(f"{UNDEFINED}: no question has a gold answer. What a role can change needs none.")
@@ -100,9 +100,12 @@ def _on(allowed: Allowed) -> str:
         widest, under = ("rule that passes is", "it") if one else ("rules that pass are", "each")
         names = " and ".join(allowed["passing"])
         return f"The widest {widest} {names}: under {under} any judge costs {most}, {sure}. {tested}"
+    failed = f"Use majority: no rule is shown to cost {most}, {sure}. {tested}"
+    if allowed["questions"] >= allowed["needed"]:
+        return f"{failed} The first rule of each chain loses too many questions to pass."
     return (
-        f"Use majority: no rule is shown to cost {most}, {sure}. {tested} A rule that loses no question passes with "
-        f"{allowed['needed']:,} distinct questions or more; this pool has {allowed['questions']:,}."
+        f"{failed} A rule that loses no question passes with {allowed['needed']:,} distinct questions or more; this "
+        f"pool has {allowed['questions']:,}."
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from eldgr_dspy.figures.remarks import never_asked
 from eldgr_dspy.figures.results.record import Effects, Share
 from eldgr_dspy.figures.results.summary import Confirmed, Flips, PoolFigures, Summary
-from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, share_of
+from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions, share_of
 from eldgr_dspy.named_judges import asked_by, first_of, judge_in, labelled, unlabelled
 from eldgr_dspy.tables.table import Table, difference, per_question, record, tokens_of
 from eldgr_dspy.words import CONSULTED, Consulted
@@ -169,14 +169,15 @@ def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
 
 def _silent(pool: PoolFigures) -> list[str]:
     """A sentence if a rule that also asks other roles can leave its bound; derivers have a sentence of their own."""
-    asking = [
-        rule
+    asking = dict.fromkeys(
+        unlabelled(rule)
         for rule, figures in pool["rules"].items()
         if any(figures["asked"][role] for role in ("deriver", "repairer"))
         and (unlabelled(rule), pool["task"]) != ("eldgr", "arithmetic")
-    ]
-    told = f"The bounds hold with repairer and deriver silent; {' and '.join(asking)} asked them, and may be outside."
-    return [told] if asking else []
+    )
+    if not asking:
+        return []
+    return [f"The bounds hold with repairer and deriver silent; {listed(asking)} asked them, and may be outside."]
 
 
 def audit_table(name: str, pool: PoolFigures) -> Table:

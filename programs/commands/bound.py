@@ -78,7 +78,7 @@ def bound(
     from eldgr_dspy.figures.authority import pool_authority
     from eldgr_dspy.pools import open_pools
     from eldgr_dspy.questions import Settings
-    from eldgr_dspy.rules import rule_named
+    from eldgr_dspy.rules import require_no_judge, rule_named
     from eldgr_dspy.tables.bounds import authority_table
 
     source = context.get_parameter_source
@@ -90,6 +90,7 @@ def bound(
             f"--rules must name at least one rule; got {rules!r}. Give one or more of {', '.join(RULES)}.", context
         )
     for name in names:
+        require_no_judge(name, "rules")
         rule_named(name, "rules")
     if worst is not None:
         allowed(dict.fromkeys(names), worst, guarantee)  # refuses before the pools are read

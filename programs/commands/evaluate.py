@@ -3,6 +3,7 @@
 import shlex
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,8 @@ def evaluate(
         warnings.simplefilter("ignore")  # until `main` returns
     if lock is not None:
         rules, settings = _as_frozen(context, lock, rules, settings)
+    if not models.judges:  # with --judges, a recording of another judge may have its name wrong
+        models = replace(models, judges=dict.fromkeys(filter(None, replay)))
     selector = models.selector(settings)
     asks = any((*models.named.values(), *models.judges.values())) or selector.certifier is not None
     plan = Plan(

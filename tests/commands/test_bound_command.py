@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.commands import main
@@ -231,6 +232,27 @@ def test_worst_names_the_widest_rule_that_passes_or_how_many_questions_it_would_
     assert two["allowed"]["chains"] == [["eldgr"], ["first"]]
     assert (two["allowed"]["passing"], two["allowed"]["needed"]) == ([], 72)  # 60 do not pass at 2.5 %
     assert "Only majority was given" in printed(capsys, pool, "--worst", "5", "--rules", "majority")
+
+
+def test_a_pool_that_is_large_enough_and_loses_too_much_is_not_said_to_be_too_small(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = [row(number, answers=("Paris", "Paris", "Nice")) for number in range(60)]
+    pool = str(write_pool(tmp_path / "lost.jsonl", lost))
+    out = printed(capsys, pool, "--worst", "20", "--rules", "majority,judge")
+    assert "Use majority" in out
+    assert "The first rule of each chain loses too many questions to pass." in out
+    assert "this pool has" not in out
+
+
+@pytest.mark.parametrize("rule", ["judge[x]", "near(1)[x]", "majority[x]"])
+def test_a_bound_holds_for_every_judge_so_that_a_rule_names_none(rule: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bound", RETRIEVAL, "--rules", rule]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith(f"Error: rules={rule!r} must not name a judge")
+    assert said.endswith(f"Give {rule.removesuffix('[x]')!r}.")
+    with pytest.raises(ArgumentError, match="must not name a judge"):
+        pool_authority((), "retrieval", rules=[rule])
 
 
 def test_without_gold_answers_nothing_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,6 +33,19 @@ def test_a_recorded_and_a_heuristic_judge_stand_beside_one_another(capsys: pytes
         assert "N/A" in printed
 
 
+def test_recordings_of_named_judges_name_the_judges_of_a_run_that_names_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    recorded = ["evaluate", "capitals.jsonl", "--replay", "b=b.jsonl", "--replay", "a=a.jsonl"]
+    assert main([*recorded, "--quiet", "--out", "run", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["pools"]["capitals"]
+    assert main([*recorded, "--judges", "b,a", "--quiet", "--out", "named", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pools"]["capitals"] == found
+    assert list(found["judges"]) == ["b", "a"]
+    assert main([*recorded, "--dry-run", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)["models"]) >= {"judge[a]", "judge[b]"}
+
+
 def test_a_forecast_names_each_judge_and_its_model(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--judges", "a=openai/m,b=derive:openai/n,c=pairwise", "--judge", "openai/o", "--dry-run", "--json"]
     assert main(["evaluate", "capitals.jsonl", *options]) == 0

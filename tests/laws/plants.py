@@ -109,7 +109,7 @@ LEADS = "if case.certified(answer) is True:\n                return"
 SILENT_JUDGE = 'choice.branch == "consensus" and "judge" in said and case.preferred(said["judge"]) is None'
 NEAR = "votes >= most - k and case.certified(answer) is False"
 STILL_OPEN = 'if choice.branch == "consensus" and derived is None else []'
-UNSETTLED = "not case.standings or case.certified(case.consensus) is not False"
+UNSETTLED = "case.consensus is None or case.certified(case.consensus) is not False"
 
 AUTHORITY = [
     Plant("certified majority in arithmetic", 'case.task == "retrieval" and case.certified(case.consensus) is False',

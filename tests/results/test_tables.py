@@ -269,6 +269,17 @@ def test_a_rule_that_asks_more_than_a_judge_is_said_to_leave_its_bound() -> None
     assert table_of(bounds_table, pool).notes == (told.format("majority"), UNDERIVED)
 
 
+def test_rules_that_leave_their_bound_are_listed_once_however_many_judges_they_have() -> None:
+    pool, asked = arithmetic_pool(), {"asked": {"judge": 3, "deriver": 0, "repairer": 2}}
+    figures = pool["rules"]["eldgr"] | asked
+    names = ("eldgr[a]", "eldgr[b]", "near(0)[a]", "near(0)[b]", "near(1)[a]")
+    rules, bounds = dict.fromkeys(names, figures), dict.fromkeys(names, pool["bounds"]["eldgr"])
+    spans = dict.fromkeys(names, None)
+    several = pool | {"task": "retrieval", "rules": rules, "bounds": bounds, "bounds_any_span": spans}
+    notes = " ".join(table_of(bounds_table, several).notes)
+    assert "deriver silent; eldgr, near(0) and near(1) asked them" in notes
+
+
 def test_remarks_stand_below_the_first_table() -> None:
     assert table_of(paper_table, arithmetic_pool() | {"remarks": ["The judge slept."]}).notes == ("The judge slept.",)
 

@@ -11,8 +11,10 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.decision import RULES, Choice, drive, near
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rules import nearness, rule_given, rule_named
+from eldgr_dspy.testing import check_laws
 
 CASE = Case(Question("Which?", "retrieval", ("Paris", "Lyon", "Paris")))
 
@@ -152,3 +154,10 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
     known = "'first', 'majority', 'certified', 'judge', 'eldgr', 'eldgr_certified', 'near(K)'"
     with pytest.raises(ArgumentError, match=re.escape(f"rule='best' is not known; use one of {known}.")):
         rule_named("best")
+
+
+@pytest.mark.parametrize("name", ["judge[x]", "near(1)[x]", "eldgr[gpt4]"])
+def test_where_no_judge_has_a_name_a_rule_cannot_name_one(name: str) -> None:
+    for refused in (lambda: rule_given(name), lambda: Selector(rule=name), lambda: check_laws(name)):
+        with pytest.raises(ArgumentError, match=f"rule={re.escape(repr(name))} must not name a judge"):
+            refused()

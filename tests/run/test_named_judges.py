@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+import tracemalloc
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
 from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.locks import freeze, read_lock
+from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import scripted_lm
@@ -192,6 +194,20 @@ def test_a_recording_of_a_pool_of_another_name_counts_if_that_is_said(pool: Path
         Plan([pool], recorded_for="x")
     plan = Plan([pool], tmp_path / "run", judges=one, replay={"a": replay}, recorded_for="capitals-before")
     assert evaluate(Selector(), plan)["pools"]["capitals"]["rules"]["judge[a]"]["em"] == 100.0
+
+
+def test_what_recordings_have_alike_is_kept_once(tmp_path: Path) -> None:
+    """Fifty judges fit beside each other: a reply takes its place in a table, and not a copy of its content."""
+    n, said = 1_000, {**VERDICT, "judge_rationale": "as the passage says " * 20}
+    file = recording(tmp_path / "a.jsonl", (f"q{number}" for number in range(n)), content=said)
+    Recordings({"first": file})  # what is loaded once counts for none
+    tracemalloc.start()
+    kept = Recordings(dict.fromkeys("abcd", file))
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held < 4 * n * 200
+    found = kept.find(("capitals", "q7", "judge[c]"))
+    assert (found.pool, found.id, found.judge, found.content) == ("capitals", "q7", "c", said)
 
 
 # -- what is measured --
