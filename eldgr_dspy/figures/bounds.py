@@ -25,7 +25,7 @@ _BESIDE = 12  # characters on either side that a span takes in of what the norma
 _MARK = f"[{re.escape(string.punctuation)}]"
 _ARTICLE = f"(?:t{_MARK}*+h{_MARK}*+e|a{_MARK}*+n?)"
 _GAP = rf"(?:\s|{_MARK}|{_ARTICLE})+"
-_DROPPED = re.compile(rf"(?:[\W_]|{_ARTICLE})*", re.IGNORECASE)
+_DROPPED = re.compile(rf"(?:<[^<>]*>|[\W_]|{_ARTICLE})*", re.IGNORECASE)
 _AS_MARKS = dict.fromkeys(map(ord, INVISIBLE), string.punctuation[0])
 
 

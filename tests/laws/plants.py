@@ -106,7 +106,7 @@ SHIPPING = [
 ]  # fmt: skip
 
 LEADS = "if case.certified(answer) is True:\n                return"
-SILENT_JUDGE = 'choice.branch == "consensus" and "judge" in said and case.preferred(said["judge"]) is None'
+SILENT_JUDGE = 'choice.branch == "consensus" and "judge" in replies and case.preferred(replies["judge"]) is None'
 NEAR = "votes >= most - k and case.certified(answer) is False"
 STILL_OPEN = 'if choice.branch == "consensus" and derived is None else []'
 UNSETTLED = "case.consensus is None or case.certified(case.consensus) is not False"
@@ -140,8 +140,8 @@ AUTHORITY = [
     Plant("a near class over a repair", STILL_OPEN, "if derived is None else []", "the_near_case_is_apart"),
     Plant("the first near class instead of the preferred", "if case.same(preference, rival.answer)",
         "if preference is not None", "an_uncertified_override_nearly_won"),
-    Plant("the near rule reads the statement", 'preference = case.preferred(said["judge"] if', 'preference = '
-        'case.stated(said["judge"] if', "is_eq3_then_near"),
+    Plant("the near rule reads the statement", 'preference = case.preferred(replies["judge"] if', 'preference = '
+        'case.stated(replies["judge"] if', "is_eq3_then_near"),
     Plant("the judge asked with no class near", "        if rivals:\n", "        if True:\n",
         "asks_the_judge_where_it_can_matter"),
 ]  # fmt: skip
@@ -150,7 +150,7 @@ AUTHORITY = [
 SEEN_BY_THE_TABLES = [
     Plant("a near class is called tied", "if votes == most else", "if votes >= most - k else", "nothing"),
     Plant("the judge asked twice",
-        'said["judge"] if "judge" in said else (yield "judge")', '(yield "judge")', "nothing"),
+        'replies["judge"] if "judge" in replies else (yield "judge")', '(yield "judge")', "nothing"),
 ]  # fmt: skip
 """Changes of the reason of `near(1)`, and of how often a role is asked: only the tables have these."""
 

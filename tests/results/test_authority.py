@@ -68,6 +68,7 @@ def shipped(one: Case, rule: str, judge: Reply, repair: Reply) -> str | None:
 @example(case(["US", "US", "Rome"], "Yes U.S. -"), ["US"])  # no single word is wrong, but "Yes U.S." is
 @example(case([None], "Paris,", "substring"), ["The"])  # the comma alone is as right as nothing
 @example(case(["Rome"], "a b"), ["The"])  # the normalisation leaves nothing of this gold answer, nor of "a"
+@example(case([None], "the the <b> n\u200bo", "token"), ["no"])
 @example(case([None], "no the", "token"), ["no"])  # no certificate applies to "no"
 @example(case(["Rome"], "a, the no"), ["no"])  # "the no" is in the class of "no"
 @example(case(["Rome"], "A, no"), ["no"])
