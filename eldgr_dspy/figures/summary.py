@@ -157,7 +157,9 @@ class Tally:
             after = scores[self._locked]
             before = self._scores(eldgr.decision.consensus, gold, memo)[0] if gold else None
             outcome = became(before.em, after.em) if before and after else "unscored"
-            own = {role_of(asked) for asked in failed if asked == asked_by(self._locked, role_of(asked))}
+            own: set[Consulted] = {
+                role_of(asked) for asked in failed if asked == asked_by(self._locked, role_of(asked))
+            }
             self.audit.add(case, eldgr.decision, outcome, own)
         return scores
 
