@@ -10,6 +10,8 @@ from tests.browser.chromium import Tab
 from tests.browser.conftest import ATTACKS
 from tests.results.pages import audited
 
+pytestmark = pytest.mark.slow  # a browser opens whole reports
+
 PAGES = ("report.html", "questions.html#question=demo-retrieval%2Fr15")
 LOOKS = [("light", False, 1280), ("dark", True, 1280), ("narrow", False, 380)]
 

@@ -34,6 +34,7 @@ from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import Reply, ollama_server
 
 pytestmark = [
+    pytest.mark.slow,  # whole runs on whatever a role may return
     pytest.mark.usefixtures("collected"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

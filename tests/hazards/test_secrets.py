@@ -30,6 +30,7 @@ from tests.lm_server import Answer, Asked, LMServer, obliging, serving
 from tests.ollama_server import OllamaServer, Reply, ollama_server
 
 pytestmark = [
+    pytest.mark.slow,  # whole runs for each slot that may hold a credential
     pytest.mark.usefixtures("collected"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

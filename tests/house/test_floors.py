@@ -13,6 +13,8 @@ import pytest
 import eldgr_dspy
 from tests.house.package_files import ROOMS, sources
 
+pytestmark = pytest.mark.slow  # an interpreter for each part of the package
+
 MODULES = [name for _, name in sources()]
 FOR_TESTS = {"eldgr_dspy.strategies", "eldgr_dspy.testing"}  # they draw with Hypothesis
 FLOOR_1 = [name for name in MODULES if name not in {"eldgr_dspy", *FOR_TESTS} and name.split(".")[1] not in ROOMS]

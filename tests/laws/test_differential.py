@@ -27,6 +27,8 @@ from tests.naive import answers as naive_answers
 from tests.naive.selectors import SELECTORS, Pool
 from tests.strategies import quoting_questions
 
+pytestmark = pytest.mark.slow  # hundreds of cases against slow versions of the rules
+
 PARTS = (
     "0 5 12 1,000 3.14 - + . , % $ ' \" / a the an Paris x C # < > ½ ² ① Ⅷ − é e\u0301 ( ) : _ e3 US of m \u200b \\ ٣"
 ).split()

@@ -22,6 +22,8 @@ from eldgr_dspy.testing import check_laws
 from eldgr_dspy.words import TASKS, Task
 from tests.laws.plants import ASK_THE_JUDGE, ASKING, SHIPPING, Plant, planted
 
+pytestmark = pytest.mark.slow  # the kit on each small situation
+
 TUTORIAL = """
 def rule(case):
     if case.certified(case.consensus) is False and case.rival():

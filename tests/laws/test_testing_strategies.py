@@ -22,6 +22,8 @@ from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.strategies import WORDS
 from eldgr_dspy.testing import check_laws, consultations, evidence, lm_replies, pools, questions
 
+pytestmark = pytest.mark.slow  # the kit on what its strategies draw
+
 T = TypeVar("T")
 
 # -- what is found -----------------------------------------------------------------------------------------------------

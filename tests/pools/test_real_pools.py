@@ -24,6 +24,8 @@ from eldgr_dspy.refusals import REFUSALS, Refusing
 from eldgr_dspy.words import Role
 from tests.deciding import SILENT, decided
 
+pytestmark = pytest.mark.slow  # whole pools
+
 POOLS = ("gsm8k-openai4", "hotpotqa-reflexion12", "svamp-codex8")
 
 

@@ -14,6 +14,8 @@ from eldgr_dspy.quantities import conversions_of, quantities_of
 from eldgr_dspy.reach import MOST_QUANTITIES, reach
 from tests.naive import reach as naive
 
+pytestmark = pytest.mark.slow  # a search over all derivations
+
 PENS = "A box holds 5 pens. How many?"
 
 # --- honest chains ----------------------------------------------------------------------------------------------------
