@@ -18,9 +18,9 @@ from eldgr_dspy.named_judges import judge_in, unlabelled
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.tables.baselines import NAMES, usefulness
+from eldgr_dspy.words import ASKING_NOBODY
 
 RULES = ("first", "majority", "certified", "eldgr", "eldgr_certified", "near(0)", "near(1)", "judge")
-WITHOUT_JUDGE = ("first", "majority", "certified")
 JUDGES = ("gpt4", "chatgpt", "davinci003", "bing")
 
 
@@ -43,13 +43,13 @@ def run(name: str) -> PoolFigures:
 def rows(pool: PoolFigures) -> Iterator[tuple[str, str]]:
     """Yield a label and a cell for each baseline, rule and judge, then for the price of each rule."""
     baselines, prices = pool.get("baselines"), pool.get("price", {})
-    yield from ((rule, figure(pool["rules"][rule]["em"])) for rule in WITHOUT_JUDGE)
+    yield from ((rule, figure(pool["rules"][rule]["em"])) for rule in ASKING_NOBODY)
     for name, score in baselines["scores"].items() if baselines else ():
-        if name not in WITHOUT_JUDGE:
+        if name not in ASKING_NOBODY:
             yield NAMES[name], figure(score["em"])
     for rule, of in pool["rules"].items():
         ends = pool["bounds"][rule]
-        if rule not in WITHOUT_JUDGE and ends:
+        if rule not in ASKING_NOBODY and ends:
             yield _label(rule), f"{figure(of['em'])}, any judge ≥ {figure(ends[0])}"
     for rule, price in {unlabelled(name): price for name, price in prices.items()}.items():
         if price and rule not in ("first", "majority"):

@@ -13,7 +13,7 @@ from typing import Any
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Certificate, Witness
 from eldgr_dspy.consultations import Abstention, Certificates, Heard, Reply
-from eldgr_dspy.decision import Choice, Decision, Rule
+from eldgr_dspy.decision import Choice, Decision, Rule, relayed
 from eldgr_dspy.errors import CertificateError, NotAskedError
 from eldgr_dspy.own_certificates import stands_in
 from eldgr_dspy.words import Consulted, Role, is_role
@@ -29,16 +29,12 @@ def certifying(rule: Rule) -> Callable[[Case], Consulting]:
     def steps(case: Case) -> Consulting:
         if asked := case.to_certify():
             _take(case, asked, (yield "certificate"))
-        asking, reply = rule(case), None
-        while True:
-            try:
-                role = asking.send(reply)
-            except StopIteration as stop:
-                choice: Choice = stop.value
-                return choice
-            reply = yield role
-            if asked := case.to_certify(reply):
-                _take(case, asked, (yield "repair_certificate"))
+
+        def hear(_: Role, reply: Reply) -> Generator[Consulted, Any, None]:
+            if repair := case.to_certify(reply):
+                _take(case, repair, (yield "repair_certificate"))
+
+        return (yield from relayed(rule(case), hear))
 
     return steps
 
@@ -97,8 +93,9 @@ def is_withheld(case: Case, decision: Decision) -> bool:
 
     An answer to which certificates do not apply, such as yes, ships.
     """
-    unheard = case.certificate(decision.answer).reason.startswith(UNHEARD)
-    return decision.certified is False or (decision.certified is None and unheard)
+    if decision.certified is None:
+        return case.certificate(decision.answer).reason.startswith(UNHEARD)
+    return not decision.certified
 
 
 @contextmanager

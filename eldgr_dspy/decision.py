@@ -162,7 +162,7 @@ def _overrides(case: Case, answer: Any) -> bool:
 def locked_then_certified(case: Case) -> Steps:
     """EL-DGR; then certified majority, if the judge abstains and no certified repair is given. Source: ours."""
     replies: dict[Role, Any] = {}
-    choice = yield from _noting(evidence_locked(case), replies)
+    choice = yield from relayed(evidence_locked(case), replies.__setitem__)
     if choice.branch == "consensus" and "judge" in replies and case.preferred(replies["judge"]) is None:
         return (yield from certified_majority(case))
     return choice
@@ -178,7 +178,7 @@ def near(k: int) -> Rule:
 
     def locked_or_near(case: Case) -> Steps:
         replies: dict[Role, Any] = {}
-        choice = yield from _noting(evidence_locked(case), replies)
+        choice = yield from relayed(evidence_locked(case), replies.__setitem__)
         derived = case.derived(replies["deriver"]) if "deriver" in replies else None
         rivals = _near(case, k) if choice.branch == "consensus" and derived is None else []
         if rivals:
@@ -200,18 +200,6 @@ def _near(case: Case, k: int) -> list[Choice]:
         for answer, votes in others
         if votes >= most - k and case.certified(answer) is False
     ]
-
-
-def _noting(steps: Steps, replies: dict[Role, Any]) -> Steps:
-    """Run a rule within another, and put what it is told into `replies`."""
-    reply = None
-    while True:
-        try:
-            role = steps.send(reply)
-        except StopIteration as stop:
-            choice: Choice = stop.value
-            return choice
-        replies[role] = reply = yield role
 
 
 RULES: Mapping[str, Rule] = {
@@ -238,6 +226,26 @@ def always(rule: Rule, roles: Callable[[Any], tuple[Role, ...]]) -> Rule:
         return drive(rule(case), replies.__getitem__)
 
     return asking
+
+
+def relayed(steps: Steps, hear: Callable[[Role, Any], Generator[Any, Any, None] | None]) -> Generator[Any, Any, Choice]:
+    """Run a rule within another generator, and return its choice.
+
+    Args:
+        steps: The rule.
+        hear: Called with each role and its reply. If it returns a generator, that asks further before the rule goes on.
+    """
+    reply = None
+    while True:
+        try:
+            role = steps.send(reply)
+        except StopIteration as stop:
+            choice: Choice = stop.value
+            return choice
+        reply = yield role
+        further = hear(role, reply)
+        if further is not None:
+            yield from further
 
 
 def drive(steps: Generator[Q, Any, T], ask: Callable[[Q], Any]) -> T:

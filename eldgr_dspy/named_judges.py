@@ -9,14 +9,13 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias, cast
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.words import Consulted, roles_and
+from eldgr_dspy.words import ASKING_NOBODY, Consulted, roles_and
 
 Asked: TypeAlias = str
 """Whom a run asks: one of `Consulted`, or `judge[NAME]`."""
 
 _NAME = r"[A-Za-z0-9._-]+"
 _LABEL = re.compile(rf"(.+)\[({_NAME})\]")
-_WITHOUT_JUDGE = ("first", "majority", "certified")
 
 
 def labelled(name: str, judge: str | None) -> str:
@@ -74,7 +73,7 @@ def for_judges(rules: Sequence[str], judges: Collection[str]) -> tuple[str, ...]
             )
     listed = [
         [rule]
-        if not judges or judge_in(rule) is not None or rule in _WITHOUT_JUDGE
+        if not judges or judge_in(rule) is not None or rule in ASKING_NOBODY
         else [labelled(rule, name) for name in judges]
         for rule in rules
     ]

@@ -35,6 +35,10 @@ CHANNELS: tuple[Channel, ...] = get_args(Channel)
 READINGS: tuple[Reading, ...] = get_args(Reading)
 
 
+ASKING_NOBODY = ("first", "majority", "certified")
+"""The rules of the package that ask no role."""
+
+
 def is_role(name: object) -> TypeGuard[Role]:
     """Return whether a name is that of a role, which a rule may ask."""
     return name in ROLES

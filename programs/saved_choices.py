@@ -13,13 +13,13 @@ from dspy.primitives.base_module import BaseModule
 
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.words import ROLES, Role, Task
+from eldgr_dspy.words import ASKING_NOBODY, ROLES, Role, Task
 
 CHOICES = "choices"
 """The name under which choices are saved."""
 
 _RETRIEVAL: Mapping[str, tuple[Role, ...]] = {
-    **dict.fromkeys(("first", "majority", "certified"), ()),
+    **dict.fromkeys(ASKING_NOBODY, ()),
     "judge": ("judge",),
     **dict.fromkeys(("eldgr", "eldgr_certified", "near"), ("judge", "repairer")),
 }

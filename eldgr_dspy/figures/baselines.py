@@ -13,10 +13,11 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import Literal, get_args
 
-from eldgr_dspy.answers import exact_match, numeric_equal, token_f1
+from eldgr_dspy.answers import token_f1
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Certificates, Consultation, Reply, Verdict
 from eldgr_dspy.decision import Rule, certified_majority, drive, evidence_locked, scalar_judge
+from eldgr_dspy.figures.authority import is_right
 from eldgr_dspy.figures.results.baselines import (
     Baseline,
     BaselineFigures,
@@ -97,8 +98,8 @@ class _Sources:
             return
         half, candidates = is_confirmation(text, share=0.5, seed=_HALVES), Counter(sources)
         self._n[half] += 1
-        for source, is_right in zip(sources, right, strict=True):
-            if is_right and source is not None:
+        for source, counts in zip(sources, right, strict=True):
+            if counts and source is not None:
                 of = candidates[source]
                 self._right[half][source] += 1 if of == 1 else Fraction(1, of)
 
@@ -176,7 +177,7 @@ class Baselines:
 
         @cache
         def correct(answer: str | None) -> bool:
-            return numeric_equal(answer, gold) if self.task == "arithmetic" else exact_match(answer, gold)
+            return is_right(answer, gold, self.task)
 
         answers = case.question.answers
         self._sources.add(case.question.text, sources or [None] * len(answers), [*map(correct, answers)])
@@ -190,7 +191,8 @@ class Baselines:
             self._add_judges(place, heard, replies)
 
     def _add_ties(self, case: Case, gold: Sequence[str], correct: Callable[[str | None], bool]) -> None:
-        tied = [answer for answer, votes in case.standings if votes == case.standings[0][1]]
+        standings = case.standings
+        tied = [answer for answer, votes in standings if votes == standings[0][1]]
         self._expected["majority_uniform_ties"].add(sum(map(correct, tied)), len(tied) or 1)
         if self.task == "retrieval":
             self._f1.append(sum(token_f1(answer, gold) for answer in tied) / (len(tied) or 1))

@@ -6,8 +6,8 @@ from eldgr_dspy.figures.results.summary import Difference, Paired, RuleContrast
 from eldgr_dspy.named_judges import labelled, unlabelled
 from eldgr_dspy.rules import is_own
 from eldgr_dspy.statistics import Contrast, holm
+from eldgr_dspy.words import ASKING_NOBODY
 
-_ASKING_NOBODY = ("first", "majority", "certified")
 _SELECTORS = ("first", "majority", "judge", "eldgr")
 """The matched selectors. Their contrasts and those of a user's rules are tested as a family; others are descriptive."""
 
@@ -23,7 +23,7 @@ def contrasts_of(
     pairs = [(labelled("eldgr", judge), labelled("judge", judge)) for judge in judges]
     if not judges:
         pairs = [("eldgr", other) for other in names if other != "eldgr"]
-        pairs += [(other, "majority") for other in names if other not in ("eldgr", *_ASKING_NOBODY)]
+        pairs += [(other, "majority") for other in names if other not in ("eldgr", *ASKING_NOBODY)]
     contrasts = {pair: paired(*pair) for pair in pairs if set(pair) <= set(names)}
     family = [pair for pair in contrasts if all(unlabelled(rule) in _SELECTORS or is_own(rule) for rule in pair)]
     adjusted = dict(zip(family, holm([contrasts[pair]["p"] for pair in family]), strict=True))

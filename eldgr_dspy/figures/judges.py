@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.consultations import Consultation, Verdict
+from eldgr_dspy.consultations import Consultation, Reply, Verdict
 from eldgr_dspy.figures.effects import flips, showings
 from eldgr_dspy.figures.results.summary import Flips, JudgeFigures, Measured, PoolFigures
 from eldgr_dspy.named_judges import judge_in, labelled
-from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.statistics import paired_bootstrap, proportion_upper_bound
 
 _TAIL = 0.975
@@ -54,15 +53,17 @@ class _Judge:
     moved: _Count = field(default_factory=_Count)
     discriminated: "array[float]" = field(default_factory=lambda: array("d"))
 
-    def take(self, case: Case, entry: Consultation, right: Callable[[str | None], bool] | None) -> None:
-        """Take a reply; `right` says whether an answer is right, and is None without a gold answer."""
+    def take(
+        self, case: Case, entry: Consultation, verdict: Reply | None, right: Callable[[str | None], bool] | None
+    ) -> None:
+        """Take a consultation and its reply; `right` says whether an answer is right, None without a gold answer."""
         self.asked += 1
         self.failed += entry.outcome == "failed"
         self.calls += entry.calls
         if entry.calls:
             spent = (entry.prompt_tokens, entry.completion_tokens)
             self.tokens = None if self.tokens is None or None in spent else self.tokens + sum(filter(None, spent))
-        verdict, question, classes = journaled_reply(case.question, entry), case.question, case.vote.classes
+        question, classes = case.question, case.vote.classes
         for moved in flips(showings(entry.content or {}, question.answers, len(question.passages)), classes):
             self.moved.add(moved)
         if not isinstance(verdict, Verdict):
@@ -111,17 +112,25 @@ class Judges:
     def __iter__(self) -> Iterator[str]:
         return iter(self._judges)
 
-    def add(self, case: Case, entries: Iterable[Consultation], right: Callable[[str | None], bool] | None) -> None:
-        """Take a question and the replies that its rules used; `right` is as in `_Judge.take`."""
+    def add(
+        self,
+        case: Case,
+        entries: Iterable[Consultation],
+        replies: Mapping[str, Reply],
+        right: Callable[[str | None], bool] | None,
+    ) -> None:
+        """Take a question, the consultations that its rules used, and what each judge said, by its label.
+
+        `right` is as in `_Judge.take`.
+        """
         recoverable = right is not None and not right(case.consensus) and any(map(right, case.question.answers))
         used = {entry.judge: entry for entry in entries if entry.judge is not None}
         for name, judge in self._judges.items():
-            entry = used.get(name)
+            entry, reply = used.get(name), replies.get(labelled("judge", name))
             if entry is not None:
-                judge.take(case, entry, right)
+                judge.take(case, entry, reply, right)
             if recoverable and right is not None:
-                answer = None if entry is None else _stated(case, entry)
-                judge.recovered.add(right(answer))
+                judge.recovered.add(right(case.stated(reply) if isinstance(reply, Verdict) else None))
 
     def figures(self, pool: PoolFigures, right: Mapping[str, Sequence[int]]) -> dict[str, JudgeFigures]:
         """Return the section `judges` of a pool.
@@ -156,11 +165,6 @@ class Judges:
             "gold_in_training": None,
             "logprobs": None,
         }
-
-
-def _stated(case: Case, entry: Consultation) -> str | None:
-    reply = journaled_reply(case.question, entry)
-    return case.stated(reply) if isinstance(reply, Verdict) else None
 
 
 def flips_between(before: Sequence[int], after: Sequence[int]) -> Flips:

@@ -138,7 +138,8 @@ class Tally:
         self._count(case)
         used = [asked for outcome in outcomes.values() for asked in outcome.consultations]
         self._remarks.add(case, used)
-        self._baselines.add(case, gold, sources, judges_heard(case, used))
+        heard = judges_heard(case, used)
+        self._baselines.add(case, gold, sources, heard)
         self.failed += bool(failed)
         if gold:
             self.n_scored += 1
@@ -151,7 +152,9 @@ class Tally:
         else:  # here the value of a judge's preference is unknown, but not whether it can matter
             self._sways.update(name for name in self._rules if sways(case.rule(name), case, "judge"))
         if self._judges:
-            self._judges.add(case, used, (lambda answer: self._scores(answer, gold, memo)[0].em) if gold else None)
+            self._judges.add(
+                case, used, heard, (lambda answer: self._scores(answer, gold, memo)[0].em) if gold else None
+            )
         eldgr = outcomes.get(self._locked)
         if eldgr and eldgr.decision:
             after = scores[self._locked]

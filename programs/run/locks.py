@@ -35,7 +35,7 @@ from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.role_calls import metered_settings, modules_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Settings
-from eldgr_dspy.rules import rule_named
+from eldgr_dspy.rules import is_own, rule_named
 from eldgr_dspy.system import refusal
 
 SCHEMA = 1
@@ -166,7 +166,7 @@ def _frozen(
         del details["versions"]  # stated once, for all roles
     content = {
         "schema": SCHEMA,
-        "rules": {name: _decisions(name, tried_under) if ":" in name else {} for name in rules},
+        "rules": {name: _decisions(name, tried_under) if is_own(name) else {} for name in rules},
         "settings": selector.settings.to_json(),
         **_certificate(selector.settings.own),
         "sources": _sources(selector, rules, judges),

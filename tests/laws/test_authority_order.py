@@ -44,7 +44,7 @@ def test_the_list_is_the_closure_of_the_pairs_that_are_proved() -> None:
 # --- on every pattern -------------------------------------------------------------------------------------------------
 
 Reach = Mapping[str, frozenset[int | None]]
-"""For each rule the classes that some judge makes it ship; None is no answer."""
+"""For each rule the classes that some judge makes it ship; None stands for shipping no answer."""
 
 
 @cache

@@ -19,6 +19,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.testing import ScriptedLM, role_of, scripted_lm
 from eldgr_dspy.stopping import Posterior
 from tests.caching import cached_by_dspy
+from tests.selecting import Answers
 
 PASSAGES = ["Doha is the capital of Qatar.", "Dubai lies on the coast."]
 QUESTION = {"question": "What is the capital of Qatar?", "context": PASSAGES}
@@ -41,20 +42,6 @@ def answering(answers: list[Any], *, roles: Any = None, **options: Any) -> Scrip
         return f"[[ ## reasoning ## ]]\nI say {text}\n\n[[ ## answer ## ]]\n{text}\n\n[[ ## completed ## ]]"
 
     return scripted_lm(reply, **options)
-
-
-class Answers(dspy.Module):
-    """A program that returns or raises what it is given, call after call."""
-
-    def __init__(self, *said: Any) -> None:
-        super().__init__()
-        self.left = iter(said)
-
-    def forward(self, **_: Any) -> Any:
-        said = next(self.left)
-        if isinstance(said, Exception):
-            raise said
-        return said
 
 
 def answers(*values: Any) -> list[dspy.Prediction]:

@@ -15,7 +15,7 @@ from eldgr_dspy.decision import Choice, Steps
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.stopping import SETTLED_BY
 from eldgr_dspy.words import HOMOGENEOUS, POLICIES
-from tests.selecting import DERIVATION, repair, selector_of, verdict
+from tests.selecting import DERIVATION, Answers, repair, selector_of, verdict
 
 ANSWERS = ("Doha", "doha.", "**Doha**", "Dubai", "yes", "I don't know", "36", "36.0", "Nice", None, " ")
 REASONS = ("", "Doha is the capital.", "The answer is Doha.", "A short one", "It says:")
@@ -55,20 +55,6 @@ def own_rule(case: Any) -> Steps:
     return Choice("consensus", case.consensus)
 
 
-class Repeats(dspy.Module):
-    """Returns one prediction after another, or raises it."""
-
-    def __init__(self, said: Sequence[Any]) -> None:
-        super().__init__()
-        self.left = iter(said)
-
-    def forward(self, **_: Any) -> Any:
-        said = next(self.left)
-        if isinstance(said, Exception):
-            raise said
-        return said
-
-
 def prediction(answer: Any, reasoning: str, context: Sequence[str] | None) -> Any:
     retrieved = {} if context is None else {"context": [*context]}
     return dspy.Prediction(answer=answer, reasoning=reasoning, **retrieved)
@@ -86,7 +72,7 @@ def shipped(
     said_by = {"repairer": repair("Dubai"), "deriver": DERIVATION if derives else {"abstained": "no sum"}}
     select = selector_of(**said_by, **options)
     select.judge = PrefersLast()
-    program = Sampled(Repeats(said), n=len(said), select=select, stop=stop, num_threads=1)
+    program = Sampled(Answers(*said), n=len(said), select=select, stop=stop, num_threads=1)
     pred: Any = program(question="Tom has 3 boxes of 12 pens. How many?", **inputs)
     return pred.answer if pred.answer is None else class_key(str(pred.answer), select.task), len(pred.completions)
 
@@ -199,7 +185,7 @@ NOT_PROVED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("options", "said"), NOT_PROVED, ids=["judge", "rule", "awaited", "module", "refusals"])
 def test_a_selector_for_which_it_is_not_proved_is_refused(options: dict[str, Any], said: str) -> None:
-    make: Callable[..., Sampled] = lambda stop: Sampled(Repeats([]), select=selector_of(**options), stop=stop)  # noqa: E731
+    make: Callable[..., Sampled] = lambda stop: Sampled(Answers(), select=selector_of(**options), stop=stop)  # noqa: E731
     with pytest.raises(ArgumentError) as raised:
         make("settled")
     assert str(raised.value).startswith(f"With stop='settled', select's {said}")
