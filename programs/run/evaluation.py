@@ -124,7 +124,8 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         ExitStack() as results,
     ):
         roles = calls_of_roles(selector, plan.judges)
-        recordings.require_unchanged(read_journal(directory.journal.path), pools)
+        models = {asked: call.model for asked, (call, _) in roles.items()}
+        recordings.require_unchanged(read_journal(directory.journal.path), pools, models)
         state = RoleStatements(directory, {role: stated for role, (_, stated) in roles.items()})
         paths = {pool.name: str(pool.path) for pool in pools}
         state_lock(directory, confirmation)

@@ -130,16 +130,40 @@ class Recordings:
                         f"given ({pool.sha256!r}); give that pool, or a recording of this one."
                     )
 
-    def require_unchanged(self, journaled: Iterable[Consultation], pools: Collection[Pool]) -> None:
-        """Refuse to resume if a recording now has another consultation of these pools; one it lacks is kept.
+    def require_unchanged(
+        self, journaled: Iterable[Consultation], pools: Collection[Pool], models: Mapping[Asked, str | None]
+    ) -> None:
+        """Refuse to resume if a recording now has another consultation of these pools, or a judge another source.
+
+        A consultation that a recording lacks is kept, except that of a named judge: its replies have one source.
+
+        Args:
+            journaled: What the run has. pools: those of the plan. models: the model of whom the run now asks.
 
         Raises:
-            RunChangedError: naming the consultation.
+            RunChangedError: naming the consultation, or the judge and both sources.
         """
         names = {pool.name for pool in pools}
-        for entry in journaled if self._paths else ():
-            if entry.recorded and entry.pool in names:
-                self._require_same(entry)
+        for entry in journaled if self._paths or self._judges else ():
+            if entry.pool in names:
+                if entry.judge in self._judges:
+                    self._require_same_source(entry, models)
+                if entry.recorded:
+                    self._require_same(entry)
+
+    def _require_same_source(self, entry: Consultation, models: Mapping[Asked, str | None]) -> None:
+        path = self._governed.get((entry.pool, entry.label)) or self._governed.get(("", entry.label))
+        lacks = path is not None and entry.recorded and self._get(entry.key) is None
+        if entry.recorded == (path is not None) and not lacks:
+            return
+        had = "a recording" if entry.recorded else _model(entry.asked)
+        now = _model(models.get(entry.label)) if path is None else f"the recording {path}"
+        lacking = f", which lacks its reply to question {entry.id!r} of pool {entry.pool!r}" if lacks else ""
+        raise RunChangedError(
+            f"Judge {entry.judge!r} must keep the source that this run was started with, {had}; got {now}{lacking}. "
+            "Give its former source, name the new judge differently, give another --out, or start anew with --fresh "
+            "(the old journal is kept)."
+        )
 
     def _require_same(self, replayed: Consultation) -> None:
         pool, question, asked = replayed.key
@@ -164,6 +188,10 @@ class Recordings:
         if entry is None:
             raise NotAskedError(f"The recording holds no {asked} for question {question!r} of pool {pool!r}.")
         return replace(entry, pool=pool, id=question, recorded=True, calls=0)
+
+
+def _model(name: str | None) -> str:
+    return "a judge without a model" if name is None else f"the model {name}"
 
 
 def _require_usable(path: Path, torn: Sequence[JournalError], answered: bool, any_entry: bool) -> None:

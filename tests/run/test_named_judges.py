@@ -167,6 +167,49 @@ def test_each_judge_answers_from_its_own_recording_and_the_repairer_from_the_fir
     assert untimed(evaluate(Selector(), again)) == untimed(found)
 
 
+def test_a_judge_of_another_source_is_refused_with_both_sources(pool: Path, tmp_path: Path) -> None:
+    """Not: the old recorded replies decide under the name of the new judge."""
+    half = recorded(tmp_path / "half.jsonl", 6)
+    whole = recorded(tmp_path / "whole.jsonl")
+    model, lm = judge_with(SECOND, "n")
+    sources: dict[str, tuple[Any, Path | None]] = {
+        "recording": (Judge(), whole),
+        "half": (Judge(), half),
+        "model": (model, None),
+        "words": (LexicalJudge(), None),
+        "both": (model, whole),
+    }
+
+    def plan(source: str, out: str) -> Plan:
+        judge, file = sources[source]
+        return Plan([pool], tmp_path / out, judges={"a": judge}, replay=file and {"a": file})
+
+    refused = {
+        ("recording", "model"): "a recording; got the model scripted/n. Give its former source, name",
+        ("recording", "words"): "a recording; got a judge without a model. Give",
+        (
+            "recording",
+            "half",
+        ): r"a recording; got the recording .*half.jsonl, which lacks its reply to question 'q6' of pool 'cap",
+        ("model", "recording"): "the model scripted/n; got the recording .*whole.jsonl. Give",
+        ("model", "both"): "the model scripted/n; got the recording .*whole.jsonl. Give",
+        ("words", "recording"): "a judge without a model; got the recording .*whole.jsonl. Give",
+    }
+    for (before, after), said in refused.items():
+        out = f"{before}-{after}"
+        evaluate(selector(), plan(before, out))
+        asked = len(lm.requests)
+        for again in (evaluate, forecast):
+            with pytest.raises(
+                RunChangedError, match=f"Judge 'a' must keep the source that this run was started with, {said}"
+            ):
+                again(selector(), plan(after, out))
+        assert len(lm.requests) == asked
+    evaluate(selector(), plan("half", "completed"))
+    found = evaluate(selector(), plan("recording", "completed"))  # a recording may be completed
+    assert found["pools"]["capitals"]["rules"]["judge[a]"]["em"] == 100.0
+
+
 def test_recordings_that_do_not_fit_are_refused_by_name(pool: Path, tmp_path: Path) -> None:
     two, out = {"a": Judge(), "b": Judge()}, tmp_path / "run"
     with pytest.raises(ArgumentError, match="replay must be for judges of this run; got 'c'"):
