@@ -14,7 +14,7 @@ from typing import Any, get_args
 import dspy
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
-from eldgr_dspy.named_judges import judge_in
+from eldgr_dspy.named_judges import asked_by, judge_in, unlabelled
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.judges.styles import JudgeStyle, judge_in_style
 from eldgr_dspy.programs.models import is_of_ollama, lm_named
@@ -40,7 +40,8 @@ def frozen_selector(
 
     Args:
         make: The class of the selector. path: The lock.
-        rule: Which of its rules decides; by default the only one, else `eldgr`.
+        rule: Which of its rules decides; by default the only one, else `eldgr`. Of several named judges, the one that
+            it names becomes the selector's judge: `eldgr[NAME]`.
         lm: The LM of the roles that have one. By default it is that of DSPy's settings if the lock names that one; else
             it is made by the name in the lock, with credentials from the environment.
         given: A role that cannot be made from a lock, such as `judge`; and arguments of the selector that no lock
@@ -54,19 +55,23 @@ def frozen_selector(
     lock = read_lock(Path(path))
     if twice := sorted(lock.settings.keys() & given.keys()):
         raise ArgumentError(f"{path}: {', '.join(twice)} must be as frozen; leave it out.")
-    if judges := [judge for role in lock.content["roles"] if (judge := judge_in(role)) is not None]:
-        raise ArgumentError(
-            f"{path}: a selector has one judge, and this lock has {', '.join(judges)}. Freeze one alone."
-        )
-    adapter = str(lock.content["roles"].get("judge", {}).get("adapter"))
-    replies = "lenient" if adapter.endswith(f".{type(LENIENT).__name__}") else "strict"
-    options = {"replies": replies, **{name: value for name, value in given.items() if name not in ROLES}}
-    select = make(rule=_chosen(lock, rule), **lock.settings, **options)
+    chosen, roles = _chosen(lock, rule), lock.content["roles"]
+    lms, others = _LMs(lm), _LMs(lm, required=False)
+    lenient = any(str(role.get("adapter")).endswith(f".{type(LENIENT).__name__}") for role in roles.values())
+    options = {name: value for name, value in given.items() if name not in ROLES}
+    select = make(
+        rule=unlabelled(chosen), **lock.settings, **{"replies": "lenient" if lenient else "strict", **options}
+    )
     for role in ROLES:
-        details = lock.content["roles"].get(role, {})
-        setattr(select, role, given.get(role) or _made(role, details, _LMs(lm)) or getattr(select, role))
+        details = roles.get(asked_by(chosen, role))
+        setattr(select, role, given.get(role) or (details and _made(role, details, lms)) or getattr(select, role))
+    judges: dict[str, dspy.Module] = {
+        name: select.judge if name == judge_in(chosen) else _made("judge", details, others) or Judge()
+        for label, details in roles.items()
+        if (name := judge_in(label)) is not None
+    }
     try:
-        require_frozen(lock, select, lock.rules)
+        require_frozen(lock, select, lock.rules, judges)
     except RunChangedError as error:
         raise RunChangedError(
             f"{error}\nA role that cannot be made from a lock can be given: from_frozen(..., judge=...). So can an LM "
@@ -76,11 +81,15 @@ def frozen_selector(
 
 
 def _chosen(lock: Lock, rule: str | None) -> str:
-    """Return the rule that decides: the given one, else the only one, else eldgr."""
+    """Return the rule that decides: the given one, else the only one, else eldgr; the judge's name may be left out."""
     chosen = rule or (lock.rules[0] if len(lock.rules) == 1 else "eldgr")
-    if chosen not in lock.rules:
-        raise ArgumentError(f"{lock.path}: rule must be one of {', '.join(lock.rules)}; got {chosen!r:.80}.")
-    return chosen
+    alike = [name for name in lock.rules if chosen in (name, unlabelled(name))]
+    if len(alike) != 1:
+        raise ArgumentError(
+            f"{lock.path}: rule must be one of {', '.join(lock.rules)}; got {chosen!r:.80}. Give one: "
+            "from_frozen(..., rule=...)."
+        )
+    return alike[0]
 
 
 def _made(role: Role, details: Mapping[str, Any], lms: "_LMs") -> dspy.Module | None:
@@ -127,10 +136,13 @@ def _written(role: Role, demo: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 class _LMs:
-    """The LMs of a role: one that was given, or that of the settings if it is as described, else made by its name."""
+    """The LMs of a role: one that was given, or that of the settings if it is as described, else made by its name.
 
-    def __init__(self, given: dspy.BaseLM | None) -> None:
-        self._given = given
+    If it is not required, the given one is used only if it is as described: judges that do not ship have other models.
+    """
+
+    def __init__(self, given: dspy.BaseLM | None, *, required: bool = True) -> None:
+        self._given, self._required = given, required
 
     def of(self, stated: Mapping[str, Any] | None, name: str) -> Any:
         """Return the LM of a predictor; `stated` describes one for all, or one for each by name."""
@@ -138,7 +150,7 @@ class _LMs:
         if details is None:
             return None
         known = (lm for lm in (self._given, dspy.settings.lm) if lm is not None and describe_lm(lm) == details)
-        return next(known, self._given) or _named(details["model"], details["settings"])
+        return next(known, self._given if self._required else None) or _named(details["model"], details["settings"])
 
 
 def _named(model: str, settings: Mapping[str, Any]) -> dspy.LM:

@@ -19,16 +19,18 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
+from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.forecast import forecast
 from eldgr_dspy.programs.run.locks import freeze, read_lock
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.testing import scripted_lm
-from tests.capitals import NO_SPAN, VERDICT, recording, row, selector_with, untimed, write_pool
+from eldgr_dspy.programs.testing import role_of, scripted_lm
+from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, recording, row, selector_with, untimed, write_pool
 
 SECOND = {**VERDICT, "preferred": 0}
 NONE = {"outcome": "abstained", "content": None, "reason": "none"}
+ASKED = {"question": "Which?", "candidates": ["Nice", "Nice", "Paris"], "evidence": EVIDENCE}
 REPAIRS = {"repairer": NONE, "deriver": NONE}
 
 
@@ -305,8 +307,27 @@ def test_a_lock_fixes_the_judges_and_names_another_one(pool: Path, tmp_path: Pat
         Plan(rules=lock.rules, judges={"b": LexicalJudge()}, **plan)
     found = evaluate(heuristic_selector(), Plan(rules=lock.rules, judges={"a": LexicalJudge()}, **plan))
     assert set(found["pools"]["capitals"]["rules"]) == {"majority", "eldgr[a]"}
-    with pytest.raises(ArgumentError, match="a selector has one judge, and this lock has a"):
-        Selector.from_frozen(lock.path)
+    assert isinstance(Selector.from_frozen(lock.path).judge, LexicalJudge)
+
+
+def test_a_lock_of_several_judges_ships_the_one_that_its_rule_names(tmp_path: Path) -> None:
+    asked, lm = selector_with(lambda request: VERDICT if role_of(request) == "judge" else NO_SPAN)
+    named = {"words": LexicalJudge(), **judges(VERDICT), "own": Judge()}
+    named["own"].set_lm(lm)
+    lock = freeze(asked, ("majority", "eldgr"), tmp_path / "rule.lock.json", named).path
+    with pytest.raises(ArgumentError, match=r"rule must be one of majority, .*eldgr\[own\]; got 'eldgr'. Give one"):
+        Selector.from_frozen(lock)
+    for name, judge in named.items():
+        select = Selector.from_frozen(lock, rule=f"eldgr[{name}]", lm=None if name == "a" else lm)
+        assert (select.rule, describe(select.judge)) == ("eldgr", describe(judge))
+    shipped = Selector.from_frozen(lock, rule="eldgr[own]", lm=lm)(**ASKED)
+    assert (shipped.answer, shipped.branch, shipped.preference) == ("Paris", "judge", 2)
+    assert Selector.from_frozen(lock, rule="majority").rule == "majority"
+    with pytest.raises(RunChangedError, match=r"roles\.judge\[a\]"):
+        Selector.from_frozen(lock, rule="eldgr[a]", judge=LexicalJudge())
+    one = freeze(asked, ("judge", "eldgr"), tmp_path / "one.lock.json", {"a": named["a"]}).path
+    assert describe(Selector.from_frozen(one, rule="judge").judge) == describe(named["a"])
+    assert Selector.from_frozen(one).rule == "eldgr"
 
 
 # -- killed --
