@@ -34,7 +34,7 @@ from eldgr_dspy.figures.results.summary import (
     Scores,
     Shipping,
 )
-from eldgr_dspy.named_judges import Asked, asked_by, first_of, role_of, unlabelled
+from eldgr_dspy.named_judges import Asked, asked_by, first_of, labelled, role_of, unlabelled
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster
 from eldgr_dspy.words import ROLES, Consulted, Role, Task, is_role, roles_and
@@ -103,7 +103,7 @@ class Tally:
         self.n = self.n_scored = self.failed = 0
         self.ties = self.most = self.without_answer = self.conflicts = 0
         self.fewest: int | None = None
-        self.audit = Audit(task)
+        self.audits = {name: Audit(task) for name in rules if unlabelled(name) == "eldgr"}
         self._remarks = Remarks(task)
         self._rules = {name: _RuleTally() for name in rules}
         self._bounds = PoolBounds(task, rules)
@@ -155,15 +155,14 @@ class Tally:
             self._judges.add(
                 case, used, heard, (lambda answer: self._scores(answer, gold, memo)[0].em) if gold else None
             )
-        eldgr = outcomes.get(self._locked)
-        if eldgr and eldgr.decision:
-            after = scores[self._locked]
-            before = self._scores(eldgr.decision.consensus, gold, memo)[0] if gold else None
-            outcome = became(before.em, after.em) if before and after else "unscored"
-            own: set[Consulted] = {
-                role_of(asked) for asked in failed if asked == asked_by(self._locked, role_of(asked))
-            }
-            self.audit.add(case, eldgr.decision, outcome, own)
+        for name, audit in self.audits.items():
+            eldgr = outcomes.get(name)
+            if eldgr and eldgr.decision:
+                after = scores[name]
+                before = self._scores(eldgr.decision.consensus, gold, memo)[0] if gold else None
+                outcome = became(before.em, after.em) if before and after else "unscored"
+                own: set[Consulted] = {role_of(asked) for asked in failed if asked == asked_by(name, role_of(asked))}
+                audit.add(case, eldgr.decision, outcome, own)
         return scores
 
     def _count(self, case: Case) -> None:
@@ -211,6 +210,7 @@ class Tally:
         """Return the pool's part of `summary.json`."""
         whole = {name: tally for name, tally in self._rules.items() if not tally.missing}
         ends = self._bounds.figures()
+        audit, decided = self._audited(self._locked, whole)
         figures: PoolFigures = {
             "n": self.n,
             "n_scored": self.n_scored,
@@ -228,8 +228,8 @@ class Tally:
             "price": ends["price"],
             "baselines": self._baselines.figures(self._paired),
             "can_change": self._can_change(),
-            "audit": self._audit() if self._locked in whole else None,
-            "decided": self._decided(whole) if self._locked in whole else None,
+            "audit": audit,
+            "decided": decided,
             "risk_coverage": {name: risk_coverage(self._confidences(tally)) for name, tally in whole.items()}
             if self.n_scored
             else {},
@@ -238,6 +238,8 @@ class Tally:
         }
         if self._judges:
             figures["judges"] = self._judges.figures(figures, {name: tally.em for name, tally in whole.items()})
+            for judge, of in figures["judges"].items():
+                of["audit"], of["decided"] = self._audited(labelled("eldgr", judge), whole)
         return figures
 
     def _on_officials(self, whole: Mapping[str, _RuleTally]) -> Iterator[str]:
@@ -259,26 +261,34 @@ class Tally:
             return None
         return {name: {"judge": 100.0 * self._sways[name] / self.n} for name in self._rules}
 
-    def _decided(self, whole: Mapping[str, _RuleTally]) -> AuditInFull:
+    def _audited(self, locked: str, whole: Mapping[str, _RuleTally]) -> tuple[AuditCounts | None, AuditInFull | None]:
+        """The audit of `eldgr`, or of `eldgr[NAME]`, in short and in full; None without its result."""
+        return (self._audit(self.audits[locked]), self._decided(locked, whole)) if locked in whole else (None, None)
+
+    def _decided(self, locked: str, whole: Mapping[str, _RuleTally]) -> AuditInFull:
         """The audit in full."""
-        eldgr, judge = whole[self._locked], asked_by(self._locked, "judge")
+        eldgr, judge, audit = whole[locked], asked_by(locked, "judge"), self.audits[locked]
         return {
-            "outcomes": self.audit.outcomes(),
+            "outcomes": audit.outcomes(),
             "flips": {
                 name: flips_between(whole[name].em, eldgr.em) for name in ("first", "majority", judge) if name in whole
             },
-            "funnel": self.audit.funnel(),
-            "silences": self.audit.silences(),
+            "funnel": audit.funnel(),
+            "silences": audit.silences(),
             "laziness": {
-                **self.audit.laziness({role: self._consulting(role) for role in ROLES}),
+                **audit.laziness({role: self._consulting(asked_by(locked, role)) for role in ROLES}),
                 "calls": eldgr.calls.total(),
                 "seconds": round(sum(eldgr.seconds.values()), 3),
             },
         }
 
-    def _consulting(self, role: Role) -> Consulting:
-        """The cost of asking a role, by the rule that asked it most often."""
-        widest = max(self._rules.values(), key=lambda tally: tally.asked[role])
+    def _consulting(self, asked: Asked) -> Consulting:
+        """The cost of asking a role, or a named judge, by the rule that asked it most often."""
+        role = role_of(asked)
+        widest = max(
+            (tally for name, tally in self._rules.items() if asked_by(name, role) == asked),
+            key=lambda tally: tally.asked[role],
+        )
         return Consulting(widest.asked[role], widest.calls[role], widest.seconds[role])
 
     def _confidences(self, tally: _RuleTally) -> Iterator[tuple[Confidence, bool]]:
@@ -291,9 +301,9 @@ class Tally:
         certified, texts = answered & np.array(tally.trusted, bool), np.array(self._cluster, np.int64)
         return {"abstain": shipped(certified, right, texts), "consensus": shipped(answered, right, texts)}
 
-    def _audit(self) -> AuditCounts:
+    def _audit(self, audit: Audit) -> AuditCounts:
         """The audit's counts; without gold answers the effect of a flip is unknown."""
-        counts = self.audit.counts()
+        counts = audit.counts()
         if not self.n_scored:
             counts["correct_to_incorrect"] = counts["incorrect_to_correct"] = None
         return counts

@@ -21,9 +21,10 @@ from eldgr_dspy.report.plots import bounds, calls, coverage, flips, forest, funn
 from eldgr_dspy.report.questions_page import link_to
 from eldgr_dspy.report.templates import template
 from eldgr_dspy.showing import printable
+from eldgr_dspy.tables.audit import audits_in
 from eldgr_dspy.tables.pool import effects_table, headline, paper_table, usage_table
 from eldgr_dspy.tables.record import record_table
-from eldgr_dspy.tables.run import POOL_TABLES
+from eldgr_dspy.tables.run import AUDITS, POOL_TABLES
 from eldgr_dspy.tables.table import Table
 
 PLOTS = (forest, bounds, flips, funnel, coverage, calls)
@@ -89,6 +90,7 @@ def _sections(
                 **tables,
                 "coverage": coverage_table(pool),
             },
+            "audits": {kind: [POOL_TABLES[kind](name, audited) for audited in audits_in(pool)] for kind in AUDITS},
             "effects": effects_table(judged) if judged else None,
             "plots": {draw.__name__: draw(pool) for draw in PLOTS},
             "changes": shown,

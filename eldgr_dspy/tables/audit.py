@@ -4,15 +4,32 @@ A pool in which `eldgr` has no result has None instead of a table.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from eldgr_dspy.figures.results.summary import AuditInFull, PoolFigures
 from eldgr_dspy.formatting import count_of, figure, questions, share_of
-from eldgr_dspy.named_judges import first_of
+from eldgr_dspy.named_judges import first_of, judge_in, labelled
 from eldgr_dspy.tables.table import Table, per_question, tokens_of
 
 _BECAME = ("lost", "won", "wrong", "right", "unscored")
 _MEANING = "lost: consensus is right and what shipped is wrong; won: the reverse; wrong, right: both are."
+
+
+def audits_in(pool: PoolFigures) -> Sequence[PoolFigures]:
+    """Return the pool as it is, or with several named judges once for each, with the audit of its `eldgr[NAME]`."""
+    of = {labelled("eldgr", name): judge for name, judge in pool.get("judges", {}).items()}
+    audits: list[PoolFigures] = [
+        {**pool, "rules": {rule: pool["rules"][rule]}, "audit": judge["audit"], "decided": judge["decided"]}
+        for rule, judge in of.items()
+        if rule in pool["rules"] and "audit" in judge and "decided" in judge
+    ]
+    return audits or [pool]
+
+
+def _title(pool: PoolFigures, words: str) -> str:
+    """Return a title that names the rule if it has a named judge."""
+    rule = first_of("eldgr", pool["rules"])
+    return words if judge_in(rule) is None else f"{words}, under {rule}"
 
 
 def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
@@ -28,7 +45,7 @@ def outcomes_table(name: str, pool: PoolFigures) -> Table | None:
         for (branch, level), of in counts.items()
     ]
     notes = (_MEANING,) if seen != ["unscored"] else ()
-    title = f"{name}: what shipped, by decision and certificate"
+    title = _title(pool, f"{name}: what shipped, by decision and certificate")
     return Table(title, ("decision", *seen, "questions"), tuple(rows), notes)
 
 
@@ -38,7 +55,7 @@ def funnel_table(name: str, pool: PoolFigures) -> Table | None:
         return None
     stages = pool["decided"]["funnel"]
     rows = [(stage["stage"], count_of(stage["questions"]), share_of(stage["questions"], pool["n"])) for stage in stages]
-    return Table(f"{name}: the way to an override", ("stage", "questions", "%"), tuple(rows))
+    return Table(_title(pool, f"{name}: the way to an override"), ("stage", "questions", "%"), tuple(rows))
 
 
 def roles_table(name: str, pool: PoolFigures) -> Table | None:
@@ -53,7 +70,8 @@ def roles_table(name: str, pool: PoolFigures) -> Table | None:
             silences = (silent["abstained"], silent["failed"]) if silent else (0, 0)
             rows.append((role, *map(count_of, (asked, *silences, always, always - asked))))
     headers = ("role", "asked", "abstained", "failed", "always would ask", "spared")
-    return Table(f"{name}: whom eldgr asked, in questions", headers, tuple(rows), tuple(_notes(pool, decided)))
+    title = f"{name}: whom {first_of('eldgr', pool['rules'])} asked, in questions"
+    return Table(title, headers, tuple(rows), tuple(_notes(pool, decided)))
 
 
 def _notes(pool: PoolFigures, decided: AuditInFull) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from eldgr_dspy.figures.results.summary import Confirmed, Difference, PoolFigures, RuleContrast, Summary
 from eldgr_dspy.formatting import UNDEFINED, interval, probability, questions, signed
-from eldgr_dspy.tables.audit import funnel_table, outcomes_table, roles_table
+from eldgr_dspy.tables.audit import audits_in, funnel_table, outcomes_table, roles_table
 from eldgr_dspy.tables.baselines import baselines_table
 from eldgr_dspy.tables.judges import judges_table, judging_table
 from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, paper_table, shipping_table, usage_table
@@ -51,7 +51,9 @@ def pool_tables(
 ) -> Iterator[Table]:
     """Yield the tables of a pool; `remedy` says how to get the results of withheld rules, None for a run's own."""
     yield paper_table(name, pool, confirmation, remedy)
-    yield from (table for build in POOL_TABLES.values() if (table := build(name, pool)) is not None)
+    for kind, build in POOL_TABLES.items():
+        audits = audits_in(pool) if kind in AUDITS else (pool,)
+        yield from (table for audited in audits if (table := build(name, audited)) is not None)
 
 
 def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
@@ -126,3 +128,6 @@ POOL_TABLES: dict[str, Callable[[str, PoolFigures], Table | None]] = {
     "cost": cost_table,
 }
 """The tables of a pool below the paper's, in order."""
+
+AUDITS = ("audit", "outcomes", "funnel", "roles")
+"""Those of the decision audit: of several named judges, each has its own."""

@@ -171,7 +171,7 @@ def test_what_a_role_would_cost_is_not_known_where_it_was_never_asked() -> None:
 
 
 def test_what_another_rule_asked_of_a_role_says_what_it_costs() -> None:
-    audit = tallied("retrieval", [(retrieval(["Doha", "Doha", "Dubai"]), ["Doha"], {}, ())]).audit
+    audit = tallied("retrieval", [(retrieval(["Doha", "Doha", "Dubai"]), ["Doha"], {}, ())]).audits["eldgr"]
     costs: dict[Role, Consulting] = {role: Consulting(4, 6, 1.0) for role in ROLES}
     assert audit.laziness(costs)["calls_saved"] == 3  # a judge and a repairer, at 1.5 calls each
     assert audit.laziness(costs)["seconds_saved"] == 0.5

@@ -26,6 +26,7 @@ from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.redecisions import decide_again
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
+from eldgr_dspy.tables.run import tables_of
 from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, recording, row, selector_with, untimed, write_pool
 
 SECOND = {**VERDICT, "preferred": 0}
@@ -279,6 +280,34 @@ def test_the_matrix_counts_what_each_judge_fixes_breaks_and_tells_apart(pool: Pa
     pages = {name: (tmp_path / "run" / name).read_text() for name in ("report.html", "questions.html")}
     assert "Each judge alone and under the lock" in pages["report.html"]
     assert "eldgr[c]" in pages["questions.html"]
+
+
+def test_each_judge_has_its_own_audit_as_the_run_of_that_judge_alone(pool: Path, tmp_path: Path) -> None:
+    replies = {"a": VERDICT, "b": SECOND, "c": ConnectionError("away")}
+    plan = Plan([pool], tmp_path / "run", max_failures="100%", judges=judges(*replies.values()))
+    summary = evaluate(selector(), plan)
+    found: Any = summary["pools"]["capitals"]
+    for name, reply in replies.items():
+        single = selector()
+        single.judge = judge_with(reply, name)[0]
+        alone: Any = evaluate(single, Plan([pool], tmp_path / name, max_failures="100%"))["pools"]["capitals"]
+        of = found["judges"][name]
+        assert of["audit"] == alone["audit"]
+        for part in ("outcomes", "funnel", "silences"):
+            assert of["decided"][part] == alone["decided"][part]
+        assert [*of["decided"]["flips"].values()] == [*alone["decided"]["flips"].values()]
+        kept = ("asked", "always", "calls")
+        assert [of["decided"]["laziness"][key] for key in kept] == [alone["decided"]["laziness"][key] for key in kept]
+    assert [found["judges"][name]["audit"]["judge_overrides"] for name in replies] == [12, 0, 0]
+    assert found["audit"] == found["judges"]["a"]["audit"]
+    titles = [table.title for table in tables_of(summary)]
+    page = (tmp_path / "run" / "report.html").read_text()
+    for name in replies:
+        for words in ("decision audit of {}", "the way to an override, under {}", "whom {} asked, in questions"):
+            assert f"capitals: {words.format(f'eldgr[{name}]')}" in titles
+            assert words.format(f"eldgr[{name}]") in page
+    assert "are those of the first judge" in page
+    assert "are those of the first judge" not in (tmp_path / "a" / "report.html").read_text()
 
 
 def test_failures_and_abstentions_are_those_of_the_judge_that_has_them(pool: Path, tmp_path: Path) -> None:

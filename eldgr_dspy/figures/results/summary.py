@@ -243,6 +243,10 @@ class JudgeFigures(TypedDict):
     order_effect: Annotated[Measured | None, Field(description="Another class in another order, in percent.")]
     gold_in_training: bool | None
     logprobs: bool | None
+    audit: Annotated[
+        NotRequired[AuditCounts | None], Field(description="Of `eldgr[NAME]`; absent in earlier versions.")
+    ]
+    decided: NotRequired[AuditInFull | None]
 
 
 class Bounds(TypedDict):
