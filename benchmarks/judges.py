@@ -1,0 +1,77 @@
+"""Wall time and memory of many recorded judges on a large pool.
+
+Run: python -m benchmarks.judges [--judges 50] [--rows 2000 10000] [--bound-only]
+
+A pool of short questions with four candidates, and a recording of one short reply a question for each judge. Each size
+is run by `eldgr bound` and by `eldgr evaluate`, in processes of their own. The last lines say how much memory each further
+question takes, between the smallest and the largest size.
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks._timing import line
+from benchmarks.runs import command
+
+NAMES = ("Lyon", "Paris", "Nice", "Metz")
+RECORDINGS = 5  # different ones; the judges share them
+
+
+def rows(n: int) -> Iterator[str]:
+    """Return questions on which consensus is uncertified and wrong, and a judge can make another answer ship."""
+    candidates = [{"text": name, "answer": name} for name in ("Lyon", *NAMES)]
+    evidence = [{"title": "France", "text": "Paris is the capital of France."}]
+    for number in range(n):
+        row = {"id": f"q{number}", "question": f"Capital {number}?", "task": "retrieval", "candidates": candidates}
+        yield json.dumps({**row, "evidence": evidence, "gold": ["Paris"]}) + "\n"
+
+
+def replies(n: int, judge: int) -> Iterator[str]:
+    """Return a recording in which each judge prefers another candidate."""
+    for number in range(n):
+        content = {"assessments": [], "preferred": (number * (judge + 1)) % 5, "judge_rationale": f"reply {number}"}
+        reply = {"kind": "consultation", "id": f"q{number}", "role": "judge", "outcome": "ok", "content": content}
+        yield json.dumps(reply) + "\n"
+
+
+def measured(n: int, judges: int, *, bound_only: bool) -> dict[str, float]:
+    """Print wall time and peak memory at a size; return the peak MiB by command."""
+    peaks = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        pool, files = folder / "pool.jsonl", [folder / f"{number}.jsonl" for number in range(RECORDINGS)]
+        with pool.open("w", encoding="utf-8") as file:
+            file.writelines(rows(n))
+        for number, path in enumerate(files):
+            with path.open("w", encoding="utf-8") as file:
+                file.writelines(replies(n, number))
+        given = [arg for j in range(judges) for arg in ("--replay", f"j{j}={files[j % RECORDINGS]}")]
+        commands = {"bound": ["bound", str(pool), *given]}
+        if not bound_only:
+            commands["evaluate"] = ["evaluate", str(pool), *given, "--out", str(folder / "run"), "--quiet"]
+        for which, arguments in commands.items():
+            seconds, peaks[which] = command(*arguments)
+            line(f"eldgr {which}, {n:,} x {judges} recorded judges, wall", seconds, "s")
+            line("the same, peak memory", peaks[which], "MiB")
+    return peaks
+
+
+def main() -> None:
+    """Print the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--judges", type=int, default=50)
+    parser.add_argument("--rows", type=int, nargs="+", default=[2_000, 10_000], help="sizes of the pool")
+    parser.add_argument("--bound-only", action="store_true", help="leave eldgr evaluate out")
+    given = parser.parse_args()
+    peaks = {n: measured(n, given.judges, bound_only=given.bound_only) for n in sorted(given.rows)}
+    fewest, most = min(peaks), max(peaks)
+    for which in peaks[most] if most > fewest else ():
+        each = (peaks[most][which] - peaks[fewest][which]) * 1024 / (most - fewest)
+        line(f"eldgr {which}, memory of a further question", each, "KiB")
+
+
+if __name__ == "__main__":
+    main()
