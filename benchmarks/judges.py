@@ -1,16 +1,16 @@
 """Wall time and memory of many recorded judges on a large pool.
 
-Run: python -m benchmarks.judges [--judges 50] [--rows 2000 10000] [--bound-only]
+Run: python -m benchmarks.judges [--judges 50] [--rows 1000 10000] [--commands bound evaluate]
 
-A pool of short questions with four candidates, and a recording of one short reply a question for each judge. Each size
-is run by `eldgr bound` and by `eldgr evaluate`, in processes of their own. The last lines say how much memory each further
-question takes, between the smallest and the largest size.
+A pool of short questions with five candidates, and a recording of one short reply a question for each judge. Each size
+is run by `eldgr bound` and by `eldgr evaluate`, in processes of their own. The last lines say how much memory each
+further question takes, between the smallest and the largest size.
 """
 
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks._timing import line
@@ -37,7 +37,7 @@ def replies(n: int, judge: int) -> Iterator[str]:
         yield json.dumps(reply) + "\n"
 
 
-def measured(n: int, judges: int, *, bound_only: bool) -> dict[str, float]:
+def measured(n: int, judges: int, names: Sequence[str]) -> dict[str, float]:
     """Print wall time and peak memory at a size; return the peak MiB by command."""
     peaks = {}
     with tempfile.TemporaryDirectory() as name:
@@ -49,11 +49,9 @@ def measured(n: int, judges: int, *, bound_only: bool) -> dict[str, float]:
             with path.open("w", encoding="utf-8") as file:
                 file.writelines(replies(n, number))
         given = [arg for j in range(judges) for arg in ("--replay", f"j{j}={files[j % RECORDINGS]}")]
-        commands = {"bound": ["bound", str(pool), *given]}
-        if not bound_only:
-            commands["evaluate"] = ["evaluate", str(pool), *given, "--out", str(folder / "run"), "--quiet"]
-        for which, arguments in commands.items():
-            seconds, peaks[which] = command(*arguments)
+        for which in names:
+            options = ["--out", str(folder / "run"), "--quiet"] if which == "evaluate" else []
+            seconds, peaks[which] = command(which, str(pool), *given, *options)
             line(f"eldgr {which}, {n:,} x {judges} recorded judges, wall", seconds, "s")
             line("the same, peak memory", peaks[which], "MiB")
     return peaks
@@ -63,10 +61,10 @@ def main() -> None:
     """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--judges", type=int, default=50)
-    parser.add_argument("--rows", type=int, nargs="+", default=[2_000, 10_000], help="sizes of the pool")
-    parser.add_argument("--bound-only", action="store_true", help="leave eldgr evaluate out")
+    parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000], help="sizes of the pool")
+    parser.add_argument("--commands", nargs="+", choices=("bound", "evaluate"), default=["bound", "evaluate"])
     given = parser.parse_args()
-    peaks = {n: measured(n, given.judges, bound_only=given.bound_only) for n in sorted(given.rows)}
+    peaks = {n: measured(n, given.judges, given.commands) for n in sorted(given.rows)}
     fewest, most = min(peaks), max(peaks)
     for which in peaks[most] if most > fewest else ():
         each = (peaks[most][which] - peaks[fewest][which]) * 1024 / (most - fewest)

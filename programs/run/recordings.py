@@ -11,6 +11,7 @@ from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunCha
 from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.named_judges import Asked, labelled, role_of
 from eldgr_dspy.pools import Pool
+from eldgr_dspy.programs.run.spooled_replies import SpooledReplies
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.showing import shown
 
@@ -41,15 +42,13 @@ class Recordings:
         """
         self._paths = recordings_in(replay)
         self._for, self._judges = recorded_for, judges
-        self._found: dict[tuple[str, Asked], dict[str, Consultation]] = {}
-        self._ids: dict[str, str] = {}
-        self._said: dict[str, Consultation] = {}
+        self._replies = SpooledReplies()
         self._governed: dict[tuple[str, Asked], Path] = {}
         self._pools: dict[Path, set[str]] = {path: set() for path in self._paths.values()}
         self._heads: list[tuple[Path, dict[str, Any]]] = []
         for name, path in self._paths.items():
             self._read(name, path)
-            self._said.clear()
+            self._replies.end_recording()
 
     def _read(self, judge: str, path: Path) -> None:
         torn, heads, others, answered = list[JournalError](), list[dict[str, Any]](), set[str](), False
@@ -64,7 +63,8 @@ class Recordings:
             answered |= entry.settled
             own = judge == entry.judge or entry.judge not in self._paths
             if own and self._governed.setdefault((entry.pool, entry.label), path) == path and entry.settled:
-                self._keep(entry)
+                clean = {field: redacted_value(getattr(entry, field)) for field in ("content", "reason", "served")}
+                self._replies.keep(replace(entry, **clean))
         self._heads += [(path, head) for head in heads]
         _require_usable(path, torn, answered, bool(self._pools[path] or others))
         labels = {label for (_, label), of in self._governed.items() if of == path}
@@ -74,13 +74,6 @@ class Recordings:
             raise ArgumentError(f"{path}: must hold replies of judge {judge!r}; got {held}. Give its recording.")
         if not judge and others and not any(role_of(label) == "judge" for label in labels):
             raise ArgumentError(f"{path}: holds replies of {listed}, judges that this run lacks. Name them in judges.")
-
-    def _keep(self, entry: Consultation) -> None:
-        """Keep an entry; what is equal for several questions is kept once, so that many judges fit."""
-        clean = {name: redacted_value(getattr(entry, name)) for name in ("content", "reason", "served")}
-        said = replace(entry, id="", **clean)
-        found = self._found.setdefault((entry.pool, entry.label), {})
-        found[self._ids.setdefault(entry.id, entry.id)] = self._said.setdefault(repr(said), said)
 
     def governs(self, pool: str, asked: Asked) -> bool:
         """Whether `asked` is recorded for `pool`, so that it is not asked."""
@@ -114,7 +107,7 @@ class Recordings:
     def _require_questions(self, path: Path, pool: Pool) -> None:
         """Refuse a recording for this pool that has none of its questions."""
         own = [key for key, of in self._governed.items() if of == path and key[0] in ("", pool.name)]
-        if own and not any(row.id in self._found.get(key, ()) for row in pool.rows() for key in own):
+        if own and all(self._replies.place(*key, row.id) is None for row in pool.rows() for key in own):
             raise ArgumentError(
                 f"{path}: must hold replies to questions of {pool.name!r}; none of their ids is in it. Give a "
                 "recording of these questions."
@@ -176,10 +169,9 @@ class Recordings:
             )
 
     def _get(self, key: Key) -> Consultation | None:
-        """Return what is recorded, without the question's id."""
+        """Return what is recorded, with its pool as recorded."""
         pool, question, asked = key
-        found = (self._found.get((name, asked), {}).get(question) for name in (pool, ""))
-        return next(filter(None, found), None)
+        return self._replies.find(pool, asked, question) or self._replies.find("", asked, question)
 
     def find(self, key: Key) -> Consultation:
         """Return the recorded consultation. Raises `NotAskedError` without one: a gap does not count as abstention."""
@@ -187,7 +179,7 @@ class Recordings:
         entry = self._get(key)
         if entry is None:
             raise NotAskedError(f"The recording holds no {asked} for question {question!r} of pool {pool!r}.")
-        return replace(entry, pool=pool, id=question, recorded=True, calls=0)
+        return replace(entry, pool=pool, recorded=True, calls=0)
 
 
 def _model(name: str | None) -> str:

@@ -242,18 +242,26 @@ def test_a_recording_of_a_pool_of_another_name_counts_if_that_is_said(pool: Path
     assert evaluate(Selector(), plan)["pools"]["capitals"]["rules"]["judge[a]"]["em"] == 100.0
 
 
-def test_what_recordings_have_alike_is_kept_once(tmp_path: Path) -> None:
-    """Fifty judges fit beside each other: a reply takes its place in a table, and not a copy of its content."""
-    n, said = 1_000, {**VERDICT, "judge_rationale": "as the passage says " * 20}
-    file = recording(tmp_path / "a.jsonl", (f"q{number}" for number in range(n)), content=said)
+def test_a_recorded_reply_takes_a_few_bytes_of_memory_however_long_it_is(tmp_path: Path) -> None:
+    """Fifty judges fit beside each other, also if no two replies are alike."""
+    n, file = 2_000, tmp_path / "a.jsonl"
+
+    def said(number: int) -> dict[str, Any]:
+        return {**VERDICT, "judge_rationale": f"{number} as the passage says " * 20}
+
+    with file.open("w") as out:
+        for number in range(n):
+            out.write(recording(tmp_path / "one.jsonl", [f"q{number}"], content=said(number)).read_text())
     Recordings({"first": file})  # what is loaded once counts for none
     tracemalloc.start()
-    kept = Recordings(dict.fromkeys("abcd", file))
+    kept = Recordings(dict.fromkeys("abcdefgh", file))
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    assert held < 4 * n * 200
-    found = kept.find(("capitals", "q7", "judge[c]"))
-    assert (found.pool, found.id, found.judge, found.content) == ("capitals", "q7", "c", said)
+    assert held < 8 * n * 50
+    for judge, number in (("a", 0), ("h", n - 1), ("c", 7)):
+        found = kept.find(("capitals", f"q{number}", f"judge[{judge}]"))
+        assert (found.pool, found.id, found.judge) == ("capitals", f"q{number}", judge)
+        assert (found.content, found.recorded) == (said(number), True)
 
 
 # -- what is measured --
