@@ -1,6 +1,6 @@
 """Wall time and memory of many recorded judges on a large pool.
 
-Run: python -m benchmarks.judges [--judges 50] [--rows 1000 10000] [--commands bound evaluate]
+Run: python -m benchmarks.judges [--judges 50] [--rows 500 2000] [--commands bound evaluate]
 
 A pool of short questions with five candidates, and a recording of one short reply a question for each judge. Each size
 is run by `eldgr bound` and by `eldgr evaluate`, in processes of their own. The last lines say how much memory each
@@ -61,7 +61,7 @@ def main() -> None:
     """Print the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--judges", type=int, default=50)
-    parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000], help="sizes of the pool")
+    parser.add_argument("--rows", type=int, nargs="+", default=[500, 2_000], help="sizes of the pool")
     parser.add_argument("--commands", nargs="+", choices=("bound", "evaluate"), default=["bound", "evaluate"])
     given = parser.parse_args()
     peaks = {n: measured(n, given.judges, given.commands) for n in sorted(given.rows)}
