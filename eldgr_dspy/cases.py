@@ -42,11 +42,13 @@ class Case:
     def __init__(self, question: Question, settings: Settings | None = None) -> None:
         self.question = question
         self.settings = settings or Settings()
+        self.type = question.type
         self._refusals_vote = self.settings.refusal != "no_answer"
-        two_valued = question.task == "arithmetic" or self.settings.certificate == "substring"
+        two_valued = self.type.way == "derivation" or self.settings.certificate == "substring"
         refusals = () if self._refusals_vote and two_valued else self.settings.refusals
         self.refuses = Refusing(refusals, question.answers, question.task)
-        self.vote = majority(question.answers, question.task, None if self._refusals_vote else self.refuses)
+        refuses = None if self._refusals_vote else self.refuses
+        self.vote = majority(question.answers, question.task, refuses, question.text)
         self._evidence = CertifyingEvidence(question, self.vote.classes, self.settings.certificate)
         self._found: dict[str, tuple[str, Certificate]] = {}
         self._checked: dict[Derivation, Checked] = {}
@@ -55,8 +57,8 @@ class Case:
 
     @property
     def task(self) -> Task:
-        """The declared task, the only thing that a rule branches on."""
-        return self.question.task
+        """How the declared type certifies, the only thing that a rule branches on."""
+        return self.type.task
 
     @property
     def first(self) -> str | None:
@@ -84,14 +86,12 @@ class Case:
         """Whether repairer or deriver may be asked: never for an empty pool; for one class, by the settings."""
         if self.vote.n_classes != 1:
             return bool(self.question.answers)
-        default = "repair" if self.task == "retrieval" else "skip"
-        return (self.settings.homogeneous or default) == "repair"
+        return (self.settings.homogeneous or self.type.homogeneous) == "repair"
 
     def roles(self) -> tuple[Role, ...]:
         """The roles that `consult="always"` asks."""
-        judge: tuple[Role, ...] = ("judge",) if self.task == "retrieval" and self.contested else ()
-        repairer: Role = "repairer" if self.task == "retrieval" else "deriver"
-        return (*judge, repairer) if self.repairable else judge
+        judge: tuple[Role, ...] = ("judge",) if self.type.way == "evidence" and self.contested else ()
+        return (*judge, self.type.repairer) if self.repairable else judge
 
     def same(self, one: str | None, other: str | None) -> bool:
         """Whether two answers vote together; no answer is the same as any."""
@@ -161,8 +161,8 @@ class Case:
         return self._checked[derivation]
 
     def _certify(self, answer: str | None) -> Certificate:
-        """The certificate of a spelling; in arithmetic the evidence never certifies."""
-        if self.task == "arithmetic":
+        """The certificate of a spelling; where a derivation certifies, the evidence never does."""
+        if self.type.way == "derivation":
             return _BY_DERIVATION
         if self.refuses(answer):
             return _REFUSAL if self._refusals_vote else _NO_VOTE
@@ -179,7 +179,7 @@ class Case:
 
         They are the first spelling of each class of the pool; given a repairer's reply, its answer if its class is new.
         """
-        if not self._evidence.is_consulted or self.task == "arithmetic":
+        if not self._evidence.is_consulted or self.type.way == "derivation":
             return ()
         answers = {key: next(iter(spellings)) for key, spellings in self._spellings.items()}
         if reply is not None:
@@ -208,7 +208,7 @@ class Case:
         return index in self._voters and self._class(self._voters[index])[1].certified is True
 
     def _key(self, answer: str | None) -> str | None:
-        return None if not self._refusals_vote and self.refuses(answer) else class_key(answer, self.task)
+        return None if not self._refusals_vote and self.refuses(answer) else class_key(answer, self.question.task)
 
     def _spelling(self, answer: str) -> str:
         """The spelling of a repair that ships: its own if it occurs in the evidence as written, else the pool's."""
@@ -283,7 +283,7 @@ class Case:
     def _notes(self, replies: Mapping[Role, Reply]) -> Iterator[str]:
         """What a reader of the decision should also know, each a phrase."""
         yield from self.vote.notes
-        if self.task == "retrieval":
+        if self.type.way == "evidence":
             yield from self._notes_on_evidence
         derivation = replies.get("deriver")
         if isinstance(derivation, Derivation) and not self.checked(derivation).passed:
@@ -316,16 +316,16 @@ class Case:
         return {key: self._class(key)[1].certified for key in self.vote.classes if key is not None}
 
     def _support(self, answer: str | None, replies: Mapping[Role, Reply]) -> tuple[bool | None, Certificate | None]:
-        if self.task == "retrieval":
+        if self.type.way == "evidence":
             certificate = self.certificate(answer)
             return certificate.certified, certificate
         derived = self._derived_from(replies)
         return derived is not None and self.same(answer, derived), None
 
     def _derived_from(self, replies: Mapping[Role, Reply]) -> str | None:
-        """The answer of a checked derivation; in retrieval a derivation never certifies."""
+        """The answer of a checked derivation; where the evidence certifies, a derivation never does."""
         reply = replies.get("deriver")
-        return self.derived(reply) if self.task == "arithmetic" and reply else None
+        return self.derived(reply) if self.type.way == "derivation" and reply else None
 
     def ranking(self, replies: Mapping[Role, Reply], scores: Sequence[float | None] | None = None) -> tuple[int, ...]:
         """Return the pool indices, best first; see `eldgr_dspy.ranking`.
@@ -336,7 +336,7 @@ class Case:
                 if no scores are given, or all are undefined.
         """
         derived = self._derived_from(replies)
-        marks = self._certified_classes.items() if self.task == "retrieval" else ()
+        marks = self._certified_classes.items() if self.type.way == "evidence" else ()
         supported: set[str | None] = {
             key for key, certified in marks if certified is not False and not self.refuses(self._shipped(key))
         }

@@ -22,12 +22,12 @@ from hashlib import sha256
 from typing import Literal
 from unicodedata import name
 
-from eldgr_dspy.answers import POLAR, answer_class, read_answer, text_key
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import BIDI_CONTROLS
 from eldgr_dspy.occurrences import FUNCTION_WORDS, STOP_WORDS, Letter, Sought, Source, sought
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.structured import Structured, text_of_leaf
+from eldgr_dspy.text_keys import POLAR, read_answer, short_class, text_key
 from eldgr_dspy.words import POLICIES, Policy
 
 LONGEST_ANSWER = 2_000
@@ -186,7 +186,7 @@ def _wanted(given: str, keep_case: bool) -> Sought | Certificate:
     stripped = strip_answer(given)
     if not BIDI_CONTROLS.isdisjoint(stripped):
         return _BIDI
-    class_ = answer_class(given, "retrieval")
+    class_ = short_class(given)
     if class_ is None:
         return _EMPTY
     if len(class_.key) > LONGEST_ANSWER:

@@ -23,7 +23,7 @@ class Case(Protocol):
 
     @property
     def task(self) -> Task:
-        """`retrieval` or `arithmetic`, as declared."""
+        """`retrieval` (the evidence certifies) or `arithmetic` (a derivation does), by the declared type of answers."""
         ...
 
     @property

@@ -7,8 +7,9 @@ It uses only the standard library.
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+from eldgr_dspy.answer_types.base import Certifying
 from eldgr_dspy.answers import class_key
-from eldgr_dspy.certificates import Certificate, Evidence, Passage
+from eldgr_dspy.certificates import Certificate, Passage
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import CertificateError
 from eldgr_dspy.own_certificates import EMPTY, OwnCertificate, OwnEvidence
@@ -77,13 +78,15 @@ class CertifyingEvidence:
             )
         return self._supplied[key]
 
-    def _apart_from(self, key: str | None) -> Evidence | OwnEvidence:
+    def _apart_from(self, key: str | None) -> Certifying:
         apart = self.own_texts.get(key)
         if not apart:
             return self._whole
         passages = (Passage("", "") if i in apart else p for i, p in enumerate(self._question.passages))
         return self._of(tuple(passages))
 
-    def _of(self, passages: Sequence[Passage]) -> Evidence | OwnEvidence:
+    def _of(self, passages: Sequence[Passage]) -> Certifying:
         by: Policy | OwnCertificate = self._by
-        return OwnEvidence(passages, by) if isinstance(by, OwnCertificate) else Evidence(passages, by)
+        return (
+            OwnEvidence(passages, by) if isinstance(by, OwnCertificate) else self._question.type.evidence(passages, by)
+        )

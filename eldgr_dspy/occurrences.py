@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 
-from eldgr_dspy.answers import text_key, without_article
 from eldgr_dspy.folding import BIDI_CONTROLS, Folded, fold
 from eldgr_dspy.reading import ENTITY, read, respelled
 from eldgr_dspy.sentence_ends import sentence_ends
 from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.text_keys import text_key, without_article
 from eldgr_dspy.wholes import in_word, whole
 
 FUNCTION_WORDS = frozenset(

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_candidate, show_passage
 from eldgr_dspy.errors import ArgumentError
@@ -16,7 +18,6 @@ from eldgr_dspy.words import (
     PREFERENCE,
     REFUSAL,
     STRICTNESS,
-    TASKS,
     Consult,
     Homogeneous,
     Policy,
@@ -37,7 +38,8 @@ class Settings:
             as a function or as `module:function`.
         derivation: What counts as a checked derivation (arithmetic).
         consult: `lazy` asks only roles that can still change the outcome, `always` asks every role first; same answers.
-        homogeneous: Whether a pool of one class is still repaired; None: `repair` for retrieval, `skip` for arithmetic.
+        homogeneous: Whether a pool of one class is still repaired; None: as the answer type says,
+            `repair` for short text and `skip` for numbers.
         preference: `global`, Eq. 3's one preference; `stratum`, the paper's other reading (its figure caption): the
             preferred candidate if certified, else the highest-scored certified one.
         refusals: Answers such as "I don't know": phrases, or a function of your own `(answer) -> bool`, given as a
@@ -114,7 +116,7 @@ class Question:
 
     Attributes:
         text: The question as asked.
-        task: Declared, never guessed from the answers (Eq. 4).
+        task: The name of the answer type. It is declared, never guessed from the answers (Eq. 4).
         answers: One a candidate, in pool order; None where a candidate has none.
         texts: The candidates' full texts, in the same order; empty if only the answers are known.
         passages: The evidence, in the order in which it was retrieved.
@@ -127,11 +129,16 @@ class Question:
     passages: tuple[Passage, ...] = ()
 
     def __post_init__(self) -> None:
-        require_one_of("task", self.task, TASKS)
+        object.__setattr__(self, "task", answer_type(self.task).name)
         if self.texts and len(self.texts) != len(self.answers):
             raise ArgumentError(
                 f"texts must have one entry per answer; got {len(self.texts)} texts for {len(self.answers)} answers."
             )
+
+    @property
+    def type(self) -> AnswerType:
+        """The type of the answers."""
+        return answer_type(self.task)
 
     def role_inputs(self, role: Role) -> dict[str, object]:
         """Return the inputs of `role`, by the names of its signature's fields. The gold answer is not among them."""

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
+from eldgr_dspy.answer_types import BUILT_IN, answer_type
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.errors import PoolError
+from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.questions import Question
 from eldgr_dspy.words import Task
 
@@ -31,6 +33,14 @@ _HALF = "half of a surrogate pair, which is not valid Unicode: fix or drop it"
 
 def _answer(value: Any) -> Any:
     return None if isinstance(value, float) and value != value else value  # NaN means no answer
+
+
+def _type_name(task: str) -> str:
+    """Return the one name under which a type is stored, so that its other name makes no other pool."""
+    try:
+        return answer_type(task).name
+    except ArgumentError:
+        raise PydanticCustomError("answer_type", "not the name of an answer type") from None
 
 
 def _visible(gold: str) -> str:
@@ -90,7 +100,10 @@ class Row(_Model):
 
     id: Annotated[str, Field(min_length=1, max_length=300)] = Field(description="Unique within the pool.")
     question: Text
-    task: Task = Field(description="Declared: the rule branches by it and never looks at the answers to find out.")
+    task: Annotated[Task, AfterValidator(_type_name)] = Field(
+        description="The answer type. It is declared: the rule never looks at the answers to find out.",
+        json_schema_extra={"enum": [*BUILT_IN]},
+    )
     candidates: list[CandidateRow] = Field(min_length=1, max_length=MAX_CANDIDATES, description="In sampled order.")
     evidence: list[PassageRow] = Field(default_factory=list, max_length=MAX_PASSAGES)
     gold: list[Gold] = Field(default_factory=list, description="Accepted answers; empty where unknown.")
@@ -136,7 +149,7 @@ _REMEDIES = {
     "string_type": "expected text in quotes",
     "string_unicode": f"it has {_HALF}",
     "string_too_short": "expected text that names the row",
-    "literal_error": "expected 'retrieval' or 'arithmetic'",
+    "answer_type": f"expected one of {', '.join(map(repr, BUILT_IN))}",
     "too_short": "a row needs at least one candidate: drop it",
     "model_type": "expected an object",
     "list_type": "expected a list",

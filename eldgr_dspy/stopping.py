@@ -67,7 +67,7 @@ class Settled:
         """Return whether the rule decides alike on every pool that begins with this one and has this consensus."""
         if self.rule != "eldgr" and not self.withheld:
             return True
-        if case.task == "arithmetic":
+        if case.type.way == "derivation":
             return case.repairable
         answer, own = case.first if self.rule == "first" else case.consensus, case.settings.own
         found = case.certificate(answer)
@@ -77,7 +77,7 @@ class Settled:
             return True
         passages = case.question.passages
         behind = passages if found.witness is None or own else (passages[found.witness.passage],)
-        return not any(_may_be_a_candidate(passage, answer, case.task) for passage in behind)
+        return not any(_may_be_a_candidate(passage, answer, case.question.task) for passage in behind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ except ImportError as error:
         " `pip install 'eldgr_dspy[testing]'`."
     ) from error
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
@@ -155,14 +156,14 @@ def questions(draw: st.DrawFn, task: Task | None = None, families: Sequence[Fami
         task: `retrieval` or `arithmetic`; either if it is not given.
         families: Answers in three spellings each; if given, every second question has one.
     """
-    chosen = _taken(_TASKS, draw(_PLACE)) if task is None else task
+    chosen = answer_type(_taken(_TASKS, draw(_PLACE)) if task is None else task)
     kind, own = _taken(_KINDS, draw(_PLACE)), draw(_FAMILIES)
     if families and (place := draw(_PLACE)) % 2:
         own.insert(place // 2 % len(own), _taken(families, place // 6))
     if kind == "anything":
         text, pool, passages = draw(_RAW)
-        return Question(text, chosen, pool, (), passages)
-    text = _PRODUCT.format(draw(_PLACE) % 8 + 2, draw(_PLACE) % 8 + 2) if chosen == "arithmetic" else "Which?"
+        return Question(text, chosen.name, pool, (), passages)
+    text = _PRODUCT.format(draw(_PLACE) % 8 + 2, draw(_PLACE) % 8 + 2) if chosen.way == "derivation" else "Which?"
     first, *others = filter(None, (_answers_to(text), *own))
     rare = [word for family in others for word in family]
     pool, rival = draw(pools([*first, *first, *rare])), _taken(rare, draw(_PLACE))
@@ -178,7 +179,7 @@ def questions(draw: st.DrawFn, task: Task | None = None, families: Sequence[Fami
     texts = [f"So it is {answer}." for answer in pool] if kind in ("texts", "copied") else []
     if kind == "copied":
         texts = [_taken([own, *(passage.text for passage in passages)], draw(_PLACE)) for own in texts]
-    return Question(text, chosen, pool, tuple(texts), passages)
+    return Question(text, chosen.name, pool, tuple(texts), passages)
 
 
 def _apart(answer: str, place: int) -> tuple[Passage, Passage]:
@@ -325,7 +326,7 @@ def consultations(draw: st.DrawFn, task: Task | None = None, families: Sequence[
         task: `retrieval` or `arithmetic`; either if it is not given. families: as `questions` takes them.
     """
     question = draw(questions(task, families))
-    roles: tuple[Role, ...] = ("judge", "repairer") if question.task == "retrieval" else ("judge", "deriver")
+    roles: tuple[Role, ...] = ("judge", question.type.repairer)
     said: dict[Role, Reply] = {role: draw(replies(question, role)) for role in roles}
     answers = [*question.answers, *(reply.answer for reply in said.values() if isinstance(reply, Repair | Derivation))]
     right = [answer for answer in answers if answer and answer.strip()] or [""]

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from eldgr_dspy.answers import AnswerClass, answer_class
+from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.text_keys import AnswerClass
 from eldgr_dspy.words import Task
 
 
@@ -36,16 +37,22 @@ class Vote:
         return len(set(self.classes) - {None})
 
 
-def majority(answers: Sequence[str | None], task: Task, refuses: Callable[[str | None], bool] | None = None) -> Vote:
+def majority(
+    answers: Sequence[str | None],
+    task: Task,
+    refuses: Callable[[str | None], bool] | None = None,
+    question: str = "",
+) -> Vote:
     """Return the vote of `answers`, one a candidate, None where a candidate has none.
 
-    Answers that refuse do not vote.
+    The type that `task` names puts them into classes, given the question. Answers that refuse do not vote.
 
     Source: the paper's consensus m; ties to the earliest candidate and the classes are ours (`method`, hazards 1-27).
     """
     refused = [*filter(refuses, answers)] if refuses else []
     silent = frozenset(refused)
-    parsed = [answer_class(None if answer in silent else answer, task) for answer in answers]
+    voting = [None if answer in silent else answer for answer in answers]
+    parsed = answer_type(task).classes(voting, question)
     classes = tuple(class_.key if class_ else None for class_ in parsed)
     notes = tuple(_notes(answers, parsed, len(refused)))
     votes = _counts(classes)

@@ -6,7 +6,8 @@ Every other module imports these names instead of repeating the strings.
 from collections.abc import Container
 from typing import Literal, TypeGuard, get_args
 
-Task = Literal["retrieval", "arithmetic"]
+Task = str
+"""The name of an answer type, see `eldgr_dspy.answer_types`; the rule's protocol knows the two of `TASKS`."""
 Role = Literal["judge", "deriver", "repairer"]
 Consulted = Literal["judge", "deriver", "repairer", "certificate", "repair_certificate"]
 """Whom a run may ask: a role that a rule asks for, or a certificate of the user's own, of the pool or of a repair."""
@@ -20,8 +21,10 @@ Refusal = Literal["inapplicable", "no_answer"]
 Replies = Literal["strict", "lenient"]
 Channel = Literal["logic", "fact", "epist", "info", "triang", "adv", "min"]
 Reading = Literal["label", "expected", "settled"]
+Mark = Literal["hashes", "a_line", "boxed", "phrase", "finish", "tagged"]
+Form = Literal[Mark, "last_number", "whole"]
 
-TASKS: tuple[Task, ...] = get_args(Task)
+TASKS: tuple[Task, ...] = ("retrieval", "arithmetic")
 ROLES: tuple[Role, ...] = get_args(Role)
 CONSULTED: tuple[Consulted, ...] = get_args(Consulted)
 POLICIES: tuple[Policy, ...] = get_args(Policy)

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 import dspy
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.errors import ArgumentError, describe_failure, settled
@@ -255,7 +256,7 @@ def _require_settling(select: Selector) -> None:
         ArgumentError: naming what must be another one.
     """
     own, refusals, rules = select.settings.own, select.settings.refusals, ", ".join(map(repr, SETTLED_BY))
-    is_asked = own is not None and own.consulted and select.task == "retrieval"
+    is_asked = own is not None and own.consulted and answer_type(select.task).way == "evidence"
     ends_votes = isinstance(refusals, OwnRefusals) and select.settings.refusal == "no_answer"
     for wrong, name, expected, got in (
         (select.rule not in SETTLED_BY, "rule", f"one of {rules}", select.rule),

@@ -157,8 +157,7 @@ def shipped(
         try:
             answer = as_declared(answer, kind)
         except ValueError:
-            role: Role = "repairer" if case.task == "retrieval" else "deriver"
-            values |= _without(role, decided, kind)
+            values |= _without(case.type.repairer, decided, kind)
             answer, index = values["answer"], _sample_with(case, values["answer"])
     if index is not None and (type(given[index]) is not str or get_origin(kind) is Literal):
         answer = given[index]

@@ -11,6 +11,7 @@ from dspy import lm15
 from dspy.lm15 import Request
 from hypothesis import strategies as st
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Derivation, Repair, Reply, Verdict
 from eldgr_dspy.laws.making import SOUND, asked, counted
@@ -85,7 +86,7 @@ def _miscounted(draw: st.DrawFn) -> Question:
 
 def at_stake(task: Task, families: Sequence[Family] = ()) -> st.SearchStrategy[Question]:
     """Draw questions of a task, most of them such that a reply may change what ships; families as `questions` has."""
-    contested = _contested() if task == "retrieval" else _miscounted()
+    contested = _contested() if answer_type(task).way == "evidence" else _miscounted()
     own = st.booleans().flatmap(lambda chosen: questions(task, families) if chosen else contested)
     return _mostly(own if families else contested, questions(task))
 
@@ -96,7 +97,7 @@ def scenes(draw: st.DrawFn, asked: st.SearchStrategy[Question]) -> Scene:
     question = draw(asked)
     typed: dict[Role, st.SearchStrategy[Any]] = (
         {"deriver": derivations(question).map(_derivation)}
-        if question.task == "arithmetic"
+        if question.type.way == "derivation"
         else {"judge": _verdicts(question), "repairer": repairs(question).map(_repair)}
     )
     said: dict[Role, Scripted] = {role: draw(_mostly(usual, lm_replies() | _failures)) for role, usual in typed.items()}
@@ -110,7 +111,7 @@ def situated(trials: Iterable[Trial]) -> list[Scene]:
 
 def asked_again(task: Task) -> list[Scene]:
     """Return one question repeated: with other evidence, with none, and with the same answers in other pools."""
-    if task == "arithmetic":
+    if answer_type(task).way == "derivation":
         pools = (("18", "9", "9"), ("9", "18", "18"), ("18", "18", "9"), ("9", "9", "18"), ("18", "9", "9"))
         return situated(counted(pool, None, SOUND) for pool in pools)
     lyon, rome = ("Lyon", "Rome", "Rome"), ("Lyon", "Lyon", "Rome")

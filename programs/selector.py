@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import dspy
 
+from eldgr_dspy.answer_types import answer_type, load_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certificates_in, certifying, inputs_of, is_withheld, replies_in
 from eldgr_dspy.consultations import Abstention, Heard, Reply
 from eldgr_dspy.decision import Decision, Rule, adrive, drive
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import source_of
 from eldgr_dspy.programs.calls import Calls, OnFailure, require_timeout
 from eldgr_dspy.programs.certifier import Certifier
@@ -37,7 +40,6 @@ from eldgr_dspy.replies import read_reply, require_reply
 from eldgr_dspy.rules import is_own, rule_given
 from eldgr_dspy.words import (
     REPLIES,
-    TASKS,
     Consult,
     Consulted,
     Homogeneous,
@@ -89,6 +91,7 @@ class Selector(dspy.Module):
         self,
         *,
         task: Task = "retrieval",
+        answer: Task | None = None,
         rule: "str | Rule" = "eldgr",
         certificate: "Policy | str | Callable[..., Any]" = "folded",
         consult: Consult = "lazy",
@@ -108,7 +111,10 @@ class Selector(dspy.Module):
         """Create a selector with LM-backed roles.
 
         Args:
-            task: `retrieval` (the evidence certifies) or `arithmetic` (a derivation does); may also be given a call.
+            task: The answer type by its earlier names, `retrieval` (short text, which the evidence certifies) or
+                `arithmetic` (a number, which a derivation certifies); may also be given a call.
+            answer: The answer type, instead of `task`: `short`, `number`, or `module:name` of an answer type of your
+                own; see `eldgr_dspy.answer_types`.
             rule: The rule that decides: a name, or a rule of your own as a generator function or `module:function`;
                 see `eldgr_dspy.rules`.
             certificate: A policy, or a certificate of your own: a function `(answer, evidence, question)`, a coroutine
@@ -135,7 +141,6 @@ class Selector(dspy.Module):
         """
         super().__init__()
         for name, value, allowed in (
-            ("task", task, TASKS),
             ("on_error", on_error, get_args(OnError)),
             ("on_failure", on_failure, get_args(OnFailure)),
             ("replies", replies, REPLIES),
@@ -144,7 +149,7 @@ class Selector(dspy.Module):
             require_one_of(name, value, allowed)
         require_answer_field(answer_field)
         require_timeout(timeout)
-        self.task: Task = task
+        self.task: Task = _type_of(task, answer).name
         self.rule, self._steps = rule_given(rule)
         given: Any = certificate
         self.settings = Settings(given, derivation, consult, homogeneous, preference, refusals_of(refusals), refusal)
@@ -264,6 +269,8 @@ class Selector(dspy.Module):
         """Return by name what decides what ships, and what `save` keeps: neither prompts nor LMs nor the timeout."""
         names = ("task", "rule", "on_error", "on_failure", "replies", "uncertified", "answer_field")
         source = {"rule_source": source_of(self._steps)} if is_own(self.rule) else {}
+        if ":" in self.task:
+            source["answer_source"] = source_of(type(answer_type(self.task)))
         return {**{name: getattr(self, name) for name in names}, **source, **self.settings.to_json()}
 
     def rule_on(self, case: Case) -> Rule:
@@ -297,8 +304,7 @@ class Selector(dspy.Module):
         return read(name, said.content, case.question.answers, len(case.question.passages))
 
     def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None) -> Case:
-        declared = self.task if task is None else task
-        require_one_of("task", declared, TASKS)
+        declared = answer_type(self.task if task is None else task).name
         return Case(to_question(question, candidates, evidence, declared, self.answer_field), self.settings)
 
     def _texts(self, case: Case, evidence: Any) -> "Sequence[Reasoning]":
@@ -335,3 +341,10 @@ class Selector(dspy.Module):
         if scored:
             values |= {"ranking": [*case.ranking(replies, scored[0].rewards)], "scores": self.scorers.shown(scored)}
         return dspy.Prediction(**values)
+
+
+def _type_of(task: Task, answer: Task | None) -> AnswerType:
+    kind = load_type(task, "task") if answer is None else load_type(answer)
+    if answer is not None and task != "retrieval" and answer_type(task) is not kind:
+        raise ArgumentError(f"answer={answer!r} and task={task!r} are two answer types; give answer alone.")
+    return kind

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import Extraction, extract_answer
-from eldgr_dspy.words import TASKS, Task
+from eldgr_dspy.words import Task
 
 Message = Mapping[str, object]
 Completion = str | Sequence[Message]
 
 COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "task": "'retrieval' or 'arithmetic'",
+        "task": f"one of {', '.join(map(repr, BUILT_IN))}",
         "gold": "the right answer, a list of accepted ones, or null",
         "question": "the question as text",
         "evidence": "the passages as strings or as {title, text}, or null where there is no corpus",
@@ -96,18 +97,17 @@ class Call:
         """Return the task of each row: `task` if it is given, otherwise the dataset's column of that name.
 
         Raises:
-            ArgumentError: A task is not one of the two; also as `strings`.
+            ArgumentError: A task is not known; also as `strings`.
         """
         if task is not None:
             return [task] * len(self.texts)
         named = self.strings("task")
-        known: dict[str, Task] = {name: name for name in TASKS}
         for at, name in enumerate(named):
-            if name not in known:
+            if name not in BUILT_IN:
                 raise ArgumentError(
-                    f"task[{at}] must be 'retrieval' or 'arithmetic', in the dataset's column task; got {name!r:.80}."
+                    f"task[{at}] must be {COLUMNS['task']}, in the dataset's column task; got {name!r:.80}."
                 )
-        return [known[name] for name in named]
+        return named
 
     def answers(self, task: Task | None) -> list[Extraction | None]:
         """Return the final answer of each completion with its form; None if it has none."""

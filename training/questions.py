@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.programs.pools.questions import Evidence, read_questions
-from eldgr_dspy.questions import require_one_of
-from eldgr_dspy.words import TASKS, Task
+from eldgr_dspy.words import Task
 
 ASKED: Final[dict[Task, str]] = {
     "retrieval": "Reason in short sentences, one a line. Then write the answer, in a few words, on a line of its own: "
@@ -22,7 +22,7 @@ ASKED: Final[dict[Task, str]] = {
 
 def prompt_of(question: str, task: Task) -> list[dict[str, str]]:
     """Return the prompt of a question as messages: the question alone, without its evidence."""
-    return [{"role": "user", "content": f"{question}\n\n{ASKED[task]}"}]
+    return [{"role": "user", "content": f"{question}\n\n{ASKED[answer_type(task).name]}"}]
 
 
 def training_rows(path: str | Path, task: Task, evidence: Evidence = "paragraphs") -> Iterator[dict[str, Any]]:
@@ -37,7 +37,7 @@ def training_rows(path: str | Path, task: Task, evidence: Evidence = "paragraphs
         ArgumentError: The task is not known.
         PoolError: The file cannot be read, naming line and field.
     """
-    require_one_of("task", task, TASKS)
+    task = answer_type(task).name
     for number, entry in enumerate(read_questions(Path(path), evidence), start=1):
         question = entry.question or ""
         yield {

@@ -9,6 +9,7 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.comparisons.published import CANDIDATES, JUDGE, LABELS, Selection
 from eldgr_dspy.figures.record import is_same_model
 from eldgr_dspy.figures.remarks import never_asked
@@ -155,7 +156,7 @@ def _paper_judge(here: Here) -> bool:
 def _roles(here: Here, published: Selection) -> Iterator[str]:
     if not (_judges(here) and _paper_judge(here)):
         yield f"Not comparable: {_who(here, 'judge')}; the paper's judge is {JUDGE}, by Ollama."
-    verifier: Role = "deriver" if published.task == "arithmetic" else "repairer"
+    verifier = answer_type(published.task).repairer
     yield f"Not comparable: {_who(here, verifier)}; the paper does not name its verifier's model."
     for role, asked in here["roles"].items():
         if 0 < asked["recorded"] < asked["consultations"]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.abstention_kinds import error_of, kind_of
@@ -72,6 +73,10 @@ class Audit:
     task: Task
     marks: Counter[Marks] = field(default_factory=Counter)
 
+    @property
+    def _by_evidence(self) -> bool:
+        return answer_type(self.task).way == "evidence"
+
     def add(self, case: Case, decision: Decision, outcome: Became, failed: Collection[Consulted] = ()) -> None:
         """Take what `eldgr` decided on a question.
 
@@ -79,7 +84,7 @@ class Audit:
             case: The question. decision: what was decided. outcome: that of the answer, against consensus.
             failed: The roles whose call failed; a failed call does not count as an abstention.
         """
-        silent, marks = decision.abstentions, _in_retrieval if self.task == "retrieval" else _in_arithmetic
+        silent, marks = decision.abstentions, _marks_by_evidence if self._by_evidence else _marks_by_derivation
         self.marks[
             Marks(
                 decision.branch,
@@ -129,7 +134,7 @@ class Audit:
 
     def funnel(self) -> list[Stage]:
         """Return how many questions reach each stage before an override, in order."""
-        stages = _RETRIEVAL if self.task == "retrieval" else _ARITHMETIC
+        stages = _RETRIEVAL if self._by_evidence else _ARITHMETIC
         return [{"stage": name, "questions": self.count(holds)} for name, holds in stages.items()]
 
     def silences(self) -> dict[Consulted, RoleSilences]:
@@ -202,14 +207,14 @@ _ARITHMETIC: Mapping[str, Callable[[Marks], object]] = {
 
 
 def _level(case: Case, decision: Decision) -> str:
-    if case.task == "arithmetic":
+    if case.type.way == "derivation":
         return case.settings.derivation if decision.certified else "unchecked"
     if decision.witness is not None:
         return decision.witness.level
     return "inapplicable" if decision.certified is None else "uncertified"
 
 
-def _in_retrieval(case: Case, decision: Decision) -> tuple[bool | None, bool, bool, bool, bool]:
+def _marks_by_evidence(case: Case, decision: Decision) -> tuple[bool | None, bool, bool, bool, bool]:
     """The marks from `settled` to `certified`; marks of open questions are not computed for others."""
     kept = decision.branch == "consensus"
     settled = decision.certified if kept else case.certified(decision.consensus)
@@ -227,7 +232,7 @@ def _in_retrieval(case: Case, decision: Decision) -> tuple[bool | None, bool, bo
     )
 
 
-def _in_arithmetic(case: Case, decision: Decision) -> tuple[bool | None, bool, bool, bool, bool]:
+def _marks_by_derivation(case: Case, decision: Decision) -> tuple[bool | None, bool, bool, bool, bool]:
     """The same; the judge is never asked there, and no class is certified before a derivation."""
     given, checked = decision.repair is not None, decision.certified is True
     return checked and decision.branch == "consensus", False, False, given, checked

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
 
-from eldgr_dspy.answers import exact_match, numeric_equal
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.decision import DEFAULT_RULES
@@ -32,8 +32,6 @@ from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import Row
 from eldgr_dspy.rules import is_own, require_no_judge
 from eldgr_dspy.words import Role, Task
-
-_SWAYING: dict[Task, tuple[Role, ...]] = {"retrieval": ("judge", "repairer"), "arithmetic": ("judge", "deriver")}
 
 
 class Authority(Priced):
@@ -59,7 +57,7 @@ class PoolBounds:
     """The bounds of the rules on one pool, taken question by question."""
 
     def __init__(self, task: Task, rules: Iterable[str]) -> None:
-        self.task: Task = task
+        self._type = answer_type(task)
         self.n_scored = 0
         self._names = [*rules]  # with judges' names; the bounds hold for every judge, so they are kept without
         self._silent: dict[str, list[int]] = {unlabelled(name): [0, 0] for name in self._names}
@@ -78,7 +76,7 @@ class PoolBounds:
 
         @cache
         def correct(answer: str | None) -> bool:
-            return is_right(answer, gold, self.task)
+            return self._type.is_right(answer, gold)
 
         @cache
         def spans() -> list[str]:
@@ -95,7 +93,7 @@ class PoolBounds:
             if is_own(name):
                 if asked_of_any_judge(rule, case) - {"judge"}:
                     self._not_covered.add(name)
-            elif self.task == "retrieval" and asks(rule, case, "repairer"):
+            elif self._type.enumerates_spans and asks(rule, case, "repairer"):
                 if case.settings.own:
                     self._not_covered.add(name)
                 else:
@@ -112,13 +110,13 @@ class PoolBounds:
 
         The former are over all judges with the other roles silent, the latter also over all spans as repair. Each names
         for every rule the ends of its accuracy in percent of the questions with a gold answer, None without one. The
-        latter is None in arithmetic, where no span repairs. It is None for a user's own rule that asks more than a
+        latter is None for a type that enumerates no spans. It is None for a user's own rule that asks more than a
         judge, because the spans to try depend on what the rule ships. Under a user's own certificate it is None for a
         rule that asks the repairer, because that certificate may certify an answer that is not a span of the evidence.
         With them comes `price`, see `figures.price`.
         """
         prices = self._prices.figures(withheld=self._withheld)
-        covered = self._any_span.keys() - self._not_covered if self.task == "retrieval" else ()
+        covered = self._any_span.keys() - self._not_covered if self._type.enumerates_spans else ()
         return {
             "bounds": {name: self._percentages(self._silent[unlabelled(name)]) for name in self._names},
             "bounds_any_span": {
@@ -130,11 +128,6 @@ class PoolBounds:
 
     def _percentages(self, ends: Sequence[int]) -> list[float] | None:
         return [100.0 * end / self.n_scored for end in ends] if self.n_scored and not self._withheld else None
-
-
-def is_right(answer: str | None, gold: Sequence[str], task: Task) -> bool:
-    """Return whether an answer is right by the measure of its task."""
-    return numeric_equal(answer, gold) if task == "arithmetic" else exact_match(answer, gold)
 
 
 def _add(sums: list[int], ends: tuple[bool, bool]) -> None:
@@ -165,7 +158,8 @@ def pool_authority(
     """
     for name in rules:
         require_no_judge(name, "rules")
-    own = settings.own if settings and task == "retrieval" else None
+    kind = answer_type(task)
+    own = settings.own if settings and kind.way == "evidence" else None
     if own and own.consulted:
         raise ArgumentError(
             f"certificate={own.name!r} must be asked about each answer, and a bound asks nobody. Give it to eldgr "
@@ -174,7 +168,8 @@ def pool_authority(
     bounds, measured = PoolBounds(task, rules), Measured(rules, judges or {})
     counts, n = Counter[tuple[str, Role]](), 0
     asking_others: set[str] = set()
-    others: tuple[Role, ...] = () if own else _SWAYING[task][1:]
+    swaying: tuple[Role, ...] = ("judge", kind.repairer)
+    others = () if own else swaying[1:]
     for row in rows:
         case = Case(row.to_question(), settings)
         n += 1
@@ -183,7 +178,7 @@ def pool_authority(
             counts.update((name, "judge") for name in rules if differ(case, judged[name]))
             if row.gold:
                 bounds.add(case, row.gold, judged)
-                measured.add(n - 1, case, partial(is_right, gold=row.gold, task=task))
+                measured.add(n - 1, case, partial(kind.is_right, gold=row.gold))
             for name in rules:
                 rule = case.rule(name)
                 counts.update((name, role) for role in others if sways(rule, case, role))
@@ -199,9 +194,9 @@ def pool_authority(
     return {
         "n": n,
         "n_scored": bounds.n_scored,
-        "task": task,
+        "task": kind.name,
         **bounds.figures(),
-        "can_change": {name: {role: share(name, role) for role in _SWAYING[task]} for name in rules},
+        "can_change": {name: {role: share(name, role) for role in swaying} for name in rules},
         "measured": measured.figures(),
-        "unbounded": ["deriver"] if task == "arithmetic" else [],
+        "unbounded": [] if kind.repairer == "repairer" else [kind.repairer],
     }

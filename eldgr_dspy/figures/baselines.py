@@ -13,11 +13,10 @@ from fractions import Fraction
 from functools import cache, partial
 from typing import Literal, get_args
 
-from eldgr_dspy.answers import token_f1
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Certificates, Consultation, Reply, Verdict
 from eldgr_dspy.decision import Rule, certified_majority, drive, evidence_locked, scalar_judge
-from eldgr_dspy.figures.authority import is_right
 from eldgr_dspy.figures.results.baselines import (
     Baseline,
     BaselineFigures,
@@ -157,7 +156,7 @@ class Baselines:
     """The baselines of one pool, taken question by question; it keeps a few numbers for each."""
 
     def __init__(self, task: Task) -> None:
-        self.task: Task = task
+        self._type = answer_type(task)
         self._expected: dict[BaselineName, _Expected] = defaultdict(_Expected)
         self._f1 = array("d")
         self._sources = _Sources()
@@ -177,7 +176,7 @@ class Baselines:
 
         @cache
         def correct(answer: str | None) -> bool:
-            return is_right(answer, gold, self.task)
+            return self._type.is_right(answer, gold)
 
         answers = case.question.answers
         self._sources.add(case.question.text, sources or [None] * len(answers), [*map(correct, answers)])
@@ -194,8 +193,8 @@ class Baselines:
         standings = case.standings
         tied = [answer for answer, votes in standings if votes == standings[0][1]]
         self._expected["majority_uniform_ties"].add(sum(map(correct, tied)), len(tied) or 1)
-        if self.task == "retrieval":
-            self._f1.append(sum(token_f1(answer, gold) for answer in tied) / (len(tied) or 1))
+        if self._type.has_f1:
+            self._f1.append(sum(self._type.score(answer, gold).f1 or 0.0 for answer in tied) / (len(tied) or 1))
 
     def _add_random(self, place: Place, heard: "_Heard", votes: Mapping[str, int]) -> None:
         by_candidate, by_class = (self._expected[name] for name in _RANDOM[place])
@@ -243,9 +242,9 @@ class Baselines:
             return _undefined(_UNSCORED)
         if self._withheld and name in _CERTIFIED:
             return _undefined(_UNCERTIFIED)
-        if self.task == "arithmetic" and name in _RANDOM["locked"]:
+        if self._type.way == "derivation" and name in _RANDOM["locked"]:
             return _undefined(_NEVER_ASKED)
-        graded = name == "majority_uniform_ties" and self.task == "retrieval"
+        graded = name == "majority_uniform_ties" and self._type.has_f1
         f1 = 100.0 * math.fsum(self._f1) / self._n if graded else None
         return {**_baseline(self._expected[name].percent()), "f1": f1}
 
@@ -271,7 +270,7 @@ class Baselines:
 
     def _unknown(self, place: Place, outcomes: "array[int]") -> str | None:
         """Return why it is not known whether a judge is useful; None if it is known."""
-        if self.task == "arithmetic" and place == "locked":
+        if self._type.way == "derivation" and place == "locked":
             return _NEVER_ASKED
         if self._withheld:
             return _UNCERTIFIED

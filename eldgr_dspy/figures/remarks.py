@@ -7,6 +7,7 @@ concerns half of the questions or more.
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.abstention_kinds import KINDS, kind_of
@@ -27,7 +28,7 @@ class Remarks:
     """The remarks on a pool, taken question by question; only counts are kept."""
 
     def __init__(self, task: Task) -> None:
-        self._task: Task = task
+        self._by_evidence = answer_type(task).way == "evidence"
         self._n = self._unanswered = self._bare = 0
         self._asked: Counter[Asked] = Counter()
         self._called: Counter[Asked] = Counter()
@@ -55,14 +56,14 @@ class Remarks:
 
     def _on_candidates(self) -> Iterator[str]:
         if self._is_most(self._unanswered, self._n):
-            repaired = "a repair" if self._task == "retrieval" else "a derivation"
+            repaired = "a repair" if self._by_evidence else "a derivation"
             yield (
                 f"No candidate has an answer on {_of(self._unanswered, self._n)}, so that nothing but {repaired} can "
                 "ship there. The field `answer` of a candidate holds it; `eldgr pool check` says what a pool holds."
             )
 
     def _on_evidence(self) -> Iterator[str]:
-        if self._task == "retrieval" and self._is_most(self._bare, self._n):
+        if self._by_evidence and self._is_most(self._bare, self._n):
             yield (
                 f"There is no evidence on {_of(self._bare, self._n)}: nothing can be certified there, so that eldgr is "
                 "majority. The field `evidence` of a question holds it."

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answers import Score, official_score, score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certify_again, is_withheld
@@ -99,7 +100,8 @@ class Tally:
     """The figures of one pool, taken row by row in the pool's order."""
 
     def __init__(self, task: Task, rules: Sequence[str]) -> None:
-        self.task: Task = task
+        self._type = answer_type(task)
+        self.task = self._type.name
         self.n = self.n_scored = self.failed = 0
         self.ties = self.most = self.without_answer = self.conflicts = 0
         self.fewest: int | None = None
@@ -171,7 +173,7 @@ class Tally:
         self.most = max(self.most, n)
         self.without_answer += classes.count(None)
         self.ties += case.vote.tie
-        self.conflicts += self.task == "retrieval" and case.n_certified > 1
+        self.conflicts += self._type.way == "evidence" and case.n_certified > 1
         self._shares.append(classes.count(case.vote.winner) / n if case.vote.winner is not None else 0.0)
 
     def _take(
@@ -219,7 +221,7 @@ class Tally:
             "task": self.task,
             "ties": self.ties,
             "candidates": {"fewest": self.fewest, "most": self.most, "without_answer": self.without_answer},
-            "conflicts": self.conflicts if self.task == "retrieval" else None,
+            "conflicts": self.conflicts if self._type.way == "evidence" else None,
             "rules": {name: self._figures(tally) for name, tally in whole.items()},
             "withheld": {name: dict(tally.missing) for name, tally in self._rules.items() if tally.missing},
             "contrasts": self._contrasts(whole),
@@ -312,7 +314,7 @@ class Tally:
         asked = roles_and({role for other in self._rules.values() for role in other.asked})
         return {
             "em": _percentage(sum(1 for right in tally.em if right == 1), self.n_scored),
-            "f1": _percentage(sum(tally.f1), self.n_scored) if self.task == "retrieval" else None,
+            "f1": _percentage(sum(tally.f1), self.n_scored) if self._type.has_f1 else None,
             "official": None if tally.is_official else self._official(tally),
             "calls": {role: tally.calls[role] for role in asked},
             "asked": {role: tally.asked[role] for role in asked},
@@ -324,7 +326,7 @@ class Tally:
         """The official scores of the raw texts, where stripping changed any."""
         return {
             "em": _percentage(tally.official_em, self.n_scored),
-            "f1": _percentage(tally.official_f1, self.n_scored) if self.task == "retrieval" else None,
+            "f1": _percentage(tally.official_f1, self.n_scored) if self._type.has_f1 else None,
         }
 
     def _contrasts(self, whole: Mapping[str, _RuleTally]) -> list[RuleContrast]:

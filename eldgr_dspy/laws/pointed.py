@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice, zip_longest
 
+from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import Way
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.laws.constants import Constants
 from eldgr_dspy.laws.making import apart, opposed, opposed_sums, shown_alone, varied
@@ -33,14 +35,15 @@ def pointed(
         most: How many at most.
         added: Whether to include situations that add or reorder evidence.
     """
-    several = [_of_text(text, task, added) for text in constants.texts]
-    several += [_of_number(number, task, added) for number in constants.numbers]
+    way = None if task is None else answer_type(task).way
+    several = [_of_text(text, way, added) for text in constants.texts]
+    several += [_of_number(number, way, added) for number in constants.numbers]
     rounds = chain.from_iterable(zip_longest(*several))
     yield from islice((trial for trial in rounds if trial is not None), most)
 
 
-def _of_text(text: str, task: Task | None, added: bool) -> Iterator[Trial]:
-    if task != "arithmetic":
+def _of_text(text: str, way: Way | None, added: bool) -> Iterator[Trial]:
+    if way != "derivation":
         if added:
             yield from _said(text)
             for joined in (f"fine{text}art", f"fine {text.strip()} art"):
@@ -50,7 +53,7 @@ def _of_text(text: str, task: Task | None, added: bool) -> Iterator[Trial]:
             yield from opposed("Rome", word)
             if word == text:
                 yield from (_about(text, trial) for trial in opposed("Rome", "Lyon"))
-    if task != "retrieval":
+    if way != "evidence":
         for wrong in (text, f"{text}19", f"19{text}"):
             yield from opposed_sums(wrong)
         yield from (_about(text, trial) for trial in opposed_sums("9"))
@@ -75,10 +78,10 @@ def _about(text: str, trial: Trial) -> Trial:
     )
 
 
-def _of_number(number: float, task: Task | None, added: bool) -> Iterator[Trial]:
-    if task != "arithmetic" and number >= 1:
+def _of_number(number: float, way: Way | None, added: bool) -> Iterator[Trial]:
+    if way != "derivation" and number >= 1:
         yield from _of_size(int(number), added)
-    if task != "retrieval":
+    if way != "evidence":
         values = (number, number + 1, number - 1) if abs(number) < 10**12 else ()
         for value in map(_spelled, values):
             yield from opposed_sums("9", right=value)

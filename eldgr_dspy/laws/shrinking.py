@@ -190,7 +190,7 @@ def _plainer(trial: Trial) -> Iterator[Trial]:
     ):
         last = (*_without(answers, reply.preferred), answers[reply.preferred])
         yield trial.with_answers(last).replying("judge", Verdict(len(answers) - 1))
-    if trial.question.task == "arithmetic":
+    if trial.question.type.way == "derivation":
         return
     yield from _alike(trial)
     ordered = _in_order(trial)

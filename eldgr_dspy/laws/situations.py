@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import permutations, product
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.laws.making import (
@@ -63,18 +64,19 @@ _AGREED: Sequence[Answers] = (("9", "9"), ("18", None, "18"))
 
 def situations(task: Task | None = None) -> Iterator[Trial]:
     """Yield every situation of a task, or of both; in retrieval the central ones first."""
-    if task != "arithmetic":
+    way = None if task is None else answer_type(task).way
+    if way != "derivation":
         for several in (_contests, _ties, _scored, _spelled, _respelled, _undisputed, _worded, _large, _apart, _denied):
             yield from several()
         yield from _bare()
-    if task != "retrieval":
+    if way != "evidence":
         for several in (_sums, _long_sums, _valued, _spelled_sums):
             yield from several()
 
 
 def few_situations(task: Task) -> Iterator[Trial]:
     """Yield the most telling situations, one in nine, under the default settings: for slower tests."""
-    if task == "arithmetic":
+    if answer_type(task).way == "derivation":
         yield from (trial for trial in _sums() if trial.settings == DEFAULTS)
         yield from (trial for trial in _valued() if trial.settings == DEFAULTS and trial.gold in ("-5", "0"))
         return

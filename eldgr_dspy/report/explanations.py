@@ -37,7 +37,7 @@ def path(case: Case, decided: Decided) -> Iterator[str]:
         yield from _certified(case, decided)
     elif is_own(rule):
         yield from _own(decided)
-    elif case.task == "arithmetic":
+    elif case.type.way == "derivation":
         yield from _arithmetic(case, decided)
     else:
         yield from _retrieval(case, decided)
@@ -61,7 +61,7 @@ def _judge(case: Case, decided: Decided) -> Iterator[str]:
 
 
 def _certified(case: Case, decided: Decided) -> Iterator[str]:
-    if case.task == "arithmetic":
+    if case.type.way == "derivation":
         yield "In arithmetic the evidence certifies nothing. Consensus ships."
     elif decided["reason"] == "certified_majority":
         yield f"It is uncertified: {_ended(case.certificate(case.consensus).reason)}"

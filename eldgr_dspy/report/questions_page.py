@@ -202,7 +202,7 @@ def _votes(case: Case) -> Iterator[dict[str, Any]]:
             voters.setdefault(key, []).append(index)
     for key, indices in sorted(voters.items(), key=lambda item: -len(item[1])):
         answer = case.question.answers[indices[0]]
-        support = case.certificate(answer) if case.task == "retrieval" else None
+        support = case.certificate(answer) if case.type.way == "evidence" else None
         yield {
             "answer": _clip(answer, "answer"),
             "votes": len(indices),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.comparisons.two_runs import PairContrast, PairedPool, TwoRuns
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, signed
 from eldgr_dspy.statistics import Equivalence
@@ -23,7 +24,7 @@ def two_run_tables(compared: TwoRuns) -> Iterator[Table]:
 
 
 def _pool(compared: TwoRuns, name: str, pool: PairedPool) -> Table:
-    graded, contrast = pool["task"] == "retrieval", pool["contrast"]
+    kind, contrast = answer_type(pool["task"]), pool["contrast"]
     cells = (UNDEFINED,) * 3
     if contrast:
         cells = (difference(contrast), probability(contrast["p"]), record(contrast))
@@ -31,13 +32,13 @@ def _pool(compared: TwoRuns, name: str, pool: PairedPool) -> Table:
         (
             run,
             figure(figures["em"]),
-            *([figure(figures["f1"])] if graded else []),
+            *([figure(figures["f1"])] if kind.has_f1 else []),
             *(cells if number == 0 else ("", "", "")),
             per_question(figures["calls"], pool["n"]),
         )
         for number, (run, figures) in enumerate(zip(compared["runs"], pool["figures"], strict=True))
     ]
-    scores = ("EM %", "F1 %") if graded else ("accuracy %",)
+    scores = [f"{score} %" for score in kind.scores]
     headers = ("run", *scores, "Δ [95% CI]", "exact p", "wins–losses", "LM calls / question")
     title = f"{name}: {compared['rule']}, {questions(pool['n'])}"
     return Table(title, headers, tuple(rows), tuple(_notes(pool)))

@@ -1,16 +1,16 @@
 """`eldgr collect`: collect a pool from a program."""
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
+from eldgr_dspy.answer_types import BUILT_IN, answer_type
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.evaluate import Grouped, limit_options, without_fresh
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import require_address
 from eldgr_dspy.rows import MAX_CANDIDATES
-from eldgr_dspy.words import Task
 
 
 class _GroupedAlike(Grouped):
@@ -26,7 +26,7 @@ class _GroupedAlike(Grouped):
 @click.option("--devset", required=True, metavar="FILE", help="Questions and gold answers; or MODULE:LIST of examples.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="POOL", help="File to write.")
 @click.option("--n", type=click.IntRange(1, MAX_CANDIDATES), default=8, help="Samples of each question.")
-@click.option("--task", type=click.Choice(get_args(Task)), default="retrieval", help="Task of the questions.")
+@click.option("--task", type=click.Choice([*BUILT_IN]), default="retrieval", help="Task of the questions.")
 @click.option("--answer", default="answer", metavar="FIELD", help="Field of the program's answer.")
 @click.option("--passages", metavar="FIELD", help="Field of the passages.  [default: evidence, context or passages]")
 @click.option("--lm", metavar="MODEL", help="Model for predictors without one.  [default: the module's]")
@@ -68,6 +68,6 @@ def collect(context: click.Context, /, lm: str | None, api_base: str | None, fre
     if collected.failed:
         again = "The same command asks for them again."
         say(f"Samples without an answer, because they failed: {collected.failed:,}. {again}")
-    if collected.bare and pool.task == "retrieval":
+    if collected.bare and answer_type(pool.task).way == "evidence":
         say(f"Questions without passages: {collected.bare:,} of {pool.n:,}. Name their field with --passages.")
     say(f"Written to {collection.out}: {pool.n:,} question{'s' * (pool.n != 1)}, {collection.n} samples each.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
+from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import Renamed
@@ -49,7 +50,7 @@ def pool(context: click.Context, /) -> None:
 @pool.command(context_settings={"show_default": True})
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=_FILE)
 @click.option("--out", required=True, type=_FILE, metavar="POOL", help="File to write: .jsonl, .jsonl.gz or .parquet.")
-@click.option("--task", required=True, type=click.Choice(get_args(Task)), help="Task of the questions.")
+@click.option("--task", required=True, type=click.Choice([*BUILT_IN]), help="Task of the questions.")
 @click.option("--questions", type=_FILE, metavar="FILE", help="File with questions, gold answers and evidence.")
 @click.option(
     "--layout",
@@ -116,7 +117,7 @@ def build(
         say(f"Left out of {questions}, because no file has a prediction: {built.left_out:,}.")
     guessed = built.forms["last_number"] + built.forms["whole"]
     if guessed:
-        said = "the last number" if task == "arithmetic" else "the whole text"
+        said = "the last number" if built.forms["last_number"] else "the whole text"
         counts = f"{guessed:,} of {built.forms.total():,}"
         say(f"Answers guessed as {said}, because nothing marks the answer: {counts}.")
     say(f"Written to {out}, matched by {built.by}.")

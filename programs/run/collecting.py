@@ -14,6 +14,7 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, RunChangedError
@@ -34,9 +35,8 @@ from eldgr_dspy.programs.run.sample_queries import Drawing, SampleQuery, sample_
 from eldgr_dspy.programs.run.scheduling import map_ordered, reused_threads
 from eldgr_dspy.programs.run.signals import Signals
 from eldgr_dspy.programs.run.spending import Spending
-from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.rows import MAX_CANDIDATES, Row
-from eldgr_dspy.words import TASKS, Task
+from eldgr_dspy.words import Task
 
 __all__ = ["Collected", "Collection", "collect"]
 
@@ -77,7 +77,7 @@ class Collection:
     fresh: bool = False
 
     def __post_init__(self) -> None:
-        require_one_of("task", self.task, TASKS)
+        object.__setattr__(self, "task", answer_type(self.task).name)
         for name in ("n", "workers", "limit", "max_calls"):
             if getattr(self, name) is not None or name in ("n", "workers"):
                 require_count(name, getattr(self, name))

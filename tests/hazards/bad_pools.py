@@ -61,7 +61,7 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"score": 0.5}, "score is 0.5 (float); not a field of a pool row: put anything else under `meta`."),
     ({"question": float("nan")}, f"question is nan (float); {_TEXT}."),
-    ({"task": "math"}, "task is 'math' (str); expected 'retrieval' or 'arithmetic'."),
+    ({"task": "math"}, "task is 'math' (str); expected one of 'retrieval', 'arithmetic', 'short', 'number'."),
     (
         {"evidence": ["Nice lies by the sea."]},
         "evidence[0] is 'Nice lies by the sea.' (str); expected an object, such as "

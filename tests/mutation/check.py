@@ -39,10 +39,10 @@ def equivalents(path: Path = LIST) -> dict[Mutant, str]:
     return found
 
 
-def modules(path: Path = PROJECT) -> list[str]:
-    """The modules that a run is to change, as the project's settings say."""
+def modules(path: Path = PROJECT) -> dict[str, str]:
+    """The modules that a run is to change, as the project's settings say: each name, and what to import."""
     settings = tomllib.loads(path.read_text(encoding="utf-8"))["tool"]["mutmut"]
-    return [Path(one).stem for one in settings["only_mutate"]]
+    return {Path(one).stem: one.removesuffix(".py").replace("/", ".") for one in settings["only_mutate"]}
 
 
 def changed(diff: str, sign: str) -> str:

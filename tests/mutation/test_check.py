@@ -14,7 +14,7 @@ OTHER = Mutant("ranking.rank", "a < b", "a > b")
 def lines_of(function: str) -> str:
     """The source of a function or method of floor 1."""
     module, *names = function.split(".")
-    found: object = importlib.import_module(f"eldgr_dspy.{module}")
+    found: object = importlib.import_module(modules()[module])
     for name in names:
         found = getattr(found, name)
     return inspect.getsource(found)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

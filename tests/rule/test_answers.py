@@ -99,7 +99,10 @@ def test_the_task_says_how_an_answer_is_scored() -> None:
 
 @pytest.mark.parametrize("call", [lambda task: score("1", ["1"], task), lambda task: answer_class("1", task)])
 def test_an_unknown_task_is_named(call: Callable[[Any], object]) -> None:
-    assert refused(lambda: call("maths")) == "task must be one of 'retrieval', 'arithmetic'; got 'maths'."
+    assert (
+        refused(lambda: call("maths"))
+        == "task must be one of 'retrieval', 'arithmetic', 'short', 'number'; got 'maths'."
+    )
 
 
 @pytest.mark.parametrize(("name", "first", "most"), [("gsm8k-openai4", 458, 607), ("hotpotqa-reflexion12", 32, 58)])

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from eldgr_dspy.answers import (
     answer_class,
     normalise,
-    read_answer,
 )
 from eldgr_dspy.folding import BIDI_CONTROLS
 from eldgr_dspy.numbers import is_ambiguous, parse_number
+from eldgr_dspy.text_keys import read_answer
 from eldgr_dspy.words import TASKS, Task
 from tests.rule.keys import key
 

@@ -308,8 +308,10 @@ def test_an_unknown_setting_is_a_sentence() -> None:
         ArgumentError, match=r"certificate='fuzzy' is not known; use one of 'substring', 'token', 'folded'\."
     ):
         Settings(certificate="fuzzy")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match=r"task='trivia' is not known; use one of 'retrieval', 'arithmetic'\."):
-        Question("Q", "trivia", ())  # type: ignore[arg-type]
+    with pytest.raises(
+        ArgumentError, match=r"task must be one of 'retrieval', 'arithmetic', 'short', 'number'; got 'trivia'\."
+    ):
+        Question("Q", "trivia", ())
 
 
 def test_a_candidate_that_quotes_a_passage_takes_the_certificate_from_nobody_else() -> None:  # hazard 42

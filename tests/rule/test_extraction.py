@@ -11,9 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.extraction import Extraction, Form, extract_answer
+from eldgr_dspy.extraction import Extraction, extract_answer
 from eldgr_dspy.numbers import parse_number
-from eldgr_dspy.words import TASKS, Task
+from eldgr_dspy.words import TASKS, Form, Task
 
 pieces = st.sampled_from(
     (
@@ -146,7 +146,9 @@ def test_arithmetic_without_a_number_has_no_answer() -> None:
 
 def test_an_unknown_task_is_named() -> None:
     task: Any = "maths"
-    with pytest.raises(ArgumentError, match=r"^task must be one of 'retrieval', 'arithmetic'; got 'maths'\.$"):
+    with pytest.raises(
+        ArgumentError, match=r"^task must be one of 'retrieval', 'arithmetic', 'short', 'number'; got 'maths'\.$"
+    ):
         extract_answer("18", task)
 
 

@@ -154,7 +154,6 @@ def test_the_answer_field_names_the_answer_twice() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "known"),
     [
-        ("task", "trivia", "'retrieval', 'arithmetic'"),
         ("certificate", "exact", "'substring', 'token', 'folded'"),
         ("consult", None, "'lazy', 'always'"),
         ("homogeneous", "ask", "None, 'repair', 'skip'"),
@@ -171,7 +170,10 @@ def test_an_option_that_is_not_known_is_refused_with_those_that_are(option: str,
 
 @pytest.mark.parametrize("task", ["", "trivia", [], 0])
 def test_a_task_that_is_not_known_is_refused_in_a_call(task: Any) -> None:
-    with pytest.raises(ArgumentError, match=re.escape(f"task={task!r} is not known; use one of 'retrieval', 'arith")):
+    with pytest.raises(
+        ArgumentError,
+        match=re.escape(f"task must be one of 'retrieval', 'arithmetic', 'short', 'number'; got {task!r}."),
+    ):
         Selector()(**{**SETTLED, "task": task})
 
 
@@ -300,3 +302,46 @@ def test_another_lm_changes_no_rule() -> None:
         getattr(select, name).set_lm(saying(verdict(1), repair("Manama")))
         with dspy.context(lm=saying(verdict(0), repair("Manama"))):
             assert select(**CONTESTED).answer == "Dubai"
+
+
+# -- answer types -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("answer", "task"), [("short", "retrieval"), ("number", "arithmetic")])
+def test_an_answer_type_is_a_task_by_its_other_name(answer: str, task: str) -> None:
+    several = [Selector(answer=answer), Selector(task=answer), Selector(task=task), Selector(answer=answer, task=task)]
+    assert [one.task for one in several] == [task] * 4
+    assert several[0].choices() == several[2].choices()
+
+
+def test_a_selector_for_numbers_asks_the_deriver() -> None:
+    lm = saying()
+    with dspy.context(lm=lm):
+        pred = Selector(answer="number")(**{name: value for name, value in PENS.items() if name != "task"})
+    assert (pred.answer, pred.reason, asked(lm)) == ("36", "derivation_checked", ["deriver"])
+
+
+def test_a_type_of_your_own_is_among_the_choices_with_its_source() -> None:
+    choices = Selector(answer="tests.dates:YEARS").choices()
+    assert choices["task"] == "tests.dates:YEARS"
+    assert len(choices["answer_source"]) == 16
+    assert "answer_source" not in Selector(answer="short").choices()
+
+
+def test_votes_and_certificates_go_by_a_type_of_your_own() -> None:
+    select = Selector(answer="tests.dates:YEARS")
+    pred = select(question="When?", candidates=["in 1976", "1976", "1977"], evidence=["It was 1976."])
+    assert (pred.answer, pred.certified, pred.consulted) == ("1976", True, [])
+
+
+@pytest.mark.parametrize("option", ["task", "answer"])
+def test_an_answer_type_that_is_not_known_is_refused(option: str) -> None:
+    given: Any = {option: "trivia"}
+    with pytest.raises(ArgumentError, match=f"^{option} must be one of 'retrieval', 'arithmetic', 'short', 'number'; "):
+        Selector(**given)
+
+
+def test_two_answer_types_are_refused() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        Selector(answer="short", task="arithmetic")
+    assert str(caught.value) == "answer='short' and task='arithmetic' are two answer types; give answer alone."

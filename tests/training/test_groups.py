@@ -236,7 +236,10 @@ UNREAD = "completions: a message's content must be text; got [{'type': 'text', '
         ("one cannot be read", UNREAD),
         ("one cannot be read, total", UNREAD),
         ("one cannot be read, nested", UNREAD),
-        ("a term fails", "task[0] must be 'retrieval' or 'arithmetic', in the dataset's column task; got 'poetry'"),
+        (
+            "a term fails",
+            "'arithmetic', 'short', 'number', in the dataset's column task; got 'poetry'",
+        ),
         ("nested, one fails", "question[0] must be the question as text for the reward 'inner'; got 7"),
     ],
 )

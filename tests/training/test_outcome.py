@@ -138,10 +138,12 @@ def test_a_missing_column_is_named_with_what_it_holds_and_what_may_have_dropped_
 
 def test_an_unknown_task_is_named() -> None:
     assert refused(task=["maths"]) == (
-        "task[0] must be 'retrieval' or 'arithmetic', in the dataset's column task; got 'maths'."
+        "task[0] must be one of 'retrieval', 'arithmetic', 'short', 'number', in the dataset's column task; got "
+        "'maths'."
     )
     assert refused(task=[None]) == (
-        "task[0] must be 'retrieval' or 'arithmetic' for the reward 'orm'; got None. Fix the row of the dataset."
+        "task[0] must be one of 'retrieval', 'arithmetic', 'short', 'number' for the reward 'orm'; got None. Fix the "
+        "row of the dataset."
     )
 
 

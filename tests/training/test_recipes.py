@@ -315,8 +315,8 @@ def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on(tmp_path: Path) -> N
         ["Qatar"],
         [{"title": "Cup", "text": "The host was Qatar."}],
     )
-    with pytest.raises(ArgumentError, match="task='qa' is not known"):
-        list(training_rows(path, "qa"))  # type: ignore[arg-type]  # what is tested
+    with pytest.raises(ArgumentError, match=r"task must be one of .*; got 'qa'"):
+        list(training_rows(path, "qa"))
 
 
 @pytest.mark.parametrize("task", ["retrieval", "arithmetic"])

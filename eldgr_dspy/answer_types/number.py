@@ -1,0 +1,82 @@
+"""A number: the result of a calculation. A checked derivation certifies it; the evidence does not."""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from eldgr_dspy.answer_types.base import AnswerType, Score, require_gold
+from eldgr_dspy.number_search import last_number, stated_number
+from eldgr_dspy.numbers import Number, parse_number
+from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.text_keys import KEPT_LENGTH, AnswerClass, class_of_text, noted
+from eldgr_dspy.words import Form, Mark
+
+
+class ANumber(AnswerType):
+    """A number, scored by numeric equality.
+
+    The key of a class is the number's exact value and whether it is a percentage. Any other text has a key that no
+    number has.
+    """
+
+    name = "arithmetic"
+    way = "derivation"
+    scores = ("accuracy",)
+
+    def read(self, answer: str) -> AnswerClass | None:
+        """Return the class of an answer."""
+        return kept_class(answer) if len(answer) <= KEPT_LENGTH else number_class(answer)
+
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        """Return whether an answer is the number of a gold answer."""
+        return numeric_equal(answer, gold)
+
+    def official_score(self, answer: str | None, gold: Sequence[str]) -> Score:
+        """Return the same of the answer as it is, where nothing is stripped."""
+        require_gold(gold)
+        return Score(_is_number_of(answer, gold, parse_number), None)
+
+    def sentence(self, line: str) -> str:
+        """Return the line, in which the number is looked for."""
+        return line
+
+    def stated(self, payload: str, mark: Mark) -> str:
+        """Return the number of an explicit answer, cut out where that is safe."""
+        return stated_number(payload, mark)
+
+    def unmarked(self, text: str) -> tuple[str, Form]:
+        """Return the last number of the text."""
+        return last_number(text), "last_number"
+
+
+def number_class(answer: str) -> AnswerClass | None:
+    """Return the class of an answer that is a number, or should be one."""
+    number = number_in(answer)
+    if number is not None:
+        return AnswerClass(f"{number.value}{'%' * number.percent}", noted(answer, *number.notes))
+    text = class_of_text(answer)
+    return AnswerClass(f"text:{text.key}", text.note) if text else None
+
+
+kept_class = lru_cache(maxsize=1 << 16)(number_class)
+
+
+def numeric_equal(answer: str | None, gold: Sequence[str]) -> bool:
+    """Say whether the answer is exactly the number of a gold answer: '18.0' is '$18', '5%' is not '5'.
+
+    Both must be numbers by `parse_number`; a text that is not a number equals nothing, not even itself.
+
+    Raises:
+        ArgumentError: `gold` is empty, or one text instead of a sequence.
+    """
+    require_gold(gold)
+    return _is_number_of(answer, gold, number_in)
+
+
+def number_in(answer: str) -> Number | None:
+    """Return the stripped answer as a number, or None."""
+    return parse_number(strip_answer(answer))
+
+
+def _is_number_of(answer: str | None, gold: Sequence[str], read: Callable[[str], Number | None]) -> bool:
+    number = None if answer is None else read(answer)
+    return number is not None and any(number == read(right) for right in gold)

@@ -1,0 +1,109 @@
+"""Short text: an entity, a date, a phrase. It is certified by an occurrence in the evidence."""
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from eldgr_dspy.answer_types.base import AnswerType, Score, require_gold
+from eldgr_dspy.stripping import strip_answer
+from eldgr_dspy.text_keys import AnswerClass, short_class
+
+_ALL_OR_NOTHING = frozenset({"yes", "no", "noanswer"})
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLE = re.compile(r"\b(?:an?|the)\b")
+
+
+class ShortText(AnswerType):
+    """Short text, scored by exact match and token F1 as HotpotQA does.
+
+    The key of a class is that of the stripped answer (`strip_answer`) in lower case, without punctuation, surplus white
+    space and the article at its head. It keeps what tells answers apart: signs, decimal points, currency, percent, `<`
+    and `>`, feet, inches and marks between digits, the marks of 'A-', 'C++' and 'C#', semicolons and the ends of
+    sentences. It drops well-formed thousands commas. An answer of only articles or punctuation is kept whole. Numerals
+    such as '½' and '①' count as digits, and each stays itself: '①' is not '1'.
+    """
+
+    name = "retrieval"
+    way = "evidence"
+    scores = ("EM", "F1")
+    enumerates_spans = True
+
+    def read(self, answer: str) -> AnswerClass | None:
+        """Return the class of an answer."""
+        return short_class(answer)
+
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        """Return whether an answer is an exact match."""
+        return exact_match(answer, gold)
+
+    def score(self, answer: str | None, gold: Sequence[str]) -> Score:
+        """Return exact match and token F1."""
+        return Score(exact_match(answer, gold), token_f1(answer, gold))
+
+    def official_score(self, answer: str | None, gold: Sequence[str]) -> Score:
+        """Return both as the official script has them: nothing is stripped before `normalise`."""
+        require_gold(gold)
+        return Score(_matches(answer, gold, normalise), _greatest_f1(answer, gold, normalise))
+
+
+def normalise(text: str) -> str:
+    """Return the text in lower case without ASCII punctuation, articles and surplus white space.
+
+    Source: the official HotpotQA evaluation. Votes use `ShortText.read` instead.
+    """
+    return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+
+
+def exact_match(answer: str | None, gold: Sequence[str]) -> bool:
+    """Say whether the answer equals a gold answer after `normalise`. No answer, or a blank one, never does.
+
+    Both are stripped first (`strip_answer`), so that marks around an answer do not matter.
+
+    Raises:
+        ArgumentError: `gold` is empty, or one text instead of a sequence.
+    """
+    require_gold(gold)
+    return _matches(answer, gold, _compared)
+
+
+def token_f1(answer: str | None, gold: Sequence[str]) -> float:
+    """Return the greatest token F1, in [0, 1], of the answer against a gold answer, both stripped and normalised.
+
+    If either is yes, no or noanswer, only the same word scores. No answer scores 0. Source: official HotpotQA.
+
+    Raises:
+        ArgumentError: `gold` is empty, or one text instead of a sequence.
+    """
+    require_gold(gold)
+    return _greatest_f1(answer, gold, _compared)
+
+
+def _compared(text: str) -> str:
+    """An answer as it is scored: stripped, then normalised."""
+    return normalise(strip_answer(text))
+
+
+def _matches(answer: str | None, gold: Sequence[str], read: Callable[[str], str]) -> bool:
+    if answer is None or not answer.strip():
+        return False
+    normal = read(answer)
+    return any(normal == read(right) for right in gold)
+
+
+def _greatest_f1(answer: str | None, gold: Sequence[str], read: Callable[[str], str]) -> float:
+    if answer is None:
+        return 0.0
+    normal = read(answer)
+    return max(_f1(normal, read(right)) for right in gold)
+
+
+def _f1(answer: str, gold: str) -> float:
+    if answer != gold and (answer in _ALL_OR_NOTHING or gold in _ALL_OR_NOTHING):
+        return 0.0
+    given, wanted = answer.split(), gold.split()
+    shared = (Counter(given) & Counter(wanted)).total()
+    if not shared:
+        return 0.0
+    precision, recall = shared / len(given), shared / len(wanted)
+    return 2 * precision * recall / (precision + recall)

@@ -1,0 +1,186 @@
+"""Turn a text that is an answer into the key by which texts vote, and into what is compared with the evidence.
+
+An answer is read through `eldgr_dspy.stripping.strip_answer`. The official normalisation deletes punctuation, so it
+reads '-5' as '5', '3.14' as '314' and 'A' as an empty answer. The key keeps such answers apart. It also decides whether
+an answer occurs in the evidence (`eldgr_dspy.certificates`).
+"""
+
+import re
+import string
+import unicodedata
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from eldgr_dspy.folding import BIDI_CONTROLS, drop_invisible
+from eldgr_dspy.numbers import CURRENCY_SIGNS, INVISIBLE_DROPPED, fold_marks
+from eldgr_dspy.reading import read, respelled
+from eldgr_dspy.sentence_ends import sentence_ends
+from eldgr_dspy.stripping import strip_answer
+
+POLAR = frozenset({"yes", "no", "true", "false"})
+"""The keys of yes/no answers, which an occurrence in the evidence does not support."""
+
+KEPT_LENGTH = 256
+"""Characters; the classes of longer answers are not kept."""
+
+AMBIGUOUS_COMMA = "ambiguous decimal comma"
+DETACHED_SIGN = "detached sign"
+
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_MARK = re.escape(string.punctuation)
+# Fractions, superscripts, Roman and circled numerals are word characters to `re`, but not letters. A mark next to one
+# means what it means next to a digit. One of them replaces all the others while the marks are read.
+_NUMERAL = "½"
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
+_DIGIT = f"[0-9{_NUMERAL}]"
+_LETTER_OR_DIGIT = r"[^\W_]"
+_LETTER = rf"[^\W\d_{_NUMERAL}]"
+# What is attached to a word of one or two letters: 'A+', 'AB-', 'C#', and the pluses of 'C++11'.
+_SHORT_WORD_ENDS = rf"(?:(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER})|(?<=(?<!{_LETTER_OR_DIGIT}){_LETTER}{{2}}))"
+_GRADE = rf"{_SHORT_WORD_ENDS}(?:[-+\#]++(?!{_LETTER_OR_DIGIT})|\+{{2,}}+(?![-\#]))"
+_CONTRACTED = r"'(?=(?:d|ll|m|re|ve)(?!\w))"  # "he'll" is not "hell"
+_GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|['\"][-+#]|;|(?<=\w){_CONTRACTED}", re.IGNORECASE)
+# A quotation; its closing quote does not mean feet, minutes or inches, even directly after a digit.
+_QUOTED = re.compile(
+    r"""(?<!\w)(?:"(?=\S)[^"]*+" | '(?=\S)(?:[^']|(?<=\w)'(?=\w))*+')(?![^\w\s]{0,3}\w)""",
+    re.VERBOSE,
+)
+_THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:,[0-9]{3})++(?!,?[0-9])")
+# A dash that opens the text is a sign before a digit or a lone symbol ('-5', '- 5', '-US$5', '-x'), not in '-Paris'.
+_LEADING_DASH = re.compile(rf"-++(?:(?=\s*+[^\w\s]{{0,3}}{_DIGIT})|(?=\S*{_DIGIT})|(?=\S)(?!{_LETTER}{{2}}))")
+_END = "\ue000"  # replaces the end of a sentence while the marks are read
+_PUNCTUATION = re.compile(
+    rf"""(?P<between> (?<={_DIGIT})[{_MARK}]++(?={_DIGIT}) )
+    | (?P<power> (?<={_DIGIT}[eE])[-+](?={_DIGIT}) )
+    | (?P<sign> (?<!{_LETTER_OR_DIGIT})(?<!-)-++
+        (?=[^\w\s]{{0,3}}{_DIGIT} | [A-Za-z]{{0,3}}\\?[{CURRENCY_SIGNS}]\s?\.?{_DIGIT}) )
+    | (?P<point> (?<!{_LETTER_OR_DIGIT})(?<!\.)\.(?={_DIGIT}) )
+    | (?P<price> \$(?=[-+]?\.?{_DIGIT}) | (?<={_DIGIT})\$(?!{_LETTER_OR_DIGIT}) )
+    | (?P<grade> {_GRADE} )
+    | (?<={_DIGIT})(?P<behind>['"+]++)(?!{_LETTER_OR_DIGIT})
+    | (?P<order> [<>]++=?)(?=\s*+[^\w\s]{{0,3}}{_DIGIT})
+    | (?<={_DIGIT})\.?\s*+\\?(?P<percent>%)(?![^\w\s]*+\w)
+    | (?P<clause> ;(?=\s) | (?<=\s); )
+    | (?P<contracted> (?<={_LETTER}){_CONTRACTED} )
+    | (?P<spaced> (?<={_DIGIT}\s)[-+*/](?=\s{_DIGIT}) )
+    | [{_MARK}]""",
+    re.VERBOSE | re.IGNORECASE,
+)
+# An article is dropped before a word if more than articles is left: not in "A & W", "A, B" or "The The".
+_HEAD_ARTICLE = re.compile(
+    r"""(?:an?|the)\ (?=["'(\[]{0,3}[^\W_])(?!(?:(?:an?|the)(?:\ |\W*\Z))+\W*\Z)""", re.IGNORECASE
+)
+_PLAIN_WORDS = re.compile(r"[A-Za-z]++(?: [A-Za-z]++)*+|[0-9]++").fullmatch
+_COMMA_KEPT = re.compile(r"[0-9],[0-9]")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerClass:
+    """The class of an answer: answers with one `key` vote together, and the `note` does not count in a comparison.
+
+    The note says what the key could not tell ("ambiguous decimal comma") or what it folded or dropped, if anything.
+    """
+
+    key: str
+    note: str | None = field(default=None, compare=False)
+
+
+def short_class(answer: str) -> AnswerClass | None:
+    """Return the class of an answer as short text; it is kept, because a pool repeats its answers."""
+    return kept_class(answer) if len(answer) <= KEPT_LENGTH else _short_class(answer)
+
+
+def _short_class(answer: str) -> AnswerClass | None:
+    return AnswerClass(without_article(answer.lower())) if _PLAIN_WORDS(answer) else class_of_text(answer)
+
+
+kept_class = lru_cache(maxsize=1 << 16)(_short_class)
+
+
+def class_of_text(answer: str) -> AnswerClass | None:
+    """Return the class of an answer as text of any kind, or None if it shows nothing."""
+    stripped = strip_answer(answer)
+    if not visible(stripped):
+        return None
+    key = text_key(read_answer(answer))
+    if not BIDI_CONTROLS.isdisjoint(stripped):
+        key = stripped  # which is never read as anything else (hazard 37)
+    if not visible(key):
+        return None
+    notes = (
+        (AMBIGUOUS_COMMA, _COMMA_KEPT.search(key) is not None),
+        (DETACHED_SIGN, stripped.startswith("- ")),
+    )
+    return AnswerClass(key, noted(answer, *(note for note, true in notes if true)))
+
+
+def text_key(read: str) -> str:
+    """Return the key of an answer as `read_answer` returns it; in lower case, this is its class in retrieval."""
+    if read.isascii() and read.isalnum():
+        return read
+    text = _ends_marked(without_article(read))
+    if text.isascii():
+        alike, numerals = text, ""
+    else:
+        alike = _FOREIGN.sub(lambda match: _NUMERAL if _is_numeral(match[0]) else match[0], text)
+        numerals = "".join(filter(_is_numeral, text))
+    plain = _guarded(alike) if _GUARD_NEEDED.search(alike) else alike.translate(_NO_PUNCTUATION)
+    key = " ".join(plain.split()).replace(_END, ".")
+    if numerals:
+        following = iter(numerals)
+        key = re.sub(_NUMERAL, lambda _: next(following), key)
+    return key if visible(key) else " ".join(read.split())
+
+
+def read_answer(answer: str, *, keep_case: bool = False) -> str:
+    """Return an answer as it is compared: stripped, folded and respelled."""
+    stripped = strip_answer(answer)
+    if stripped.isascii() and stripped.isalnum():
+        return stripped if keep_case else stripped.lower()
+    return respelled(read(stripped, keep_case=keep_case).text)
+
+
+def noted(answer: str, *notes: str) -> str | None:
+    """Return the note on an answer: what reading it folded or dropped, and what could not be told."""
+    if not answer.isascii():
+        seen = drop_invisible(answer)
+        notes = (*fold_marks(seen)[1], *((INVISIBLE_DROPPED,) * (seen.strip() != answer.strip())), *notes)
+    return "; ".join(dict.fromkeys(notes)) or None
+
+
+def without_article(text: str) -> str:
+    """Return the text without the article at its head."""
+    article = _HEAD_ARTICLE.match(text)
+    return text[article.end() :] if article else text
+
+
+def _ends_marked(text: str) -> str:
+    """The text with each end of a sentence within it replaced by a letter of its own."""
+    for start, end in reversed(sentence_ends(text)):
+        text = f"{text[:start]}{_END}{' ' * text[start:end].endswith(' ')}{text[end:]}"
+    return text
+
+
+def _is_numeral(character: str) -> bool:
+    """Whether a character is a number but not a decimal digit: '½', '²', '①', 'Ⅷ'."""
+    return unicodedata.category(character) in ("No", "Nl")
+
+
+def _guarded(text: str) -> str:
+    """The text without the marks that mean nothing next to a number."""
+    text = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
+    if "'" in text or '"' in text:
+        text = _QUOTED.sub(lambda match: match[0][:-1], text)
+    leading = _LEADING_DASH.match(text)
+    dash, rest = (leading[0], text[leading.end() :]) if leading else ("", text)
+    return dash + _PUNCTUATION.sub(_kept, rest)
+
+
+def _kept(match: re.Match[str]) -> str:
+    """What stays of a punctuation mark: what the pattern has a name for."""
+    return match[match.lastgroup] if match.lastgroup else ""
+
+
+def visible(text: str) -> bool:
+    """Return whether any character is more than white space, a control or an invisible format character."""
+    return any(not (character.isspace() or unicodedata.category(character) in ("Cc", "Cf")) for character in text)

@@ -1,0 +1,34 @@
+"""Answer types of a user's own, as tests name them: `tests.dates:YEARS` and `tests.dates:Sums`."""
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+from eldgr_dspy.answer_types.base import AnswerType, Way
+from eldgr_dspy.text_keys import AnswerClass
+
+
+class Years(AnswerType):
+    """A year: the first four digits in a row."""
+
+    way: ClassVar[Way] = "evidence"
+    scores = ("accuracy",)
+
+    def read(self, answer: str) -> AnswerClass | None:
+        """Return the class of the year."""
+        found = re.search(r"[0-9]{4}", answer)
+        return AnswerClass(found[0]) if found else None
+
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        """Return whether the year is that of a gold answer."""
+        return self.class_of(answer) in [self.class_of(right) for right in gold]
+
+
+class Sums(Years):
+    """A year that is calculated."""
+
+    way = "derivation"
+
+
+YEARS = Years()
+NOT_A_TYPE = "years"

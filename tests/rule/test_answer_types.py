@@ -1,0 +1,90 @@
+"""An answer type has names, says how answers compare, and decides which of the rule's two ways is taken."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from eldgr_dspy.answer_types import BUILT_IN, answer_type, load_type
+from eldgr_dspy.answers import answer_class, official_score, score
+from eldgr_dspy.cases import Case
+from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.extraction import extract_answer
+from eldgr_dspy.figures.authority import pool_authority
+from eldgr_dspy.laws import LAWS
+from eldgr_dspy.questions import Question
+from eldgr_dspy.rows import validate
+from eldgr_dspy.words import TASKS
+
+NAMES = {"short": "retrieval", "number": "arithmetic"}
+TEXTS = ("The answer is 1,000 km. Or less.", "18.0", "the Paris", "5%", "", "-5", "I do not know")
+
+
+@pytest.mark.parametrize(("new", "earlier"), NAMES.items())
+def test_both_names_of_a_type_name_the_same(new: str, earlier: str) -> None:
+    assert answer_type(new) is answer_type(earlier)
+    assert Question("?", new, ()) == Question("?", earlier, ())
+    for text in TEXTS:
+        assert answer_class(text, new) == answer_class(text, earlier)
+        assert score(text, ["18"], new) == score(text, ["18"], earlier)
+        assert official_score(text, ["18"], new) == official_score(text, ["18"], earlier)
+        assert extract_answer(text, new) == extract_answer(text, earlier)
+
+
+@pytest.mark.parametrize(("new", "earlier"), NAMES.items())
+def test_a_pool_has_the_same_content_under_both_names(new: str, earlier: str) -> None:
+    record = {"id": "q", "question": "?", "candidates": [{"answer": "18"}], "gold": ["18"]}
+    one, other = (validate({**record, "task": task}, "row") for task in (new, earlier))
+    assert (one, one.digest(), one.task) == (other, other.digest(), earlier)
+    assert pool_authority([one], new) == pool_authority([other], earlier)
+
+
+def test_the_built_in_types_are_those_of_the_rule() -> None:
+    assert tuple(dict.fromkeys(one.name for one in BUILT_IN.values())) == TASKS
+    assert {one.name: one.task for one in BUILT_IN.values()} == {task: task for task in TASKS}
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_type_gives_up_only_laws_that_exist(name: str) -> None:
+    assert set(answer_type(name).gives_up) <= {law.name for law in LAWS}
+
+
+def test_an_answer_votes_as_a_type_of_your_own_says() -> None:
+    years = load_type("tests.dates:YEARS")
+    case = Case(Question("When?", "tests.dates:YEARS", ("in 1976", "1976.", "1977", "then")))
+    assert (years.name, case.type, case.task) == ("tests.dates:YEARS", years, "retrieval")
+    assert case.vote.classes == ("1976", "1976", "1977", None)
+    assert case.roles() == ("judge", "repairer")
+    assert score("May 1976", ["1976"], years.name).em
+
+
+def test_a_type_that_a_derivation_certifies_asks_the_deriver() -> None:
+    sums = load_type("tests.dates:Sums")
+    case = Case(Question("When?", sums.name, ("1976", "1977")))
+    assert (sums.name, case.task, case.roles()) == ("tests.dates:Sums", "arithmetic", ("deriver",))
+
+
+def test_a_name_alone_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "types_of_a_pool.py").write_text("raise SystemExit\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    name = "types_of_a_pool:dates"
+    with pytest.raises(ArgumentError, match="got 'types_of_a_pool:dates'"):
+        Question("?", name, ())
+    with pytest.raises(PoolError, match="task is 'types_of_a_pool:dates'"):
+        validate({"id": "q", "question": "?", "task": name, "candidates": [{"answer": "18"}]}, "row")
+    assert "types_of_a_pool" not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("dates", "answer must be one of 'retrieval', 'arithmetic', 'short', 'number'; got 'dates'."),
+        ("tests.dates:NOT_A_TYPE", "answer='tests.dates:NOT_A_TYPE' must be an "),
+        ("tests.dates:nothing", "answer='tests.dates:nothing': the module 'tests.dates' has no 'nothing'"),
+        ("tests.no_such:dates", "answer='tests.no_such:dates': the module 'tests.no_such' cannot be imported"),
+    ],
+)
+def test_what_is_not_a_type_is_refused(name: str, said: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        load_type(name)
+    assert str(caught.value).startswith(said)
