@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.answer_types.base import Score
+from eldgr_dspy.answer_types.base import AnswerType, Score
 from eldgr_dspy.answer_types.number import number_in, numeric_equal
 from eldgr_dspy.answer_types.short import exact_match, normalise, token_f1
 from eldgr_dspy.text_keys import POLAR, AnswerClass
@@ -26,34 +26,34 @@ __all__ = [
 ]
 
 
-def official_score(answer: str | None, gold: Sequence[str], task: Task) -> Score:
+def official_score(answer: str | None, gold: Sequence[str], task: Task | AnswerType) -> Score:
     """Score an answer as the official script does: nothing is stripped before `normalise`.
 
     Raises:
-        ArgumentError: `gold` is empty or one text, or `task` is not a task.
+        ArgumentError: `gold` is empty or one text, or `task` is not an answer type.
     """
     return answer_type(task).official_score(answer, gold)
 
 
-def score(answer: str | None, gold: Sequence[str], task: Task) -> Score:
+def score(answer: str | None, gold: Sequence[str], task: Task | AnswerType) -> Score:
     """Score an answer as its type is scored: exact match and F1 of short text, equality of numbers.
 
     Raises:
-        ArgumentError: `gold` is empty or one text, or `task` is not a task.
+        ArgumentError: `gold` is empty or one text, or `task` is not an answer type.
     """
     return answer_type(task).score(answer, gold)
 
 
-def answer_class(answer: str | None, task: Task) -> AnswerClass | None:
+def answer_class(answer: str | None, task: Task | AnswerType) -> AnswerClass | None:
     """Return the class in which an answer votes, or None if the answer is None or shows nothing.
 
     Raises:
-        ArgumentError: `task` is not a task.
+        ArgumentError: `task` is not an answer type.
     """
     return answer_type(task).class_of(answer)
 
 
-def class_key(answer: str | None, task: Task) -> str | None:
+def class_key(answer: str | None, task: Task | AnswerType) -> str | None:
     """Return the key of an answer's class, by which answers are compared; None where there is no class."""
     class_ = answer_class(answer, task)
     return class_.key if class_ else None

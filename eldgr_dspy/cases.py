@@ -8,7 +8,7 @@ spelling that occurs in the evidence ships. It uses only the standard library.
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from eldgr_dspy.answers import class_key, number_in
+from eldgr_dspy.answers import number_in
 from eldgr_dspy.certificates import Certificate, Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.decision import Choice, Decision, Rule, always
@@ -20,7 +20,7 @@ from eldgr_dspy.ranking import rank
 from eldgr_dspy.reasons import reason_of
 from eldgr_dspy.refusals import Refusing
 from eldgr_dspy.rules import rule_named
-from eldgr_dspy.voting import majority
+from eldgr_dspy.voting import grouped
 from eldgr_dspy.words import Role, Task
 
 _BY_DERIVATION = Certificate(False, "in arithmetic a derivation certifies, not the evidence")
@@ -42,14 +42,14 @@ class Case:
     def __init__(self, question: Question, settings: Settings | None = None) -> None:
         self.question = question
         self.settings = settings or Settings()
-        self.type = question.type
+        self.type = question.type.of(question)
         self._refusals_vote = self.settings.refusal != "no_answer"
         two_valued = self.type.way == "derivation" or self.settings.certificate == "substring"
         refusals = () if self._refusals_vote and two_valued else self.settings.refusals
-        self.refuses = Refusing(refusals, question.answers, question.task)
+        self.refuses = Refusing(refusals, question.answers, question.type)
         refuses = None if self._refusals_vote else self.refuses
-        self.vote = majority(question.answers, question.task, refuses, question.text)
-        self._evidence = CertifyingEvidence(question, self.vote.classes, self.settings.certificate)
+        self.vote, self._grouping = grouped(question.answers, self.type, refuses)
+        self._evidence = CertifyingEvidence(question, self.type, self._grouping, self.settings.certificate)
         self._found: dict[str, tuple[str, Certificate]] = {}
         self._checked: dict[Derivation, Checked] = {}
 
@@ -208,7 +208,10 @@ class Case:
         return index in self._voters and self._class(self._voters[index])[1].certified is True
 
     def _key(self, answer: str | None) -> str | None:
-        return None if not self._refusals_vote and self.refuses(answer) else class_key(answer, self.question.task)
+        if not self._refusals_vote and self.refuses(answer):
+            return None
+        class_ = self._grouping.class_of(answer)
+        return class_.key if class_ else None
 
     def _spelling(self, answer: str) -> str:
         """The spelling of a repair that ships: its own if it occurs in the evidence as written, else the pool's."""

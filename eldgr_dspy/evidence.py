@@ -7,8 +7,7 @@ It uses only the standard library.
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from eldgr_dspy.answer_types.base import Certifying
-from eldgr_dspy.answers import class_key
+from eldgr_dspy.answer_types.base import AnswerType, Certifying, Grouping
 from eldgr_dspy.certificates import Certificate, Passage
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import CertificateError
@@ -20,9 +19,9 @@ from eldgr_dspy.words import Policy
 class CertifyingEvidence:
     """The evidence of a question; each spelling of an answer is certified at most once."""
 
-    def __init__(self, question: Question, classes: Sequence[str | None], by: Policy | OwnCertificate) -> None:
-        """Take a question, the class of each of its candidates, and what certifies."""
-        self._question, self._classes = question, classes
+    def __init__(self, question: Question, kind: AnswerType, grouping: Grouping, by: Policy | OwnCertificate) -> None:
+        """Take a question, the type as it reads its answers, their classes, and what certifies."""
+        self._question, self._type, self._grouping = question, kind, grouping
         self._by: Policy | OwnCertificate = by
         self.is_consulted = isinstance(by, OwnCertificate) and by.consulted
         self._whole = self._of(question.passages)
@@ -58,14 +57,14 @@ class CertifyingEvidence:
         """
         own: dict[str | None, frozenset[int]] = {}
         texts: dict[str, set[str]] = {}
-        for text, key in zip(self._question.texts, self._classes, strict=False):
-            if key is not None:
-                texts.setdefault(text.strip(), set()).add(key)
+        for text, class_ in zip(self._question.texts, self._grouping.classes, strict=False):
+            if class_ is not None:
+                texts.setdefault(text.strip(), set()).add(class_.key)
         for index, passage in enumerate(self._question.passages if texts else ()):
             for form in (passage.text.strip(), show_passage(passage.title, passage.text).strip()):
-                for key in texts.get(form, ()):
-                    if key != class_key(form, self._question.task):
-                        own[key] = own.get(key, frozenset()) | {index}
+                stated = self._grouping.class_of(form) if form in texts else None
+                for key in texts.get(form, set()) - {stated and stated.key}:
+                    own[key] = own.get(key, frozenset()) | {index}
         return own
 
     def _supplied_for(self, answer: str | None, key: str | None) -> Certificate:
@@ -87,6 +86,4 @@ class CertifyingEvidence:
 
     def _of(self, passages: Sequence[Passage]) -> Certifying:
         by: Policy | OwnCertificate = self._by
-        return (
-            OwnEvidence(passages, by) if isinstance(by, OwnCertificate) else self._question.type.evidence(passages, by)
-        )
+        return OwnEvidence(passages, by) if isinstance(by, OwnCertificate) else self._type.evidence(passages, by)

@@ -52,7 +52,7 @@ class _Place(NamedTuple):
     end: int
 
 
-def extract_answer(text: str, task: Task) -> Extraction | None:
+def extract_answer(text: str, task: Task | AnswerType) -> Extraction | None:
     r"""Return the final answer of a text, or None where it has none.
 
     Explicit are `#### x`, a line `A: x` or `Answer: x`, `\boxed{x}`, "the answer is x", "final answer: x", an agent's
@@ -63,13 +63,14 @@ def extract_answer(text: str, task: Task) -> Extraction | None:
 
     Args:
         text: The candidate's whole text.
-        task: "arithmetic" falls back to the last number, "retrieval" to the whole text without outer white space.
+        task: The answer type or its name. Without a mark a number is the last one, short text the whole text without
+            outer white space.
 
     Returns:
         The answer, a slice of `text`, with its form; None where the text is blank or, in arithmetic, without a number.
 
     Raises:
-        ArgumentError: `task` is not a task.
+        ArgumentError: `task` is not an answer type.
     """
     kind = answer_type(task)
     places = [_Place(_MARKS[match.lastgroup or ""], *match.span()) for match in _MARK.finditer(text)]

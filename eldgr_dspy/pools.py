@@ -309,7 +309,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _record(row: Row) -> dict[str, Any]:
-    return row.model_dump(exclude=None if row.meta else {"meta"})
+    return row.model_dump(exclude=row.unstated)
 
 
 def _lines(path: Path, rows: Iterable[Row]) -> Iterator[bytes]:

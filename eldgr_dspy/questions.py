@@ -1,7 +1,7 @@
 """A question with its frozen pool and evidence, and the settings of the rule."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import InitVar, dataclass, field, fields
 from typing import Any
 
 from eldgr_dspy.answer_types import answer_type
@@ -120,6 +120,9 @@ class Question:
         answers: One a candidate, in pool order; None where a candidate has none.
         texts: The candidates' full texts, in the same order; empty if only the answers are known.
         passages: The evidence, in the order in which it was retrieved.
+        options: What there is to choose from, for a type that needs options.
+        kind: The answer type itself, where no name finds it; else the one of that name.
+        type: The answer type.
     """
 
     text: str
@@ -127,18 +130,18 @@ class Question:
     answers: tuple[str | None, ...]
     texts: tuple[str, ...] = ()
     passages: tuple[Passage, ...] = ()
+    options: tuple[str, ...] = ()
+    kind: InitVar[AnswerType | None] = None
+    type: AnswerType = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "task", answer_type(self.task).name)
+    def __post_init__(self, kind: AnswerType | None) -> None:
+        kind = kind or answer_type(self.task)
+        object.__setattr__(self, "type", kind)
+        object.__setattr__(self, "task", kind.name)
         if self.texts and len(self.texts) != len(self.answers):
             raise ArgumentError(
                 f"texts must have one entry per answer; got {len(self.texts)} texts for {len(self.answers)} answers."
             )
-
-    @property
-    def type(self) -> AnswerType:
-        """The type of the answers."""
-        return answer_type(self.task)
 
     def role_inputs(self, role: Role) -> dict[str, object]:
         """Return the inputs of `role`, by the names of its signature's fields. The gold answer is not among them."""

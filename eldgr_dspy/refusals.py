@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from eldgr_dspy.answers import class_key
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.errors import ArgumentError, EldgrError, settled
 from eldgr_dspy.named_objects import NamedFunction, name_of, object_named, said, source_of
-from eldgr_dspy.words import Task
+from eldgr_dspy.text_keys import short_class
 
 REFUSALS: tuple[str, ...] = (
     "I don't know",
@@ -82,7 +82,7 @@ def refusals_of(given: object) -> Refusals:
             "phrase give a tuple of one; for none, ()."
         )
     for index, phrase in enumerate(given):
-        if type(phrase) is not str or class_key(phrase, "retrieval") is None:
+        if type(phrase) is not str or short_class(phrase) is None:
             raise ArgumentError(
                 f"refusals[{index}] must be a phrase that is not blank; got {phrase!r:.80}. For no refusals give ()."
             )
@@ -94,24 +94,25 @@ class Refusing:
 
     Args:
         refusals: Phrases or a function, as the settings have them.
-        answers: The answers of the pool. task: The task under which they are compared.
+        answers: The answers of the pool. kind: Their type, by whose classes they are compared.
     """
 
-    def __init__(self, refusals: Refusals, answers: Iterable[str | None], task: Task) -> None:
+    def __init__(self, refusals: Refusals, answers: Iterable[str | None], kind: AnswerType) -> None:
         self._own = refusals if isinstance(refusals, OwnRefusals) else None
-        self._phrases = frozenset[str]() if isinstance(refusals, OwnRefusals) else _classes(refusals, task)
+        self._phrases = frozenset[str]() if isinstance(refusals, OwnRefusals) else _classes(refusals, kind)
         self._known: dict[str, bool] = {}
-        self._task: Task = task
+        self._type = kind
         for answer in dict.fromkeys(answers) if self._own else ():
-            key = class_key(answer, task)
-            if key is not None and answer:
-                self._known[key] = self._known.get(key) or self._own_names(answer)
+            class_ = kind.class_of(answer)
+            if class_ is not None and answer:
+                self._known[class_.key] = self._known.get(class_.key) or self._own_names(answer)
 
     def __call__(self, answer: str | None) -> bool:
         """Return whether an answer's class refuses."""
-        key = class_key(answer, self._task)
-        if key is None or not answer:
+        class_ = self._type.class_of(answer)
+        if class_ is None or not answer:
             return False
+        key = class_.key
         if key not in self._known and self._own:
             self._known[key] = self._own_names(answer)
         return key in self._phrases or self._known.get(key, False)
@@ -121,8 +122,8 @@ class Refusing:
 
 
 @lru_cache(maxsize=64)
-def _classes(phrases: tuple[str, ...], task: Task) -> frozenset[str]:
-    return frozenset(key for phrase in phrases if (key := class_key(phrase, task)) is not None)
+def _classes(phrases: tuple[str, ...], kind: AnswerType) -> frozenset[str]:
+    return frozenset(class_.key for phrase in phrases if (class_ := kind.class_of(phrase)) is not None)
 
 
 def _own(given: Any) -> OwnRefusals:

@@ -9,10 +9,11 @@ import reprlib
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from eldgr_dspy.answer_types import BUILT_IN, answer_type
+from eldgr_dspy.answer_types.base import require_options
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
@@ -21,6 +22,7 @@ from eldgr_dspy.words import Task
 
 MAX_CANDIDATES = 1_000
 MAX_PASSAGES = 10_000
+MAX_OPTIONS = 1_000
 MAX_CHARACTERS = 500_000
 """The longest text of a question, candidate or passage, in characters."""
 
@@ -106,8 +108,22 @@ class Row(_Model):
     )
     candidates: list[CandidateRow] = Field(min_length=1, max_length=MAX_CANDIDATES, description="In sampled order.")
     evidence: list[PassageRow] = Field(default_factory=list, max_length=MAX_PASSAGES)
+    options: list[Text] = Field(
+        default_factory=list,
+        max_length=MAX_OPTIONS,
+        description="What there is to choose from, for a type that needs it.",
+    )
     gold: list[Gold] = Field(default_factory=list, description="Accepted answers; empty where unknown.")
     meta: Meta = Field(default_factory=dict, description="Anything else; kept out of the content hash.")
+
+    @model_validator(mode="after")
+    def _readable(self) -> "Row":
+        """Refuse options that the type cannot tell apart, or that it does not have."""
+        try:
+            require_options(answer_type(self.task), self.options)
+        except ArgumentError as error:
+            raise ValueError(str(error).rstrip(".")) from None
+        return self
 
     def to_question(self) -> Question:
         """Return the row as rules see it: without the gold answers."""
@@ -117,11 +133,17 @@ class Row(_Model):
             answers=tuple(candidate.answer for candidate in self.candidates),
             texts=tuple(candidate.text or candidate.answer or "" for candidate in self.candidates),
             passages=tuple(Passage(passage.title, passage.text) for passage in self.evidence),
+            options=tuple(self.options),
         )
+
+    @property
+    def unstated(self) -> set[str]:
+        """The fields that a file leaves out where they are empty, as files from before them do."""
+        return {name for name in ("options", "meta") if not getattr(self, name)}
 
     def digest(self) -> bytes:
         """Return the SHA-256 of the row's content, `meta` apart."""
-        content = self.model_dump(exclude={"meta"})
+        content = self.model_dump(exclude={"meta"} | self.unstated)
         return hashlib.sha256(_ENCODER.encode(content).encode("ascii")).digest()
 
 

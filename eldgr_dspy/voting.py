@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType, Grouping
 from eldgr_dspy.text_keys import AnswerClass
 from eldgr_dspy.words import Task
 
@@ -38,23 +39,31 @@ class Vote:
 
 
 def majority(
-    answers: Sequence[str | None],
-    task: Task,
-    refuses: Callable[[str | None], bool] | None = None,
-    question: str = "",
+    answers: Sequence[str | None], task: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
 ) -> Vote:
     """Return the vote of `answers`, one a candidate, None where a candidate has none.
 
-    The type that `task` names puts them into classes, given the question. Answers that refuse do not vote.
+    The type, or the one that `task` names, puts them into classes. Answers that refuse do not vote.
 
     Source: the paper's consensus m; ties to the earliest candidate and the classes are ours (`method`, hazards 1-27).
     """
+    return grouped(answers, task, refuses)[0]
+
+
+def grouped(
+    answers: Sequence[str | None], task: Task | AnswerType, refuses: Callable[[str | None], bool] | None = None
+) -> tuple[Vote, Grouping]:
+    """Return the vote as `majority` does, with the classes in which any answer may be."""
     refused = [*filter(refuses, answers)] if refuses else []
     silent = frozenset(refused)
     voting = [None if answer in silent else answer for answer in answers]
-    parsed = answer_type(task).classes(voting, question)
+    grouping = answer_type(task).grouping(voting)
+    return _vote(answers, grouping.classes, len(refused)), grouping
+
+
+def _vote(answers: Sequence[str | None], parsed: Sequence[AnswerClass | None], refusing: int) -> Vote:
     classes = tuple(class_.key if class_ else None for class_ in parsed)
-    notes = tuple(_notes(answers, parsed, len(refused)))
+    notes = tuple(_notes(answers, parsed, refusing))
     votes = _counts(classes)
     if not votes:
         return Vote(classes, None, tie=False, notes=notes)

@@ -13,11 +13,13 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType, require_options
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.questions import Question
-from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS, MAX_PASSAGES
+from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS, MAX_OPTIONS, MAX_PASSAGES
 from eldgr_dspy.structured import Structured
 from eldgr_dspy.words import Task
 
@@ -27,8 +29,10 @@ _MOST_DIGITS = 1_000  # of a number that is written out
 _NO_LIST = (str, bytes, Mapping, Set, dspy.Example)
 
 
-def to_question(question: str, candidates: Any, evidence: Any, task: Task, answer_field: str) -> Question:
-    """Return the question with its pool and evidence, frozen.
+def to_question(
+    question: str, candidates: Any, evidence: Any, task: Task | AnswerType, answer_field: str, options: Any = ()
+) -> Question:
+    """Return the question with its pool, evidence and options, frozen.
 
     Raises:
         ArgumentError: naming the argument, its place, the value and what was expected.
@@ -38,9 +42,10 @@ def to_question(question: str, candidates: Any, evidence: Any, task: Task, answe
     pool = _pool(candidates, answer_field)
     _require_at_most(MAX_CANDIDATES, len(pool), "candidates")
     _require_field(pool, answer_field)
-    pairs = [_candidate(candidate, index, task, answer_field) for index, candidate in enumerate(pool)]
-    asked = _capped(question, "question")
-    return Question(asked, task, tuple(a for _, a in pairs), tuple(t for t, _ in pairs), to_passages(evidence))
+    kind = answer_type(task)
+    pairs = [_candidate(candidate, index, kind, answer_field) for index, candidate in enumerate(pool)]
+    asked, texts, answers = _capped(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
+    return Question(asked, kind.name, answers, texts, to_passages(evidence), _options(options, kind), kind)
 
 
 def to_passages(evidence: Any) -> tuple[Passage, ...]:
@@ -48,6 +53,18 @@ def to_passages(evidence: Any) -> tuple[Passage, ...]:
     passages = _passages(evidence)
     _require_at_most(MAX_PASSAGES, len(passages), "passages")
     return tuple(_passage(passage, index) for index, passage in enumerate(passages))
+
+
+def _options(options: Any, kind: AnswerType) -> tuple[str, ...]:
+    if isinstance(options, _NO_LIST) or not isinstance(options, Iterable):
+        raise ArgumentError(f"options must be a list of texts; got {_shown(options)}.")
+    listed = [_number_as_text(option) for option in options]
+    _require_at_most(MAX_OPTIONS, len(listed), "options")
+    for index, option in enumerate(listed):
+        if not isinstance(option, str):
+            raise _wrong(f"options[{index}]", option, "text")
+    require_options(kind, listed)
+    return tuple(_capped(option, f"options[{index}]") for index, option in enumerate(listed))
 
 
 def _pool(candidates: Any, answer_field: str) -> list[Any]:
@@ -72,7 +89,7 @@ def _require_field(pool: Sequence[Any], answer_field: str) -> None:
         raise _no_field("candidates", answer_field, list(records[0].keys()))
 
 
-def _candidate(given: Any, index: int, task: Task, answer_field: str) -> tuple[str, str | None]:
+def _candidate(given: Any, index: int, kind: AnswerType, answer_field: str) -> tuple[str, str | None]:
     """Return a candidate's text and its final answer, None if it has none."""
     name, expected, reasoning = f"candidates[{index}]", "a string, a prediction, a finite number or None", ""
     if isinstance(given, dspy.Example | Mapping):
@@ -85,7 +102,7 @@ def _candidate(given: Any, index: int, task: Task, answer_field: str) -> tuple[s
     if not isinstance(given, str):
         raise _wrong(name, given, expected)
     text = f"{reasoning}\n{given}" if reasoning and reasoning.strip() != given.strip() else given
-    return _capped(text, name), _final(given, task)
+    return _capped(text, name), _final(given, kind)
 
 
 def _number_as_text(value: Any) -> Any:
@@ -105,10 +122,10 @@ def _number_as_text(value: Any) -> Any:
     return "0" if text == "-0" else text
 
 
-def _final(text: str, task: Task) -> str | None:
+def _final(text: str, kind: AnswerType) -> str | None:
     if isinstance(text, Structured):
         return text
-    extracted = extract_answer(text, task)
+    extracted = extract_answer(text, kind)
     return extracted.answer if extracted else None
 
 

@@ -10,7 +10,6 @@ from typing import Any, Literal, TypeAlias
 
 import dspy
 
-from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.errors import ArgumentError, describe_failure, settled
@@ -212,7 +211,7 @@ class Sampled(dspy.Module):
         prediction = require_prediction(said, name, field, advice)
         candidate = candidate_of(prediction, field)
         passages = None if gives_evidence(given) else retrieved(self.program, {}, prediction, trace)
-        to_question("", [candidate], passages, self.select.task, field)
+        to_question("", [candidate], passages, self.select.type, field, **self._options(given))
         return Sample(trace, None, prediction, candidate, passages)
 
     def _noted(self, error: Exception, number: int) -> Exception:
@@ -235,11 +234,16 @@ class Sampled(dspy.Module):
             "question": question_of(given),
             "candidates": [one.candidate for one in samples],
             "evidence": evidence_of(given, samples),
+            **self._options(given),
         }
+
+    def _options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options to choose from, which a program whose answers need them takes as `options`."""
+        return {"options": given.get("options", ())} if self.select.type.needs_options else {}
 
     def _question(self, calling: Mapping[str, Any]) -> Question:
         """Return the samples as the selector reads them."""
-        return to_question(**calling, task=self.select.task, answer_field=self.select.answer_field)
+        return to_question(**calling, task=self.select.type, answer_field=self.select.answer_field)
 
     def _prediction(self, calling: dict[str, Any], said: Any, samples: list[Sample], roles: Trace) -> dspy.Prediction:
         case, field = Case(self._question(calling), self.select.settings), self.select.answer_field
@@ -256,10 +260,11 @@ def _require_settling(select: Selector) -> None:
         ArgumentError: naming what must be another one.
     """
     own, refusals, rules = select.settings.own, select.settings.refusals, ", ".join(map(repr, SETTLED_BY))
-    is_asked = own is not None and own.consulted and answer_type(select.task).way == "evidence"
+    is_asked = own is not None and own.consulted and select.type.way == "evidence"
     ends_votes = isinstance(refusals, OwnRefusals) and select.settings.refusal == "no_answer"
     for wrong, name, expected, got in (
         (select.rule not in SETTLED_BY, "rule", f"one of {rules}", select.rule),
+        (select.type.pooled, "answer type", "one of which classes do not depend on the pool", select.task),
         (is_asked, "certificate", "a policy, or a function that is not awaited and asks no LM", own),
         (ends_votes, "refusals", "phrases under refusal='no_answer'", refusals),
     ):

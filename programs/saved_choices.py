@@ -11,7 +11,7 @@ from typing import Any
 from dspy.predict.parameter import Parameter
 from dspy.primitives.base_module import BaseModule
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.words import ASKING_NOBODY, ROLES, Role, Task
@@ -35,9 +35,9 @@ _ASKED: Mapping[Task, Mapping[str, tuple[Role, ...]]] = {
 """The roles that each rule may ask in each task; a rule that is not here may ask any."""
 
 
-def is_asked(parameter: str, rule: str, task: Task) -> bool:
-    """Return whether a parameter of a selector belongs to a role that the rule may ask in the task, or to no role."""
-    asked = _ASKED[answer_type(task).task].get(rule.partition("(")[0], ROLES)
+def is_asked(parameter: str, rule: str, kind: AnswerType) -> bool:
+    """Return whether a parameter of a selector belongs to a role that the rule may ask of the type, or to no role."""
+    asked = _ASKED[kind.task].get(rule.partition("(")[0], ROLES)
     return not any(
         parameter == role or parameter.startswith((f"{role}.", f"{role}[")) for role in ROLES if role not in asked
     )

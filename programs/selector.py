@@ -91,7 +91,7 @@ class Selector(dspy.Module):
         self,
         *,
         task: Task = "retrieval",
-        answer: Task | None = None,
+        answer: Task | AnswerType | None = None,
         rule: "str | Rule" = "eldgr",
         certificate: "Policy | str | Callable[..., Any]" = "folded",
         consult: Consult = "lazy",
@@ -113,8 +113,8 @@ class Selector(dspy.Module):
         Args:
             task: The answer type by its earlier names, `retrieval` (short text, which the evidence certifies) or
                 `arithmetic` (a number, which a derivation certifies); may also be given a call.
-            answer: The answer type, instead of `task`: `short`, `number`, or `module:name` of an answer type of your
-                own; see `eldgr_dspy.answer_types`.
+            answer: The answer type, instead of `task`: `short`, `number`, `choice`, or an answer type of your own, as a
+                value or as `module:name`; see `eldgr_dspy.answer_types`.
             rule: The rule that decides: a name, or a rule of your own as a generator function or `module:function`;
                 see `eldgr_dspy.rules`.
             certificate: A policy, or a certificate of your own: a function `(answer, evidence, question)`, a coroutine
@@ -149,7 +149,8 @@ class Selector(dspy.Module):
             require_one_of(name, value, allowed)
         require_answer_field(answer_field)
         require_timeout(timeout)
-        self.task: Task = _type_of(task, answer).name
+        self.type = _type_of(task, answer)
+        self.task: Task = self.type.name
         self.rule, self._steps = rule_given(rule)
         given: Any = certificate
         self.settings = Settings(given, derivation, consult, homogeneous, preference, refusals_of(refusals), refusal)
@@ -181,7 +182,7 @@ class Selector(dspy.Module):
         return made
 
     def forward(
-        self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None
+        self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None, options: Any = ()
     ) -> dspy.Prediction:
         r"""Select one answer.
 
@@ -195,6 +196,7 @@ class Selector(dspy.Module):
                 string; or a prediction with `passages`. To a scorer None means no corpus, an empty list a corpus in
                 which nothing was found.
             task: For this call, instead of the selector's own.
+            options: The texts to choose from, for an answer type that needs options.
 
         Returns:
             A prediction with `answer` (also under `answer_field`), `branch`, `reason`, `certified`, `witness`,
@@ -212,7 +214,8 @@ class Selector(dspy.Module):
             dspy.AdapterParseError, ReplyError: if a reply is not what was asked for, and `on_error` is `raise`.
             Exception: what a scorer raises, if `on_error` is `raise`.
         """
-        case, calls = self._case(question, candidates, evidence, task), Calls(self.on_failure, self.timeout)
+        case = self._case(question, candidates, evidence, task, options)
+        calls = Calls(self.on_failure, self.timeout)
         heard: dict[Consulted, Heard] = {}
 
         def consult(name: Consulted) -> Heard:
@@ -228,10 +231,11 @@ class Selector(dspy.Module):
         return self._prediction(case, decision, replies, scores, calls)
 
     async def aforward(
-        self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None
+        self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None, options: Any = ()
     ) -> dspy.Prediction:
         """Do the same as `forward`, awaiting the roles."""
-        case, calls = self._case(question, candidates, evidence, task), Calls(self.on_failure, self.timeout)
+        case = self._case(question, candidates, evidence, task, options)
+        calls = Calls(self.on_failure, self.timeout)
         heard: dict[Consulted, Heard] = {}
 
         async def consult(name: Consulted) -> Heard:
@@ -253,7 +257,7 @@ class Selector(dspy.Module):
             ArgumentError: DSPy is loading a file that was saved without choices. Nothing is changed then.
         """
         require_choices()
-        parameters = [pair for pair in super().named_parameters() if is_asked(pair[0], self.rule, self.task)]
+        parameters = [pair for pair in super().named_parameters() if is_asked(pair[0], self.rule, self.type)]
         return [
             (CHOICES, SavedChoices("Selector", self.choices)),
             *parameters,
@@ -268,9 +272,9 @@ class Selector(dspy.Module):
     def choices(self) -> dict[str, Any]:
         """Return by name what decides what ships, and what `save` keeps: neither prompts nor LMs nor the timeout."""
         names = ("task", "rule", "on_error", "on_failure", "replies", "uncertified", "answer_field")
-        source = {"rule_source": source_of(self._steps)} if is_own(self.rule) else {}
-        if ":" in self.task:
-            source["answer_source"] = source_of(type(answer_type(self.task)))
+        source: dict[str, Any] = {"rule_source": source_of(self._steps)} if is_own(self.rule) else {}
+        if self.type.is_own:
+            source["answer_type"] = self.type.to_json()
         return {**{name: getattr(self, name) for name in names}, **source, **self.settings.to_json()}
 
     def rule_on(self, case: Case) -> Rule:
@@ -303,9 +307,9 @@ class Selector(dspy.Module):
         read = require_reply if self.on_error == "raise" else read_reply
         return read(name, said.content, case.question.answers, len(case.question.passages))
 
-    def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None) -> Case:
-        declared = answer_type(self.task if task is None else task).name
-        return Case(to_question(question, candidates, evidence, declared, self.answer_field), self.settings)
+    def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None, options: Any) -> Case:
+        kind = self.type if task is None else answer_type(task)
+        return Case(to_question(question, candidates, evidence, kind, self.answer_field, options), self.settings)
 
     def _texts(self, case: Case, evidence: Any) -> "Sequence[Reasoning]":
         return reasonings_of(case.question, corpus=evidence is not None) if self.scorers else ()
@@ -343,7 +347,7 @@ class Selector(dspy.Module):
         return dspy.Prediction(**values)
 
 
-def _type_of(task: Task, answer: Task | None) -> AnswerType:
+def _type_of(task: Task, answer: Task | AnswerType | None) -> AnswerType:
     kind = load_type(task, "task") if answer is None else load_type(answer)
     if answer is not None and task != "retrieval" and answer_type(task) is not kind:
         raise ArgumentError(f"answer={answer!r} and task={task!r} are two answer types; give answer alone.")

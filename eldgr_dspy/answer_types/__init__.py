@@ -1,59 +1,74 @@
-"""The answer types by name: `short` (also `retrieval`), `number` (also `arithmetic`), and those of your own.
+"""The answer types by name: `short` (also `retrieval`), `number` (also `arithmetic`), `choice`, and those of your own.
 
 A name is looked up and never imported: only `load_type` runs the code of a user's module.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.answer_types.choice import Choice
 from eldgr_dspy.answer_types.number import ANumber
 from eldgr_dspy.answer_types.short import ShortText
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.named_objects import object_named
+from eldgr_dspy.named_objects import name_of, object_named
 from eldgr_dspy.words import Task
 
 SHORT, NUMBER = ShortText(), ANumber()
 
-BUILT_IN: dict[Task, AnswerType] = {"retrieval": SHORT, "arithmetic": NUMBER, "short": SHORT, "number": NUMBER}
+BUILT_IN: Mapping[Task, AnswerType] = {
+    "retrieval": SHORT,
+    "arithmetic": NUMBER,
+    "short": SHORT,
+    "number": NUMBER,
+    "choice": Choice(),
+}
 """The types of this package under all their names."""
 
 _OWN: dict[Task, AnswerType] = {}
 
 
 def answer_type(name: object, argument: str = "task") -> AnswerType:
-    """Return the answer type of that name: a built-in one, or one that `load_type` has loaded.
+    """Return the answer type of that name: a built-in one, or one that `load_type` has loaded; a type as it is.
 
     Args:
-        name: Its name. argument: what the name was given as, for the message.
+        name: Its name, or the type. argument: what it was given as, for the message.
 
     Raises:
         ArgumentError: no type has that name.
     """
-    found = (BUILT_IN.get(name) or _OWN.get(name)) if isinstance(name, str) else None
+    if isinstance(name, AnswerType):
+        return name
+    found = (_OWN.get(name) or BUILT_IN.get(name)) if isinstance(name, str) else None
     if found is None:
         raise ArgumentError(f"{argument} must be one of {', '.join(map(repr, BUILT_IN))}; got {name!r:.80}.")
     return found
 
 
-def load_type(name: object, argument: str = "answer") -> AnswerType:
-    """Return the answer type of that name; one of your own, `module:name`, is imported and then known by its name.
+def load_type(given: object, argument: str = "answer") -> AnswerType:
+    """Return an answer type: a value as it is, a built-in one by its name, or one of your own by `module:name`.
+
+    The module is imported, and the type is then known by that name, so that pools may state it.
 
     Args:
-        name: Of a built-in type; or `module:name` of an `AnswerType`, or of a class of them that takes no arguments.
-        argument: What the name was given as, for the message.
+        given: An `AnswerType`, or a name; a name may also be that of a class of them that takes no arguments.
+        argument: What it was given as, for the message.
 
     Raises:
         ArgumentError: it cannot be found, or is not an answer type.
     """
-    if not (isinstance(name, str) and ":" in name):
-        return answer_type(name, argument)
-    if name not in _OWN:
-        found: Any = object_named(name, argument, "my_types:dates")
+    if isinstance(given, AnswerType):
+        given.name = given.name or name_of(given)
+        return given
+    if not (isinstance(given, str) and ":" in given):
+        return answer_type(given, argument)
+    if given not in _OWN:
+        found: Any = object_named(given, argument, "my_types:dates")
         made = found() if isinstance(found, type) and issubclass(found, AnswerType) else found
         if not isinstance(made, AnswerType):
             raise ArgumentError(
-                f"{argument}={name!r} must be an eldgr_dspy.answer_types.base.AnswerType; got {made!r:.80}."
+                f"{argument}={given!r} must be an eldgr_dspy.answer_types.base.AnswerType; got {made!r:.80}."
             )
-        made.name = made.name or name
-        _OWN[name] = made
-    return _OWN[name]
+        made.name = made.name or given
+        _OWN[given] = made
+    return _OWN[given]

@@ -5,15 +5,16 @@ which of the two is its own. This package uses only the standard library.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from eldgr_dspy.certificates import Certificate, Evidence, Passage
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.named_objects import source_of
 from eldgr_dspy.sentence_ends import first_sentence
 from eldgr_dspy.structured import Structured
-from eldgr_dspy.text_keys import AnswerClass
+from eldgr_dspy.text_keys import AnswerClass, short_class
 from eldgr_dspy.words import Form, Homogeneous, Mark, Policy, Role, Task
 
 Way = Literal["evidence", "derivation"]
@@ -42,8 +43,47 @@ class Certifying(Protocol):
         ...
 
 
+class Asked(Protocol):
+    """What a type may read of a question: everything but the gold answers."""
+
+    @property
+    def text(self) -> str:
+        """The question as asked."""
+        ...
+
+    @property
+    def answers(self) -> tuple[str | None, ...]:
+        """The candidates' answers."""
+        ...
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """The evidence."""
+        ...
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options to choose from; empty for a type that has none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The answers of a pool in classes.
+
+    Attributes:
+        classes: The class of each answer, in pool order; None for an answer that does not vote.
+        class_of: Returns the class of any answer, such as a repair: one of the pool's, or a new one.
+    """
+
+    classes: tuple[AnswerClass | None, ...]
+    class_of: Callable[[str | None], AnswerClass | None]
+
+
 class AnswerType(ABC):
     """A type of answers: a value without state, which any number of threads use.
+
+    To read the answers of one question, a type may need the question: `of` returns the type for that question.
 
     Attributes:
         name: The name by which pools, settings and results state the type. One of your own gets it when it is loaded:
@@ -51,6 +91,8 @@ class AnswerType(ABC):
         way: What certifies an answer: `evidence`, by the certificate of the settings, or a checked `derivation`.
         scores: The scores as tables name them: whether an answer is right, then F1 if the type has one.
         enumerates_spans: Whether a repair is always a span of the evidence. Only then can a bound try all repairs.
+        pooled: Whether classes depend on the pool: a further answer may then join two of its classes.
+        needs_options: Whether a question must have options.
         gives_up: The laws that do not hold for the type, by their names in `eldgr_dspy.laws`.
     """
 
@@ -58,7 +100,17 @@ class AnswerType(ABC):
     way: ClassVar[Way]
     scores: ClassVar[tuple[str, ...]]
     enumerates_spans: ClassVar[bool] = False
+    pooled: ClassVar[bool] = False
+    needs_options: ClassVar[bool] = False
     gives_up: ClassVar[tuple[str, ...]] = ()
+
+    def of(self, question: Asked) -> "AnswerType":
+        """Return the type as it reads the answers of one question.
+
+        Raises:
+            ArgumentError: The question lacks what the type needs.
+        """
+        return self
 
     @abstractmethod
     def read(self, answer: str) -> AnswerClass | None:
@@ -86,9 +138,9 @@ class AnswerType(ABC):
             )
         return self.read(answer)
 
-    def classes(self, answers: Sequence[str | None], question: str) -> list[AnswerClass | None]:
-        """Return the class of each answer of a pool, given the question."""
-        return [self.class_of(answer) for answer in answers]
+    def grouping(self, answers: Sequence[str | None]) -> Grouping:
+        """Return the answers of a pool in classes: by default each answer's own class, whatever the pool."""
+        return Grouping(tuple(map(self.class_of, answers)), self.class_of)
 
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
         """Return the passages as they certify under a policy: by default, if the answer occurs in them as short text.
@@ -111,6 +163,23 @@ class AnswerType(ABC):
         """Return the answer of a text that marks none, and the form that says how it was guessed."""
         return text.strip(), "whole"
 
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> "AnswerType":
+        return self  # a value; DSPy copies modules with all that they hold
+
+    # -- what files state of the type ---------------------------------------------------------------------------------
+
+    @property
+    def is_own(self) -> bool:
+        """Whether files state more of the type than its name, because the name alone does not tell what it does."""
+        return not type(self).__module__.startswith("eldgr_dspy.")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what a file states of the type: its name and the hash of its source, and what else decides.
+
+        Extend it by what the type is made with, such as the name of a model.
+        """
+        return {"name": self.name, "source": source_of(type(self))}
+
     # -- what follows from the way ------------------------------------------------------------------------------------
 
     @property
@@ -132,6 +201,21 @@ class AnswerType(ABC):
     def has_f1(self) -> bool:
         """Whether answers have an F1."""
         return len(self.scores) > 1
+
+
+def require_options(kind: AnswerType, options: Sequence[str]) -> None:
+    """Raise an ArgumentError unless there are options if, and only if, the type needs them; and no two are the same."""
+    if kind.needs_options and len(options) < 2:
+        raise ArgumentError(f"options must be two or more for the answer type {kind.name!r}; got {[*options]!r:.80}.")
+    if options and not kind.needs_options:
+        raise ArgumentError(f"options must be empty for the answer type {kind.name!r}; got {[*options]!r:.80}.")
+    classes = [short_class(option) for option in options]
+    for index, class_ in enumerate(classes):
+        if class_ is None:
+            raise ArgumentError(f"options[{index}] must be text that is not blank; got {options[index]!r:.80}.")
+        if class_ in classes[:index]:
+            same = options[classes.index(class_)]
+            raise ArgumentError(f"options must differ as answers; got {same!r:.60} and {options[index]!r:.60}.")
 
 
 def require_gold(gold: Sequence[str]) -> None:

@@ -23,11 +23,13 @@ class Wrapped(Selector):
     def after(self, call: dict[str, Any], pred: Any) -> Any:
         return pred
 
-    def forward(self, question: str, candidates: Any, evidence: Any = None, task: Any = None) -> Any:
+    def forward(self, question: str, candidates: Any, evidence: Any = None, task: Any = None, options: Any = ()) -> Any:
         call = self.before({"question": question, "candidates": candidates, "evidence": evidence, "task": task})
         return self.after(call, super().forward(**call))
 
-    async def aforward(self, question: str, candidates: Any, evidence: Any = None, task: Any = None) -> Any:
+    async def aforward(
+        self, question: str, candidates: Any, evidence: Any = None, task: Any = None, options: Any = ()
+    ) -> Any:
         call = self.before({"question": question, "candidates": candidates, "evidence": evidence, "task": task})
         return self.after(call, await super().aforward(**call))
 

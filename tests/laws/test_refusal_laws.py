@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
@@ -34,7 +35,7 @@ def refusing(draw: st.DrawFn) -> Trial:
     phrases = draw(st.lists(st.sampled_from(words), max_size=2, unique=True)) if words else []
     refusals: Any = tuple(phrases)
     if draw(st.booleans()):
-        named = Refusing(tuple(phrases), (), task)
+        named = Refusing(tuple(phrases), (), answer_type(task))
         refusals = lambda answer: named(answer)  # noqa: E731 - a callable instance would be named by its class
     chosen = replace(trial.settings, refusals=refusals, refusal=draw(st.sampled_from(REFUSAL)))
     return replace(trial, settings=chosen)

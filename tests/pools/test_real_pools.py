@@ -120,7 +120,7 @@ def test_of_all_candidates_four_refuse_none_as_consensus_and_no_right_answer_doe
     for name in (*POOLS, "nq-openqa10", "nq-openqa10-struck"):
         for row in rows(pools_dir, name):
             question = row.to_question()
-            refuses = Refusing(REFUSALS, question.answers, question.task)
+            refuses = Refusing(REFUSALS, question.answers, question.type)
             answered += sum(answer is not None for answer in question.answers)
             refusing[name] = refusing.get(name, 0) + sum(map(refuses, question.answers))
             assert not refuses(Case(question).consensus)

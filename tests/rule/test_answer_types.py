@@ -39,9 +39,8 @@ def test_a_pool_has_the_same_content_under_both_names(new: str, earlier: str) ->
     assert pool_authority([one], new) == pool_authority([other], earlier)
 
 
-def test_the_built_in_types_are_those_of_the_rule() -> None:
-    assert tuple(dict.fromkeys(one.name for one in BUILT_IN.values())) == TASKS
-    assert {one.name: one.task for one in BUILT_IN.values()} == {task: task for task in TASKS}
+def test_each_type_takes_one_of_the_two_ways_of_the_rule() -> None:
+    assert {answer_type(task).task for task in TASKS} == {*TASKS} == {kind.task for kind in BUILT_IN.values()}
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -78,7 +77,7 @@ def test_a_name_alone_imports_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("dates", "answer must be one of 'retrieval', 'arithmetic', 'short', 'number'; got 'dates'."),
+        ("dates", "answer must be one of 'retrieval', 'arithmetic', 'short', 'number', 'choice'; got 'dates'."),
         ("tests.dates:NOT_A_TYPE", "answer='tests.dates:NOT_A_TYPE' must be an "),
         ("tests.dates:nothing", "answer='tests.dates:nothing': the module 'tests.dates' has no 'nothing'"),
         ("tests.no_such:dates", "answer='tests.no_such:dates': the module 'tests.no_such' cannot be imported"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Step, Verdict
@@ -111,10 +112,12 @@ def test_phrases_of_ones_own_replace_the_default_ones() -> None:
 
 
 def test_each_default_phrase_is_a_class_of_its_own() -> None:
-    assert len({phrase for phrase in REFUSALS if Refusing((phrase,), (), "retrieval")(phrase)}) == len(REFUSALS)
+    assert len({phrase for phrase in REFUSALS if Refusing((phrase,), (), answer_type("short"))(phrase)}) == len(
+        REFUSALS
+    )
     for phrase in REFUSALS:
         others = tuple(one for one in REFUSALS if one != phrase)
-        assert not Refusing(others, (), "retrieval")(phrase)
+        assert not Refusing(others, (), answer_type("short"))(phrase)
 
 
 # -- a function of one's own -------------------------------------------------------------------------------------------

@@ -299,8 +299,8 @@ class HearsAnything(Case):
 class Slipped(Selector):
     """Decides by that rule."""
 
-    def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None) -> Case:
-        case = super()._case(question, candidates, evidence, task)
+    def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None, options: Any) -> Case:
+        case = super()._case(question, candidates, evidence, task, options)
         return HearsAnything(case.question, case.settings)
 
 

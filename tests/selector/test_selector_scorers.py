@@ -378,8 +378,10 @@ def test_a_selector_with_a_scorer_keeps_the_laws() -> None:
 class RanksAcrossStrata(Selector):
     """A selector that ranks by reward alone."""
 
-    def forward(self, question: str, candidates: Any, evidence: Any = None, task: Any = None) -> dspy.Prediction:
-        pred = super().forward(question, candidates, evidence, task)
+    def forward(
+        self, question: str, candidates: Any, evidence: Any = None, task: Any = None, options: Any = ()
+    ) -> dspy.Prediction:
+        pred = super().forward(question, candidates, evidence, task, options)
         pred.ranking = sorted(pred.ranking, key=lambda index: -(pred.scores[index]["reward"] or 0.0))
         return pred
 

@@ -1,0 +1,105 @@
+"""A choice: one of the options that the question gives, by its letter or by its text.
+
+An option is certified if its text occurs in the evidence. The certificate of an option that is part of another one, as
+"Paris" is of "Paris, Texas", is inapplicable, and so is that of an option about the others ("None of the above").
+"""
+
+import re
+from collections.abc import Sequence
+from string import ascii_uppercase
+
+from eldgr_dspy.answer_types.base import AnswerType, Asked, Certifying, require_gold, require_options
+from eldgr_dspy.certificates import Certificate, Evidence, Passage, certify
+from eldgr_dspy.text_keys import AnswerClass, short_class, text_key
+from eldgr_dspy.words import Policy
+
+_LETTER = re.compile(r"(?i:(?:option|choice|answer)\s++)?[(\[]?([A-Za-z])[)\]]?[.:)]?")
+_LETTERED = re.compile(r"[(\[]?([A-Za-z])(?:[)\]][.:]?|[.:])\s++(?=\S)")
+_ABOUT_OTHERS = frozenset(
+    map(text_key, ("none", "none of the above", "none of these", "all of the above", "all of these", "both", "neither"))
+)
+_NO_OPTION = Certificate(False, "the answer is not one of the options")
+_ABOUT_OPTIONS = Certificate(None, "the option is about the other options, which an occurrence does not support")
+
+_PART_OF_ANOTHER = Certificate(None, "the option is part of another option, so an occurrence does not tell them apart")
+
+
+class Choice(AnswerType):
+    """One of the options of a question, scored by accuracy.
+
+    An answer is the option that it names: by its letter in the order of the options ("B", "(b)", "option B"), by its
+    text, or by both ("B. Doha"), which must then agree. A letter that is itself the text of an option is read as text.
+    Any other answer is short text of its own class, which nothing certifies.
+    """
+
+    name = "choice"
+    way = "evidence"
+    scores = ("accuracy",)
+    needs_options = True
+
+    def __init__(self, options: Sequence[str] = ()) -> None:
+        self.options = tuple(options)
+        self._classes = [short_class(option) for option in self.options]
+
+    def of(self, question: Asked) -> "Choice":
+        """Return the type with the options of a question."""
+        require_options(self, question.options)
+        return Choice(question.options)
+
+    def read(self, answer: str) -> AnswerClass | None:
+        """Return the class of the option that an answer names, or else of the answer as short text."""
+        index = self.index(answer)
+        return short_class(answer) if index is None else self._classes[index]
+
+    def index(self, answer: str) -> int | None:
+        """Return the place of the option that an answer names, from 0; None if it names none or two."""
+        by_text = self._by_text(answer)
+        if by_text is not None:
+            return by_text
+        if letter := _LETTER.fullmatch(answer.strip()):
+            return self._by_letter(letter[1])
+        lettered = _LETTERED.match(answer.strip())
+        if lettered is None:
+            return None
+        by_letter = self._by_letter(lettered[1])
+        return by_letter if by_letter == self._by_text(answer.strip()[lettered.end() :]) else None
+
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        """Return whether an answer names the option of a gold answer, which is a letter or a text too."""
+        require_gold(gold)
+        class_ = self.class_of(answer)
+        return class_ is not None and class_ in [self.class_of(right) for right in gold]
+
+    def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
+        """Return the passages as they certify options."""
+        return _OptionEvidence(self, passages, policy)
+
+    def _by_text(self, text: str) -> int | None:
+        class_ = short_class(text)
+        return self._classes.index(class_) if class_ is not None and class_ in self._classes else None
+
+    def _by_letter(self, letter: str) -> int | None:
+        place = ascii_uppercase.index(letter.upper())
+        return place if place < len(self.options) else None
+
+
+class _OptionEvidence:
+    """The passages of a question, as they certify the text of an option."""
+
+    def __init__(self, kind: Choice, passages: Sequence[Passage], policy: Policy) -> None:
+        self.passages = tuple(passages)
+        self._kind, self._policy = kind, policy
+        self._evidence = Evidence(passages, policy)
+
+    def certify(self, answer: str | None, question: str = "") -> Certificate:
+        """Return the certificate of the option that an answer names."""
+        index = None if answer is None else self._kind.index(answer)
+        if index is None:
+            return _NO_OPTION
+        option = self._kind.options[index]
+        if (class_ := short_class(option)) and class_.key in _ABOUT_OTHERS:
+            return _ABOUT_OPTIONS
+        others = [Passage("", other) for other in self._kind.options if other != option]
+        if certify(option, others, self._policy).certified:
+            return _PART_OF_ANOTHER
+        return self._evidence.certify(option, question)
