@@ -47,8 +47,7 @@ class Case:
         two_valued = self.type.way == "derivation" or self.settings.certificate == "substring"
         refusals = () if self._refusals_vote and two_valued else self.settings.refusals
         self.refuses = Refusing(refusals, question.answers, question.type)
-        refuses = None if self._refusals_vote else self.refuses
-        self.vote, self._grouping = grouped(question.answers, self.type, refuses)
+        self.vote, self._grouping = grouped(question.answers, self.type, None if self._refusals_vote else self.refuses)
         self._evidence = CertifyingEvidence(question, self.type, self._grouping, self.settings.certificate)
         self._found: dict[str, tuple[str, Certificate]] = {}
         self._checked: dict[Derivation, Checked] = {}
@@ -90,8 +89,9 @@ class Case:
 
     def roles(self) -> tuple[Role, ...]:
         """The roles that `consult="always"` asks."""
-        judge: tuple[Role, ...] = ("judge",) if self.type.way == "evidence" and self.contested else ()
-        return (*judge, self.type.repairer) if self.repairable else judge
+        judge: tuple[Role, ...] = ("judge",) if self.task == "retrieval" and self.contested else ()
+        repairer: Role = "repairer" if self.task == "retrieval" else "deriver"
+        return (*judge, repairer) if self.repairable else judge
 
     def same(self, one: str | None, other: str | None) -> bool:
         """Whether two answers vote together; no answer is the same as any."""
@@ -208,9 +208,7 @@ class Case:
         return index in self._voters and self._class(self._voters[index])[1].certified is True
 
     def _key(self, answer: str | None) -> str | None:
-        if not self._refusals_vote and self.refuses(answer):
-            return None
-        class_ = self._grouping.class_of(answer)
+        class_ = None if not self._refusals_vote and self.refuses(answer) else self._grouping.class_of(answer)
         return class_.key if class_ else None
 
     def _spelling(self, answer: str) -> str:

@@ -18,6 +18,7 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.errors import ArgumentError, PoolError, brief
 from eldgr_dspy.files import (
     MAX_LINE,
@@ -97,8 +98,12 @@ def open_pool(path: str | Path) -> Pool:
     return census.pool()
 
 
-def open_pools(paths: Sequence[str | Path]) -> list[Pool]:
-    """Open several pools, whose names must differ since results are filed under them."""
+def open_pools(paths: Sequence[str | Path], kind: AnswerType | None = None) -> list[Pool]:
+    """Open several pools, whose names must differ since results are filed under them; all of one answer type, if given.
+
+    Raises:
+        ArgumentError: Two have one name, or one has another answer type. PoolError: One cannot be read.
+    """
     if isinstance(paths, str):
         raise ArgumentError(f"{paths!r} is one path; give a list of them.")
     seen: dict[str, Path] = {}
@@ -106,7 +111,11 @@ def open_pools(paths: Sequence[str | Path]) -> list[Pool]:
         other = seen.setdefault(pool_name(path), path)
         if other is not path:
             raise ArgumentError(f"{other} and {path} are both named {pool_name(path)!r}; rename one of the files.")
-    return [open_pool(path) for path in paths]
+    pools = [open_pool(path) for path in paths]
+    for pool in pools:
+        if kind is not None and pool.task != kind.name:
+            raise ArgumentError(f"{pool.path} must have answers of the type {kind.name!r}; got {pool.task!r}.")
+    return pools
 
 
 def write_pool(path: str | Path, rows: Iterable[Row]) -> Pool:

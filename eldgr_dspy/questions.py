@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields
 from typing import Any
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import answer_type, load_type, same_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_candidate, show_passage
@@ -46,6 +46,7 @@ class Settings:
             function or as `module:function`; `()` for none. See `eldgr_dspy.refusals`.
         refusal: What a refusal is. `inapplicable`: as a yes or no is, it is final as consensus and never overrides
             (retrieval, and not under `substring`). `no_answer`: a candidate without an answer, which does not vote.
+        answer: The answer type that each question must have, as a value or a name; None for any.
     """
 
     certificate: Policy | OwnCertificate = "folded"
@@ -55,8 +56,10 @@ class Settings:
     preference: Preference = "global"
     refusals: Refusals = REFUSALS
     refusal: Refusal = "inapplicable"
+    answer: AnswerType | Task | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "answer", None if self.answer is None else load_type(self.answer))
         given: object = self.certificate
         if callable(given) or (isinstance(given, str) and ":" in given):
             object.__setattr__(self, "certificate", own_certificate(given))
@@ -76,6 +79,11 @@ class Settings:
         """The certificate of the user's own, None under a policy."""
         return self.certificate if isinstance(self.certificate, OwnCertificate) else None
 
+    @property
+    def type(self) -> AnswerType | None:
+        """The answer type that each question must have; None for any."""
+        return self.answer if isinstance(self.answer, AnswerType) else None
+
     def arguments(self) -> dict[str, Any]:
         """Return the settings by name, as the selector takes them."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
@@ -83,14 +91,18 @@ class Settings:
     def to_json(self) -> dict[str, Any]:
         """Return the settings by name, as files state them; a user's function by its name and a hash.
 
-        `refusals=()` alone is not stated: it is what files from before this setting mean.
+        `refusals=()` alone is not stated: it is what files from before this setting mean. Nor is an answer type of this
+        package, because the question names it.
         """
         given = {
             "certificate": self.own.to_json() if self.own else self.certificate,
             "refusals": self.refusals.to_json() if isinstance(self.refusals, OwnRefusals) else [*self.refusals],
         }
         unstated = () if self.refusals or self.refusal != "inapplicable" else ("refusals", "refusal")
-        return {name: value for name, value in {**self.arguments(), **given}.items() if name not in unstated}
+        stated = {name: value for name, value in {**self.arguments(), **given}.items() if name not in unstated}
+        if (kind := stated.pop("answer", None)) is not None and kind.is_own:
+            stated["answer"] = kind.to_json()
+        return stated
 
     @classmethod
     def from_json(cls, stated: Mapping[str, Any]) -> "Settings":
@@ -101,7 +113,8 @@ class Settings:
         """
         certificate = stated.get("certificate")
         own = {"certificate": same_certificate(certificate)} if isinstance(certificate, Mapping) else {}
-        return cls(**{"refusals": (), **stated, **own})
+        answer = {"answer": same_type(stated["answer"])} if "answer" in stated else {}
+        return cls(**{"refusals": (), **stated, **own, **answer})
 
 
 def require_one_of(name: str, value: object, allowed: Sequence[object]) -> None:

@@ -171,7 +171,7 @@ _REMEDIES = {
     "string_type": "expected text in quotes",
     "string_unicode": f"it has {_HALF}",
     "string_too_short": "expected text that names the row",
-    "answer_type": f"expected one of {', '.join(map(repr, BUILT_IN))}",
+    "answer_type": f"expected one of {', '.join(map(repr, BUILT_IN))}, or your own module:name, given as --answer",
     "too_short": "a row needs at least one candidate: drop it",
     "model_type": "expected an object",
     "list_type": "expected a list",

@@ -13,7 +13,7 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType, require_options
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
@@ -46,6 +46,18 @@ def to_question(
     pairs = [_candidate(candidate, index, kind, answer_field) for index, candidate in enumerate(pool)]
     asked, texts, answers = _capped(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
     return Question(asked, kind.name, answers, texts, to_passages(evidence), _options(options, kind), kind)
+
+
+def declared_type(task: Task, answer: Task | AnswerType | None) -> AnswerType:
+    """Return the answer type that a selector declares, as `answer` or by the earlier name `task`.
+
+    Raises:
+        ArgumentError: It cannot be found, or the two are different types.
+    """
+    kind = load_type(task, "task") if answer is None else load_type(answer)
+    if answer is not None and task != "retrieval" and answer_type(task) is not kind:
+        raise ArgumentError(f"answer={answer!r} and task={task!r} are two answer types; give answer alone.")
+    return kind
 
 
 def to_passages(evidence: Any) -> tuple[Passage, ...]:

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import dspy
 
-from eldgr_dspy.answer_types import answer_type, load_type
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certificates_in, certifying, inputs_of, is_withheld, replies_in
 from eldgr_dspy.consultations import Abstention, Heard, Reply
 from eldgr_dspy.decision import Decision, Rule, adrive, drive
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import source_of
 from eldgr_dspy.programs.calls import Calls, OnFailure, require_timeout
 from eldgr_dspy.programs.certifier import Certifier
 from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT
-from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.inputs import declared_type, to_question
 from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
 from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
@@ -113,8 +112,7 @@ class Selector(dspy.Module):
         Args:
             task: The answer type by its earlier names, `retrieval` (short text, which the evidence certifies) or
                 `arithmetic` (a number, which a derivation certifies); may also be given a call.
-            answer: The answer type, instead of `task`: `short`, `number`, `choice`, or an answer type of your own, as a
-                value or as `module:name`; see `eldgr_dspy.answer_types`.
+            answer: The answer type by its name, or one of your own as a value or as `module:name`, instead of `task`.
             rule: The rule that decides: a name, or a rule of your own as a generator function or `module:function`;
                 see `eldgr_dspy.rules`.
             certificate: A policy, or a certificate of your own: a function `(answer, evidence, question)`, a coroutine
@@ -149,11 +147,13 @@ class Selector(dspy.Module):
             require_one_of(name, value, allowed)
         require_answer_field(answer_field)
         require_timeout(timeout)
-        self.type = _type_of(task, answer)
+        self.type = declared_type(task, answer)
         self.task: Task = self.type.name
         self.rule, self._steps = rule_given(rule)
         given: Any = certificate
-        self.settings = Settings(given, derivation, consult, homogeneous, preference, refusals_of(refusals), refusal)
+        named = refusals_of(refusals)
+        declared = self.type if self.type.is_own or answer is not None else None
+        self.settings = Settings(given, derivation, consult, homogeneous, preference, named, refusal, declared)
         self.on_error: OnError = on_error
         self.on_failure: OnFailure = on_failure
         self.timeout = timeout
@@ -273,8 +273,6 @@ class Selector(dspy.Module):
         """Return by name what decides what ships, and what `save` keeps: neither prompts nor LMs nor the timeout."""
         names = ("task", "rule", "on_error", "on_failure", "replies", "uncertified", "answer_field")
         source: dict[str, Any] = {"rule_source": source_of(self._steps)} if is_own(self.rule) else {}
-        if self.type.is_own:
-            source["answer_type"] = self.type.to_json()
         return {**{name: getattr(self, name) for name in names}, **source, **self.settings.to_json()}
 
     def rule_on(self, case: Case) -> Rule:
@@ -345,10 +343,3 @@ class Selector(dspy.Module):
         if scored:
             values |= {"ranking": [*case.ranking(replies, scored[0].rewards)], "scores": self.scorers.shown(scored)}
         return dspy.Prediction(**values)
-
-
-def _type_of(task: Task, answer: Task | AnswerType | None) -> AnswerType:
-    kind = load_type(task, "task") if answer is None else load_type(answer)
-    if answer is not None and task != "retrieval" and answer_type(task) is not kind:
-        raise ArgumentError(f"answer={answer!r} and task={task!r} are two answer types; give answer alone.")
-    return kind

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import ClassVar
 
+from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.answer_types.base import AnswerType, Way
 from eldgr_dspy.text_keys import AnswerClass
 
@@ -29,6 +30,9 @@ class Sums(Years):
 
     way = "derivation"
 
+
+LISTED = ", ".join(map(repr, BUILT_IN))
+"""The built-in types, as messages list them."""
 
 YEARS = Years()
 NOT_A_TYPE = "years"

@@ -3,13 +3,14 @@
 A name is looked up and never imported: only `load_type` runs the code of a user's module.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.answer_types.base import AnswerType, StatedType, Way
 from eldgr_dspy.answer_types.choice import Choice
 from eldgr_dspy.answer_types.number import ANumber
 from eldgr_dspy.answer_types.short import ShortText
+from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import name_of, object_named
 from eldgr_dspy.words import Task
@@ -26,6 +27,7 @@ BUILT_IN: Mapping[Task, AnswerType] = {
 """The types of this package under all their names."""
 
 _OWN: dict[Task, AnswerType] = {}
+_STATED: dict[Task, StatedType] = {}
 
 
 def answer_type(name: object, argument: str = "task") -> AnswerType:
@@ -59,6 +61,7 @@ def load_type(given: object, argument: str = "answer") -> AnswerType:
     """
     if isinstance(given, AnswerType):
         given.name = given.name or name_of(given)
+        _OWN.setdefault(given.name, given)
         return given
     if not (isinstance(given, str) and ":" in given):
         return answer_type(given, argument)
@@ -69,6 +72,28 @@ def load_type(given: object, argument: str = "answer") -> AnswerType:
             raise ArgumentError(
                 f"{argument}={given!r} must be an eldgr_dspy.answer_types.base.AnswerType; got {made!r:.80}."
             )
-        made.name = made.name or given
-        _OWN[given] = made
+        made.name, made.loaded_as = made.name or given, given
+        _OWN[given] = _OWN[made.name] = made
     return _OWN[given]
+
+
+def same_type(stated: Mapping[str, Any]) -> AnswerType:
+    """Return the answer type of your own that a file states, found by its name.
+
+    Raises:
+        ArgumentError: It cannot be found, or has been changed since.
+    """
+    found = load_type(stated.get("loaded_as", stated.get("name")))
+    if changed := differences(dict(stated), found.to_json()):
+        raise ArgumentError(f"answer={found.name!r} has been changed since: {'; '.join(changed)}. Undo the change.")
+    return found
+
+
+def remember_type(name: Task, way: Way, scores: Sequence[str]) -> None:
+    """Let `shown_type` know a type of which finished figures state how it is shown; nothing is imported."""
+    _STATED[name] = StatedType(name, way, scores)
+
+
+def shown_type(name: Task) -> AnswerType:
+    """Return the type of finished figures: one that is known, else as figures have stated it, to be shown alone."""
+    return _STATED[name] if name in _STATED and name not in _OWN else answer_type(name)

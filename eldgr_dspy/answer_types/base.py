@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
+from typing_extensions import TypedDict
+
 from eldgr_dspy.certificates import Certificate, Evidence, Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import source_of
@@ -41,6 +43,13 @@ class Certifying(Protocol):
     def certify(self, answer: str | None, question: str = "") -> Certificate:
         """Return the certificate of an answer."""
         ...
+
+
+class Shown(TypedDict):
+    """What finished figures state of an answer type of the user's own."""
+
+    way: Way
+    scores: list[str]
 
 
 class Asked(Protocol):
@@ -88,6 +97,7 @@ class AnswerType(ABC):
     Attributes:
         name: The name by which pools, settings and results state the type. One of your own gets it when it is loaded:
             the `module:name` under which it was found first.
+        loaded_as: The `module:name` under which it was found, if it was.
         way: What certifies an answer: `evidence`, by the certificate of the settings, or a checked `derivation`.
         scores: The scores as tables name them: whether an answer is right, then F1 if the type has one.
         enumerates_spans: Whether a repair is always a span of the evidence. Only then can a bound try all repairs.
@@ -97,6 +107,7 @@ class AnswerType(ABC):
     """
 
     name: Task = ""
+    loaded_as: str = ""
     way: ClassVar[Way]
     scores: ClassVar[tuple[str, ...]]
     enumerates_spans: ClassVar[bool] = False
@@ -174,11 +185,16 @@ class AnswerType(ABC):
         return not type(self).__module__.startswith("eldgr_dspy.")
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a file states of the type: its name and the hash of its source, and what else decides.
+        """Return what a file states of the type: its name, the hash of its source, and what else decides.
 
         Extend it by what the type is made with, such as the name of a model.
         """
-        return {"name": self.name, "source": source_of(type(self))}
+        loaded = {"loaded_as": self.loaded_as} if self.loaded_as not in ("", self.name) else {}
+        return {"name": self.name, **loaded, "source": source_of(type(self))}
+
+    def shown(self) -> "Shown":
+        """Return what finished figures state of the type, so that they are shown where its code is not known."""
+        return {"way": self.way, "scores": [*self.scores]}
 
     # -- what follows from the way ------------------------------------------------------------------------------------
 
@@ -201,6 +217,21 @@ class AnswerType(ABC):
     def has_f1(self) -> bool:
         """Whether answers have an F1."""
         return len(self.scores) > 1
+
+
+class StatedType(AnswerType):
+    """A type of which finished figures say how it is shown, and whose code is not known here."""
+
+    def __init__(self, name: Task, way: Way, scores: Sequence[str]) -> None:
+        self.name, self.way, self.scores = name, way, tuple(scores)  # type: ignore[misc]
+
+    def read(self, answer: str) -> AnswerClass | None:
+        """Return the class of an answer as short text, by which tables of two runs say how many answers differ."""
+        return short_class(answer)
+
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        """Raise an ArgumentError."""
+        raise ArgumentError(f"The answer type {self.name!r} must be loaded to score an answer. Give --answer NAME.")
 
 
 def require_options(kind: AnswerType, options: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from typing_extensions import TypedDict
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.comparisons.named_runs import NamedRun, named_runs
 from eldgr_dspy.comparisons.rule_scores import RuleScores, require_the_same_questions, rule_scores_of
 from eldgr_dspy.errors import ArgumentError
@@ -80,7 +80,7 @@ def over_seeds(runs: Iterable[str], *, rule: str = "eldgr", against: str = "majo
     if len(ids) < 2:
         raise ArgumentError(f"{questions(len(ids))} with a gold answer; give runs on two or more, to see their spread.")
     figures = seeds[0].figures
-    scores: tuple[Score, ...] = ("em", "f1") if answer_type(figures["task"]).has_f1 else ("em",)
+    scores: tuple[Score, ...] = ("em", "f1") if shown_type(figures["task"]).has_f1 else ("em",)
     contrasts = {score: _contrast(pairs, ids, score) for score in scores}
     return {
         "rule": rule,

@@ -10,7 +10,7 @@ from itertools import zip_longest
 
 from typing_extensions import TypedDict
 
-from eldgr_dspy.answers import class_key
+from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.contrasts import as_figures
@@ -181,7 +181,8 @@ def _rearranged(ids: Sequence[Sequence[str]]) -> str:
 
 
 def _differ(task: Task, first: list[_Line], second: list[_Line]) -> int:
-    return sum(class_key(a.answer, task) != class_key(b.answer, task) for a, b in zip(first, second, strict=True))
+    kind = shown_type(task)
+    return sum(kind.class_of(a.answer) != kind.class_of(b.answer) for a, b in zip(first, second, strict=True))
 
 
 def _contrasts(

@@ -76,7 +76,7 @@ class PoolBounds:
 
         @cache
         def correct(answer: str | None) -> bool:
-            return self._type.is_right(answer, gold)
+            return case.type.is_right(answer, gold)
 
         @cache
         def spans() -> list[str]:
@@ -178,7 +178,7 @@ def pool_authority(
             counts.update((name, "judge") for name in rules if differ(case, judged[name]))
             if row.gold:
                 bounds.add(case, row.gold, judged)
-                measured.add(n - 1, case, partial(kind.is_right, gold=row.gold))
+                measured.add(n - 1, case, partial(case.type.is_right, gold=row.gold))
             for name in rules:
                 rule = case.rule(name)
                 counts.update((name, role) for role in others if sways(rule, case, role))
@@ -198,5 +198,5 @@ def pool_authority(
         **bounds.figures(),
         "can_change": {name: {role: share(name, role) for role in swaying} for name in rules},
         "measured": measured.figures(),
-        "unbounded": [] if kind.repairer == "repairer" else [kind.repairer],
+        "unbounded": [] if kind.enumerates_spans else [kind.repairer],
     }

@@ -176,7 +176,7 @@ class Baselines:
 
         @cache
         def correct(answer: str | None) -> bool:
-            return self._type.is_right(answer, gold)
+            return case.type.is_right(answer, gold)
 
         answers = case.question.answers
         self._sources.add(case.question.text, sources or [None] * len(answers), [*map(correct, answers)])
@@ -193,8 +193,8 @@ class Baselines:
         standings = case.standings
         tied = [answer for answer, votes in standings if votes == standings[0][1]]
         self._expected["majority_uniform_ties"].add(sum(map(correct, tied)), len(tied) or 1)
-        if self._type.has_f1:
-            self._f1.append(sum(self._type.score(answer, gold).f1 or 0.0 for answer in tied) / (len(tied) or 1))
+        if case.type.has_f1:
+            self._f1.append(sum(case.type.score(answer, gold).f1 or 0.0 for answer in tied) / (len(tied) or 1))
 
     def _add_random(self, place: Place, heard: "_Heard", votes: Mapping[str, int]) -> None:
         by_candidate, by_class = (self._expected[name] for name in _RANDOM[place])

@@ -12,11 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from typing_extensions import TypedDict
 
-from eldgr_dspy.answers import score
+from eldgr_dspy.cases import Case
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.rows import CandidateRow, Row
 from eldgr_dspy.splitting import folded_question
-from eldgr_dspy.voting import majority
 from eldgr_dspy.words import Task
 
 
@@ -106,17 +105,18 @@ class Contents:
         """Take one question."""
         self.n += 1
         self._questions.append(_digest(row.question))
-        self._count_answers(row)
+        case = Case(row.to_question())
+        self._count_answers(row, case)
         if row.gold:
             self.n_scored += 1
-            self._right += _any_right(row)
+            self._right += any(case.type.is_right(answer, row.gold) for answer in dict.fromkeys(case.question.answers))
         self._repeated += _repeated(row.candidates)
         self._bare += not row.evidence
         self._passages.add(len(row.evidence))
         self._characters.add(sum(len(passage.text) for passage in row.evidence))
 
-    def _count_answers(self, row: Row) -> None:
-        vote = majority([candidate.answer for candidate in row.candidates], row.task)
+    def _count_answers(self, row: Row, case: Case) -> None:
+        vote = case.vote
         self._candidates.add(len(row.candidates))
         self._missing += vote.classes.count(None)
         self._homogeneous += vote.n_classes == 1
@@ -167,11 +167,6 @@ def _digest(question: str) -> int:
     """The first eight bytes of a hash; that two of a million questions share them by chance has odds of one in 10^7."""
     digest = hashlib.sha256(folded_question(question).encode("utf-8")).digest()
     return int.from_bytes(digest[:8], signed=True)
-
-
-def _any_right(row: Row) -> bool:
-    answers = dict.fromkeys(candidate.answer for candidate in row.candidates)
-    return any(score(answer, row.gold, row.task).em for answer in answers)
 
 
 def _repeated(candidates: Sequence[CandidateRow]) -> int:

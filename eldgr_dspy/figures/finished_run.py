@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from eldgr_dspy.answer_types import remember_type, same_type
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, JournalError
 from eldgr_dspy.figures.record import JournalTotals
@@ -54,11 +55,15 @@ class RunRead:
     def settings(self) -> Settings:
         """The settings of the rule. Raises `ArgumentError` where this version does not know them."""
         details = self.stated("settings")["rule"]["details"]
-        if isinstance(details.get("certificate"), Mapping):
-            try:
-                same_certificate(details["certificate"])
-            except ArgumentError as error:
-                raise ArgumentError(f"{self.path} was made with a certificate of your own. {error}") from error
+        for name, what, same in (
+            ("certificate", "a certificate", same_certificate),
+            ("answer", "an answer type", same_type),
+        ):
+            if isinstance(details.get(name), Mapping):
+                try:
+                    same(details[name])
+                except ArgumentError as error:
+                    raise ArgumentError(f"{self.path} was made with {what} of your own. {error}") from error
         try:
             return Settings.from_json(details)
         except (TypeError, ArgumentError) as error:
@@ -104,7 +109,11 @@ class RunRead:
         return summary
 
     def _summary(self) -> Summary:
-        return self._result("summary.json", SUMMARY)
+        summary: Summary = self._result("summary.json", SUMMARY)
+        for pool in summary["pools"].values():
+            if "answer_type" in pool:
+                remember_type(pool["task"], **pool["answer_type"])
+        return summary
 
     def _counts_all(self, summary: Summary) -> bool:
         """Whether a summary belongs to this journal: the same pools, and the same totals of the consultations."""

@@ -6,13 +6,14 @@ returns the pool's part of `summary.json`. Percentages are numbers from 0 to 100
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.answers import Score, official_score, score
+from eldgr_dspy.answer_types.base import Score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certify_again, is_withheld
 from eldgr_dspy.consultations import Consultation
@@ -147,21 +148,26 @@ class Tally:
             self.n_scored += 1
             text = hash(folded_question(case.question.text))
             self._cluster.append(self._clusters.setdefault(text, len(self._clusters)))
-        memo: dict[str | None, _Scores] = {}
-        scores = {name: self._take(name, case, outcome, gold, memo) for name, outcome in outcomes.items()}
+
+        @cache
+        def scores_of(answer: str | None) -> _Scores:
+            """An answer's score and its official one."""
+            return case.type.score(answer, gold), case.type.official_score(answer, gold)
+
+        scores = {
+            name: self._take(name, case, outcome, scores_of if gold else None) for name, outcome in outcomes.items()
+        }
         if gold:
             self._bounds.add(case, gold)
         else:  # here the value of a judge's preference is unknown, but not whether it can matter
             self._sways.update(name for name in self._rules if sways(case.rule(name), case, "judge"))
         if self._judges:
-            self._judges.add(
-                case, used, heard, (lambda answer: self._scores(answer, gold, memo)[0].em) if gold else None
-            )
+            self._judges.add(case, used, heard, (lambda answer: scores_of(answer)[0].em) if gold else None)
         for name, audit in self.audits.items():
             eldgr = outcomes.get(name)
             if eldgr and eldgr.decision:
                 after = scores[name]
-                before = self._scores(eldgr.decision.consensus, gold, memo)[0] if gold else None
+                before = scores_of(eldgr.decision.consensus)[0] if gold else None
                 outcome = became(before.em, after.em) if before and after else "unscored"
                 own: set[Consulted] = {role_of(asked) for asked in failed if asked == asked_by(name, role_of(asked))}
                 audit.add(case, eldgr.decision, outcome, own)
@@ -177,7 +183,7 @@ class Tally:
         self._shares.append(classes.count(case.vote.winner) / n if case.vote.winner is not None else 0.0)
 
     def _take(
-        self, name: str, case: Case, outcome: Outcome, gold: Sequence[str], memo: dict[str | None, _Scores]
+        self, name: str, case: Case, outcome: Outcome, scores_of: Callable[[str | None], _Scores] | None
     ) -> Score | None:
         tally = self._rules[name]
         if outcome.decision is None:
@@ -188,10 +194,10 @@ class Tally:
         tally.add([asked for asked in outcome.consultations if is_role(asked.role) or not bare])
         tally.trusted.append(not is_withheld(case, outcome.decision))
         tally.answered.append(outcome.decision.answer is not None)
-        if not gold:
+        if scores_of is None:
             tally.em.append(UNSCORED)
             return None
-        scored, official = self._scores(outcome.decision.answer, gold, memo)
+        scored, official = scores_of(outcome.decision.answer)
         tally.em.append(scored.em)
         if scored.f1 is not None:
             tally.f1.append(scored.f1)
@@ -199,12 +205,6 @@ class Tally:
         tally.official_f1 += official.f1 or 0.0
         tally.is_official &= official == scored
         return scored
-
-    def _scores(self, answer: str | None, gold: Sequence[str], memo: dict[str | None, _Scores]) -> _Scores:
-        """An answer's score and its official one, made once a question."""
-        if answer not in memo:
-            memo[answer] = score(answer, gold, self.task), official_score(answer, gold, self.task)
-        return memo[answer]
 
     # -- figures ------------------------------------------------------------------------------------------------------
 
@@ -238,6 +238,8 @@ class Tally:
             "shipping": {name: self._shipping(tally) for name, tally in whole.items()},
             "remarks": [*self._remarks.sentences(), *self._on_officials(whole)],
         }
+        if self._type.is_own:
+            figures["answer_type"] = self._type.shown()
         if self._judges:
             figures["judges"] = self._judges.figures(figures, {name: tally.em for name, tally in whole.items()})
             for judge, of in figures["judges"].items():

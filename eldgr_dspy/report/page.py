@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Record
@@ -82,7 +82,7 @@ def _sections(
         yield {
             "name": name,
             "task": pool["task"],
-            "way": answer_type(pool["task"]).way,
+            "way": shown_type(pool["task"]).way,
             "questions": questions(pool["n"]),
             "headline": headline(pool) or "No bound is known here.",
             "measured": _measured(pool),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.comparisons.ablation import Ablation, PolicyContrast, PolicyRow, PublishedRow
 from eldgr_dspy.comparisons.published import CORRECTED, LEGACY
 from eldgr_dspy.formatting import UNDEFINED, figure, probability, questions, signed
@@ -21,7 +21,7 @@ def ablation_tables(ablation: Ablation) -> Iterator[Table]:
 def scores_table(ablation: Ablation) -> Table:
     """Return the paper's table: a row a policy, with its scores and its differences from the references."""
     beside = any(row["published"] for row in ablation["runs"].values())
-    scores = f"{' / '.join(answer_type(ablation['task']).scores)} %"
+    scores = f"{' / '.join(shown_type(ablation['task']).scores)} %"
     headers = ["policy", scores, *([f"{scores}, paper"] if beside else [])]
     for reference in ablation["contrasts"]:
         headers += [f"Δ {reference}", *([f"Δ {reference}, paper"] if beside else [])]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.results.baselines import Baseline, BaselineName, JudgeUse, Lead, Usefulness
 from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.formatting import UNDEFINED, figure, interval
@@ -37,7 +37,7 @@ def baselines_table(name: str, pool: PoolFigures) -> Table | None:
         baseline: score for baseline, score in baselines["scores"].items() if baseline not in pool["rules"]
     }
     rows = tuple((NAMES[baseline], figure(score["em"])) for baseline, score in scores.items())
-    headers = ("baseline", f"{answer_type(pool['task']).scores[0]} %")
+    headers = ("baseline", f"{shown_type(pool['task']).scores[0]} %")
     uses = [sentence for judge, use in baselines["judges"].items() for sentence in usefulness(judge, use)]
     notes = (*_reasons(scores), *_on_sources(baselines["scores"]), _TERMS, *([_USEFUL] if uses else []), *uses)
     return Table(f"{name}: what a judge must beat", headers, rows, notes)

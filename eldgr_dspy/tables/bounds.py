@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.allowance import Allowed
 from eldgr_dspy.figures.authority import Authority
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, listed, questions
@@ -29,7 +29,7 @@ def authority_lines(pool: Authority) -> Iterator[Line]:
 
 def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) -> Table:
     """Return the table of `figures.authority.pool_authority`, with the rules that pass above it."""
-    repairer = answer_type(pool["task"]).repairer
+    repairer = shown_type(pool["task"]).repairer
     both = "any judge, any span" if repairer == "repairer" else "any judge, any deriver"
     recorded = bool(pool["measured"])
     rows = [

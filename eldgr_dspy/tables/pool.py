@@ -5,7 +5,7 @@ The input is a pool of `summary.json`. An undefined value is shown as a dash, an
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.remarks import never_asked
 from eldgr_dspy.figures.results.record import Effects, Share
 from eldgr_dspy.figures.results.summary import Confirmed, Flips, PoolFigures, Summary
@@ -46,7 +46,7 @@ def _moved(pool: PoolFigures) -> str:
     ends, of = pool["bounds"].get(eldgr), pool["rules"].get(eldgr)
     if not ends or of is None or of["em"] is None or ends[0] - _NOISE <= of["em"] <= ends[1] + _NOISE:
         return ""
-    by = "repairs" if answer_type(pool["task"]).way == "evidence" else "derivations"
+    by = "repairs" if shown_type(pool["task"]).way == "evidence" else "derivations"
     return f" The {by} of this run moved {eldgr} to {_percent(of['em'])} %."
 
 
@@ -119,7 +119,7 @@ def paper_table(
     the two-sided exact McNemar p; wins and losses of `eldgr`; LM calls a question that the rule alone would need.
     """
     rules = pool["rules"]
-    scores = [f"{score} %" for score in answer_type(pool["task"]).scores]
+    scores = [f"{score} %" for score in shown_type(pool["task"]).scores]
     headers = ("rule", *scores, "Δ [95% CI]", "exact p", "wins–losses", "LM calls / question")
     rows = [_paper_row(rule, pool) for rule in rules]
     rows += [(rule, *[UNDEFINED] * (len(headers) - 1)) for rule in pool["withheld"]]
@@ -138,7 +138,7 @@ def _confirming(seen: int) -> str:
 
 def _paper_row(rule: str, pool: PoolFigures) -> tuple[str, ...]:
     figures = pool["rules"][rule]
-    scores = [figure(figures["em"]), *([figure(figures["f1"])] if answer_type(pool["task"]).has_f1 else [])]
+    scores = [figure(figures["em"]), *([figure(figures["f1"])] if shown_type(pool["task"]).has_f1 else [])]
     calls = per_question(figures["calls"], pool["n"])
     if unlabelled(rule) == "eldgr":
         return (rule, *scores, "", "", "", calls)
@@ -170,7 +170,7 @@ def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
 
 def _silent(pool: PoolFigures) -> list[str]:
     """A sentence if a rule that also asks other roles can leave its bound; derivers have a sentence of their own."""
-    way = answer_type(pool["task"]).way
+    way = shown_type(pool["task"]).way
     asking = dict.fromkeys(
         unlabelled(rule)
         for rule, figures in pool["rules"].items()
@@ -188,7 +188,7 @@ def audit_table(name: str, pool: PoolFigures) -> Table:
     audit, decided = pool["audit"], pool["decided"]
     if audit is None or decided is None:
         return Table(title, headers, (), ("There is no audit: eldgr has no result here.",))
-    derived = answer_type(pool["task"]).way == "derivation"
+    derived = shown_type(pool["task"]).way == "derivation"
     counts = {
         "consensus preserved": audit["preserved"],
         "judge overrides": audit["judge_overrides"],
@@ -224,7 +224,7 @@ def bounds_table(name: str, pool: PoolFigures) -> Table:
         measured = pool["rules"][rule]["em"] if rule in pool["rules"] else None
         rows.append((rule, figure(measured), *ends))
     notes = [_UNBOUNDED] if any(UNDEFINED in row for row in rows) else []
-    derived = [_UNDERIVED] if answer_type(pool["task"]).way == "derivation" and rows else []
+    derived = [_UNDERIVED] if shown_type(pool["task"]).way == "derivation" and rows else []
     return Table(
         f"{name}: authority bounds, %", headers, tuple(rows), (*notes, *_silent(pool), *derived, *_priced(pool))
     )
@@ -261,7 +261,7 @@ def shipping_table(name: str, pool: PoolFigures) -> Table | None:
 
 
 def _notes_on_shipping(pool: PoolFigures) -> Iterator[str]:
-    derived = answer_type(pool["task"]).way == "derivation"
+    derived = shown_type(pool["task"]).way == "derivation"
     ships = "derivation is checked" if derived else "certificate holds or does not apply"
     yield f'Certified only: as under uncertified="abstain", an answer ships only if its {ships}.'
     yield (

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Literal, get_args
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.comparisons.comparability import Here
 from eldgr_dspy.comparisons.published import (
     AUDIT,
@@ -78,7 +78,7 @@ def selection_table(name: str, data: Beside, *, beside: bool) -> Table:
     """Return the four selectors on one of the paper's data: score, lead of EL-DGR with its interval, exact p."""
     published, here = PUBLISHED[name], data["here"]
     turned = name == "confirmation"
-    kind = answer_type(published.task)
+    kind = shown_type(published.task)
     scores, delta = f"{' / '.join(kind.scores)} %", f"Δ {kind.scores[0]}" if kind.has_f1 else "Δ"
     rows = []
     for rule, label in LABELS.items():

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.figures.results.summary import Confirmed, Difference, PoolFigures, RuleContrast, Summary
 from eldgr_dspy.formatting import UNDEFINED, interval, probability, questions, signed
 from eldgr_dspy.tables.audit import audits_in, funnel_table, outcomes_table, roles_table
@@ -63,7 +63,7 @@ def contrasts_table(name: str, pool: PoolFigures) -> Table | None:
     Columns: the difference with its percentile and its BCa interval of 95 %, the exact McNemar p, the same adjusted by
     Holm's method for the tested contrasts of the pool, wins and losses.
     """
-    score = answer_type(pool["task"]).scores[0]
+    score = shown_type(pool["task"]).scores[0]
     contrasts = pool["contrasts"]
     rows = [
         (*_difference(row, row), probability(row["p"]), probability(row["p_holm"]), record(row)) for row in contrasts

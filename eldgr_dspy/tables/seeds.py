@@ -1,6 +1,6 @@
 """The tables of several seeds: the runs, the sources of the spread, and the contrast over questions."""
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.comparisons.seed_runs import Score, Seeds
 from eldgr_dspy.formatting import figure, interval, probability, questions, signed
 from eldgr_dspy.statistics import SeedVariance
@@ -14,7 +14,7 @@ def seed_tables(seeds: Seeds) -> list[Table]:
 
 def _score_names(seeds: Seeds) -> dict[Score, str]:
     keys: tuple[Score, ...] = ("em", "f1")
-    return dict(zip(keys, answer_type(seeds["task"]).scores, strict=False))
+    return dict(zip(keys, shown_type(seeds["task"]).scores, strict=False))
 
 
 def _runs(seeds: Seeds) -> Table:

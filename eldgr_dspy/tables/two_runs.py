@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types import shown_type
 from eldgr_dspy.comparisons.two_runs import PairContrast, PairedPool, TwoRuns
 from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions, signed
 from eldgr_dspy.statistics import Equivalence
@@ -24,7 +24,7 @@ def two_run_tables(compared: TwoRuns) -> Iterator[Table]:
 
 
 def _pool(compared: TwoRuns, name: str, pool: PairedPool) -> Table:
-    kind, contrast = answer_type(pool["task"]), pool["contrast"]
+    kind, contrast = shown_type(pool["task"]), pool["contrast"]
     cells = (UNDEFINED,) * 3
     if contrast:
         cells = (difference(contrast), probability(contrast["p"]), record(contrast))

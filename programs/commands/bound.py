@@ -10,6 +10,7 @@ from eldgr_dspy.decision import RULES
 from eldgr_dspy.programs.commands.judge_options import recorded_for_option, replay_option
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
+    answer_option,
     certificate_option,
     homogeneous_option,
     names_in,
@@ -43,6 +44,7 @@ _TESTED = "majority,certified,eldgr,near(0),near(1),near(2),judge"
     default="worst",
     help="Whether --worst holds with 95 % confidence, or only on average.",
 )
+@answer_option
 @certificate_option
 @homogeneous_option
 @refusal_options
@@ -94,13 +96,13 @@ def bound(
         rule_named(name, "rules")
     if worst is not None:
         allowed(dict.fromkeys(names), worst, guarantee)  # refuses before the pools are read
-    opened = open_pools(pools)
+    chosen = Settings(**settings)
+    opened = open_pools(pools, chosen.type)
     judges: dict[str, Any] = {}
     if replay:
         from eldgr_dspy.programs.run.recorded_judges import recorded_judges
 
         judges = recorded_judges(replay, opened, recorded_for)
-    chosen = Settings(**settings)
     bounds = {
         pool.name: pool_authority(pool.rows(), pool.task, chosen, names, pool.name, judges.get(pool.name))
         for pool in opened

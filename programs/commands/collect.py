@@ -5,11 +5,11 @@ from typing import Any
 
 import click
 
-from eldgr_dspy.answer_types import BUILT_IN, answer_type
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.evaluate import Grouped, limit_options, without_fresh
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import require_address
+from eldgr_dspy.programs.commands.options import AnswerName, require_address
 from eldgr_dspy.rows import MAX_CANDIDATES
 
 
@@ -26,7 +26,9 @@ class _GroupedAlike(Grouped):
 @click.option("--devset", required=True, metavar="FILE", help="Questions and gold answers; or MODULE:LIST of examples.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="POOL", help="File to write.")
 @click.option("--n", type=click.IntRange(1, MAX_CANDIDATES), default=8, help="Samples of each question.")
-@click.option("--task", type=click.Choice([*BUILT_IN]), default="retrieval", help="Task of the questions.")
+@click.option(
+    "--task", type=AnswerName(), default="retrieval", help="Answer type of the questions; MODULE:NAME names your own."
+)
 @click.option("--answer", default="answer", metavar="FIELD", help="Field of the program's answer.")
 @click.option("--passages", metavar="FIELD", help="Field of the passages.  [default: evidence, context or passages]")
 @click.option("--lm", metavar="MODEL", help="Model for predictors without one.  [default: the module's]")

@@ -41,7 +41,17 @@ class Grouped(click.Command):
         ),
         (
             "The rule",
-            ("rules", "certificate", "derivation", "consult", "homogeneous", "preference", "refusals", "refusal"),
+            (
+                "rules",
+                "answer",
+                "certificate",
+                "derivation",
+                "consult",
+                "homogeneous",
+                "preference",
+                "refusals",
+                "refusal",
+            ),
         ),
         ("The run", ("out", "limit", "workers", "replay", "recorded_for", "fresh", "lock", "once")),
         ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),

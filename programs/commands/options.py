@@ -134,6 +134,26 @@ certificate_option = click.option(
 )
 
 
+class AnswerName(click.ParamType):  # type: ignore[type-arg]
+    """The name of an answer type; one of the user's own, `MODULE:NAME`, is imported, and pools may then state it."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the one name by which pools state the type."""
+        from eldgr_dspy.answer_types import load_type
+
+        return load_type(value, (param and param.name) or "answer").name
+
+
+answer_option = click.option(
+    "--answer",
+    metavar="NAME",
+    type=AnswerName(),
+    help="Answer type of the pools: short, number or choice; MODULE:NAME names your own.  [default: as pools say]",
+)
+
+
 homogeneous_option = click.option(
     "--homogeneous", type=choice(Homogeneous), help="Repair pools with one class, or not.  [default: by task]"
 )
@@ -174,6 +194,7 @@ _MODELS = (
 )
 _RULE = (
     rules_option(),
+    answer_option,
     certificate_option,
     click.option(
         "--derivation", type=choice(Strictness), default="bounded", help="How strictly derivations are checked."

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
-from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.options import Renamed
+from eldgr_dspy.programs.commands.options import AnswerName, Renamed, answer_option
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
 from eldgr_dspy.system import refusal
 from eldgr_dspy.words import Task
@@ -50,7 +49,9 @@ def pool(context: click.Context, /) -> None:
 @pool.command(context_settings={"show_default": True})
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=_FILE)
 @click.option("--out", required=True, type=_FILE, metavar="POOL", help="File to write: .jsonl, .jsonl.gz or .parquet.")
-@click.option("--task", required=True, type=click.Choice([*BUILT_IN]), help="Task of the questions.")
+@click.option(
+    "--task", required=True, type=AnswerName(), help="Answer type of the questions; MODULE:NAME names your own."
+)
 @click.option("--questions", type=_FILE, metavar="FILE", help="File with questions, gold answers and evidence.")
 @click.option(
     "--layout",
@@ -125,16 +126,18 @@ def build(
 
 @pool.command()
 @click.argument("pools", nargs=-1, required=True, type=_FILE)
+@answer_option
 @form_options("pool_check")
 @out_option()
-def check(pools: tuple[Path, ...], form: Form, out: Path | None) -> None:
+def check(pools: tuple[Path, ...], answer: str | None, form: Form, out: Path | None) -> None:
     """Check pools and describe their content.
 
     An error names the file and the line. With several POOLS, it also counts the questions that they share.
     """
+    from eldgr_dspy.answer_types import answer_type
     from eldgr_dspy.pools import open_pools
 
-    _show(open_pools(pools), form=form, out=out)
+    _show(open_pools(pools, None if answer is None else answer_type(answer)), form=form, out=out)
 
 
 @pool.command(context_settings={"show_default": True})

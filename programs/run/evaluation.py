@@ -103,9 +103,9 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
 
     From then on signals are noted; the run checks for them whenever it writes something.
     """
-    pools = open_pools(plan.pools)
+    pools = open_pools(plan.pools, selector.settings.type)
     recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
-    recordings.require_made_for(pools)
+    recordings.require_made_for(pools, selector.settings.type)
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
     budget = FailureBudget(
         allowed_questions("max_failures", plan.max_failures, total),

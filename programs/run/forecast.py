@@ -129,8 +129,11 @@ def forecast(selector: Selector, plan: Plan) -> Forecast:
     Raises:
         PoolError, ArgumentError, JournalError, RunChangedError: as the run itself would.
     """
-    pools, recordings = open_pools(plan.pools), Recordings(plan.replay, plan.recorded_for, plan.judges)
-    recordings.require_made_for(pools)
+    pools, recordings = (
+        open_pools(plan.pools, selector.settings.type),
+        Recordings(plan.replay, plan.recorded_for, plan.judges),
+    )
+    recordings.require_made_for(pools, selector.settings.type)
     confirmation_of(plan, out_of(plan), pools, selector)
     with metered_settings(), selector.reading():
         roles = calls_of_roles(selector, plan.judges)

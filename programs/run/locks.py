@@ -200,10 +200,10 @@ def _sources(selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy
 
 
 def _own_modules(selector: Selector, judges: Mapping[str, dspy.Module]) -> set[str]:
-    """Return the modules with the classes of a user's roles; a script has no name by which it is found again."""
+    """Return the modules with the classes of a user's roles and answer type; a script has no name to find it by."""
     asked = [*modules_of(selector, judges).values(), *([selector.certifier] if selector.certifier else [])]
     parts = [part for module in asked for _, part in module.named_sub_modules(dspy.Module)]
-    names = {kind.__module__ for part in parts for kind in type(part).__mro__}
+    names = {kind.__module__ for part in [*parts, selector.type] for kind in type(part).__mro__}
     return {name for name in names if name.partition(".")[0] not in _NOT_OWN}
 
 

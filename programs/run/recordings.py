@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.consultations import Consultation, Key
+from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError, JournalError, NotAskedError, RunChangedError, brief
 from eldgr_dspy.journal import TornLineWarning, read_journal
 from eldgr_dspy.named_judges import Asked, labelled, role_of
@@ -79,13 +81,15 @@ class Recordings:
         """Whether `asked` is recorded for `pool`, so that it is not asked."""
         return (pool, asked) in self._governed or ("", asked) in self._governed
 
-    def require_made_for(self, pools: Sequence[Pool]) -> None:
-        """Refuse pools for which nothing is recorded, since every role would be asked, and a changed pool.
+    def require_made_for(self, pools: Sequence[Pool], kind: AnswerType | None = None) -> None:
+        """Refuse pools for which nothing is recorded, as every role would be asked; a changed pool or type.
 
         Raises:
             ArgumentError: naming the pools that a recording was made for, or the pool whose questions it lacks.
-            RunChangedError: naming a pool that is not the one of its name that it was made on.
+            RunChangedError: naming a pool that is not the one of its name that it was made on; or an answer type of the
+                user's own that has been changed since.
         """
+        self._require_type(kind)
         if self._for is not None and not any(self._for in recorded for recorded in self._pools.values()):
             raise ArgumentError(
                 f"recorded_for={self._for!r} must be the name of a pool that a recording was made for; none was."
@@ -112,6 +116,15 @@ class Recordings:
                 f"{path}: must hold replies to questions of {pool.name!r}; none of their ids is in it. Give a "
                 "recording of these questions."
             )
+
+    def _require_type(self, kind: AnswerType | None) -> None:
+        for path, head in self._heads:
+            made_with = head["details"].get("answer", {}) if head["kind"] == "settings" else {}
+            if kind and made_with.get("name") == kind.name and (changed := differences(made_with, kind.to_json())):
+                raise RunChangedError(
+                    f"{path}: recorded with another answer type {kind.name!r}: {'; '.join(changed)}. Undo the change, "
+                    "or give a recording of this one."
+                )
 
     def _require_made_on(self, pool: Pool) -> None:
         for path, head in self._heads:

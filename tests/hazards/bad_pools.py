@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tests.dates import LISTED
+
 EVIDENCE = [{"title": "Nice", "text": "Nice lies by the sea."}]
 
 
@@ -61,7 +63,7 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"score": 0.5}, "score is 0.5 (float); not a field of a pool row: put anything else under `meta`."),
     ({"question": float("nan")}, f"question is nan (float); {_TEXT}."),
-    ({"task": "math"}, "task is 'math' (str); expected one of 'retrieval', 'arithmetic', 'short', 'number'."),
+    ({"task": "maths"}, f"task is 'maths' (str); expected one of {LISTED}, or your own module:name, given as --answer."),
     (
         {"evidence": ["Nice lies by the sea."]},
         "evidence[0] is 'Nice lies by the sea.' (str); expected an object, such as "

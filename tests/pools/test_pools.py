@@ -414,7 +414,7 @@ def test_the_published_schema_is_that_of_the_code() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {}, FULL, {"id": ""}, {"id": 7}, {"task": "math"}, {"candidates": []}, {"candidates": [{"answer": 18}]},
+        {}, FULL, {"id": ""}, {"id": 7}, {"task": "maths"}, {"candidates": []}, {"candidates": [{"answer": 18}]},
         {"candidates": [{"answer": None}]}, {"candidates": [{"score": 1}]}, {"candidates": [{}] * 1_001},
         {"evidence": [{"title": "t"}]}, {"evidence": None}, {"gold": "Ada"}, {"gold": ["x" * 500_001]}, {"meta": []},
         {"extra": 1},

@@ -15,6 +15,7 @@ from eldgr_dspy.laws import LAWS
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rows import validate
 from eldgr_dspy.words import TASKS
+from tests.dates import LISTED
 
 NAMES = {"short": "retrieval", "number": "arithmetic"}
 TEXTS = ("The answer is 1,000 km. Or less.", "18.0", "the Paris", "5%", "", "-5", "I do not know")
@@ -77,7 +78,7 @@ def test_a_name_alone_imports_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("dates", "answer must be one of 'retrieval', 'arithmetic', 'short', 'number', 'choice'; got 'dates'."),
+        ("dates", f"answer must be one of {LISTED}; got 'dates'."),
         ("tests.dates:NOT_A_TYPE", "answer='tests.dates:NOT_A_TYPE' must be an "),
         ("tests.dates:nothing", "answer='tests.dates:nothing': the module 'tests.dates' has no 'nothing'"),
         ("tests.no_such:dates", "answer='tests.no_such:dates': the module 'tests.no_such' cannot be imported"),

@@ -13,6 +13,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws.trials import CertifiedBy
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.words import Role
+from tests.dates import LISTED
 from tests.deciding import SILENT
 from tests.deciding import decided as decided_case
 
@@ -308,9 +309,7 @@ def test_an_unknown_setting_is_a_sentence() -> None:
         ArgumentError, match=r"certificate='fuzzy' is not known; use one of 'substring', 'token', 'folded'\."
     ):
         Settings(certificate="fuzzy")  # type: ignore[arg-type]
-    with pytest.raises(
-        ArgumentError, match=r"task must be one of 'retrieval', 'arithmetic', 'short', 'number'; got 'trivia'\."
-    ):
+    with pytest.raises(ArgumentError, match=rf"task must be one of {LISTED}; got 'trivia'\."):
         Question("Q", "trivia", ())
 
 

@@ -13,6 +13,7 @@ import pytest
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm, text_of
+from tests.dates import LISTED
 from tests.selecting import (
     CONTESTED,
     DERIVATION,
@@ -172,7 +173,7 @@ def test_an_option_that_is_not_known_is_refused_with_those_that_are(option: str,
 def test_a_task_that_is_not_known_is_refused_in_a_call(task: Any) -> None:
     with pytest.raises(
         ArgumentError,
-        match=re.escape(f"task must be one of 'retrieval', 'arithmetic', 'short', 'number'; got {task!r}."),
+        match=re.escape(f"task must be one of {LISTED}; got {task!r}."),
     ):
         Selector()(**{**SETTLED, "task": task})
 
@@ -324,8 +325,8 @@ def test_a_selector_for_numbers_asks_the_deriver() -> None:
 def test_a_type_of_your_own_is_among_the_choices_with_its_source() -> None:
     choices = Selector(answer="tests.dates:YEARS").choices()
     assert choices["task"] == "tests.dates:YEARS"
-    assert len(choices["answer_source"]) == 16
-    assert "answer_source" not in Selector(answer="short").choices()
+    assert len(choices["answer"]["source"]) == 16
+    assert "answer" not in Selector(answer="short").choices()
 
 
 def test_votes_and_certificates_go_by_a_type_of_your_own() -> None:
@@ -337,7 +338,7 @@ def test_votes_and_certificates_go_by_a_type_of_your_own() -> None:
 @pytest.mark.parametrize("option", ["task", "answer"])
 def test_an_answer_type_that_is_not_known_is_refused(option: str) -> None:
     given: Any = {option: "trivia"}
-    with pytest.raises(ArgumentError, match=f"^{option} must be one of 'retrieval', 'arithmetic', 'short', 'number'; "):
+    with pytest.raises(ArgumentError, match=f"^{option} must be one of {LISTED}; "):
         Selector(**given)
 
 

@@ -16,6 +16,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.ranking import rank
 from eldgr_dspy.training import GroupReward, StepReward, eldgr_rank
 from eldgr_dspy.training.groups import Key, midranks
+from tests.dates import LISTED
 from tests.training.calling import Broken, Fixed, Log, rows
 from tests.training.training_on import EVIDENCE, ROWS, completions
 
@@ -238,7 +239,7 @@ UNREAD = "completions: a message's content must be text; got [{'type': 'text', '
         ("one cannot be read, nested", UNREAD),
         (
             "a term fails",
-            "'arithmetic', 'short', 'number', in the dataset's column task; got 'poetry'",
+            f"{LISTED}, in the dataset's column task; got 'poetry'",
         ),
         ("nested, one fails", "question[0] must be the question as text for the reward 'inner'; got 7"),
     ],

@@ -7,6 +7,7 @@ import pytest
 from eldgr_dspy.channels.rewards import FORMAT_WEIGHT, OUTCOME_WEIGHT
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training import FormatReward, OutcomeReward, format, orm, score_completions, weights_of
+from tests.dates import LISTED
 from tests.training.calling import Log, rows, said
 
 
@@ -137,13 +138,9 @@ def test_a_missing_column_is_named_with_what_it_holds_and_what_may_have_dropped_
 
 
 def test_an_unknown_task_is_named() -> None:
-    assert refused(task=["maths"]) == (
-        "task[0] must be one of 'retrieval', 'arithmetic', 'short', 'number', in the dataset's column task; got "
-        "'maths'."
-    )
+    assert refused(task=["maths"]) == (f"task[0] must be one of {LISTED}, in the dataset's column task; got 'maths'.")
     assert refused(task=[None]) == (
-        "task[0] must be one of 'retrieval', 'arithmetic', 'short', 'number' for the reward 'orm'; got None. Fix the "
-        "row of the dataset."
+        f"task[0] must be one of {LISTED} for the reward 'orm'; got None. Fix the row of the dataset."
     )
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, NotRequired, TypeVar
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
+from eldgr_dspy.answer_types.base import Shown
 from eldgr_dspy.figures.results.baselines import BaselineFigures
 from eldgr_dspy.words import CONSULTED, ROLES, Branch, Consulted, Role, Task
 
@@ -273,6 +274,7 @@ class PoolFigures(Bounds):
     n_distinct: Annotated[int, Field(ge=0, description="Different texts among the scored questions.")]
     n_failed: Count
     task: Task
+    answer_type: Annotated[NotRequired[Shown], Field(description="Of an answer type of the user's own.")]
     ties: Count
     candidates: Candidates
     conflicts: Annotated[

@@ -1,0 +1,167 @@
+"""`--answer MODULE:NAME` in every command that opens a pool, as a user types it."""
+
+import json
+import linecache
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from eldgr_dspy import answer_types
+from eldgr_dspy.named_objects import object_named
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.selector import Selector
+
+TYPES = """
+import re
+
+from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.text_keys import AnswerClass
+
+
+def year_in(answer):
+    found = re.search("[0-9]{4}", answer)
+    return found and found[0]
+
+
+class Years(AnswerType):
+    way = "evidence"
+    scores = ("accuracy",)
+
+    def read(self, answer):
+        year = year_in(answer)
+        return year and AnswerClass(year)
+
+    def is_right(self, answer, gold):
+        return self.class_of(answer) in [self.class_of(right) for right in gold]
+
+
+years = Years()
+"""
+NAME = "own_types:years"
+ROW = {
+    "id": "q",
+    "question": "When did it open?",
+    "task": NAME,
+    "candidates": [
+        {"text": "It was in 1977, or rather 1976.", "answer": "in 1976"},
+        {"answer": "1977"},
+        {"answer": "1977."},
+    ],
+    "evidence": [{"text": "It opened in 1976."}],
+    "gold": ["1976"],
+}
+
+
+@pytest.fixture(autouse=True)
+def types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("own_types.py").write_text(TYPES)
+    Path("years.jsonl").write_text(json.dumps(ROW) + "\n")
+    forget(monkeypatch)
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Go on as in a new process."""
+    monkeypatch.setattr(answer_types, "_OWN", {})
+    monkeypatch.setattr(answer_types, "_STATED", {})
+    monkeypatch.delitem(sys.modules, "own_types", raising=False)
+    shutil.rmtree("__pycache__", ignore_errors=True)
+    linecache.clearcache()
+    object_named.cache_clear()
+
+
+def change(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
+    Path("own_types.py").write_text(TYPES.replace(old, new))
+    forget(monkeypatch)
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str, rc: int = 0) -> str:
+    assert main([*arguments]) == rc
+    out, err = capsys.readouterr()
+    return err if rc else out
+
+
+def evaluated(capsys: pytest.CaptureFixture[str], *more: str, rc: int = 0) -> str:
+    return printed(capsys, "evaluate", "years.jsonl", "--answer", NAME, "--out", "run", *more, rc=rc)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "bound", "pool check"])
+def test_a_pool_imports_nothing(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    said = printed(capsys, *command.split(), "years.jsonl", rc=1)
+    assert "task is 'own_types:years' (str); expected one of" in said
+    assert said.endswith("or your own module:name, given as --answer.\n")
+    assert "own_types" not in sys.modules
+
+
+@pytest.mark.parametrize("command", ["bound", "pool check"])
+def test_with_answer_the_pool_is_read(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    figures = json.loads(printed(capsys, *command.split(), "years.jsonl", "--answer", NAME, "--format", "json"))
+    assert figures["pools"]["years"]["task"] == NAME
+
+
+def test_a_pool_of_another_type_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("years.jsonl").write_text(json.dumps({**ROW, "task": "short"}) + "\n")
+    assert "must have answers of the type 'own_types:years'; got 'retrieval'." in evaluated(capsys, rc=1)
+
+
+def test_a_run_votes_scores_and_certifies_by_the_type(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluated(capsys)
+    pool = json.loads(Path("run/summary.json").read_text())["pools"]["years"]
+    assert pool["answer_type"] == {"way": "evidence", "scores": ["accuracy"]}
+    assert [pool["rules"][rule]["em"] for rule in ("majority", "certified")] == [0.0, 100.0]
+    assert {*pool["bounds_any_span"].values()} == {None}
+    decided = map(json.loads, Path("run/decisions.jsonl").read_text().splitlines())
+    assert {one["rule"]: one["answer"] for one in decided}["certified"] == "in 1976"
+
+
+def test_a_run_and_its_record_state_the_type_and_its_source(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluated(capsys)
+    head = json.loads(Path("run/journal.jsonl").read_text().partition("\n")[0])
+    stated = head["details"]["answer"]
+    assert (stated["name"], len(stated["source"])) == (NAME, 16)
+    assert json.loads(Path("run/record.json").read_text())["settings"]["answer"] == stated
+
+
+def test_a_finished_run_is_shown_without_the_type(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluated(capsys)
+    Path("own_types.py").unlink()
+    forget(monkeypatch)
+    assert "accuracy %" in printed(capsys, "report", "run")
+    assert "The same settings" in printed(capsys, "compare", "run", "run")
+
+
+def test_a_run_whose_type_has_changed_is_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluated(capsys)
+    evaluated(capsys)
+    change(monkeypatch, "year and AnswerClass(year)", 'AnswerClass(year or "none")')
+    assert "answer.source" in evaluated(capsys, rc=1)
+    said = printed(
+        capsys, "evaluate", "years.jsonl", "--answer", NAME, "--replay", "run/journal.jsonl", "--out", "other", rc=1
+    )
+    assert "recorded with another answer type 'own_types:years': source" in said
+    said = printed(capsys, "decide", "run", "--rules", "majority", rc=1)
+    assert "run was made with an answer type of your own. answer='own_types:years' has been changed since" in said
+
+
+@pytest.mark.parametrize("changed", ["{4}", "year and AnswerClass(year)"])
+def test_a_lock_holds_the_type_and_what_it_uses(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    printed(capsys, "freeze", "--answer", NAME, "--out", "rule.lock.json")
+    printed(capsys, "evaluate", "years.jsonl", "--lock", "rule.lock.json", "--out", "first")
+    assert Selector.from_frozen("rule.lock.json").task == NAME
+    change(monkeypatch, changed, changed + " ")
+    said = printed(capsys, "evaluate", "years.jsonl", "--lock", "rule.lock.json", "--out", "second", rc=1)
+    assert "own_types" in said
+
+
+def test_a_name_that_is_no_type_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "answer must be one of" in printed(capsys, "bound", "years.jsonl", "--answer", "year", rc=1)
+    assert "has no 'months'" in printed(capsys, "bound", "years.jsonl", "--answer", "own_types:months", rc=1)
