@@ -88,7 +88,8 @@ class _OptionEvidence:
 
     def __init__(self, kind: Choice, passages: Sequence[Passage], policy: Policy) -> None:
         self.passages = tuple(passages)
-        self._kind, self._policy = kind, policy
+        self._kind = kind
+        self._policy: Policy = policy
         self._evidence = Evidence(passages, policy)
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
