@@ -1,4 +1,4 @@
-"""The answer types by name: `short` (also `retrieval`), `number` (also `arithmetic`), `choice`, and those of your own.
+"""The answer types by name: `short` (also `retrieval`), `number` (also `arithmetic`), `choice`, `math`, and your own.
 
 A name is looked up and never imported: only `load_type` runs the code of a user's module.
 """
@@ -8,6 +8,7 @@ from typing import Any
 
 from eldgr_dspy.answer_types.base import AnswerType, StatedType, Way
 from eldgr_dspy.answer_types.choice import Choice
+from eldgr_dspy.answer_types.math import Math
 from eldgr_dspy.answer_types.number import ANumber
 from eldgr_dspy.answer_types.short import ShortText
 from eldgr_dspy.differences import differences
@@ -23,6 +24,7 @@ BUILT_IN: Mapping[Task, AnswerType] = {
     "short": SHORT,
     "number": NUMBER,
     "choice": Choice(),
+    "math": Math(),
 }
 """The types of this package under all their names."""
 

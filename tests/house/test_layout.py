@@ -23,8 +23,9 @@ EXTRAS = {
     "train": {"trl", "peft", "datasets", "accelerate"},
     "parquet": {"pyarrow"},
     "mlflow": {"mlflow"},
+    "math": {"math-verify[antlr4_13_2]"},
     "testing": {"hypothesis"},
-    "all": {"eldgr_dspy[nli,bm25s,train,parquet,mlflow,testing]"},
+    "all": {"eldgr_dspy[nli,bm25s,train,parquet,mlflow,math,testing]"},
     "test": {
         "pytest",
         "hypothesis",
@@ -37,6 +38,7 @@ EXTRAS = {
         "transformers[serving]",
         "sentence-transformers",
         "bm25s",
+        "math-verify[antlr4_13_2]",
         "trl",
         "peft",
         "datasets",

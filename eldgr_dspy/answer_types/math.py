@@ -1,0 +1,218 @@
+r"""Mathematics: expressions, sets, intervals and tuples, in LaTeX or plain. A checked derivation certifies a number.
+
+Two answers are alike if `math-verify` finds each equal to the other as gold; a class is what is connected. An answer
+that looks as if it could take long to compare (`fault`) votes by its text, and so does prose. The evidence certifies
+no answer, and nothing certifies a set, an interval, a tuple or an expression with letters.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations, islice
+from typing import Final
+
+from eldgr_dspy.answer_types.base import Grouping, require_gold
+from eldgr_dspy.answer_types.math_comparing import SECONDS, Compared, compare, require_installed
+from eldgr_dspy.answer_types.related import Related
+from eldgr_dspy.folding import PLAIN, drop_invisible
+from eldgr_dspy.number_search import last_number
+from eldgr_dspy.text_keys import AnswerClass, class_of_text, visible
+from eldgr_dspy.words import Form, Mark
+
+LENGTH: Final = 500
+"""Characters; a longer text is not compared."""
+_MUCH_LONGER: Final = 10_000
+"""Characters; of a longer text only white space is dropped."""
+DEPTH: Final = 8
+"""How deep brackets may nest."""
+DISTINCT: Final = 32
+"""How many different texts of a pool are compared with one another: the shortest ones."""
+POOL_SECONDS: Final = 15.0
+"""The processor time that the comparisons of a pool may take; pairs after that are not compared."""
+
+_NOT_COMPARED: Final = "not compared as mathematics: "
+_LATE: Final = f"{_NOT_COMPARED}a pair took longer than {SECONDS:g} seconds, or the pool longer than {POOL_SECONDS:g}"
+_PROSE: Final = "text:"
+
+_LATEX: Final = r"\times \cdot \cdot / \le \ge \ne \infty \pi \cup \cap \emptyset \pm ^2 ^3 \frac{1}{2} ^\circ".split()
+_SIGNS: Final = PLAIN | {ord(sign): f"{latex} " for sign, latex in zip("×·⋅÷≤≥≠∞π∪∩∅±²³½°", _LATEX, strict=True)}
+_DELIMITER: Final = re.compile(r"\\?\$|(?<!\\)\\[()\[\]]")
+_PLAIN: Final = (
+    (re.compile(r"(?:\*\*|\^)\s*(-?\d+|\w+)"), r"^{\1}"),
+    (re.compile(r"\*\*"), "^"),
+    (re.compile(r"√\s*(\w+)"), r"\\sqrt{\1}"),
+    (re.compile(r"√"), "sqrt"),
+    (re.compile(r"(?<![\\A-Za-z])pi(?![A-Za-z])"), r"\\pi "),
+    (re.compile(r"(?<![\\A-Za-z])(?:oo|inf|infinity)(?![A-Za-z])"), r"\\infty "),
+)
+"""What is written in plain text, and how LaTeX has it."""
+_WORD: Final = re.compile(r"(?<![\\\w])[^\W\d_]{3,}")
+_FUNCTIONS: Final = frozenset(
+    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log exp sqrt frac min max gcd lcm mod and abs"
+    " matrix pmatrix bmatrix vmatrix cases array".split()
+)
+_INLINE: Final = re.compile(
+    r"\$\$?([^$]++)\$\$?(?![\d$])|\\\(((?:[^\\]|\\[^()])++)\\\)|\\\[((?:[^\\]|\\[^\[\]])++)\\\]"
+)
+
+
+class Math(Related):
+    """Mathematics, scored by `math-verify`: `verify(gold, answer)`, in this order, because it is not symmetric."""
+
+    name = "math"
+    way = "derivation"
+    scores = ("accuracy",)
+    connects = True
+
+    def read(self, answer: str) -> AnswerClass | None:
+        """Return the class of an answer by its text: without delimiters, or as short text if it is prose."""
+        if len(answer) > _MUCH_LONGER:
+            text = " ".join(answer.split())
+            return AnswerClass(text, f"{_NOT_COMPARED}{fault(text)}") if visible(text) else None
+        expression = _expression(answer)
+        if _is_prose(expression):
+            prose = class_of_text(answer)
+            return AnswerClass(f"{_PROSE}{prose.key}", prose.note) if prose else None
+        why = fault(expression)
+        return AnswerClass(expression, f"{_NOT_COMPARED}{why}" if why else None)
+
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        """Return whether an answer equals a gold answer."""
+        require_gold(gold)
+        require_installed()
+        own = self.class_of(answer)
+        return own is not None and any(_is_right(own.key, right.key) for right in map(self.class_of, gold) if right)
+
+    def alike(self, one: str, other: str) -> bool:
+        """Return whether two answers are equal, each as gold of the other."""
+        return self._compared(one, other).equal is True
+
+    def _compared(self, one: str, other: str) -> Compared:
+        """Compare two answers; the order in which they are given does not matter."""
+        keys = sorted({class_.key for class_ in (self.class_of(one), self.class_of(other)) if class_})
+        if len(keys) < 2 or not all(map(_comparable, keys)):
+            return Compared(len(keys) == 1, 0.0)
+        return compare(*keys, both=True)
+
+    def components(self, answers: Mapping[str, str]) -> list[list[str]]:
+        """Return the classes of a pool's answers; those that are not compared are alone."""
+        place = {key: index for index, key in enumerate(answers)}
+        group = {key: [key] for key in answers}
+        compared = sorted(filter(_comparable, answers), key=lambda key: (len(key), key))[:DISTINCT]
+        for one, other in combinations(compared, 2):
+            if group[one] is not group[other] and self.alike(answers[one], answers[other]):
+                merged = sorted([*group[one], *group[other]], key=place.__getitem__)
+                group.update(dict.fromkeys(merged, merged))
+        return [keys for key, keys in group.items() if keys[0] == key]
+
+    def grouping(self, answers: Sequence[str | None]) -> Grouping:
+        """Return the answers of a pool in classes, in a stated time."""
+        require_installed()
+        return _Pool().grouping(answers)
+
+    # -- how a final answer is found in a text ------------------------------------------------------------------------
+
+    def stated(self, payload: str, mark: Mark) -> str:
+        """Return what follows a mark; without the words around it if it has one formula between dollar signs."""
+        formulas = [*islice(_INLINE.finditer(payload), 2)]
+        return payload if len(formulas) != 1 else next(filter(None, formulas[0].groups())).strip()
+
+    def unmarked(self, text: str) -> tuple[str, Form]:
+        """Return a text of one line as a whole, and the last number of a longer one."""
+        return (text.strip(), "whole") if "\n" not in text.strip() else (last_number(text), "last_number")
+
+
+class _Pool(Math):
+    """The type for the answers of one pool, which counts the time that they take."""
+
+    def __init__(self) -> None:
+        self._left = POOL_SECONDS
+        self._late: set[str] = set()
+
+    def alike(self, one: str, other: str) -> bool:
+        """Compare two answers while there is time, and remember which ones could not be compared."""
+        found = self._compared(one, other) if self._left > 0 else Compared(None, 0.0)
+        self._left -= found.seconds
+        if found.equal is None:
+            self._late |= {one, other}
+        return found.equal is True
+
+    def grouping(self, answers: Sequence[str | None]) -> Grouping:
+        """Return the answers in classes, with a note on those that could not be compared."""
+        found = super(Math, self).grouping(answers)
+        noted = (
+            replace(class_, note=_LATE) if class_ and answer in self._late else class_
+            for class_, answer in zip(found.classes, answers, strict=True)
+        )
+        return Grouping(tuple(noted), found.class_of)
+
+
+def _is_right(answer: str, gold: str) -> bool:
+    if answer == gold:
+        return True
+    return _comparable(answer) and _comparable(gold) and compare(gold, answer, both=False).equal is True
+
+
+def _expression(answer: str) -> str:
+    """The text of an answer as LaTeX, without what surrounds it."""
+    text = _DELIMITER.sub("", drop_invisible(answer).translate(_SIGNS))
+    text = " ".join(text.split()).lstrip(" *_`").rstrip(" *_`.,;:")
+    for plain, latex in _PLAIN:
+        text = plain.sub(latex, text)
+    return text.strip()
+
+
+def _is_prose(expression: str) -> bool:
+    """Whether a text is words: as LaTeX it would be a product of letters, in which "no" is "on"."""
+    words = [word for word in islice(_WORD.finditer(expression), 100) if word[0].lower() not in _FUNCTIONS]
+    if any(map(str.isdigit, expression)):
+        return len(words) > 3
+    return bool(words) or expression.lower() in ("no", "")
+
+
+def _comparable(key: str) -> bool:
+    return not key.startswith((_PROSE, "json:")) and fault(key) is None
+
+
+# -- what is not compared ----------------------------------------------------------------------------------------------
+
+_REFUSED: Final = {
+    "it has a character that is not printed": re.compile(r"[^\x20-\U0010ffff]|[\x7f-\x9f\ud800-\udfff]"),
+    "it has a power of a power, or an exponent of five digits or more": re.compile(
+        r"\^\s*\{[^{}]*(?:\d\s*|\}\s*)\^ | \^[\s{(+-]*\d{5} | \d[eE][+-]?\d{4}", re.X
+    ),
+    "it has a power of three digits of a bracket": re.compile(r"[)\]}]\s*\^[\s{(+-]*\d{3}"),
+    "it has a large factorial or binomial, or a factorial of a factorial": re.compile(
+        r"\d{5}\s*!|![\s)}\]]*!|(?:binom|choose)(?s:.*)\d{5}|\d{5}(?s:.*)\\choose|\\?Gamma\b"
+    ),
+    "it has a sum, a product, an integral or a limit": re.compile(r"\\(?:sum|prod|i*int|oint|lim)(?![a-z])"),
+    "it has more than eight bars or unions": re.compile(r"(?:(?>.*?(?:\||\\[lr]?vert|\\c[ua]p))){9}"),
+}
+_BRACKET: Final = re.compile(r"(\^\s*)?([({\[])|[)}\]]|\\[lr]?[({\[)}\]]")
+
+
+def fault(expression: str) -> str | None:
+    """Return why an expression is not compared, or None: it could take long, by what its text looks like."""
+    if len(expression) > LENGTH:
+        return f"it is longer than {LENGTH} characters"
+    for why, pattern in _REFUSED.items():
+        if pattern.search(expression):
+            return why
+    return _fault_of_nesting(expression)
+
+
+def _fault_of_nesting(expression: str) -> str | None:
+    """Return why brackets or exponents are refused, if they are."""
+    powers: list[bool] = []
+    braces = 0
+    for bracket in _BRACKET.finditer(expression):
+        if bracket[2]:
+            powers.append(bracket[1] is not None)
+        elif bracket[0] in ")}]" and powers:
+            powers.pop()
+        braces += (bracket[2] == "{") - (bracket[0] == "}")
+        if len(powers) > DEPTH or sum(powers) > 2:
+            return f"brackets nest deeper than {DEPTH}, or exponents deeper than 2"
+        if braces < 0:
+            break
+    return "its braces do not match" if braces else None

@@ -1,0 +1,169 @@
+"""The process that compares expressions: what ends it, what replaces it, and that it ends with its program."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from eldgr_dspy.answer_types.math_comparing import Compared, compare
+
+pytest.importorskip("math_verify", reason="math_verify is not installed; the extra `test` has it")
+
+if not Path("/proc/self/task").exists():
+    pytest.skip("this system does not list a program's processes in /proc", allow_module_level=True)
+
+
+def workers() -> list[int]:
+    """Return the processes that compare for this one."""
+    children = (file.read_text().split() for file in Path("/proc/self/task").glob("*/children"))
+    return [
+        int(pid) for pids in children for pid in pids if b"math_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+
+
+def numbers() -> Iterator[str]:
+    """Return texts that were not compared before."""
+    return (f"{n}/7" for n in range(os.getpid() * 1_000, 10**9))
+
+
+FRESH = numbers()
+
+
+def compares() -> bool:
+    """Return whether the process does what it is for, on a pair that is not remembered."""
+    text = next(FRESH)
+    return compare(text, f"{text}+0", both=True).equal is True and compare(text, "x", both=True).equal is False
+
+
+def test_there_is_one_process_and_it_is_kept() -> None:
+    assert compares()
+    (first,) = workers()
+    assert compares() and workers() == [first]
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    ["9^{9^{9}}", r"\sum_{i=1}^{1000000000} \frac{1}{i}", "|x|" * 60, "1000000000!", "{" * 450],
+    ids=["a whole number", "a loop", "the parser", "a factorial", "braces"],
+)
+def test_a_pair_without_guards_ends_at_the_deadline_and_the_next_is_compared(bomb: str) -> None:
+    assert compare(bomb, "5", both=True, seconds=0.5) == Compared(None, 0.5)
+    assert workers() == []
+    assert compares()
+
+
+def test_memory_is_limited_and_the_process_survives_it() -> None:
+    limited = "from eldgr_dspy.answer_types import math_worker as m; m.MEMORY = 160 << 20; m.serve()"
+    requests = [[60, "2^{30000000000}", "5", True], [60, "1/2", "0.5", True]]
+    asked = "".join(f"{json.dumps(request)}\n" for request in requests)
+    done = subprocess.run(
+        [sys.executable, "-c", limited], input=asked, capture_output=True, text=True, check=True, timeout=120
+    )
+    ready, *replies = map(json.loads, done.stdout.splitlines())
+    assert (ready, [equal for equal, _ in replies]) == (None, [False, True])
+
+
+def test_a_process_that_is_killed_between_two_questions_is_replaced() -> None:
+    assert compares()
+    (first,) = workers()
+    os.kill(first, signal.SIGKILL)
+    assert compares() and workers() != [first]
+
+
+def test_a_pair_during_which_the_process_is_killed_is_compared_again() -> None:
+    assert compares()
+    (first,) = workers()
+    os.kill(first, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(compares)
+        os.kill(first, signal.SIGKILL)
+        assert asked.result(timeout=60)
+    assert workers() != [first]
+
+
+def test_eight_threads_share_the_process() -> None:
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(lambda _: compares(), range(64)))
+    assert len(workers()) == 1
+
+
+@pytest.mark.parametrize("text", ["5\x00", "\ud800", "\\", "}{", "", "$", "x" * 300, '"', "\n1\n2"])
+def test_any_text_is_answered(text: str) -> None:
+    assert compare(text, "5", both=True).equal is False
+    assert compares()
+
+
+PROGRAM = """
+import os, sys
+from pathlib import Path
+from eldgr_dspy.answer_types.math_comparing import compare
+
+def found(n):
+    return compare(f"{n}/2", f"{n}*0.5", both=True).equal
+
+assert found(3)
+child = os.fork()
+if child == 0:
+    os._exit(0 if found(5) else 1)
+assert os.waitpid(child, 0)[1] == 0 and found(7)
+(worker,) = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+print(worker)
+"""
+
+
+def test_a_program_without_a_main_guard_may_fork_and_leaves_no_process_behind(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemExit('a module of the user was imported')\n")
+    command = [sys.executable, "-W", "error::ResourceWarning", "-P", "-c", PROGRAM]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not Path(f"/proc/{done.stdout.strip()}").exists()
+
+
+WAITING = """
+import os, time
+from pathlib import Path
+from eldgr_dspy.answer_types.math_comparing import compare
+
+compare("1/2", "0.5", both=True)
+print(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()[0], flush=True)
+time.sleep(600)
+"""
+
+
+def runs(pid: int) -> bool:
+    """Return whether a process runs; one that ended may be listed until somebody asks how."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_the_process_ends_when_its_program_is_killed() -> None:
+    program = subprocess.Popen([sys.executable, "-c", WAITING], stdout=subprocess.PIPE, text=True)
+    with program:
+        assert program.stdout is not None
+        worker = int(program.stdout.readline())
+        assert runs(worker)
+        program.kill()
+    deadline = monotonic() + 60
+    while runs(worker) and monotonic() < deadline:
+        sleep(0.01)
+    assert not runs(worker)
+
+
+def test_without_the_library_the_error_says_what_to_install() -> None:
+    script = (
+        "import sys; sys.modules['math_verify'] = None\n"
+        "from eldgr_dspy.answer_types import answer_type\n"
+        "answer_type('math').grouping(['1', '2'])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "need math-verify; run: pip install 'eldgr_dspy[math]'" in done.stderr
