@@ -63,7 +63,10 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"score": 0.5}, "score is 0.5 (float); not a field of a pool row: put anything else under `meta`."),
     ({"question": float("nan")}, f"question is nan (float); {_TEXT}."),
-    ({"task": "maths"}, f"task is 'maths' (str); expected one of {LISTED}, or your own module:name, given as --answer."),
+    (
+        {"task": "maths"},
+        f"task is 'maths' (str); expected one of {LISTED}, or your own module:name, given as --answer.",
+    ),
     (
         {"evidence": ["Nice lies by the sea."]},
         "evidence[0] is 'Nice lies by the sea.' (str); expected an object, such as "
