@@ -158,7 +158,7 @@ class Question:
 
     def role_inputs(self, role: Role) -> dict[str, object]:
         """Return the inputs of `role`, by the names of its signature's fields. The gold answer is not among them."""
-        inputs: dict[str, object] = {"question": self.text}
+        inputs: dict[str, object] = {"question": self.type.shown_question(self)}
         if role != "deriver":
             inputs["evidence"] = [show_passage(passage.title, passage.text) for passage in self.passages]
         if role == "judge":

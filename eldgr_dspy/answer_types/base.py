@@ -123,6 +123,10 @@ class AnswerType(ABC):
         """
         return self
 
+    def shown_question(self, question: Asked) -> str:
+        """Return the question as roles see it."""
+        return question.text
+
     @abstractmethod
     def read(self, answer: str) -> AnswerClass | None:
         """Return the class in which an answer votes, or None if it shows nothing; a pure function of the answer."""

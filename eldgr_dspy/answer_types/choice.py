@@ -6,6 +6,7 @@ An option is certified if its text occurs in the evidence. The certificate of an
 
 import re
 from collections.abc import Sequence
+from itertools import chain, repeat
 from string import ascii_uppercase
 
 from eldgr_dspy.answer_types.base import AnswerType, Asked, Certifying, require_gold, require_options
@@ -45,6 +46,12 @@ class Choice(AnswerType):
         """Return the type with the options of a question."""
         require_options(self, question.options)
         return Choice(question.options)
+
+    def shown_question(self, question: Asked) -> str:
+        """Return the question with its options below, each behind its letter."""
+        marks = chain((f"{letter}." for letter in ascii_uppercase), repeat("-"))
+        listed = (f"{mark} {option}" for mark, option in zip(marks, question.options, strict=False))
+        return "\n".join([question.text, *listed])
 
     def read(self, answer: str) -> AnswerClass | None:
         """Return the class of the option that an answer names, or else of the answer as short text."""
