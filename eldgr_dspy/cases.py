@@ -46,7 +46,7 @@ class Case:
         self._refusals_vote = self.settings.refusal != "no_answer"
         two_valued = self.type.way == "derivation" or self.settings.certificate == "substring"
         refusals = () if self._refusals_vote and two_valued else self.settings.refusals
-        self.refuses = Refusing(refusals, question.answers, question.type)
+        self.refuses = Refusing(refusals, question.answers, self.type)
         self.vote, self._grouping = grouped(question.answers, self.type, None if self._refusals_vote else self.refuses)
         self._evidence = CertifyingEvidence(question, self.type, self._grouping, self.settings.certificate)
         self._found: dict[str, tuple[str, Certificate]] = {}

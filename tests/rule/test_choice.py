@@ -12,7 +12,7 @@ from eldgr_dspy.answer_types.choice import Choice
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
-from eldgr_dspy.questions import Question
+from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rows import validate
 
 OPTIONS = ("Doha", "Dubai", "Riyadh", "None of the above")
@@ -73,6 +73,14 @@ def test_an_option_about_the_others_is_inapplicable(answer: str) -> None:
 def test_yes_and_no_are_inapplicable_as_in_short_text() -> None:
     case = case_of("A", options=("Yes", "No"), evidence="Yes.")
     assert (case.certified("A"), case.certified("no")) == (None, None)
+
+
+def test_an_option_that_refuses_does_so_by_its_letter_too() -> None:
+    options, evidence = ("I don't know", "Doha"), "I don't know. It is Doha."
+    case = case_of("A", "I don't know", "B", options=options, evidence=evidence)
+    assert [case.certified(answer) for answer in case.question.answers] == [None, None, True]
+    without = Case(case.question, Settings(refusal="no_answer"))
+    assert without.vote.classes == (None, None, "doha")
 
 
 def test_an_option_that_is_part_of_another_is_inapplicable() -> None:
