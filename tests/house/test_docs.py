@@ -27,6 +27,8 @@ from typing import Any, get_args
 import dspy
 import pytest
 
+from eldgr_dspy.answer_types import BUILT_IN
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import RULES, Case, Decision
 from eldgr_dspy.figures.abstention_kinds import KINDS
@@ -352,6 +354,16 @@ def test_the_reference_lists_the_reasons_that_a_decision_may_have() -> None:
 
 def test_the_reference_lists_the_fields_of_a_row() -> None:
     assert listed("pools.md", "Fields of a row") == list(schema()["properties"])
+
+
+def test_the_reference_lists_every_answer_type() -> None:
+    assert {*listed("answer-types.md", "Built-in types")} == {*BUILT_IN}
+
+
+def test_the_reference_lists_what_an_answer_type_must_have_and_nothing_that_it_has_not() -> None:
+    named = {name.partition("(")[0] for name in listed("answer-types.md", "Your own")}
+    assert {"way", "scores"} | AnswerType.__abstractmethods__ <= named
+    assert named <= {*dir(AnswerType), *AnswerType.__annotations__}
 
 
 # --- what is generated ------------------------------------------------------------------------------------------------
