@@ -9,9 +9,10 @@ from typing import Any, get_args
 
 import dspy
 
-from eldgr_dspy.answers import answer_class, score
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.questions import Question
 from eldgr_dspy.rows import Row
 from eldgr_dspy.words import ROLES, Role, Task
 
@@ -25,13 +26,14 @@ def examples_of(rows: Iterable[Row]) -> list[dspy.Example]:
         rows: Such as `open_pool(path).rows()`. Rows without a gold answer are left out.
 
     Returns:
-        Examples with `question`, `candidates`, `evidence` and `task` as inputs, `gold` and `id` as labels. No label has
-        the name of a role's output, so optimizers do not take it for a demonstration.
+        Examples with `question`, `candidates`, `evidence`, `task` and, if there are any, `options` as inputs, `gold`
+        and `id` as labels. No label has the name of a role's output, so optimizers do not take it for a demonstration.
     """
     return [_example(row) for row in rows if row.gold]
 
 
 def _example(row: Row) -> dspy.Example:
+    options = {"options": list(row.options)} if row.options else {}
     return dspy.Example(
         question=row.question,
         candidates=[_candidate(candidate.text, candidate.answer) for candidate in row.candidates],
@@ -39,7 +41,8 @@ def _example(row: Row) -> dspy.Example:
         task=row.task,
         gold=list(row.gold),
         id=row.id,
-    ).with_inputs(*_INPUTS)
+        **options,
+    ).with_inputs(*_INPUTS, *options)
 
 
 def _candidate(text: str, answer: str | None) -> dict[str, str | None]:
@@ -91,7 +94,7 @@ def role_of_predictor(name: str) -> Role | None:
 
 
 def _is_right(answer: Any, gold: dspy.Example) -> bool:
-    return score(answer if isinstance(answer, str) else None, _accepted(gold), _task(gold)).em
+    return _type(gold).is_right(answer if isinstance(answer, str) else None, _accepted(gold))
 
 
 def _accepted(gold: dspy.Example) -> Sequence[str]:
@@ -106,6 +109,13 @@ def _accepted(gold: dspy.Example) -> Sequence[str]:
 def _task(gold: dspy.Example) -> Task:
     task: Task = gold.get("task") or "retrieval"
     return task
+
+
+def _type(gold: dspy.Example) -> AnswerType:
+    """Return the answer type as it reads the answers to the question of an example."""
+    options = tuple(gold.get("options") or ())
+    question = Question(gold.get("question") or "", _task(gold), (), options=options)
+    return question.type.of(question)
 
 
 def _outcome(gold: dspy.Example, pred: dspy.Prediction) -> str:
@@ -134,7 +144,8 @@ def _said(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str
 
 
 def _of_judge(gold: dspy.Example, pred: dspy.Prediction) -> Iterator[str]:
-    question = to_question(gold.question, gold.candidates, gold.get("evidence"), _task(gold), "answer")
+    options = gold.get("options") or ()
+    question = to_question(gold.question, gold.candidates, gold.get("evidence"), _task(gold), "answer", options)
     right = [index for index, answer in enumerate(question.answers) if _is_right(answer, gold)]
     preferred: int = pred.preference
     if preferred in right:
@@ -155,8 +166,8 @@ def _of_repair(role: Role, gold: dspy.Example, pred: dspy.Prediction) -> Iterato
 
 def _why_not(answer: str | None, gold: dspy.Example, pred: dspy.Prediction) -> str:
     """Return why an answer that a role gave did not ship, as far as the decision tells."""
-    task = _task(gold)
-    if answer_class(answer, task) == answer_class(pred.consensus, task):
+    kind = _type(gold)
+    if kind.class_of(answer) == kind.class_of(pred.consensus):
         return "it is consensus's own"
     if pred.branch == "judge":
         return "a certified preference comes before it"

@@ -185,3 +185,13 @@ def test_no_label_has_the_name_of_an_output() -> None:
     kinds = [getattr(signatures, name) for name in signatures.__all__]
     outputs = {name for kind in kinds for name in getattr(kind, "output_fields", ())}
     assert not outputs & set(first.labels().keys())
+
+
+def test_letters_and_texts_of_an_option_are_scored_alike() -> None:
+    select = heuristic_selector()
+    examples = {gold.id: gold for gold in examples_of(open_pool(POOLS / "demo-choice.jsonl").rows())}
+    preds = {id_: select(**gold.inputs()) for id_, gold in examples.items()}
+    right = [id_ for id_, gold in examples.items() if selection_score(gold, preds[id_])]
+    assert (len(right), preds["c10"].answer, examples["c10"].gold) == (10, "D", ["Group O"])
+    said = selection_feedback(examples["c11"], preds["c11"], None, "judge.predict").feedback
+    assert "The judge preferred candidate 3, which is right." in said
