@@ -20,7 +20,8 @@ def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command:
         command: What to type if one is missing, with FILE in it.
 
     Raises:
-        ArgumentError: a pool is not there, or a file is not one of these. PoolError: a pool cannot be read.
+        ArgumentError: a pool is not there, or a file is not one of these; or the answer type of the user's own was
+            changed. PoolError: a pool cannot be read.
         RunChangedError: a pool is not the one that the run was made on.
     """
     given = {pool_name(path): path for path in files}
@@ -29,7 +30,8 @@ def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command:
             made = ", ".join(map(repr, names))
             raise ArgumentError(f"{path}: {run.path} was not made on a pool {name!r}; it was made on {made}.")
     stated = run.stated("pool")
-    pools = open_pools([given.get(name) or _where(run, name, stated[name], command) for name in names])
+    paths = [given.get(name) or _where(run, name, stated[name], command) for name in names]
+    pools = open_pools(paths, run.settings.type)
     for pool in pools:
         made_on = stated[pool.name]["details"]["sha256"]
         if pool.sha256 != made_on:

@@ -165,3 +165,13 @@ def test_a_lock_holds_the_type_and_what_it_uses(
 def test_a_name_that_is_no_type_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "answer must be one of" in printed(capsys, "bound", "years.jsonl", "--answer", "year", rc=1)
     assert "has no 'months'" in printed(capsys, "bound", "years.jsonl", "--answer", "own_types:months", rc=1)
+
+
+def test_a_finished_run_is_decided_and_shown_again(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluated(capsys)
+    forget(monkeypatch)
+    assert "own_types:years, 1 question" in printed(capsys, "decide", "run", "--rules", "majority,certified")
+    forget(monkeypatch)
+    assert "1976" in printed(capsys, "show", "run", "q")
