@@ -10,6 +10,7 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.answer_types.choice import OPTIONS_BELOW
 from eldgr_dspy.lexical import Support, support
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.spans import best_span, kind_asked
@@ -36,10 +37,15 @@ class LexicalJudge(dspy.Module):
         return 0
 
 
+def _without_options(question: str) -> str:
+    """A question without the options below it: words of wrong options say nothing of the right one."""
+    return question.partition(OPTIONS_BELOW)[0]
+
+
 def _judged(question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
     if not candidates:
         return dspy.Prediction(abstained="there is no candidate to judge")
-    scores = support(question, evidence, candidates)
+    scores = support(_without_options(question), evidence, candidates)
     if scores is None:
         return dspy.Prediction(abstained="there is no evidence, and no candidate states an equation")
     scalars = [score.scalar for score in scores]
@@ -73,6 +79,7 @@ class ExtractiveRepairer(dspy.Module):
 
 
 def _repaired(question: str, evidence: Sequence[str]) -> dspy.Prediction:
+    question = _without_options(question)
     span = best_span(question, evidence)
     if span is not None:
         return dspy.Prediction(repaired_answer=span.text, repair_passage=span.passage)

@@ -14,6 +14,9 @@ from eldgr_dspy.certificates import Certificate, Evidence, Passage, certify
 from eldgr_dspy.text_keys import AnswerClass, short_class, text_key
 from eldgr_dspy.words import Policy
 
+OPTIONS_BELOW = "\nOptions:\n"
+"""What stands between a question and its options where roles see it."""
+
 _LETTER = re.compile(r"(?i:(?:option|choice|answer)\s++)?[(\[]?([A-Za-z])[)\]]?[.:)]?")
 _LETTERED = re.compile(r"[(\[]?([A-Za-z])(?:[)\]][.:]?|[.:])\s++(?=\S)")
 _ABOUT_OTHERS = frozenset(
@@ -51,7 +54,7 @@ class Choice(AnswerType):
         """Return the question with its options below, each behind its letter."""
         marks = chain((f"{letter}." for letter in ascii_uppercase), repeat("-"))
         listed = (f"{mark} {option}" for mark, option in zip(marks, question.options, strict=False))
-        return "\n".join([question.text, *listed])
+        return question.text + OPTIONS_BELOW + "\n".join(listed)
 
     def read(self, answer: str) -> AnswerClass | None:
         """Return the class of the option that an answer names, or else of the answer as short text."""

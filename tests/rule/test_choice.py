@@ -146,11 +146,11 @@ def test_the_type_of_a_question_leaves_the_type_as_it_is() -> None:
 
 def test_roles_see_the_options_behind_their_letters() -> None:
     question = case_of("A").question
-    shown = "Which?\nA. Doha\nB. Dubai\nC. Riyadh\nD. None of the above"
+    shown = "Which?\nOptions:\nA. Doha\nB. Dubai\nC. Riyadh\nD. None of the above"
     assert [question.role_inputs(role)["question"] for role in ("judge", "repairer")] == [shown] * 2
 
 
 def test_an_option_beyond_the_letters_has_none() -> None:
     options = tuple(f"Town {number}" for number in range(28))
     shown = str(case_of("A", options=options).question.role_inputs("judge")["question"]).splitlines()
-    assert shown[26:] == ["Z. Town 25", "- Town 26", "- Town 27"]
+    assert shown[27:] == ["Z. Town 25", "- Town 26", "- Town 27"]
