@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
-from typing_extensions import TypedDict
-
 from eldgr_dspy.certificates import Certificate, Evidence, Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import source_of
@@ -43,13 +41,6 @@ class Certifying(Protocol):
     def certify(self, answer: str | None, question: str = "") -> Certificate:
         """Return the certificate of an answer."""
         ...
-
-
-class Shown(TypedDict):
-    """What finished figures state of an answer type of the user's own."""
-
-    way: Way
-    scores: list[str]
 
 
 class Asked(Protocol):
@@ -195,10 +186,6 @@ class AnswerType(ABC):
         """
         loaded = {"loaded_as": self.loaded_as} if self.loaded_as not in ("", self.name) else {}
         return {"name": self.name, **loaded, "source": source_of(type(self))}
-
-    def shown(self) -> "Shown":
-        """Return what finished figures state of the type, so that they are shown where its code is not known."""
-        return {"way": self.way, "scores": [*self.scores]}
 
     # -- what follows from the way ------------------------------------------------------------------------------------
 

@@ -239,7 +239,7 @@ class Tally:
             "remarks": [*self._remarks.sentences(), *self._on_officials(whole)],
         }
         if self._type.is_own:
-            figures["answer_type"] = self._type.shown()
+            figures["answer_type"] = {"way": self._type.way, "scores": [*self._type.scores]}
         if self._judges:
             figures["judges"] = self._judges.figures(figures, {name: tally.em for name, tally in whole.items()})
             for judge, of in figures["judges"].items():

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NotRequired, TypeVar
 from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
-from eldgr_dspy.answer_types.base import Shown
+from eldgr_dspy.answer_types.base import Way
 from eldgr_dspy.figures.results.baselines import BaselineFigures
 from eldgr_dspy.words import CONSULTED, ROLES, Branch, Consulted, Role, Task
 
@@ -263,6 +263,13 @@ class Priced(Bounds):
     price: dict[str, Price | None]
 
 
+class ShownType(TypedDict):
+    """What is stated of an answer type of the user's own, so that figures are shown where its code is not known."""
+
+    way: Way
+    scores: list[str]
+
+
 class PoolFigures(Bounds):
     """The figures of a pool."""
 
@@ -274,7 +281,7 @@ class PoolFigures(Bounds):
     n_distinct: Annotated[int, Field(ge=0, description="Different texts among the scored questions.")]
     n_failed: Count
     task: Task
-    answer_type: Annotated[NotRequired[Shown], Field(description="Of an answer type of the user's own.")]
+    answer_type: Annotated[NotRequired[ShownType], Field(description="Of an answer type of the user's own.")]
     ties: Count
     candidates: Candidates
     conflicts: Annotated[
