@@ -29,8 +29,8 @@ _NO_VOTE = Certificate(False, "the answer refuses, which counts as no answer")
 
 
 def is_as_written(certificate: Certificate) -> bool:
-    """Return whether an answer occurs in the evidence exactly as spelled; also True without a witness."""
-    return certificate.witness is None or certificate.witness.level == "exact"
+    """Return whether a certificate is of an answer exactly as spelled; also True without a witness."""
+    return certificate.witness is None or certificate.witness.level != "folded"
 
 
 class Case:

@@ -34,6 +34,7 @@ LONGEST_ANSWER = 2_000
 """Characters; a longer answer is uncertified under `token` and `folded`: with this bound the search is linear."""
 
 Field = Literal["text", "title"]
+Level = Literal["exact", "folded", "entailed"]
 _FIELDS: tuple[Field, ...] = ("text", "title")
 _CONFUSABLE = frozenset({"LATIN", "GREEK", "CYRILLIC", "ARMENIAN", "CHEROKEE"})
 
@@ -51,8 +52,10 @@ class Witness:
     """Where a certified answer occurs in the original evidence.
 
     `text` is `source[start:end]` where `source` is that `field` of passage number `passage` (from 0), and `sha256` is
-    the hash of that field. `level` is `exact` where the slice is the stripped answer, else `folded`. `flags` warn
-    without changing the rule: `short` (one or two characters), `stopword`, `in_question` (the question has it too).
+    the hash of that field. `level` is `exact` where the slice is the stripped answer, `folded` where it is another
+    spelling, and `entailed` where it entails the weakest claim of free text. `flags` warn without changing the rule:
+    `short` (one or two characters), `stopword`, `in_question` (the question has it too), `contradicted` (a passage
+    contradicts a claim).
     """
 
     passage: int
@@ -60,7 +63,7 @@ class Witness:
     start: int
     end: int
     text: str
-    level: Literal["exact", "folded"]
+    level: Level
     flags: tuple[str, ...]
     sha256: str
 
@@ -150,7 +153,7 @@ class Evidence:
         }
         source = self._sources[number].text
         text = source[slice(*span)]
-        level: Literal["exact", "folded"] = "exact" if text == wanted.given else "folded"
+        level: Level = "exact" if text == wanted.given else "folded"
         raised = tuple(flag for flag, is_raised in flags.items() if is_raised)
         witness = Witness(number // 2, _FIELDS[number % 2], *span, text, level, raised, _digest(source))
         return Certificate(True, _OCCURS[level], witness)
@@ -170,6 +173,16 @@ def holds(witness: Witness, passages: Sequence[Passage]) -> bool:
     passage = passages[witness.passage]
     source = passage.text if witness.field == "text" else passage.title
     return _digest(source) == witness.sha256 and source[witness.start : witness.end] == witness.text
+
+
+def witness_of_entailment(
+    passages: Sequence[Passage], index: int, span: tuple[int, int], contradicted: bool
+) -> Witness:
+    """Return the witness that a part of a passage entails a claim: of its text, or of its title if there is no text."""
+    field: Field = "text" if passages[index].text.strip() else "title"
+    source = passages[index].text if field == "text" else passages[index].title
+    flags = ("contradicted",) if contradicted else ()
+    return Witness(index, field, *span, source[slice(*span)], "entailed", flags, _digest(source))
 
 
 def _digest(text: str) -> str:

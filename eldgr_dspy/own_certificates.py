@@ -11,9 +11,9 @@ asks it once for each class of answers, before the rule, and for a repair when i
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
-from eldgr_dspy.certificates import Certificate, Passage, Witness, holds
+from eldgr_dspy.certificates import Certificate, Level, Passage, Witness, holds
 from eldgr_dspy.errors import ArgumentError, CertificateError, EldgrError, settled
 from eldgr_dspy.named_objects import NamedFunction, name_of, object_named, said, source_of
 
@@ -76,7 +76,7 @@ class OwnCertificate(NamedFunction):
 def stands_in(witness: object, evidence: Sequence[Passage]) -> bool:
     """Return whether a witness that somebody else made is one, and is in the evidence."""
     try:
-        return isinstance(witness, Witness) and witness.level in ("exact", "folded") and holds(witness, evidence)
+        return isinstance(witness, Witness) and witness.level in get_args(Level) and holds(witness, evidence)
     except (TypeError, IndexError):
         return False
 

@@ -1,6 +1,6 @@
-"""The answer types by name: `short` (also `retrieval`), `number` (also `arithmetic`), `choice`, `math`, and your own.
+"""The answer types by name: `short` (also `retrieval`), `number` (also `arithmetic`), `choice`, `math`, `free_text`.
 
-A name is looked up and never imported: only `load_type` runs the code of a user's module.
+Types of your own have names too. A name is looked up and never imported: only `load_type` runs a user's code.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from typing import Any
 
 from eldgr_dspy.answer_types.base import AnswerType, StatedType, Way
 from eldgr_dspy.answer_types.choice import Choice
+from eldgr_dspy.answer_types.free_text import FreeText
 from eldgr_dspy.answer_types.math import Math
 from eldgr_dspy.answer_types.number import ANumber
 from eldgr_dspy.answer_types.short import ShortText
@@ -25,6 +26,7 @@ BUILT_IN: Mapping[Task, AnswerType] = {
     "number": NUMBER,
     "choice": Choice(),
     "math": Math(),
+    "free_text": FreeText(),
 }
 """The types of this package under all their names."""
 

@@ -57,6 +57,11 @@ class Asked(Protocol):
         ...
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The candidates' full texts; empty if only the answers are known."""
+        ...
+
+    @property
     def passages(self) -> tuple[Passage, ...]:
         """The evidence."""
         ...
@@ -104,7 +109,7 @@ class AnswerType(ABC):
     enumerates_spans: ClassVar[bool] = False
     pooled: ClassVar[bool] = False
     needs_options: ClassVar[bool] = False
-    gives_up: ClassVar[tuple[str, ...]] = ()
+    gives_up: tuple[str, ...] = ()
 
     def of(self, question: Asked) -> "AnswerType":
         """Return the type as it reads the answers of one question.
