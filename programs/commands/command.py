@@ -11,6 +11,7 @@ from eldgr_dspy.errors import EldgrError, RunStoppedError
 from eldgr_dspy.programs.commands import INTERRUPTED, STOPPED, Session, abandoned
 from eldgr_dspy.programs.commands.ablation import ablation
 from eldgr_dspy.programs.commands.bound import bound
+from eldgr_dspy.programs.commands.calibrate import calibrate
 from eldgr_dspy.programs.commands.collect import collect
 from eldgr_dspy.programs.commands.compare import compare
 from eldgr_dspy.programs.commands.decide import decide
@@ -32,8 +33,7 @@ from eldgr_dspy.system import refusal
 _GROUPS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
     ("Evaluate", (evaluate, bound, plan, freeze)),
     ("Finished runs", (report, show, compare, seeds, ablation, decide, export, reproduce)),
-    ("Pools", (collect, pool)),
-    ("Models and reasoning", (doctor, inspect)),
+    ("Pools and models", (collect, pool, calibrate, doctor, inspect)),
 )
 
 

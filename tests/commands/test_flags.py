@@ -57,7 +57,7 @@ def test_the_help_fits_one_screen_in_named_groups_with_whole_lines(
     assert all(len(one[2]) <= 60 and re.fullmatch(r"[A-Z][a-z]+\b.*\.", one[2]) for one in listed)
     at = lines.index("Finished runs:") + 1
     assert [line.split()[0] for line in lines[at : at + len(FINISHED)]] == FINISHED
-    assert lines[at + len(FINISHED)] == "Pools:"
+    assert lines[at + len(FINISHED)] == "Pools and models:"
 
 
 def test_every_command_that_prints_results_takes_json_and_format() -> None:
