@@ -1,7 +1,7 @@
 """A question with its frozen pool and evidence, and the settings of the rule."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from eldgr_dspy.answer_types import answer_type, load_type, same_type
@@ -134,8 +134,7 @@ class Question:
         texts: The candidates' full texts, in the same order; empty if only the answers are known.
         passages: The evidence, in the order in which it was retrieved.
         options: What there is to choose from, for a type that needs options.
-        kind: The answer type itself, where no name finds it; else the one of that name.
-        type: The answer type.
+        kind: The answer type itself, where no name finds it; None for the one of that name.
     """
 
     text: str
@@ -144,17 +143,19 @@ class Question:
     texts: tuple[str, ...] = ()
     passages: tuple[Passage, ...] = ()
     options: tuple[str, ...] = ()
-    kind: InitVar[AnswerType | None] = None
-    type: AnswerType = field(init=False, repr=False, compare=False)
+    kind: AnswerType | None = field(default=None, repr=False, compare=False)
 
-    def __post_init__(self, kind: AnswerType | None) -> None:
-        kind = kind or answer_type(self.task)
-        object.__setattr__(self, "type", kind)
-        object.__setattr__(self, "task", kind.name)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "task", self.type.name)
         if self.texts and len(self.texts) != len(self.answers):
             raise ArgumentError(
                 f"texts must have one entry per answer; got {len(self.texts)} texts for {len(self.answers)} answers."
             )
+
+    @property
+    def type(self) -> AnswerType:
+        """The answer type."""
+        return self.kind or answer_type(self.task)
 
     def role_inputs(self, role: Role) -> dict[str, object]:
         """Return the inputs of `role`, by the names of its signature's fields. The gold answer is not among them."""

@@ -1,9 +1,10 @@
-"""Test decisions: Hypothesis strategies, and one line that checks a rule or a certificate against the laws.
+"""Test decisions: Hypothesis strategies, and one line that checks a rule, a certificate or a type against the laws.
 
     check_laws()                            # the rule of this package
     check_laws(my_rule)                     # a generator function that takes a case
     check_laws(my_rule, without=["the_cases_partition"])
     check_laws(certificate=my_certificate)  # (answer, evidence, question) -> True, False, or None
+    check_answer_type(MyType())             # an answer type of your own
 
 It calls no LM: the replies of roles are drawn. No number of examples is a proof. Needs the extra `testing`.
 """
@@ -14,21 +15,26 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
+from eldgr_dspy.answer_types import answer_type, load_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.cases import Case
-from eldgr_dspy.decision import Rule, evidence_locked
+from eldgr_dspy.decision import RULES, Rule, evidence_locked
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, Law, LawBroken, laws_named
-from eldgr_dspy.laws.constants import Constants, constants_of
+from eldgr_dspy.laws.constants import constants_of
+from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, held
 from eldgr_dspy.laws.pointed import pointed
 from eldgr_dspy.laws.reporting import reported
 from eldgr_dspy.laws.shrinking import smallest
 from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.steady import Steady, settle_twice
-from eldgr_dspy.laws.trials import CertifiedBy, Subject, Trial, describe_trial, table
+from eldgr_dspy.laws.trials import CertifiedBy, Outcome, Subject, Trial, describe_trial, table
+from eldgr_dspy.laws.typed import typed
 from eldgr_dspy.own_certificates import own_certificate
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rules import rule_given
 from eldgr_dspy.strategies import (
+    Family,
     consultations,
     derivations,
     evidence,
@@ -50,6 +56,7 @@ from hypothesis import HealthCheck, Phase, given, settings  # isort: skip
 
 __all__ = [
     "check_laws",
+    "check_answer_type",
     "consultations",
     "pools",
     "evidence",
@@ -68,6 +75,7 @@ __all__ = [
 ]
 
 
+_SPELLINGS = 3
 _OWN_PER_DRAWN = 4
 """How many situations around constants replace one drawn trial, which takes as long."""
 
@@ -79,7 +87,7 @@ def check_laws(
     case: Callable[[Question, Settings], Case] = Case,
     laws: Sequence[str] | None = None,
     without: Sequence[str] = (),
-    task: Task | None = None,
+    task: Task | AnswerType | None = None,
     max_examples: int | None = None,
 ) -> dict[str, int]:
     """Check a rule against the laws, and return on how many trials each law applied.
@@ -98,7 +106,8 @@ def check_laws(
         case: A case of your own, with your own votes or ranking; not together with `certificate`.
         laws: The names of the laws to try; all those about a rule if it is not given. without: the names of laws that
             are left out.
-        task: `retrieval` or `arithmetic`, for a rule that is meant for one of them alone.
+        task: An answer type or its name, for a rule that is meant for it alone; short text and numbers if it is not
+            given. The laws that the type gives up are not tried, and count 0.
         max_examples: How many trials are drawn; if it is not given, as many as the Hypothesis profile says, less one
             for every four situations around constants.
 
@@ -118,37 +127,74 @@ def check_laws(
         raise ArgumentError(
             "certificate and case were both given; a case has its own certificates, so give only one of them."
         )
-    if max_examples is not None and max_examples < 1:
-        raise ArgumentError(f"max_examples must be a whole number from 1; got {max_examples!r}.")
+    _require_some(max_examples)
     theirs = None if certificate is None else own_certificate(certificate)
     if theirs is not None and theirs.consulted:
         raise ArgumentError("certificate is async, and it was called without await; give a function that is not.")
     subject = Subject(rule, case if theirs is None else partial(CertifiedBy, certificate=Steady.of(theirs)))
-    chosen = _chosen(laws, without)
-    constants, about = exemplified(constants_of(rule, theirs and theirs.function, case)), _told_by(rule, task)
-    survey = _Survey(subject, chosen)
-    own = [*pointed(constants, about)]
-    survey.attempt_listed(chain(situations(task), own))
-    if not (survey.broken or survey.failed):
-        usual = max(1, settings().max_examples - len(own) // _OWN_PER_DRAWN)
-        survey.attempt_drawn(task, usual if max_examples is None else max_examples, constants)
-    failure = survey.failure()
-    if failure is not None:
-        raise failure
-    return survey.tried
+    kind = None if task is None else answer_type(task)
+    survey = _Survey(subject, _chosen([law for law in LAWS if law.statement is not None], laws, without), kind)
+    constants = exemplified(constants_of(rule, theirs and theirs.function, case))
+    own = [*pointed(constants, _told_by(rule, kind))]
+    return survey.tried_on(chain(situations(kind), own), families_of(constants), len(own), max_examples)
 
 
-def _told_by(rule: Rule, task: Task | None) -> Task | None:
-    """The task in which the user's own constants matter; a certificate's matter only in retrieval."""
-    return "retrieval" if task is None and rule is evidence_locked else task
+def check_answer_type(
+    kind: AnswerType | Task,
+    *,
+    examples: Sequence[Sequence[str]] = (),
+    without: Sequence[str] = (),
+    max_examples: int | None = None,
+) -> dict[str, int]:
+    """Check an answer type against the laws of classes, certificates and scores.
+
+    It returns on how many pools each law applied; a law that the type gives up is not tried and counts 0. The laws are
+    `eldgr_dspy.laws.of_types.LAWS_OF_TYPES`. The rule relies on them for every type. First come the small situations,
+    with the type's examples as answers, then those around the constants in its code, then drawn ones.
+
+    Args:
+        kind: The type, or its name: a built-in one, or `module:name`.
+        examples: More answers beside those of `kind.examples()`: a list of one class each, in one to three spellings.
+        without: The names of laws that are left out.
+        max_examples: As `check_laws` has it.
+
+    Raises:
+        LawBroken: For the first broken law, on a pool that was made small; the message names the others.
+        ArgumentError: The type gives up what it cannot, or a law is not known, or `examples` are not lists of answers.
+        Exception: What the type raises, with the trial, made small, as its note.
+    """
+    __tracebackhide__ = True
+    _require_some(max_examples)
+    found = load_type(kind, "kind")
+    survey = _Survey(Subject(RULES["majority"]), _chosen(LAWS_OF_TYPES, None, without), found, Subject.settle)
+    constants = exemplified(constants_of(type(found)))
+    families = [*map(_family, examples), *families_of(constants)]
+    own = [*pointed(constants, found)]
+    return survey.tried_on(chain(situations(found), own), families, len(own), max_examples)
 
 
-def _chosen(laws: Sequence[str] | None, without: Sequence[str]) -> list[Law]:
-    about_rules = [law for law in LAWS if law.statement is not None]
-    wanted = about_rules if laws is None else laws_named("laws", laws, about_rules)
+def _family(spellings: Sequence[str]) -> Family:
+    if isinstance(spellings, str) or not 1 <= len(spellings) <= _SPELLINGS:
+        raise ArgumentError(f"examples must be lists of one to three answers of one class; got {spellings!r:.80}.")
+    first, second, third, *_ = (*spellings, *spellings, *spellings)
+    return first, second, third
+
+
+def _require_some(max_examples: int | None) -> None:
+    if max_examples is not None and max_examples < 1:
+        raise ArgumentError(f"max_examples must be a whole number from 1; got {max_examples!r}.")
+
+
+def _told_by(rule: Rule, kind: AnswerType | None) -> Task | AnswerType | None:
+    """The type in which the user's own constants matter; a certificate's matter only in retrieval."""
+    return "retrieval" if kind is None and rule is evidence_locked else kind
+
+
+def _chosen(among: Sequence[Law], laws: Sequence[str] | None, without: Sequence[str]) -> list[Law]:
+    wanted = [*among] if laws is None else laws_named("laws", laws, among)
     if not wanted:
         raise ArgumentError(f"laws={laws!r} names no law, so nothing would be tried; leave it out to try all.")
-    left_out = laws_named("without", without, about_rules)
+    left_out = laws_named("without", without, among)
     if not (chosen := [law for law in wanted if law not in left_out]):
         raise ArgumentError(f"without={without!r} leaves no law to be tried; name fewer.")
     return chosen
@@ -169,10 +215,30 @@ class _Done(Exception):
 class _Survey:
     """Tries every law on every trial; counts, and keeps the first trial that broke each."""
 
-    def __init__(self, subject: Subject, laws: Sequence[Law]) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        laws: Sequence[Law],
+        kind: AnswerType | None,
+        settle: Callable[[Subject, Trial], Outcome] = settle_twice,
+    ) -> None:
         self.tried, self.broken = dict.fromkeys((law.name for law in laws), 0), dict[str, LawBroken]()
         self.failed: _Failed | None = None
-        self._subject, self._laws = subject, laws
+        self._subject, self._kind, self._settle = subject, kind, settle
+        self._laws = [*laws] if kind is None else [*held(kind, laws)]
+
+    def tried_on(
+        self, listed: Iterable[Trial], families: Sequence[Family], n_own: int, max_examples: int | None
+    ) -> dict[str, int]:
+        """Return on how many trials each law applied: the listed ones, then drawn ones; raises what was found."""
+        self.attempt_listed(typed(listed, self._kind))
+        if not (self.broken or self.failed):
+            usual = max(1, settings().max_examples - n_own // _OWN_PER_DRAWN)
+            self.attempt_drawn(usual if max_examples is None else max_examples, families)
+        failure = self.failure()
+        if failure is not None:
+            raise failure
+        return self.tried
 
     def attempt(self, trial: Trial) -> None:
         """Try a trial; raises `_Done` once there is nothing more to find."""
@@ -188,8 +254,8 @@ class _Survey:
             for trial in trials:
                 self.attempt(trial)
 
-    def attempt_drawn(self, task: Task | None, examples: int, constants: Constants) -> None:
-        """Draw and try the trials, half of them with answers that are made of these constants."""
+    def attempt_drawn(self, examples: int, families: Sequence[Family]) -> None:
+        """Draw and try the trials, half of them with answers of these families."""
 
         @settings(
             max_examples=examples,
@@ -198,7 +264,7 @@ class _Survey:
             deadline=None,
             suppress_health_check=[HealthCheck.too_slow],
         )
-        @given(trial=consultations(task, families_of(constants)))
+        @given(trial=consultations(self._kind, families))
         def drawn(trial: Trial) -> None:
             self.attempt(trial)
 
@@ -217,7 +283,7 @@ class _Survey:
 
     def _check(self, trial: Trial) -> None:
         """Check every law on a trial; raises what the rule, its certificate or its case do wrong."""
-        outcome = settle_twice(self._subject, trial)
+        outcome = self._settle(self._subject, trial)
         for law in self._laws:
             try:
                 self.tried[law.name] += law.check(outcome)

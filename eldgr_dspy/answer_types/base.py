@@ -99,7 +99,8 @@ class AnswerType(ABC):
         enumerates_spans: Whether a repair is always a span of the evidence. Only then can a bound try all repairs.
         pooled: Whether classes depend on the pool: a further answer may then join two of its classes.
         needs_options: Whether a question must have options.
-        gives_up: The laws that do not hold for the type, by their names in `eldgr_dspy.laws`.
+        gives_up: The laws that do not hold for the type, by their names in `eldgr_dspy.laws` and its `of_types`.
+        example_options: Options under which the laws are tried, for a type that needs options.
     """
 
     name: Task = ""
@@ -110,6 +111,7 @@ class AnswerType(ABC):
     pooled: ClassVar[bool] = False
     needs_options: ClassVar[bool] = False
     gives_up: tuple[str, ...] = ()
+    example_options: ClassVar[tuple[str, ...]] = ()
 
     def of(self, question: Asked) -> "AnswerType":
         """Return the type as it reads the answers of one question.
@@ -160,6 +162,10 @@ class AnswerType(ABC):
         """
         return Evidence(passages, policy)
 
+    def examples(self) -> Sequence[str]:
+        """Return answers with which the laws are tried, some of one class; empty for names of towns and numbers."""
+        return ()
+
     # -- how a final answer is found in a text, see `eldgr_dspy.extraction` -------------------------------------------
 
     def sentence(self, line: str) -> str:
@@ -185,12 +191,13 @@ class AnswerType(ABC):
         return not type(self).__module__.startswith("eldgr_dspy.")
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a file states of the type: its name, the hash of its source, and what else decides.
+        """Return what a file states of the type: its name, the hash of its source, the laws that it gives up.
 
         Extend it by what the type is made with, such as the name of a model.
         """
         loaded = {"loaded_as": self.loaded_as} if self.loaded_as not in ("", self.name) else {}
-        return {"name": self.name, **loaded, "source": source_of(type(self))}
+        given_up = {"gives_up": [*self.gives_up]} if self.gives_up else {}
+        return {"name": self.name, **loaded, "source": source_of(type(self)), **given_up}
 
     # -- what follows from the way ------------------------------------------------------------------------------------
 

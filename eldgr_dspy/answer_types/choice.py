@@ -40,6 +40,7 @@ class Choice(AnswerType):
     way = "evidence"
     scores = ("accuracy",)
     needs_options = True
+    example_options = ("Doha", "Dubai", "Dubai Marina", "Riyadh", "None of the above")
 
     def __init__(self, options: Sequence[str] = ()) -> None:
         self.options = tuple(options)
@@ -73,6 +74,13 @@ class Choice(AnswerType):
             return None
         by_letter = self._by_letter(lettered[1])
         return by_letter if by_letter == self._by_text(answer.strip()[lettered.end() :]) else None
+
+    def examples(self) -> Sequence[str]:
+        """Return letters and texts of the options, and answers that name none of them or two."""
+        return (
+            *("Doha", "a", "(A) Doha", "Riyadh", "D", "option d", "Dubai", "B.", "Dubai Marina", "C", "Muscat", "muscat"),
+            *("None of the above", "E", "A. Dubai", "Z"),
+        )
 
     def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
         """Return whether an answer names the option of a gold answer, which is a letter or a text too."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import chain, islice, zip_longest
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.answer_types.base import Way
+from eldgr_dspy.answer_types.base import AnswerType, Way
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.laws.constants import Constants
 from eldgr_dspy.laws.making import apart, opposed, opposed_sums, shown_alone, varied
@@ -26,7 +26,7 @@ _OTHERS = ("North", "Moor", "Cape", "Wood", "East", "Dale", "South", "Peak", "We
 
 
 def pointed(
-    constants: Constants, task: Task | None = None, *, most: int = MOST_TRIALS, added: bool = True
+    constants: Constants, task: Task | AnswerType | None = None, *, most: int = MOST_TRIALS, added: bool = True
 ) -> Iterator[Trial]:
     """Yield the situations around some constants, those of each constant in turn.
 

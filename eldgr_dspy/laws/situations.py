@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import permutations, product
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Derivation, Repair, Reply, Step, Verdict
 from eldgr_dspy.laws.making import (
@@ -62,7 +63,7 @@ _SUMS: Sequence[Answers] = (("9", "18", "18"), ("18", "9", "9"), ("9", "18"), ("
 _AGREED: Sequence[Answers] = (("9", "9"), ("18", None, "18"))
 
 
-def situations(task: Task | None = None) -> Iterator[Trial]:
+def situations(task: Task | AnswerType | None = None) -> Iterator[Trial]:
     """Yield every situation of a task, or of both; in retrieval the central ones first."""
     way = None if task is None else answer_type(task).way
     if way != "derivation":
@@ -74,7 +75,7 @@ def situations(task: Task | None = None) -> Iterator[Trial]:
             yield from several()
 
 
-def few_situations(task: Task) -> Iterator[Trial]:
+def few_situations(task: Task | AnswerType) -> Iterator[Trial]:
     """Yield the most telling situations, one in nine, under the default settings: for slower tests."""
     if answer_type(task).way == "derivation":
         yield from (trial for trial in _sums() if trial.settings == DEFAULTS)

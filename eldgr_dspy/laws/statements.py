@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from eldgr_dspy.answers import score
 from eldgr_dspy.cases import is_as_written
 from eldgr_dspy.consultations import Derivation, Repair, Verdict
 from eldgr_dspy.decision import always, evidence_locked
@@ -294,7 +293,7 @@ def _why(outcome: Outcome) -> str:
 
 def _is_right(outcome: Outcome, answer: str | None) -> bool:
     gold = outcome.trial.gold
-    return bool(gold.strip()) and score(answer, [gold], outcome.task).em
+    return bool(gold.strip()) and outcome.case.type.is_right(answer, [gold])
 
 
 def _classes(outcome: Outcome) -> list[list[int]]:

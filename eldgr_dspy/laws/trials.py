@@ -235,6 +235,8 @@ def describe_trial(trial: Trial, roles: Iterable[Role] | None = None) -> Iterato
     yield "candidates", "\n".join(f"{i}: {answer!r}" for i, answer in enumerate(question.answers)) or "none"
     if any(text != (answer or "") for text, answer in zip(question.texts, question.answers, strict=False)):
         yield "texts", "\n".join(f"{i}: {text!r}" for i, text in enumerate(question.texts))
+    if question.options:
+        yield "options", "\n".join(map(repr, question.options))
     if question.passages or question.type.way == "evidence":
         yield "evidence", "\n".join(map(_passage, question.passages)) or "none"
     yield "settings", _settings(trial.settings)

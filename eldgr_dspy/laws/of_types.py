@@ -1,0 +1,190 @@
+"""The laws of answer types: what the rule takes for granted of classes, certificates and scores.
+
+    LAWS_OF_TYPES                                   the laws, in order
+    law.check(Subject(RULES["majority"]).settle(trial))    as for a law about a rule, on the type of the question
+
+The proof about the rule assumes them (`docs/laws.md`). The two laws on evidence are also laws about rules. A type that
+does not keep a law says so in `gives_up`. This module uses only the standard library. Source: ours.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.laws import LAW, LAWS, Law, laws_named
+from eldgr_dspy.laws.statements import Finding
+from eldgr_dspy.laws.trials import Outcome
+from eldgr_dspy.text_keys import AnswerClass
+
+Answers = Sequence[str | None]
+
+
+def a_type_repeats_itself(outcome: Outcome) -> Finding | None:
+    """Check that classes and certificates are the same when they are asked for again."""
+    answers, again = outcome.trial.question.answers, outcome.again(outcome.trial)
+    changed = [answer for answer in answers if outcome.case.certified(answer) is not again.case.certified(answer)]
+    classes = [_keys(outcome.case.type.grouping(answers).classes) for _ in range(2)]
+    holds = not changed and classes[0] == classes[1] and outcome.case.vote == again.case.vote
+    return Finding(holds, "the same classes and certificates of the same answers", again) if answers else None
+
+
+def no_answer_has_no_class(outcome: Outcome) -> Finding | None:
+    """Check that neither a missing nor a blank answer votes."""
+    answers = outcome.trial.question.answers
+    empty = [index for index, answer in enumerate(answers) if not (answer and answer.strip())]
+    classes = outcome.case.type.grouping(answers).classes
+    voting = [answers[index] for index in empty if classes[index] is not None]
+    return Finding(not voting, f"no class of {_listed(voting)}") if empty else None
+
+
+def candidate_order_changes_no_class(outcome: Outcome) -> Finding | None:
+    """Check that the same candidates vote together in another order."""
+    answers, order = outcome.trial.question.answers, outcome.trial.pool_order
+    if list(order) == sorted(order):
+        return None
+    moved = outcome.case.type.grouping([answers[index] for index in order]).classes
+    classes = [moved[order.index(index)] for index in range(len(answers))]
+    return _as_together(outcome, classes, f"with the candidates in the order {list(order)}")
+
+
+def other_candidates_change_no_class(outcome: Outcome) -> Finding | None:
+    """Check that whether two candidates vote together does not depend on the others, unless the type says so."""
+    answers, kind = outcome.trial.question.answers, outcome.case.type
+    if kind.pooled or len(answers) < 2:
+        return None
+    return _as_together(outcome, [*map(kind.class_of, answers)], "where each is read alone")
+
+
+def a_candidate_is_of_its_class(outcome: Outcome) -> Finding | None:
+    """Check that an answer that a role repeats is in the class in which the candidate votes."""
+    answers = outcome.trial.question.answers
+    grouping = outcome.case.type.grouping(answers)
+    apart = [
+        answer
+        for answer, class_ in zip(answers, grouping.classes, strict=True)
+        if _keys([class_]) != _keys([grouping.class_of(answer)])
+    ]
+    return Finding(not apart, f"the class of the candidate for {_listed(apart)} from a role") if answers else None
+
+
+def a_certificate_is_of_a_class(outcome: Outcome) -> Finding | None:
+    """Check that candidates that vote together are certified alike, whichever of their spellings the pool has."""
+    case, spellings = outcome.case, dict.fromkeys(filter(None, outcome.trial.question.answers))
+    pairs = [pair for pair in combinations(spellings, 2) if case.same(*pair)]
+    unlike = [pair for pair in pairs if case.certified(pair[0]) is not case.certified(pair[1])]
+    return Finding(not unlike, f"one certificate for {_listed(unlike[0] if unlike else ())}") if pairs else None
+
+
+def a_gold_answer_is_right(outcome: Outcome) -> Finding | None:
+    """Check that a gold answer by which some answer is right is right itself, and that no answer is not."""
+    kind, gold, answers = outcome.case.type, outcome.trial.gold, outcome.trial.question.answers
+    right = [answer for answer in (None, *answers) if gold and kind.is_right(answer, [gold])]
+    if not right:
+        return None
+    return Finding(None not in right and kind.is_right(gold, [gold]), f"{gold!r} as right if it is gold, and not None")
+
+
+def a_score_says_what_is_right(outcome: Outcome) -> Finding | None:
+    """Check that the score of an answer says that it is right if, and only if, it is."""
+    kind, gold, answers = outcome.case.type, outcome.trial.gold, outcome.trial.question.answers
+    unlike = [answer for answer in answers if gold and kind.score(answer, [gold]).em != kind.is_right(answer, [gold])]
+    return Finding(not unlike, f"a score that says whether {_listed(unlike)} is right by {gold!r}") if gold else None
+
+
+# -- what the statements share -----------------------------------------------------------------------------------------
+
+
+def _as_together(outcome: Outcome, classes: Sequence[AnswerClass | None], where: str) -> Finding | None:
+    """Check that the same candidates vote together as in the pool."""
+    answers = outcome.trial.question.answers
+    here, there = _keys(outcome.case.type.grouping(answers).classes), _keys(classes)
+    for one, other in combinations(range(len(answers)), 2):
+        together, then = (None is not keys[one] == keys[other] for keys in (here, there))
+        if together is not then:
+            said = "vote together" if together else "do not vote together"
+            return Finding(False, f"that {_listed([answers[one], answers[other]])} {said} {where} too")
+    holds = [key is None for key in here] == [key is None for key in there]
+    return Finding(holds, f"the same candidates with a class {where}")
+
+
+def _keys(classes: Sequence[AnswerClass | None]) -> list[str | None]:
+    return [class_ and class_.key for class_ in classes]
+
+
+def _listed(answers: Answers) -> str:
+    return " and ".join(f"{answer!r:.60}" for answer in answers)
+
+
+LAWS_OF_TYPES: tuple[Law, ...] = (
+    Law(
+        22,
+        "a_type_repeats_itself",
+        "The same answers have the same classes and certificates whenever they are asked for.",
+        "That they are the right ones.",
+        a_type_repeats_itself,
+    ),
+    Law(
+        23,
+        "no_answer_has_no_class",
+        "A missing or blank answer has no class, so it does not vote.",
+        "That every other answer votes.",
+        no_answer_has_no_class,
+    ),
+    Law(
+        24,
+        "candidate_order_changes_no_class",
+        "The same candidates vote together whatever their order.",
+        "That the same spelling ships.",
+        candidate_order_changes_no_class,
+    ),
+    Law(
+        25,
+        "other_candidates_change_no_class",
+        "Whether two candidates vote together does not depend on the others, unless the type is `pooled`.",
+        "Anything of a `pooled` type: there another candidate may connect two.",
+        other_candidates_change_no_class,
+    ),
+    Law(
+        26,
+        "a_candidate_is_of_its_class",
+        "An answer that a role repeats is in the class in which the candidate votes.",
+        "That another answer of a role joins the class that a reader would choose.",
+        a_candidate_is_of_its_class,
+    ),
+    Law(
+        27,
+        "a_certificate_is_of_a_class",
+        "Candidates that vote together are certified alike.",
+        "That a repair in a spelling that no candidate has is certified as they are.",
+        a_certificate_is_of_a_class,
+    ),
+    *(law for law in LAWS if law.number == LAW["more_evidence_never_uncertifies"].number),
+    Law(
+        28,
+        "a_gold_answer_is_right",
+        "A gold answer by which some answer is right is right itself, and a missing answer is not.",
+        "That answers that vote together score alike: exact match tells some of them apart.",
+        a_gold_answer_is_right,
+    ),
+    Law(
+        29,
+        "a_score_says_what_is_right",
+        "The score of an answer says that it is right if, and only if, it is.",
+        "Anything of the official score, which may read answers differently.",
+        a_score_says_what_is_right,
+    ),
+)
+_KEPT = "a_type_repeats_itself"
+"""The law that no type can give up: without it no decision could be replayed, and no bound would hold."""
+
+
+def held(kind: AnswerType, laws: Sequence[Law]) -> Iterator[Law]:
+    """Yield those of the laws that a type does not give up.
+
+    Raises:
+        ArgumentError: It gives up something that is not a law, or a law that no type can give up.
+    """
+    known = [law for law in {law.name: law for law in (*LAWS, *LAWS_OF_TYPES)}.values() if law.name != _KEPT]
+    given_up = laws_named(f"{kind.name}.gives_up", kind.gives_up, known)
+    yield from (law for law in laws if law not in given_up)
