@@ -22,7 +22,7 @@ from eldgr_dspy.decision import RULES, Rule, evidence_locked
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, Law, LawBroken, laws_named
 from eldgr_dspy.laws.constants import constants_of
-from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, held
+from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
 from eldgr_dspy.laws.pointed import pointed
 from eldgr_dspy.laws.reporting import reported
 from eldgr_dspy.laws.shrinking import smallest
@@ -225,7 +225,7 @@ class _Survey:
         self.tried, self.broken = dict.fromkeys((law.name for law in laws), 0), dict[str, LawBroken]()
         self.failed: _Failed | None = None
         self._subject, self._kind, self._settle = subject, kind, settle
-        self._laws = [*laws] if kind is None else [*held(kind, laws)]
+        self._laws = [*laws] if kind is None else [*kept(kind, laws)]
 
     def tried_on(
         self, listed: Iterable[Trial], families: Sequence[Family], n_own: int, max_examples: int | None

@@ -22,6 +22,7 @@ from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError, CertificateError, ReplyError
 from eldgr_dspy.laws import LAW, LAWS, Law, LawBroken, laws_named
 from eldgr_dspy.laws.constants import Constants, constants_of
+from eldgr_dspy.laws.of_types import kept
 from eldgr_dspy.laws.pointed import pointed
 from eldgr_dspy.laws.reporting import reported
 from eldgr_dspy.laws.situations import few_situations
@@ -84,6 +85,8 @@ def check_selector(
     A rule of your own is held to the same laws and replayed as it is, and a certificate of your own counts as the one
     that there is. What either raises is raised here. A consulted certificate is asked through the scripted LM.
 
+    The laws that the selector's answer type gives up are not tried, and count 0.
+
     It samples, so no count is a proof. It does not judge how good a judge is. It does not check certificates, which it
     trusts. It does not replace what a role uses apart from its LM: tools, files and scorers are really used. It does
     not find LMs inside an object that is not a module. A role that answers one request in two ways breaks a law, as it
@@ -107,25 +110,25 @@ def check_selector(
         raise ArgumentError(f"selector must be a Selector; got {selector!r:.80}. Make one with Selector(...).")
     if max_examples is not None and max_examples < 1:
         raise ArgumentError(f"max_examples must be a whole number of at least 1; got {max_examples!r}.")
-    held_to = laws_left(without)
-    tried, failure = _checked(selector, asked, held_to, max_examples)
+    wanted = laws_left(without)
+    tried, failure = _checked(selector, asked, [*kept(selector.type, wanted)], max_examples)
     if failure is not None:
         raise failure
-    return dict(tried)
+    return {law.name: tried[law.name] for law in wanted if law in _COUNTED}
 
 
 def _checked(
     selector: Selector, asked: st.SearchStrategy[Question] | None, laws: Sequence[Law], max_examples: int | None
 ) -> tuple[Counter[str], Exception | None]:
     """Return how often each law was tried, and what a selector does wrong."""
-    tried, own, constants = Counter({law.name: 0 for law in _COUNTED if law in laws}), [], _constants(selector)
+    tried, own, constants = Counter[str](), [], _constants(selector)
     if asked is None:
-        own = situated(pointed(constants, selector.task, most=_MOST_OWN, added=False))
+        own = situated(pointed(constants, selector.type, most=_MOST_OWN, added=False), selector.type)
         try:
             tried.update(_check_situations(selector, own, laws))
         except Exception as error:  # noqa: BLE001 - it is raised again, without our frames
             return tried, reported(error)
-        asked = at_stake(selector.task, families_of(constants))
+        asked = at_stake(selector.type, families_of(constants))
     usual = max(1, settings().max_examples - len(own) // _OWN_PER_DRAWN)
     drawn = scenes(asked)
 
@@ -153,10 +156,10 @@ def _constants(selector: Selector) -> Constants:
 
 def _check_situations(selector: Selector, own: Sequence[Scene], laws: Sequence[Law]) -> Counter[str]:
     """Check a selector in the small situations, in those around its constants, and in some of one text."""
-    several = [*situated(few_situations(selector.task)), *own]
+    several = [*situated(few_situations(selector.type), selector.type), *own]
     by_last_answer = {scene.question.answers[-1]: scene for scene in several if scene.question.answers}
     tried = check_scenes(selector, several, laws=laws)
-    for of_one_text in ([*by_last_answer.values()][:_MOST_OF_ONE_TEXT], asked_again(selector.task)):
+    for of_one_text in ([*by_last_answer.values()][:_MOST_OF_ONE_TEXT], asked_again(selector.type)):
         tried += check_scenes(selector, of_one_text, one_text=True, laws=laws)
     return tried
 

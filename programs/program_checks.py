@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.cases import Case
 from eldgr_dspy.errors import ArgumentError, ReplyError, brief
 from eldgr_dspy.laws import LAW, Law, LawBroken
+from eldgr_dspy.laws.of_types import kept
 from eldgr_dspy.laws.reporting import reported
 from eldgr_dspy.laws.statements import Finding
 from eldgr_dspy.laws.trials import Outcome, Trial, table
@@ -204,7 +205,7 @@ class _Check:
         for call in run.calls:
             if call.question is not None and call.error is None and call.ended:
                 trial, fields = self._trial(run, call), fields_of(call.pred)
-                self.tried.update((_CALLS, *require_laws(call.select, trial, fields, self._laws)))
+                self.tried.update((_CALLS, *require_laws(call.select, trial, fields, [*kept(call.select.type, self._laws)])))
                 self.tried.update([_SAME.name] if _SAME in self._laws else [])
 
     def _trial(self, run: Rehearsal, call: Call) -> Trial:

@@ -11,15 +11,16 @@ from dspy import lm15
 from dspy.lm15 import Request
 from hypothesis import strategies as st
 
-from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Derivation, Repair, Reply, Verdict
 from eldgr_dspy.laws.making import SOUND, asked, counted
 from eldgr_dspy.laws.trials import Trial
+from eldgr_dspy.laws.typed import typed, typed_question
 from eldgr_dspy.programs.scripted import Scripted, role_of
 from eldgr_dspy.questions import Question
 from eldgr_dspy.strategies import Family, derivations, lm_replies, questions, raw_text, repairs, verdicts
-from eldgr_dspy.words import Role, Task
+from eldgr_dspy.words import Role
 
 _ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
 
@@ -47,7 +48,9 @@ class Scene:
         candidates = [{answer_field: answer} for answer in question.answers]
         evidence = [{"title": passage.title, "text": passage.text} for passage in question.passages]
         shown = evidence if self.given else None
-        return {"question": question.text, "candidates": candidates, "evidence": shown, "task": question.task}
+        task = question.type if question.type.is_own else question.task
+        options = {"options": [*question.options]} if question.options else {}
+        return {"question": question.text, "candidates": candidates, "evidence": shown, "task": task, **options}
 
     def reply(self, request: Request) -> Scripted:
         """Return the reply to a request; a typed one also has the further fields that a user's own module asks for."""
@@ -84,11 +87,12 @@ def _miscounted(draw: st.DrawFn) -> Question:
     return Question(text, "arithmetic", tuple(pool[: draw(st.integers(2, 4))]))
 
 
-def at_stake(task: Task, families: Sequence[Family] = ()) -> st.SearchStrategy[Question]:
-    """Draw questions of a task, most of them such that a reply may change what ships; families as `questions` has."""
-    contested = _contested() if answer_type(task).way == "evidence" else _miscounted()
-    own = st.booleans().flatmap(lambda chosen: questions(task, families) if chosen else contested)
-    return _mostly(own if families else contested, questions(task))
+def at_stake(kind: AnswerType, families: Sequence[Family] = ()) -> st.SearchStrategy[Question]:
+    """Draw questions of a type, most of them such that a reply may change what ships; families as `questions` has."""
+    usual = _contested() if kind.way == "evidence" else _miscounted()
+    contested = usual.map(lambda question: typed_question(question, kind))
+    own = st.booleans().flatmap(lambda chosen: questions(kind, families) if chosen else contested)
+    return _mostly(own if families else contested, questions(kind))
 
 
 @st.composite
@@ -104,23 +108,21 @@ def scenes(draw: st.DrawFn, asked: st.SearchStrategy[Question]) -> Scene:
     return Scene(question, said, draw(raw_text), draw(st.integers(-1, len(question.answers))))
 
 
-def situated(trials: Iterable[Trial]) -> list[Scene]:
-    """Return situations as scenes; a role that is silent there abstains."""
-    return [_situated(trial) for trial in trials]
+def situated(trials: Iterable[Trial], kind: AnswerType | None = None) -> list[Scene]:
+    """Return situations as scenes, with questions of a type; a role that is silent there abstains."""
+    return [_situated(trial) for trial in typed(trials, kind)]
 
 
-def asked_again(task: Task) -> list[Scene]:
+def asked_again(kind: AnswerType) -> list[Scene]:
     """Return one question repeated: with other evidence, with none, and with the same answers in other pools."""
-    if answer_type(task).way == "derivation":
+    if kind.way == "derivation":
         pools = (("18", "9", "9"), ("9", "18", "18"), ("18", "18", "9"), ("9", "9", "18"), ("18", "9", "9"))
-        return situated(counted(pool, None, SOUND) for pool in pools)
+        return situated((counted(pool, None, SOUND) for pool in pools), kind)
     lyon, rome = ("Lyon", "Rome", "Rome"), ("Lyon", "Lyon", "Rome")
     several = [(lyon, ("Lyon",)), (lyon, ("Rome",)), (lyon, ()), (lyon, ("Lyon",)), (lyon, None), (rome, ("Lyon",))]
     several += [(lyon, ("Lyon",)), (lyon[::-1], ("Lyon",)), (lyon, ("Doha", "Lyon")), (lyon, ("Lyon", "Doha"))]
-    return [
-        replace(_situated(asked(pool, "Lyon", "Doha", shown=shown or ())), given=shown is not None)
-        for pool, shown in several
-    ]
+    again = situated((asked(pool, "Lyon", "Doha", shown=shown or ()) for pool, shown in several), kind)
+    return [replace(scene, given=shown is not None) for scene, (_, shown) in zip(again, several, strict=True)]
 
 
 def _situated(trial: Trial) -> Scene:

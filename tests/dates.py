@@ -22,7 +22,12 @@ class Years(AnswerType):
 
     def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
         """Return whether the year is that of a gold answer."""
-        return self.class_of(answer) in [self.class_of(right) for right in gold]
+        class_ = self.class_of(answer)
+        return class_ is not None and class_ in [self.class_of(right) for right in gold]
+
+    def examples(self) -> Sequence[str]:
+        """Return years, and a text without one."""
+        return ("1976", "in 1976", "1976.", "1984", "May 1984", "2001", "then")
 
 
 class Sums(Years):

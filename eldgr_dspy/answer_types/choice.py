@@ -11,6 +11,7 @@ from string import ascii_uppercase
 
 from eldgr_dspy.answer_types.base import AnswerType, Asked, Certifying, require_gold, require_options
 from eldgr_dspy.certificates import Certificate, Evidence, Passage, certify
+from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.text_keys import AnswerClass, short_class, text_key
 from eldgr_dspy.words import Policy
 
@@ -67,13 +68,14 @@ class Choice(AnswerType):
         by_text = self._by_text(answer)
         if by_text is not None:
             return by_text
-        if letter := _LETTER.fullmatch(answer.strip()):
+        stripped = strip_answer(answer)
+        if letter := _LETTER.fullmatch(stripped):
             return self._by_letter(letter[1])
-        lettered = _LETTERED.match(answer.strip())
+        lettered = _LETTERED.match(stripped)
         if lettered is None:
             return None
         by_letter = self._by_letter(lettered[1])
-        return by_letter if by_letter == self._by_text(answer.strip()[lettered.end() :]) else None
+        return by_letter if by_letter == self._by_text(stripped[lettered.end() :]) else None
 
     def examples(self) -> Sequence[str]:
         """Return letters and texts of the options, and answers that name none of them or two."""

@@ -8,6 +8,7 @@ value is None, never 0. Source: ours.
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, partial
+from typing import NotRequired
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
@@ -43,6 +44,7 @@ class Authority(Priced):
             rule asks one, or if a rule asks the repairer under a user's own certificate.
         measured: The accuracy of each rule under each recorded judge, see `figures.measured`.
         unbounded: The roles whose replies no bound covers: a deriver's possible answers are not in the pool.
+        gives_up: The laws that the answer type gives up, if it gives up any.
     """
 
     n: int
@@ -51,6 +53,7 @@ class Authority(Priced):
     can_change: dict[str, dict[Role, float | None]]
     measured: dict[str, float | None]
     unbounded: list[Role]
+    gives_up: NotRequired[list[str]]
 
 
 class PoolBounds:
@@ -191,7 +194,7 @@ def pool_authority(
         known = n and (role == "judge" or name not in asking_others)
         return 100.0 * counts[name, role] / n if known else None
 
-    return {
+    authority: Authority = {
         "n": n,
         "n_scored": bounds.n_scored,
         "task": kind.name,
@@ -200,3 +203,6 @@ def pool_authority(
         "measured": measured.figures(),
         "unbounded": [] if kind.enumerates_spans else [kind.repairer],
     }
+    if kind.gives_up:
+        authority["gives_up"] = [*kind.gives_up]
+    return authority

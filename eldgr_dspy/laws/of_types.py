@@ -15,6 +15,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAW, LAWS, Law, laws_named
 from eldgr_dspy.laws.statements import Finding
 from eldgr_dspy.laws.trials import Outcome
+from eldgr_dspy.questions import Settings
 from eldgr_dspy.text_keys import AnswerClass
 
 Answers = Sequence[str | None]
@@ -69,11 +70,20 @@ def a_candidate_is_of_its_class(outcome: Outcome) -> Finding | None:
 
 
 def a_certificate_is_of_a_class(outcome: Outcome) -> Finding | None:
-    """Check that candidates that vote together are certified alike, whichever of their spellings the pool has."""
-    case, spellings = outcome.case, dict.fromkeys(filter(None, outcome.trial.question.answers))
-    pairs = [pair for pair in combinations(spellings, 2) if case.same(*pair)]
+    """Check that candidates that vote together are certified alike."""
+    pairs, case = _spelled(outcome), outcome.case
     unlike = [pair for pair in pairs if case.certified(pair[0]) is not case.certified(pair[1])]
     return Finding(not unlike, f"one certificate for {_listed(unlike[0] if unlike else ())}") if pairs else None
+
+
+def a_spelling_changes_no_certificate(outcome: Outcome) -> Finding | None:
+    """Check that, under the default certificate, each spelling of a class is certified as the others are."""
+    pairs = _spelled(outcome) if outcome.trial.settings.certificate == Settings().certificate else []
+    for pair in pairs:
+        alone = [outcome.again(outcome.trial.with_answer(answer)) for answer in pair]
+        if alone[0].mark is not alone[1].mark:
+            return Finding(False, f"one certificate for {pair[0]!r:.60} and, in its place, {pair[1]!r:.60}", alone[1])
+    return Finding(True, "one certificate for each spelling") if pairs else None
 
 
 def a_gold_answer_is_right(outcome: Outcome) -> Finding | None:
@@ -93,6 +103,12 @@ def a_score_says_what_is_right(outcome: Outcome) -> Finding | None:
 
 
 # -- what the statements share -----------------------------------------------------------------------------------------
+
+
+def _spelled(outcome: Outcome) -> list[tuple[str, str]]:
+    """Different answers of the pool that vote together, in pairs."""
+    spellings = dict.fromkeys(filter(None, outcome.trial.question.answers))
+    return [pair for pair in combinations(spellings, 2) if outcome.case.same(*pair)]
 
 
 def _as_together(outcome: Outcome, classes: Sequence[AnswerClass | None], where: str) -> Finding | None:
@@ -156,19 +172,26 @@ LAWS_OF_TYPES: tuple[Law, ...] = (
         27,
         "a_certificate_is_of_a_class",
         "Candidates that vote together are certified alike.",
-        "That a repair in a spelling that no candidate has is certified as they are.",
+        "That they would be in other pools.",
         a_certificate_is_of_a_class,
+    ),
+    Law(
+        28,
+        "a_spelling_changes_no_certificate",
+        "Under the default certificate, answers that vote together are certified alike, whichever of them the pool has.",
+        "Anything of the other certificates: under `token`, case decides.",
+        a_spelling_changes_no_certificate,
     ),
     *(law for law in LAWS if law.number == LAW["more_evidence_never_uncertifies"].number),
     Law(
-        28,
+        29,
         "a_gold_answer_is_right",
         "A gold answer by which some answer is right is right itself, and a missing answer is not.",
         "That answers that vote together score alike: exact match tells some of them apart.",
         a_gold_answer_is_right,
     ),
     Law(
-        29,
+        30,
         "a_score_says_what_is_right",
         "The score of an answer says that it is right if, and only if, it is.",
         "Anything of the official score, which may read answers differently.",
@@ -179,7 +202,7 @@ _KEPT = "a_type_repeats_itself"
 """The law that no type can give up: without it no decision could be replayed, and no bound would hold."""
 
 
-def held(kind: AnswerType, laws: Sequence[Law]) -> Iterator[Law]:
+def kept(kind: AnswerType, laws: Sequence[Law]) -> Iterator[Law]:
     """Yield those of the laws that a type does not give up.
 
     Raises:

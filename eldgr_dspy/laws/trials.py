@@ -68,6 +68,10 @@ class Trial:
         """Return the same trial on a pool of other answers."""
         return replace(self, question=replace(self.question, answers=answers))
 
+    def with_answer(self, answer: str) -> "Trial":
+        """Return the same trial on a pool of one answer, without a text."""
+        return replace(self, question=replace(self.question, answers=(answer,), texts=()))
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Subject:

@@ -56,6 +56,8 @@ def authority_table(name: str, pool: Authority, allowed: Allowed | None = None) 
         notes.append(f"Bounds are over the {questions(pool['n_scored'])} with a gold answer, of {pool['n']:,}.")
     if any("unbounded" in row for row in rows):
         notes.append("unbounded: a deriver's possible answers are not in the pool.")
+    if given_up := pool.get("gives_up"):
+        notes.append(f"The answer type gives up {listed(given_up)}: what rests on it is not promised.")
     if any("not computed" in row for row in rows):
         notes.append("not computed: bounds over all spans are available only for the package's rules and certificates.")
     if any(pool["price"].values()):

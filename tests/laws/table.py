@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from eldgr_dspy.laws import LAWS
+from eldgr_dspy.laws.of_types import LAWS_OF_TYPES
 
+EVERY_LAW = tuple(dict.fromkeys((*LAWS, *LAWS_OF_TYPES)))
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "docs" / "laws.md"
 BEGIN, END = "<!-- What follows is written by `make laws`. -->\n", "<!-- Up to here. -->\n"
@@ -57,9 +59,9 @@ def marked_files() -> Mapping[Path, frozenset[tuple[str, str]]]:
 def missing(marks: Marks) -> list[str]:
     """Sentences for the laws that no test establishes, and for markers that name no law or way."""
     established = {law for law, _ in marks}
-    names = {law.name for law in LAWS}
+    names = {law.name for law in EVERY_LAW}
     return [
-        *(f"Law {law.number}, {law.name}, has no test." for law in LAWS if law.name not in established),
+        *(f"Law {law.number}, {law.name}, has no test." for law in EVERY_LAW if law.name not in established),
         *(f"A marker names a law {name!r} that there is not." for name in sorted(established - names)),
         *(f"A marker names a way {how!r}; the ways are {', '.join(UNITS)}." for _, how in marks if how not in UNITS),
     ]
@@ -72,8 +74,8 @@ def ways(name: str, marks: Marks) -> list[tuple[str, int]]:
 
 def lines(marks: Marks) -> Iterator[str]:
     """One line a law: number, name, how it is established, what was tried."""
-    width = max(len(law.name) for law in LAWS)
-    for law in LAWS:
+    width = max(len(law.name) for law in EVERY_LAW)
+    for law in EVERY_LAW:
         found = ways(law.name, marks)
         hows = ", ".join(how for how, _ in found)
         yield f"{law.number:2}  {law.name:{width}}  {hows:42}  {_tried(found)}"
@@ -87,7 +89,7 @@ def generated(marks: Marks) -> str:
     """The part of the page that is written: what each law claims, what it does not, and how it is established."""
     rows = [
         f"| {law.number} `{law.name}` | {law.claim} | {law.disclaims} | {_established(ways(law.name, marks))} |"
-        for law in LAWS
+        for law in EVERY_LAW
     ]
     head = "| law | claims | does not claim | established |"
     return "\n".join([head, "| --- | --- | --- | --- |", *rows, ""])

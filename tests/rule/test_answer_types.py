@@ -12,6 +12,7 @@ from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.figures.authority import pool_authority
 from eldgr_dspy.laws import LAWS
+from eldgr_dspy.laws.of_types import LAWS_OF_TYPES
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rows import validate
 from eldgr_dspy.words import TASKS
@@ -46,7 +47,7 @@ def test_each_type_takes_one_of_the_two_ways_of_the_rule() -> None:
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_type_gives_up_only_laws_that_exist(name: str) -> None:
-    assert set(answer_type(name).gives_up) <= {law.name for law in LAWS}
+    assert set(answer_type(name).gives_up) <= {law.name for law in (*LAWS, *LAWS_OF_TYPES)}
 
 
 def test_an_answer_votes_as_a_type_of_your_own_says() -> None:

@@ -1,0 +1,183 @@
+"""Answer types with one slip each, as a user would write them; each breaks the law that is named with it.
+
+    SLIPS["repeats"]      the law, and the type
+"""
+
+from collections.abc import Sequence
+from itertools import count
+
+from eldgr_dspy.answer_types.base import Certifying, Grouping, Score
+from eldgr_dspy.answer_types.related import Related
+from eldgr_dspy.answer_types.short import ShortText
+from eldgr_dspy.certificates import Certificate, Evidence, Passage
+from eldgr_dspy.text_keys import AnswerClass
+from eldgr_dspy.words import Policy
+
+_COUNTED = count()
+
+
+class Names(ShortText):
+    """A lawful type."""
+
+    name = "names"
+
+
+class CountsCalls(Names):
+    def read(self, answer: str) -> AnswerClass | None:
+        return AnswerClass(str(next(_COUNTED)))
+
+
+class DrawsLots(Names):
+    def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
+        return Evidence(passages if next(_COUNTED) % 2 else (), policy)
+
+
+class LetsBlanksVote(Names):
+    def read(self, answer: str) -> AnswerClass | None:
+        return super().read(answer) or AnswerClass("")
+
+
+class Greedy(Names):
+    """Each joins the earliest class whose first member begins as it does, or the other way round."""
+
+    pooled = True
+
+    def grouping(self, answers: Sequence[str | None]) -> Grouping:
+        leaders: list[str] = []
+
+        def class_of(answer: str | None) -> AnswerClass | None:
+            own = self.class_of(answer)
+            if own is None:
+                return None
+            near = (one for one in leaders if one.startswith(own.key) or own.key.startswith(one))
+            if (leader := next(near, None)) is None:
+                leaders.append(leader := own.key)
+            return AnswerClass(leader)
+
+        return Grouping(tuple(map(class_of, answers)), class_of)
+
+    def examples(self) -> Sequence[str]:
+        return ("Doha", "Doha Bay", "Doha Town", "Lyon")
+
+
+class Crowded(Names):
+    """With four candidates or more all vote together."""
+
+    def grouping(self, answers: Sequence[str | None]) -> Grouping:
+        usual = super().grouping(answers)
+        together = tuple(class_ and AnswerClass("all") for class_ in usual.classes)
+        return usual if len(answers) < 4 else Grouping(together, lambda a: self.class_of(a) and AnswerClass("all"))
+
+
+class ForgetsItsClasses(Related):
+    """A role's answer is never in a class of the pool."""
+
+    name, way, scores, connects = "forgets", "evidence", ("accuracy",), True
+
+    def read(self, answer: str) -> AnswerClass | None:
+        return Names().read(answer)
+
+    def alike(self, one: str, other: str) -> bool:
+        return one[:1] == other[:1]
+
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        return answer in gold
+
+    def grouping(self, answers: Sequence[str | None]) -> Grouping:
+        return Grouping(super().grouping(answers).classes, self.class_of)
+
+
+class Directed(ForgetsItsClasses):
+    """Alike in one direction."""
+
+    def alike(self, one: str, other: str) -> bool:
+        return one <= other
+
+
+class _Certified:
+    """Passages that certify by what a subclass says of the answer and the usual certificate."""
+
+    def __init__(self, passages: Sequence[Passage], policy: Policy) -> None:
+        self.passages = tuple(passages)
+        self._usual = Evidence(passages, policy)
+
+    def certify(self, answer: str | None, question: str = "") -> Certificate:
+        return self.certified(answer or "", self._usual.certify(answer, question))
+
+    def certified(self, answer: str, usual: Certificate) -> Certificate:
+        return usual
+
+
+class _ByLength(_Certified):
+    def certified(self, answer: str, usual: Certificate) -> Certificate:
+        return usual if len(answer) < 5 else Certificate(False, "too long")
+
+
+class _CapitalsApply(_Certified):
+    def certified(self, answer: str, usual: Certificate) -> Certificate:
+        return Certificate(None, "in capitals") if answer.isupper() else usual
+
+
+class _OfTheFirst(_Certified):
+    def __init__(self, passages: Sequence[Passage], policy: Policy) -> None:
+        super().__init__(passages[:1], policy)
+
+
+class _Undisputed(_Certified):
+    def certified(self, answer: str, usual: Certificate) -> Certificate:
+        others = [one for one in self.passages if one.text and answer not in one.text]
+        return Certificate(False, "disputed") if others else usual
+
+
+class SpellingDecides(Names):
+    def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
+        return _ByLength(passages, policy)
+
+
+class SpellingApplies(Names):
+    def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
+        return _CapitalsApply(passages, policy)
+
+
+class FirstPassage(Names):
+    def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
+        return _OfTheFirst(passages, policy)
+
+
+class Vetoed(Names):
+    """Another passage withdraws a certificate."""
+
+    def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
+        return _Undisputed(passages, policy)
+
+
+class SilenceIsRight(Names):
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        return answer is None or super().is_right(answer, gold)
+
+
+class NeverRight(Names):
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        return answer is not None and answer not in gold
+
+
+class ScoresAll(Names):
+    def score(self, answer: str | None, gold: Sequence[str]) -> Score:
+        return Score(True, None)
+
+
+SLIPS = {
+    "counts its calls": ("a_type_repeats_itself", CountsCalls()),
+    "draws lots for certificates": ("a_type_repeats_itself", DrawsLots()),
+    "lets blank answers vote": ("no_answer_has_no_class", LetsBlanksVote()),
+    "clusters greedily": ("candidate_order_changes_no_class", Greedy()),
+    "merges large pools": ("other_candidates_change_no_class", Crowded()),
+    "reads a role's answer alone": ("a_candidate_is_of_its_class", ForgetsItsClasses()),
+    "applies to some spellings": ("a_certificate_is_of_a_class", SpellingApplies()),
+    "certifies short spellings": ("a_spelling_changes_no_certificate", SpellingDecides()),
+    "reads one passage": ("evidence_order_and_duplicates_do_not_matter", FirstPassage()),
+    "is vetoed by a passage": ("more_evidence_never_uncertifies", Vetoed()),
+    "finds silence right": ("a_gold_answer_is_right", SilenceIsRight()),
+    "finds gold wrong": ("a_gold_answer_is_right", NeverRight()),
+    "scores apart": ("a_score_says_what_is_right", ScoresAll()),
+}

@@ -1,0 +1,178 @@
+"""Every built-in answer type keeps the laws on classes, certificates and scores; a type with a slip breaks one."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy import Selector
+from eldgr_dspy.answer_types import BUILT_IN
+from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.decision import RULES
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.authority import pool_authority
+from eldgr_dspy.laws import LawBroken
+from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
+from eldgr_dspy.laws.trials import Subject, Trial
+from eldgr_dspy.programs.testing import check_selector
+from eldgr_dspy.questions import Question
+from eldgr_dspy.rows import validate
+from eldgr_dspy.strategies import consultations
+from eldgr_dspy.tables.bounds import authority_table
+from eldgr_dspy.testing import check_answer_type, check_laws
+from tests.dates import YEARS, Sums
+from tests.laws.slips_of_types import SLIPS, Directed, Names, Vetoed
+
+KINDS = (*dict.fromkeys(BUILT_IN.values()),)
+MAJORITY = Subject(RULES["majority"])
+by_name = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+
+
+class Contradicted(Vetoed):
+    """The type that a passage vetoes, and that says so."""
+
+    name = "contradicted"
+    gives_up = ("more_evidence_never_uncertifies",)
+
+
+def raw_trials(kind: AnswerType) -> st.SearchStrategy[Trial]:
+    """Pools of any texts at all, with their answers in the evidence or not."""
+
+    def trial(answers: list[str | None], passages: list[str], order: list[int]) -> Trial:
+        texts = [*passages, *(f"It is {answer}." for answer in answers[:2])]
+        shown = tuple(Passage("", text) for text in texts)
+        asked = Question("?", kind.name, (*answers,), (), shown[1:], kind.example_options, kind)
+        places = tuple(at for at in order if at < len(answers))
+        return Trial(asked, gold=answers[0] or "", more=shown[:1], pool_order=places)
+
+    texts = st.lists(st.none() | st.text(), min_size=1, max_size=4)
+    return st.builds(trial, texts, st.lists(st.text(), max_size=2), st.permutations(range(4)))
+
+
+of_any_type = st.sampled_from(KINDS).flatmap(lambda kind: consultations(kind) | raw_trials(kind))
+
+
+@pytest.mark.law("a_type_repeats_itself", "property")
+@pytest.mark.law("no_answer_has_no_class", "property")
+@pytest.mark.law("candidate_order_changes_no_class", "property")
+@pytest.mark.law("other_candidates_change_no_class", "property")
+@pytest.mark.law("a_candidate_is_of_its_class", "property")
+@pytest.mark.law("a_certificate_is_of_a_class", "property")
+@pytest.mark.law("a_spelling_changes_no_certificate", "property")
+@pytest.mark.law("evidence_order_and_duplicates_do_not_matter", "property")
+@pytest.mark.law("more_evidence_never_uncertifies", "property")
+@pytest.mark.law("a_gold_answer_is_right", "property")
+@pytest.mark.law("a_score_says_what_is_right", "property")
+@settings(max_examples=2 * settings().max_examples)
+@given(of_any_type)
+def test_a_built_in_type_keeps_the_laws_that_it_does_not_give_up(trial: Trial) -> None:
+    outcome = MAJORITY.settle(trial)
+    for law in kept(trial.question.type, LAWS_OF_TYPES):
+        law.check(outcome)
+
+
+@by_name
+def test_the_kit_tries_every_law_on_a_built_in_type(kind: AnswerType) -> None:
+    tried = check_answer_type(kind, max_examples=30)
+    untried = {"more_evidence_never_uncertifies"} if kind.way == "derivation" else set[str]()
+    assert {law for law, n in tried.items() if not n} <= untried | {*kind.gives_up}
+
+
+@by_name
+def test_the_rule_keeps_its_laws_on_a_built_in_type(kind: AnswerType) -> None:
+    assert check_laws(task=kind, max_examples=5)["the_cases_partition"] > 100
+
+
+@by_name
+def test_a_selector_of_a_built_in_type_is_asked_what_the_type_reads(kind: AnswerType) -> None:
+    assert check_selector(Selector(answer=kind), max_examples=1)["override_needs_a_certificate"] > 0
+
+
+@pytest.mark.parametrize("kind", [YEARS, Sums(), Names()], ids=lambda kind: type(kind).__name__)
+def test_a_type_of_your_own_is_checked_with_its_examples(kind: AnswerType) -> None:
+    assert check_answer_type(kind, max_examples=10)["candidate_order_changes_no_class"] > 50
+    tried = check_selector(Selector(answer=kind), max_examples=1)
+    assert tried["override_needs_a_certificate"] > 0 or kind.way == "derivation"
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_type_with_a_slip_breaks_the_law_on_it(slip: str) -> None:
+    law, kind = SLIPS[slip]
+    with pytest.raises(LawBroken) as caught:
+        check_answer_type(kind, max_examples=1)
+    assert caught.value.law.name == law
+
+
+def test_a_relation_that_is_not_symmetric_is_named_with_the_pair() -> None:
+    with pytest.raises(ArgumentError, match=r"forgets\.alike must be symmetric .* alike\('Lyon', 'Rome'\) is True"):
+        check_answer_type(Directed(), max_examples=1)
+
+
+def test_a_law_that_is_given_up_is_not_tried_and_counts_zero() -> None:
+    (law,) = Contradicted.gives_up
+    with pytest.raises(LawBroken):
+        check_laws(task=Vetoed(), laws=[law], max_examples=1)
+    assert check_answer_type(Contradicted(), max_examples=1)[law] == 0
+    assert check_laws(task=Contradicted(), max_examples=1)[law] == 0
+
+
+def test_a_selector_whose_type_gives_up_a_law_is_not_held_to_it() -> None:
+    class Free(Names):
+        gives_up = ("override_needs_a_certificate",)
+
+    assert check_selector(Selector(answer=Free()), max_examples=1)["override_needs_a_certificate"] == 0
+
+
+@pytest.mark.parametrize(
+    ("given_up", "said"),
+    [
+        ("no_such_law", r"names\.gives_up: 'no_such_law' is not the name of a law"),
+        ("a_type_repeats_itself", r"names\.gives_up: 'a_type_repeats_itself' is not"),
+    ],
+)
+def test_a_type_cannot_give_up_everything(given_up: str, said: str) -> None:
+    class Free(Names):
+        gives_up = (given_up,)
+
+    for check in (check_answer_type, lambda kind: check_laws(task=kind), lambda kind: check_selector(Selector(answer=kind))):
+        with pytest.raises(ArgumentError, match=said):
+            check(Free())
+
+
+def test_what_a_type_gives_up_is_stated_of_it_and_with_its_bounds() -> None:
+    kind = Contradicted()
+    assert kind.to_json()["gives_up"] == ["more_evidence_never_uncertifies"]
+    pool = pool_authority([], kind.name if kind.name in BUILT_IN else kind)
+    assert pool["gives_up"] == ["more_evidence_never_uncertifies"]
+    assert "gives up more_evidence_never_uncertifies" in authority_table("pool", pool).notes[-1]
+    assert "gives_up" not in pool_authority([], "short")
+
+
+def test_no_bound_covers_every_repair_of_a_type_that_enumerates_no_spans() -> None:
+    record = {"id": "q", "question": "?", "task": "choice", "options": ["Doha", "Dubai"], "gold": ["A"]}
+    row = validate({**record, "candidates": [{"answer": "B"}, {"answer": "A"}], "passages": [{"text": "Doha"}]}, "row")
+    pool = pool_authority([row], "choice")
+    assert (pool["bounds"]["eldgr"], pool["bounds_any_span"]["eldgr"]) == ([0.0, 100.0], None)
+
+
+@pytest.mark.parametrize("examples", ["Doha", ["Doha"], [["a", "b", "c", "d"]], [[]]])
+def test_examples_are_lists_of_answers_of_one_class(examples: Sequence[Sequence[str]]) -> None:
+    with pytest.raises(ArgumentError, match="examples must be lists of one to three answers of one class"):
+        check_answer_type("short", examples=examples)
+
+
+def test_examples_are_tried_beside_those_of_the_type() -> None:
+    class Counted(Names):
+        def read(self, answer: str):  # type: ignore[no-untyped-def]
+            return None if answer == "Zanzibar!" else super().read(answer)
+
+        def grouping(self, answers):  # type: ignore[no-untyped-def]
+            if "Zanzibar!" in answers:
+                raise ValueError("met")
+            return super().grouping(answers)
+
+    with pytest.raises(ValueError, match="met") as caught:
+        check_answer_type(Counted(), examples=[["Zanzibar!"]], max_examples=100)
+    assert "'Zanzibar!'" in caught.value.__notes__[0]
