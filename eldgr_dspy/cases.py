@@ -224,8 +224,8 @@ class Case:
         """The spellings of each class, in pool order."""
         spellings: dict[str, dict[str, None]] = {}
         for answer, key in zip(self.question.answers, self.vote.classes, strict=True):
-            if answer and key is not None:
-                spellings.setdefault(key, {})[answer] = None
+            if key is not None:
+                spellings.setdefault(key, {})[answer or ""] = None
         return spellings
 
     def _shipped(self, key: str) -> str:

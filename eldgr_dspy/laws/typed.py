@@ -34,8 +34,9 @@ def typed(trials: Iterable[Trial], kind: AnswerType | None) -> Iterator[Trial]:
     if kind is None or kind.name in TASKS:
         yield from trials
         return
-    spellings = [] if kind.way == "derivation" else classes_of_examples(kind)
-    names = dict(zip(_TOWNS, cycle(class_[0] for class_ in spellings), strict=False)) if spellings else {}
+    classes = [] if kind.way == "derivation" else classes_of_examples(kind)
+    spellings = (*(class_[0] for class_ in classes), *(answer for class_ in classes for answer in class_[1:]))
+    names = dict(zip(_TOWNS, cycle(spellings), strict=False))
     yield from (_typed(trial, kind, names) for trial in trials)
 
 

@@ -78,7 +78,7 @@ class ForgetsItsClasses(Related):
         return Names().read(answer)
 
     def alike(self, one: str, other: str) -> bool:
-        return one[:1] == other[:1]
+        return one.strip("* ")[:1].casefold() == other.strip("* ")[:1].casefold()
 
     def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
         return answer in gold
@@ -125,8 +125,7 @@ class _OfTheFirst(_Certified):
 
 class _Undisputed(_Certified):
     def certified(self, answer: str, usual: Certificate) -> Certificate:
-        others = [one for one in self.passages if one.text and answer not in one.text]
-        return Certificate(False, "disputed") if others else usual
+        return usual if len({one.text for one in self.passages}) < 2 else Certificate(False, "disputed")
 
 
 class SpellingDecides(Names):
@@ -149,6 +148,13 @@ class Vetoed(Names):
 
     def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
         return _Undisputed(passages, policy)
+
+
+class Contradicted(Vetoed):
+    """The same, and it says so."""
+
+    name = ""
+    gives_up = ("more_evidence_never_uncertifies",)
 
 
 class SilenceIsRight(Names):
