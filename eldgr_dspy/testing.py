@@ -136,7 +136,11 @@ def check_laws(
     survey = _Survey(subject, _chosen([law for law in LAWS if law.statement is not None], laws, without), kind)
     constants = exemplified(constants_of(rule, theirs and theirs.function, case))
     own = [*pointed(constants, _told_by(rule, kind))]
-    return survey.tried_on(chain(situations(kind), own), families_of(constants), len(own), max_examples)
+    survey.attempt(chain(situations(kind), own), families_of(constants), len(own), max_examples)
+    failure = survey.failure()
+    if failure is not None:
+        raise failure
+    return survey.tried
 
 
 def check_answer_type(
@@ -170,7 +174,11 @@ def check_answer_type(
     constants = exemplified(constants_of(type(found)))
     families = [*map(_family, examples), *families_of(constants)]
     own = [*pointed(constants, found)]
-    return survey.tried_on(chain(situations(found), own), families, len(own), max_examples)
+    survey.attempt(chain(situations(found), own), families, len(own), max_examples)
+    failure = survey.failure()
+    if failure is not None:
+        raise failure
+    return survey.tried
 
 
 def _family(spellings: Sequence[str]) -> Family:
@@ -227,20 +235,28 @@ class _Survey:
         self._subject, self._kind, self._settle = subject, kind, settle
         self._laws = [*laws] if kind is None else [*kept(kind, laws)]
 
-    def tried_on(
+    def attempt(
         self, listed: Iterable[Trial], families: Sequence[Family], n_own: int, max_examples: int | None
-    ) -> dict[str, int]:
-        """Return on how many trials each law applied: the listed ones, then drawn ones; raises what was found."""
-        self.attempt_listed(typed(listed, self._kind))
+    ) -> None:
+        """Try the listed trials, of which some are the user's own; if they break no law, try drawn ones too."""
+        with suppress(_Done):
+            for trial in typed(listed, self._kind):
+                self._attempt(trial)
         if not (self.broken or self.failed):
             usual = max(1, settings().max_examples - n_own // _OWN_PER_DRAWN)
-            self.attempt_drawn(usual if max_examples is None else max_examples, families)
-        failure = self.failure()
-        if failure is not None:
-            raise failure
-        return self.tried
+            self._attempt_drawn(usual if max_examples is None else max_examples, families)
 
-    def attempt(self, trial: Trial) -> None:
+    def failure(self) -> Exception | None:
+        """Return what is to be raised, with the smallest trial that was found; None if nothing was."""
+        if self.failed is not None:
+            return self._smallest_failure(self.failed)
+        broken = [law for law in self._laws if law.name in self.broken]
+        if not broken:
+            return None
+        found = _smallest(broken[0], self.broken[broken[0].name])
+        return reported(found.also([law.name for law in broken[1:]]))
+
+    def _attempt(self, trial: Trial) -> None:
         """Try a trial; raises `_Done` once there is nothing more to find."""
         error = self._error(trial)
         if error is not None:
@@ -248,13 +264,7 @@ class _Survey:
         if error is not None or len(self.broken) == len(self._laws):
             raise _Done
 
-    def attempt_listed(self, trials: Iterable[Trial]) -> None:
-        """Try each trial, until there is nothing more to find."""
-        with suppress(_Done):
-            for trial in trials:
-                self.attempt(trial)
-
-    def attempt_drawn(self, examples: int, families: Sequence[Family]) -> None:
+    def _attempt_drawn(self, examples: int, families: Sequence[Family]) -> None:
         """Draw and try the trials, half of them with answers of these families."""
 
         @settings(
@@ -266,20 +276,10 @@ class _Survey:
         )
         @given(trial=consultations(self._kind, families))
         def drawn(trial: Trial) -> None:
-            self.attempt(trial)
+            self._attempt(trial)
 
         with suppress(_Done):
             drawn()
-
-    def failure(self) -> Exception | None:
-        """Return what is to be raised, with the smallest trial that was found; None if nothing was."""
-        if self.failed is not None:
-            return self._smallest_failure(self.failed)
-        broken = [law for law in self._laws if law.name in self.broken]
-        if not broken:
-            return None
-        found = _smallest(broken[0], self.broken[broken[0].name])
-        return reported(found.also([law.name for law in broken[1:]]))
 
     def _check(self, trial: Trial) -> None:
         """Check every law on a trial; raises what the rule, its certificate or its case do wrong."""
