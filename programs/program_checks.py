@@ -205,7 +205,9 @@ class _Check:
         for call in run.calls:
             if call.question is not None and call.error is None and call.ended:
                 trial, fields = self._trial(run, call), fields_of(call.pred)
-                self.tried.update((_CALLS, *require_laws(call.select, trial, fields, [*kept(call.select.type, self._laws)])))
+                self.tried.update(
+                    (_CALLS, *require_laws(call.select, trial, fields, [*kept(call.select.type, self._laws)]))
+                )
                 self.tried.update([_SAME.name] if _SAME in self._laws else [])
 
     def _trial(self, run: Rehearsal, call: Call) -> Trial:

@@ -11,6 +11,7 @@ from dspy import lm15
 from dspy.lm15 import Request
 from hypothesis import strategies as st
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Derivation, Repair, Reply, Verdict
@@ -20,7 +21,7 @@ from eldgr_dspy.laws.typed import typed, typed_question
 from eldgr_dspy.programs.scripted import Scripted, role_of
 from eldgr_dspy.questions import Question
 from eldgr_dspy.strategies import Family, derivations, lm_replies, questions, raw_text, repairs, verdicts
-from eldgr_dspy.words import Role
+from eldgr_dspy.words import Role, Task
 
 _ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
 
@@ -87,8 +88,9 @@ def _miscounted(draw: st.DrawFn) -> Question:
     return Question(text, "arithmetic", tuple(pool[: draw(st.integers(2, 4))]))
 
 
-def at_stake(kind: AnswerType, families: Sequence[Family] = ()) -> st.SearchStrategy[Question]:
+def at_stake(task: Task | AnswerType, families: Sequence[Family] = ()) -> st.SearchStrategy[Question]:
     """Draw questions of a type, most of them such that a reply may change what ships; families as `questions` has."""
+    kind = answer_type(task)
     usual = _contested() if kind.way == "evidence" else _miscounted()
     contested = usual.map(lambda question: typed_question(question, kind))
     own = st.booleans().flatmap(lambda chosen: questions(kind, families) if chosen else contested)

@@ -80,7 +80,20 @@ class Choice(AnswerType):
     def examples(self) -> Sequence[str]:
         """Return letters and texts of the options, and answers that name none of them or two."""
         return (
-            *("Doha", "a", "(A) Doha", "Riyadh", "D", "option d", "Dubai", "B.", "Dubai Marina", "C", "Muscat", "muscat"),
+            *(
+                "Doha",
+                "a",
+                "(A) Doha",
+                "Riyadh",
+                "D",
+                "option d",
+                "Dubai",
+                "B.",
+                "Dubai Marina",
+                "C",
+                "Muscat",
+                "muscat",
+            ),
             *("None of the above", "E", "A. Dubai", "Z"),
         )
 

@@ -194,11 +194,14 @@ def pool_authority(
         known = n and (role == "judge" or name not in asking_others)
         return 100.0 * counts[name, role] / n if known else None
 
+    figures = bounds.figures()
     authority: Authority = {
         "n": n,
         "n_scored": bounds.n_scored,
         "task": kind.name,
-        **bounds.figures(),
+        "bounds": figures["bounds"],
+        "bounds_any_span": figures["bounds_any_span"],
+        "price": figures["price"],
         "can_change": {name: {role: share(name, role) for role in swaying} for name in rules},
         "measured": measured.figures(),
         "unbounded": [] if kind.enumerates_spans else [kind.repairer],

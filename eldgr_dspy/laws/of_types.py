@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAW, LAWS, Law, laws_named
 from eldgr_dspy.laws.statements import Finding
 from eldgr_dspy.laws.trials import Outcome
@@ -125,7 +124,7 @@ def _as_together(outcome: Outcome, classes: Sequence[AnswerClass | None], where:
 
 
 def _keys(classes: Sequence[AnswerClass | None]) -> list[str | None]:
-    return [class_ and class_.key for class_ in classes]
+    return [class_.key if class_ else None for class_ in classes]
 
 
 def _listed(answers: Answers) -> str:
@@ -178,7 +177,7 @@ LAWS_OF_TYPES: tuple[Law, ...] = (
     Law(
         28,
         "a_spelling_changes_no_certificate",
-        "Under the default certificate, answers that vote together are certified alike, whichever of them the pool has.",
+        "Under the default certificate, answers that vote together are certified alike, whichever of them a pool has.",
         "Anything of the other certificates: under `token`, case decides.",
         a_spelling_changes_no_certificate,
     ),

@@ -1,6 +1,6 @@
 """Answer types with one slip each, as a user would write them; each breaks the law that is named with it.
 
-    SLIPS["repeats"]      the law, and the type
+SLIPS["repeats"]      the law, and the type
 """
 
 from collections.abc import Sequence

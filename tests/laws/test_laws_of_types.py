@@ -129,7 +129,11 @@ def test_a_type_cannot_give_up_everything(given_up: str, said: str) -> None:
     class Free(Names):
         gives_up = (given_up,)
 
-    for check in (check_answer_type, lambda kind: check_laws(task=kind), lambda kind: check_selector(Selector(answer=kind))):
+    for check in (
+        check_answer_type,
+        lambda kind: check_laws(task=kind),
+        lambda kind: check_selector(Selector(answer=kind)),
+    ):
         with pytest.raises(ArgumentError, match=said):
             check(Free())
 
