@@ -7,8 +7,8 @@
 
 Laws 18 to 20 are about the selector and are tried only on one. Those of answer types are in `eldgr_dspy.laws.of_types`.
 Nothing here draws an example or calls an LM: `eldgr_dspy.testing` draws trials, and a trial contains what an LM would
-say. This module uses only the standard library. Source: the paper's statements about its rule, made exact; the names and the third value (inapplicable) are
-ours.
+say. This module uses only the standard library. Source: the paper's statements about its rule, made exact; the names
+and the third value (inapplicable) are ours.
 """
 
 from collections.abc import Callable, Mapping, Sequence
