@@ -81,7 +81,8 @@ def a_spelling_changes_no_certificate(outcome: Outcome) -> Finding | None:
     for pair in pairs:
         alone = [outcome.again(outcome.trial.with_answer(answer)) for answer in pair]
         if alone[0].mark is not alone[1].mark:
-            return Finding(False, f"one certificate for {pair[0]!r:.60} and, in its place, {pair[1]!r:.60}", alone[1])
+            weaker = min(alone, key=lambda found: found.mark is True)
+            return Finding(False, f"one certificate for {_listed(pair)}, each as the only candidate", weaker)
     return Finding(True, "one certificate for each spelling") if pairs else None
 
 

@@ -15,7 +15,7 @@ from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.questions import Question
 from eldgr_dspy.words import TASKS
 
-_TOWNS = ("Lyon", "Rome", "Doha", "Paris", "Dubai", "Oslo", "Nice", "Bern", "Lusail")
+_TOWNS: Sequence[str] = ("Lyon", "Rome", "Doha", "Paris", "Dubai", "Oslo", "Nice", "Bern", "Lusail")
 
 
 def classes_of_examples(kind: AnswerType) -> list[list[str]]:
