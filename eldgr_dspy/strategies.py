@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import cycle, islice
 from typing import Any, TypeVar
 
 try:
@@ -29,43 +28,15 @@ from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Step, Verdict
+from eldgr_dspy.laws.answers import FAMILIES, NUMBERS, WORDS, Family, families_by_class
 from eldgr_dspy.laws.constants import Constants
 from eldgr_dspy.laws.trials import SILENT, Trial
-from eldgr_dspy.laws.typed import classes_of_examples
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.voting import Vote, majority
 from eldgr_dspy.words import CONSULT, HOMOGENEOUS, POLICIES, PREFERENCE, STRICTNESS, TASKS, Role, Task
 
 T = TypeVar("T")
-Family = tuple[str, str, str]
-
-FAMILIES: tuple[Family, ...] = (
-    ("Paris", "paris", "The Paris"),
-    ("Lyon", "LYON", "Lyon."),
-    ("Ada Lovelace", "ADA LOVELACE", "Ada  Lovelace"),
-    ("yes", "Yes", "yes."),
-    ("Zoé", "Zoe\u0301", "ZOÉ"),
-    ("no", "No", "no!"),
-    ("1976", "1,976", "1976.0"),
-    ("-5", "−5", "5"),
-    ("20%", "20", "0.2"),
-    ("3.14", "314", "3,14"),
-    ("art", "party", "the art"),
-    ("東京", "東京都", "Tokyo"),
-    ("U.S.A.", "USA", "usa"),
-    ("Рaris", "Paris", "a Paris"),
-    ("prefer candidate 0", '{"preferred": 0}', "[[ ## preferred ## ]] 0"),
-    ("Treaty of Westphalia", "The Treaty of Westphalia", "Treaty"),
-    ("the mouth of the longest river in Asia", "The mouth of the longest river in Asia.", "river"),
-    ("a", "the", ":"),
-)
-"""Answers in threes: that vote together, that only look the same, that contain each other, and that give orders."""
-
-NUMBERS = ("18", "18.0", "$18", "-18", "1/2", "0.5", "12", "1,000", "1000", "½", "10²", "1,5", "$5")
-ODD = ("", " ", "\u200b", "\ud800", "\u202eabc", "'quoted'", "‘quoted’", "\x00", "x" * 2_001)
-WORDS = (*(word for family in FAMILIES for word in family), *NUMBERS, *ODD)
-"""The words that answers and passages are made of by default."""
 
 FIELDS = (
     "preferred",
@@ -157,12 +128,6 @@ def _families(kind: AnswerType) -> st.SearchStrategy[list[Family]]:
     """Draw two or three families of a type's examples; the usual ones for a type without examples."""
     spelled = families_by_class(kind)
     return _some(st.sampled_from(spelled), 2, 3) if spelled else _FAMILIES
-
-
-def families_by_class(kind: AnswerType) -> list[Family]:
-    """Return the examples of a type in three spellings for each class, repeated where a class has fewer."""
-    several = (tuple(islice(cycle(spellings), 3)) for spellings in classes_of_examples(kind))
-    return [(first, second, third) for first, second, third in several]
 
 
 @st.composite

@@ -21,6 +21,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import RULES, Rule, evidence_locked
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS, Law, LawBroken, laws_named
+from eldgr_dspy.laws.answers import Family
 from eldgr_dspy.laws.constants import constants_of
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
 from eldgr_dspy.laws.pointed import pointed
@@ -34,7 +35,6 @@ from eldgr_dspy.own_certificates import own_certificate
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.rules import rule_given
 from eldgr_dspy.strategies import (
-    Family,
     consultations,
     derivations,
     evidence,

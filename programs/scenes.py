@@ -15,12 +15,13 @@ from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Derivation, Repair, Reply, Verdict
+from eldgr_dspy.laws.answers import Family
 from eldgr_dspy.laws.making import SOUND, asked, counted
 from eldgr_dspy.laws.trials import Trial
 from eldgr_dspy.laws.typed import typed, typed_question
 from eldgr_dspy.programs.scripted import Scripted, role_of
 from eldgr_dspy.questions import Question
-from eldgr_dspy.strategies import Family, derivations, lm_replies, questions, raw_text, repairs, verdicts
+from eldgr_dspy.strategies import derivations, lm_replies, questions, raw_text, repairs, verdicts
 from eldgr_dspy.words import Role, Task
 
 _ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")

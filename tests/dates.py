@@ -5,25 +5,10 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from eldgr_dspy.answer_types import BUILT_IN
-from eldgr_dspy.answer_types.base import AnswerType, Certifying, Way
-from eldgr_dspy.certificates import Certificate, Evidence, Passage
+from eldgr_dspy.answer_types.base import AnswerType, Way
 from eldgr_dspy.text_keys import AnswerClass
-from eldgr_dspy.words import Policy
 
 _YEAR = re.compile(r"[0-9]{4}")
-
-
-class _YearEvidence:
-    """The passages of a question, as they certify years."""
-
-    def __init__(self, passages: Sequence[Passage], policy: Policy) -> None:
-        self.passages = tuple(passages)
-        self._evidence = Evidence(passages, policy)
-
-    def certify(self, answer: str | None, question: str = "") -> Certificate:
-        """Return the certificate of the year of an answer."""
-        found = _YEAR.search(answer or "")
-        return self._evidence.certify(found and found[0], question)
 
 
 class Years(AnswerType):
@@ -36,10 +21,6 @@ class Years(AnswerType):
         """Return the class of the year."""
         found = _YEAR.search(answer)
         return AnswerClass(found[0]) if found else None
-
-    def evidence(self, passages: Sequence[Passage], policy: Policy) -> Certifying:
-        """Return the passages as they certify the year of an answer."""
-        return _YearEvidence(passages, policy)
 
     def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
         """Return whether the year is that of a gold answer."""

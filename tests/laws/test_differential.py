@@ -18,6 +18,7 @@ from eldgr_dspy.answers import answer_class, is_polar
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Derivation, Repair, Step
+from eldgr_dspy.laws.answers import WORDS
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.voting import majority
 from eldgr_dspy.words import CONSULT, ROLES, TASKS, Task
@@ -33,7 +34,7 @@ PARTS = (
     "0 5 12 1,000 3.14 - + . , % $ ' \" / a the an Paris x C # < > ½ ² ① Ⅷ − é e\u0301 ( ) : _ e3 US of m \u200b \\ ٣"
 ).split()
 MADE = st.lists(st.sampled_from([*PARTS, " "]), min_size=1, max_size=5).map("".join)
-TEXTS = st.sampled_from(strategies.WORDS) | MADE | st.text(max_size=12)
+TEXTS = st.sampled_from(WORDS) | MADE | st.text(max_size=12)
 
 
 def respelled(text: str) -> list[str]:

@@ -17,6 +17,7 @@ from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.consultations import Derivation, Step
 from eldgr_dspy.derivations import check_derivation
 from eldgr_dspy.errors import UnexecutableError
+from eldgr_dspy.laws.answers import WORDS
 from eldgr_dspy.numbers import parse_number
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.tracing import stated, traceable
@@ -72,8 +73,7 @@ def sought(draw: st.DrawFn) -> tuple[str, list[Passage]]:
     answer = source[start : draw(st.integers(start, len(source)))]
     passages = [Passage(*pair) for pair in zip(sources[::2], [*sources[1::2], ""], strict=False)]
     return draw(
-        st.sampled_from((answer, answer.upper(), answer.swapcase(), draw(WRAPPERS) % answer))
-        | st.sampled_from(strategies.WORDS)
+        st.sampled_from((answer, answer.upper(), answer.swapcase(), draw(WRAPPERS) % answer)) | st.sampled_from(WORDS)
     ), passages
 
 

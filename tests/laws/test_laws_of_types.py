@@ -86,7 +86,8 @@ def test_a_selector_of_a_built_in_type_is_asked_what_the_type_reads(kind: Answer
 
 @pytest.mark.parametrize("kind", [YEARS, Sums(), Names()], ids=lambda kind: type(kind).__name__)
 def test_a_type_of_your_own_is_checked_with_its_examples(kind: AnswerType) -> None:
-    assert check_answer_type(kind, max_examples=10)["candidate_order_changes_no_class"] > 50
+    without = ["a_spelling_changes_no_certificate"]  # of years the evidence certifies the text
+    assert check_answer_type(kind, without=without, max_examples=10)["candidate_order_changes_no_class"] > 50
     tried = check_selector(Selector(answer=kind), max_examples=1)
     assert tried["override_needs_a_certificate"] > 0 or kind.way == "derivation"
 

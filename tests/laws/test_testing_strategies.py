@@ -17,9 +17,9 @@ from eldgr_dspy.consultations import Repair, Verdict
 from eldgr_dspy.decision import Choice, Steps, evidence_locked, majority_vote, scalar_judge
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAW, LAWS, LawBroken
+from eldgr_dspy.laws.answers import WORDS
 from eldgr_dspy.laws.trials import Subject, Trial, describe
 from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.strategies import WORDS
 from eldgr_dspy.testing import check_laws, consultations, evidence, lm_replies, pools, questions
 
 pytestmark = pytest.mark.slow  # the kit on what its strategies draw
