@@ -12,7 +12,7 @@ from random import Random
 from statistics import median
 from time import process_time
 
-from eldgr_dspy.answer_types.entailment import Pair
+from eldgr_dspy.answer_types.entailment.readings import Pair
 from eldgr_dspy.answer_types.free_text import FreeText
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from eldgr_dspy.answer_types.entailment import Pair
+from eldgr_dspy.answer_types.entailment.readings import Pair
 from eldgr_dspy.occurrences import STOP_WORDS
 
 ENTAILS, NEUTRAL, CONTRADICTS = (0.0, 0.03, 0.97), (0.02, 0.96, 0.02), (0.97, 0.03, 0.0)

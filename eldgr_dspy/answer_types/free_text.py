@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.answer_types.base import Asked, Certifying, require_gold
-from eldgr_dspy.answer_types.calibration import Calibration, load_calibration
-from eldgr_dspy.answer_types.entailment import NLI, nli_of
-from eldgr_dspy.answer_types.free_text_readings import GOAL, About, wording
-from eldgr_dspy.answer_types.free_text_support import FreeTextEvidence
+from eldgr_dspy.answer_types.entailment.about import GOAL, About, wording
+from eldgr_dspy.answer_types.entailment.calibration import Calibration, load_calibration
+from eldgr_dspy.answer_types.entailment.readings import NLI, nli_of
+from eldgr_dspy.answer_types.entailment.support import FreeTextEvidence
 from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, settled

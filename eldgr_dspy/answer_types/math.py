@@ -12,7 +12,7 @@ from itertools import combinations, islice
 from typing import Final
 
 from eldgr_dspy.answer_types.base import Grouping, require_gold
-from eldgr_dspy.answer_types.math_comparing import SECONDS, Compared, compare, require_installed
+from eldgr_dspy.answer_types.mathematics.comparing import SECONDS, Compared, compare, require_installed
 from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.folding import PLAIN, drop_invisible
 from eldgr_dspy.number_search import last_number

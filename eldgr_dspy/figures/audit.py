@@ -105,8 +105,8 @@ class Audit:
         """Return the number of questions on which a condition holds."""
         return sum(n for marks, n in self.marks.items() if holds(marks))
 
-    def counts(self) -> AuditCounts:
-        """Return the counts of `audit` in `summary.json`.
+    def counts(self, *, scored: bool) -> AuditCounts:
+        """Return the counts of `audit` in `summary.json`; without gold answers the effect of a flip is unknown.
 
         `preserved + judge_overrides + repair_overrides` is the number of questions. In arithmetic a derivation that
         differs from consensus is a repair override, and `certified_consensus` counts checked derivations that equal it.
@@ -115,8 +115,8 @@ class Audit:
             "preserved": self.count(lambda marks: marks.branch == "consensus"),
             "judge_overrides": self.count(lambda marks: marks.branch == "judge"),
             "repair_overrides": self.count(lambda marks: marks.branch == "repair"),
-            "correct_to_incorrect": self.count(lambda marks: marks.became == "lost"),
-            "incorrect_to_correct": self.count(lambda marks: marks.became == "won"),
+            "correct_to_incorrect": self.count(lambda marks: marks.became == "lost") if scored else None,
+            "incorrect_to_correct": self.count(lambda marks: marks.became == "won") if scored else None,
             "abstentions": self.count(lambda marks: marks.abstained),
             "homogeneous": self.count(lambda marks: marks.homogeneous),
             "certified_consensus": self.count(lambda marks: marks.settled),

@@ -154,9 +154,8 @@ class Tally:
             """An answer's score and its official one."""
             return case.type.score(answer, gold), case.type.official_score(answer, gold)
 
-        scores = {
-            name: self._take(name, case, outcome, scores_of if gold else None) for name, outcome in outcomes.items()
-        }
+        scored = scores_of if gold else None
+        scores = {name: self._take(name, case, outcome, scored) for name, outcome in outcomes.items()}
         if gold:
             self._bounds.add(case, gold)
         else:  # here the value of a judge's preference is unknown, but not whether it can matter
@@ -267,7 +266,9 @@ class Tally:
 
     def _audited(self, locked: str, whole: Mapping[str, _RuleTally]) -> tuple[AuditCounts | None, AuditInFull | None]:
         """The audit of `eldgr`, or of `eldgr[NAME]`, in short and in full; None without its result."""
-        return (self._audit(self.audits[locked]), self._decided(locked, whole)) if locked in whole else (None, None)
+        if locked not in whole:
+            return None, None
+        return self.audits[locked].counts(scored=self.n_scored > 0), self._decided(locked, whole)
 
     def _decided(self, locked: str, whole: Mapping[str, _RuleTally]) -> AuditInFull:
         """The audit in full."""
@@ -304,13 +305,6 @@ class Tally:
         right, answered = np.array(tally.em, np.int8), np.array(tally.answered, bool)
         certified, texts = answered & np.array(tally.trusted, bool), np.array(self._cluster, np.int64)
         return {"abstain": shipped(certified, right, texts), "consensus": shipped(answered, right, texts)}
-
-    def _audit(self, audit: Audit) -> AuditCounts:
-        """The audit's counts; without gold answers the effect of a flip is unknown."""
-        counts = audit.counts()
-        if not self.n_scored:
-            counts["correct_to_incorrect"] = counts["incorrect_to_correct"] = None
-        return counts
 
     def _figures(self, tally: _RuleTally) -> RuleFigures:
         asked = roles_and({role for other in self._rules.values() for role in other.asked})

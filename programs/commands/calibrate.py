@@ -31,7 +31,7 @@ def calibrate(
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
-    from eldgr_dspy.answer_types.free_text_readings import GOAL
+    from eldgr_dspy.answer_types.entailment.about import GOAL
     from eldgr_dspy.files import replacing
     from eldgr_dspy.programs.commands.console import write_out
     from eldgr_dspy.programs.scoring.calibrating import calibrate, read_pairs

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from eldgr_dspy.answer_types.calibration import Calibration
-from eldgr_dspy.answer_types.entailment import NLI
+from eldgr_dspy.answer_types.entailment.about import GOAL
+from eldgr_dspy.answer_types.entailment.calibration import Calibration
+from eldgr_dspy.answer_types.entailment.readings import NLI
 from eldgr_dspy.answer_types.free_text import FreeText
-from eldgr_dspy.answer_types.free_text_readings import GOAL
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.files import read_lines, read_object, require_file

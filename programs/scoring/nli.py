@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eldgr_dspy.answer_types.entailment import tokens_of_pair
+from eldgr_dspy.answer_types.entailment.readings import tokens_of_pair
 from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.undefined import Floats
 from eldgr_dspy.errors import ArgumentError, settled

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answer_types.entailment import Pair
+from eldgr_dspy.answer_types.entailment.about import LONGEST, MOST_CLAIMS, MOST_WINDOWS
+from eldgr_dspy.answer_types.entailment.readings import Pair
 from eldgr_dspy.answer_types.free_text import FreeText
-from eldgr_dspy.answer_types.free_text_readings import LONGEST, MOST_CLAIMS, MOST_WINDOWS
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Certificate, Passage, holds
 from eldgr_dspy.consultations import Repair, Reply, Verdict

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.answer_types.calibration import Calibration, load_calibration
-from eldgr_dspy.answer_types.entailment import Pair
+from eldgr_dspy.answer_types.entailment.calibration import Calibration, load_calibration
+from eldgr_dspy.answer_types.entailment.readings import Pair
 from eldgr_dspy.answer_types.free_text import FreeText
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.programs.commands import main

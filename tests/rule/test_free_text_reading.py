@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.answer_types.claims import claims_of, sentence_spans, token_count, windows_of
-from eldgr_dspy.answer_types.hard_keys import hard_keys
+from eldgr_dspy.answer_types.entailment.claims import claims_of, sentence_spans, token_count, windows_of
+from eldgr_dspy.answer_types.entailment.hard_keys import hard_keys
 from eldgr_dspy.certificates import Passage
 
 TEXTS = st.text(st.sampled_from("Aab5 .?!\n-,9é多。'$%"), max_size=80)

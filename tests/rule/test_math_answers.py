@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.math import DISTINCT, LENGTH, Math
-from eldgr_dspy.answer_types.math_comparing import Compared, compare
+from eldgr_dspy.answer_types.mathematics.comparing import Compared, compare
 from eldgr_dspy.answers import score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Derivation, Step

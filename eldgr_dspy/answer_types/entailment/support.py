@@ -8,9 +8,9 @@ class, does not count.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from eldgr_dspy.answer_types.claims import Claim, Window
-from eldgr_dspy.answer_types.entailment import Reading
-from eldgr_dspy.answer_types.free_text_readings import LIKELY, About, holding, read_with, wording
+from eldgr_dspy.answer_types.entailment.about import LIKELY, About, holding, read_with, wording
+from eldgr_dspy.answer_types.entailment.claims import Claim, Window
+from eldgr_dspy.answer_types.entailment.readings import Reading
 from eldgr_dspy.certificates import Certificate, Passage, witness_of_entailment
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.structured import Structured

@@ -27,7 +27,9 @@ SECONDS: Final = 3.0
 _BY_THE_CLOCK: Final = 10
 """How many times as long a pair may take by the clock: other programs may be busy, and some systems limit only this."""
 
-_START: Final = "import sys; sys.path[:] = sys.argv[1:]; from eldgr_dspy.answer_types.math_worker import serve; serve()"
+_START: Final = (
+    "import sys; sys.path[:] = sys.argv[1:]; from eldgr_dspy.answer_types.mathematics.worker import serve; serve()"
+)
 
 
 class Compared(NamedTuple):

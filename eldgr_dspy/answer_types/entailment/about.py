@@ -6,9 +6,9 @@ All that the pool needs is read in one call, and all that a later answer needs i
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice, product
 
-from eldgr_dspy.answer_types.claims import Claim, Window, claims_of, sentence_spans, token_count, windows_of
-from eldgr_dspy.answer_types.entailment import NLI, Pair, Reading, Readings, tokens_of_pair
-from eldgr_dspy.answer_types.hard_keys import hard_keys
+from eldgr_dspy.answer_types.entailment.claims import Claim, Window, claims_of, sentence_spans, token_count, windows_of
+from eldgr_dspy.answer_types.entailment.hard_keys import hard_keys
+from eldgr_dspy.answer_types.entailment.readings import NLI, Pair, Reading, Readings, tokens_of_pair
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.stripping import strip_answer

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from eldgr_dspy.answer_types.hard_keys import HardKeys, hard_keys
+from eldgr_dspy.answer_types.entailment.hard_keys import HardKeys, hard_keys
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.sentence_ends import sentence_starts
