@@ -32,6 +32,9 @@ from eldgr_dspy.words import Policy
 THRESHOLD = 0.9
 """From this probability on, a window entails a claim, without a calibration."""
 
+_WORDED = ("spelling_within_a_class_does_not_matter", "spelling_does_not_decide", "a_spelling_changes_no_certificate")
+"""The laws that free text gives up: the model reads each wording for itself."""
+
 Scorer = Callable[[str, Sequence[str]], bool]
 
 
@@ -78,7 +81,7 @@ class FreeText(Related):
         self.experimental = not isinstance(self.calibration, Calibration)
         self.threshold = self._threshold()
         self.veto, self.scorer, self.goal = veto, scorer, goal
-        self.gives_up = ("more_evidence_never_uncertifies",) if veto else ()
+        self.gives_up = (*_WORDED, "more_evidence_never_uncertifies") if veto else _WORDED
         if goal.count("{}") != 1:
             raise ArgumentError(f"goal must hold {{}} once, in the place of the question; got {goal!r:.80}.")
         if isinstance(self.calibration, Calibration) and self.calibration.model != self.reader:

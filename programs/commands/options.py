@@ -143,7 +143,10 @@ class AnswerName(click.ParamType):  # type: ignore[type-arg]
         """Return the one name by which pools state the type."""
         from eldgr_dspy.answer_types import load_type
 
-        return load_type(value, (param and param.name) or "answer").name
+        try:
+            return load_type(value).name
+        except ArgumentError as error:
+            self.fail(str(error), param, ctx)
 
 
 answer_option = click.option(

@@ -163,8 +163,8 @@ def test_a_lock_holds_the_type_and_what_it_uses(
 
 
 def test_a_name_that_is_no_type_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "answer must be one of" in printed(capsys, "bound", "years.jsonl", "--answer", "year", rc=1)
-    assert "has no 'months'" in printed(capsys, "bound", "years.jsonl", "--answer", "own_types:months", rc=1)
+    assert "answer must be one of" in printed(capsys, "bound", "years.jsonl", "--answer", "year", rc=2)
+    assert "has no 'months'" in printed(capsys, "bound", "years.jsonl", "--answer", "own_types:months", rc=2)
 
 
 def test_a_finished_run_is_decided_and_shown_again(

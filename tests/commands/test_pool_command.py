@@ -237,7 +237,7 @@ def test_what_is_said_of_a_json_array_makes_a_pool_of_it(
     [
         (["build", "a.jsonl", "--task", "retrieval"], 2, "Missing option '--out'"),
         (["build", "--task", "retrieval", "--out", "p.jsonl"], 2, "Missing argument 'SOURCE...'"),
-        (["build", "a.jsonl", "--task", "trivia", "--out", "p.jsonl"], 2, "'trivia' is not one of"),
+        (["build", "a.jsonl", "--task", "trivia", "--out", "p.jsonl"], 2, "answer must be one of 'retrieval', "),
         (["build", "no.jsonl", "--task", "retrieval", "--out", "p.jsonl"], 1, "Error: no.jsonl: no such file"),
         (["build", "a.jsonl", "--task", "retrieval", "--out", "p.csv"], 1, "Error: p.csv: the format is not known"),
         (

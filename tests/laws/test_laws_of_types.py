@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from eldgr_dspy import Selector
 from eldgr_dspy.answer_types import BUILT_IN, load_type
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.answer_types.free_text import FreeText
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError
@@ -22,10 +23,12 @@ from eldgr_dspy.rows import validate
 from eldgr_dspy.strategies import consultations
 from eldgr_dspy.tables.bounds import authority_table
 from eldgr_dspy.testing import check_answer_type, check_laws
+from tests.bag_of_words import BagOfWords
 from tests.dates import YEARS, Sums
 from tests.laws.slips_of_types import SLIPS, Contradicted, Directed, Names, Vetoed
 
-KINDS = (*dict.fromkeys(BUILT_IN.values()),)
+WITH_MODELS = {"free_text": FreeText(BagOfWords(), 0.9)}
+KINDS = tuple(WITH_MODELS.get(name, kind) for name, kind in {kind.name: kind for kind in BUILT_IN.values()}.items())
 MAJORITY = Subject(RULES["majority"])
 by_name = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 

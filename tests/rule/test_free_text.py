@@ -323,8 +323,8 @@ def test_passages_that_contradict_are_counted_and_are_no_veto_unless_asked_for()
 
 
 def test_a_veto_declares_the_law_that_it_gives_up() -> None:
-    assert FreeText().gives_up == ()
-    assert set(FreeText(veto=True).gives_up) == {"more_evidence_never_uncertifies"} <= {law.name for law in LAWS}
+    veto, plain = set(FreeText(veto=True).gives_up), set(FreeText().gives_up)
+    assert veto - plain == {"more_evidence_never_uncertifies"} <= {law.name for law in LAWS}
 
 
 SENTENCES = ["Apples fall.", "Tea is hot.", "Tea is cold.", "Ada is 5.", "Pears may fall.", "Ada is not old."]
