@@ -4,8 +4,12 @@ Run: python -m benchmarks.decisions
 
 The evidence is about 6 kB in ten passages, with four candidates. The first part makes no LM call. The second has a
 scripted LM that answers at once; from its time, subtract that of a bare `dspy.Predict` with the same signature and
-DSPy's JSON adapter.
+DSPy's JSON adapter. The third is a decision of each answer type on its demo pool, in which all roles abstain.
+Mathematics is compared in another process, whose time is not counted; `benchmarks.free_text` is about free text.
 """
+
+from functools import partial
+from pathlib import Path
 
 import dspy
 
@@ -14,6 +18,7 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.decision import drive
+from eldgr_dspy.pools import open_pool
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
@@ -42,6 +47,13 @@ def select_all(selector: Selector, questions: list[Question]) -> None:
     """Select for each question through the DSPy module."""
     for asked in questions:
         selector(question=asked.text, candidates=list(asked.answers), evidence=[p.text for p in asked.passages])
+
+
+def print_types() -> None:
+    """Print the time of a decision for each answer type, when its comparisons are known."""
+    for kind, name in (("short", "retrieval"), ("number", "arithmetic"), ("choice", "choice"), ("math", "math")):
+        asked = [row.to_question() for row in open_pool(Path(f"artifacts/demo-{name}.jsonl")).rows()]
+        line(f"a decision of the type {kind}", cpu(partial(decide_all, asked)) / len(asked) * 1e3, "ms")
 
 
 def main() -> None:
@@ -80,6 +92,7 @@ def main() -> None:
     line("Selector, one judged decision, over the bare call with DSPy's adapter", whole - floor, "ms", "0.2")
     line("Selector, one judged decision, over the bare call with ours", whole - strict, "ms")
     line("Selector, one decision that asks nobody", unasked, "ms")
+    print_types()
 
 
 if __name__ == "__main__":
