@@ -306,7 +306,7 @@ class Selector(dspy.Module):
         return read(name, said.content, case.question.answers, len(case.question.passages))
 
     def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None, options: Any) -> Case:
-        kind = self.type if task is None else answer_type(task)
+        kind = self.type if task in (None, self.type.name) else answer_type(task)
         return Case(to_question(question, candidates, evidence, kind, self.answer_field, options), self.settings)
 
     def _texts(self, case: Case, evidence: Any) -> "Sequence[Reasoning]":

@@ -30,7 +30,7 @@ BUILT_IN: Mapping[Task, AnswerType] = {
 }
 """The types of this package under all their names."""
 
-_OWN: dict[Task, AnswerType] = {}
+_OWN: dict[Task, AnswerType | None] = {}  # None: a built-in name that two values share
 _STATED: dict[Task, StatedType] = {}
 
 
@@ -65,11 +65,13 @@ def load_type(given: object, argument: str = "answer") -> AnswerType:
     """
     if isinstance(given, AnswerType):
         given.name = given.name or name_of(given)
-        _OWN.setdefault(given.name, given)
+        known = _OWN.setdefault(given.name, given)
+        if given.name in BUILT_IN and known and not known.loaded_as and known.to_json() != given.to_json():
+            _OWN[given.name] = None  # the name alone does not tell which of the two
         return given
     if not (isinstance(given, str) and ":" in given):
         return answer_type(given, argument)
-    if given not in _OWN:
+    if (made := _OWN.get(given)) is None:
         found: Any = object_named(given, argument, "my_types:dates")
         made = found() if isinstance(found, type) and issubclass(found, AnswerType) else found
         if not isinstance(made, AnswerType):
@@ -77,8 +79,8 @@ def load_type(given: object, argument: str = "answer") -> AnswerType:
                 f"{argument}={given!r} must be an eldgr_dspy.answer_types.base.AnswerType; got {made!r:.80}."
             )
         made.name, made.loaded_as = made.name or given, given
-        _OWN[given] = _OWN[made.name] = made
-    return _OWN[given]
+    _OWN[given] = _OWN[made.name] = made  # the name means what was loaded last
+    return made
 
 
 def same_type(stated: Mapping[str, Any]) -> AnswerType:
@@ -100,4 +102,4 @@ def remember_type(name: Task, way: Way, scores: Sequence[str]) -> None:
 
 def shown_type(name: Task) -> AnswerType:
     """Return the type of finished figures: one that is known, else as figures have stated it, to be shown alone."""
-    return _STATED[name] if name in _STATED and name not in _OWN else answer_type(name)
+    return _STATED[name] if name in _STATED and not _OWN.get(name) else answer_type(name)

@@ -175,10 +175,9 @@ class FreeText(Related):
 
     def _threshold(self) -> float:
         given: object = self.calibration
-        if given is None or isinstance(given, Calibration):
-            return given.threshold if given else THRESHOLD
+        given = given.threshold if isinstance(given, Calibration) else THRESHOLD if given is None else given
         if isinstance(given, bool) or not isinstance(given, int | float) or not 0.5 < given <= 1:
             raise ArgumentError(
-                f"calibration must be a Calibration, a file, or above 0.5 and at most 1; got {given!r}."
+                f"calibration must be a Calibration, a file, or a threshold above 0.5 and at most 1; got {given!r}."
             )
         return float(given)

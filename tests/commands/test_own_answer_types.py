@@ -117,6 +117,15 @@ def test_a_run_votes_scores_and_certifies_by_the_type(capsys: pytest.CaptureFixt
     assert {one["rule"]: one["answer"] for one in decided}["certified"] == "in 1976"
 
 
+def test_a_shared_name_means_the_type_that_was_loaded_last() -> None:
+    made = "from eldgr_dspy.answer_types.free_text import FreeText\none, other = (FreeText(max, t) for t in (0.6, 0.7))\n"
+    Path("own_types.py").write_text(made)
+    for name in ("one", "other", "one"):
+        loaded = answer_types.load_type(f"own_types:{name}")
+        assert answer_types.answer_type("free_text") is loaded
+        assert loaded.loaded_as == f"own_types:{name}"
+
+
 def test_a_run_and_its_record_state_the_type_and_its_source(capsys: pytest.CaptureFixture[str]) -> None:
     evaluated(capsys)
     head = json.loads(Path("run/journal.jsonl").read_text().partition("\n")[0])

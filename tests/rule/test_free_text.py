@@ -159,6 +159,9 @@ HARD = [
     ("The winner is Ada.", "The winner is Eva."),
     ("Doha.", "Dubai."),
     ("Paul is a nurse.", "Ada is a nurse."),
+    ("It cost $5m.", "It cost $5bn."),
+    ("The town has 5k people.", "The town has 5 people."),
+    ("About one million came.", "About one billion came."),
 ]
 SOFT = [
     ("It was on 3 May 1976.", "It was on 1976-05-03."),
@@ -246,7 +249,7 @@ def test_a_certified_member_ships_never_another_of_its_class() -> None:
 
 def test_claims_that_lost_their_subject_are_read_with_what_is_before_them() -> None:
     nli, question = BagOfWords(), "Who is Ada?"
-    answer = "A farmer near Oslo. She sells pears. Her pears taste good.\n- Red\nBen buys some pears. They fall."
+    answer = "A farmer near Oslo. She sells pears. Her pears taste good.\n- Red.\nBen buys some pears. They fall."
     passages = ("Bea, a farmer near Oslo, sells pears, they say.", "Ben buys some pears; they say pears fall.")
     assert certificate(answer, *passages, nli=nli, question=question).certified is False
     first, last = answer.splitlines()[0], answer.splitlines()[2]
@@ -254,10 +257,45 @@ def test_claims_that_lost_their_subject_are_read_with_what_is_before_them() -> N
         f"{question} A farmer near Oslo.",
         f"{question} A farmer near Oslo. She sells pears.",
         f"{question} {first}",
-        f"{question} {first}\n- Red",
+        f"{question} {first}\n- Red.",
         "Ben buys some pears.",
         last,
     } == {hypothesis for batch in nli.batches for premise, hypothesis in batch if premise in passages}
+
+
+LOST = [
+    ("Ada is a farmer. In 1990 she won a prize.", ("Ada is a farmer, they say.", "Eva: In 1990 she won a prize.")),
+    ("Doha is big. The city is made of wood.", ("Doha is big, they say.", "Oslo. The city is made of wood.")),
+    ("Ada came from the town\nof Oslo in Norway.", ("Ada came from the town near Rome.", "Ben of Oslo in Norway.")),
+    ("Ada came from the town of\nOslo in northern Norway.", ("Ada came from the town of Rome.", "Oslo, northern Norway.")),
+    ("Doha has wide roads\nPopulation: 5 million people", ("Doha has wide roads.", "Oslo. Population: 5 million people")),
+]
+
+
+@pytest.mark.parametrize(("answer", "passages"), LOST)
+def test_a_claim_without_its_subject_is_not_certified_by_what_is_said_of_another(
+    answer: str, passages: tuple[str, ...]
+) -> None:
+    assert certificate(answer, *passages).certified is False
+    assert certificate(answer, f"{answer} So they say.").certified
+
+
+def test_a_long_sentence_is_cut_between_words_and_numbers() -> None:
+    for before in range(40):
+        text = " ".join(["so", *["la"] * before, "the president Johnson came in 1971", *["la"] * 90])
+        for answer in ("The president John came.", "The president Johnson came in 19.", "The president Johnson in 197."):
+            assert certificate(answer, text, nli=BagOfWords(tokens=64)).certified is False
+        assert certificate("The president Johnson came in 1971.", text, nli=BagOfWords(tokens=64)).certified
+
+
+def test_a_part_of_a_long_sentence_does_not_certify_what_the_sentence_denies() -> None:
+    text = " ".join(["it is not the case, whatever was said", *["la"] * 60, "that the drug is safe", *["la"] * 60])
+    assert certificate("The drug is safe.", text, nli=BagOfWords(tokens=64)).certified is False
+    assert certificate("The drug is safe.", text.replace("not", "so"), nli=BagOfWords(tokens=64)).certified
+
+
+def test_a_wrapped_line_keeps_its_negation() -> None:
+    assert certificate("The drug is safe.", "They say the drug is\nnot safe.").certified is False
 
 
 def test_a_bare_yes_makes_no_claim() -> None:
@@ -307,6 +345,23 @@ def test_a_passage_that_only_repeats_an_answer_of_the_class_does_not_certify_it(
     assert case_of(answers, ["APPLES FALL DOWN!"]).certified(answers[1]) is False
     assert case_of(answers, ["Down fall the apples; so they say."]).certified(answers[0])
     assert case_of(answers[:1], ["Down fall the apples."]).certified(answers[0])
+
+
+@pytest.mark.parametrize("repeat", ["Le café est ouvert ici.", "Le cafe\N{COMBINING ACUTE ACCENT} est ouvert ici."])
+def test_a_passage_repeats_an_answer_in_any_normal_form(repeat: str) -> None:
+    answer = "Le caf\N{LATIN SMALL LETTER E WITH ACUTE} est ouvert ici."
+    assert certificate(answer, repeat, nli=YesMan()).certified is False
+
+
+def test_a_further_copy_of_a_candidates_text_uncertifies_nothing() -> None:
+    answer, text = "Down fall the apples.", "Apples fall down."
+
+    def certified(*passages: str) -> bool | None:
+        kind, evidence = FreeText(BagOfWords()), tuple(Passage("", passage) for passage in passages)
+        pool = (answer, "Pears fall.")
+        return Case(Question(QUESTION, kind.name, pool, (answer, text), evidence, kind=kind)).certified(answer)
+
+    assert certified("APPLES FALL DOWN!") == certified("APPLES FALL DOWN!", text)
 
 
 def test_passages_that_contradict_are_counted_and_are_no_veto_unless_asked_for() -> None:
@@ -452,8 +507,8 @@ def test_a_model_that_must_be_awaited_is_refused() -> None:
     [
         ({"nli": "a model"}, "nli must be an NLI model, or a function of"),
         ({"nli": BagOfWords}, "nli must be an NLI model, or a function of"),
-        ({"calibration": 0.3}, "calibration must be a Calibration, a file, or above 0.5 and at most 1; got 0.3"),
-        ({"calibration": True}, "calibration must be a Calibration, a file, or above 0.5 and at most 1; got True"),
+        ({"calibration": 0.3}, "calibration must be a Calibration, a file, or a threshold above 0.5 and at most 1; got 0.3"),
+        ({"calibration": True}, "calibration must be a Calibration, a file, or a threshold above 0.5 and at most 1; got True"),
         ({"calibration": "no/such"}, "calibration='no/such' must be a file of eldgr calibrate"),
         ({"goal": "Does it?"}, "goal must hold {} once"),
     ],

@@ -103,6 +103,12 @@ def test_a_calibration_is_kept_in_a_file_and_belongs_to_its_model_and_goal(tmp_p
         FreeText(BagOfWords(), replace(MADE, model="another"))
 
 
+@pytest.mark.parametrize("threshold", [float("nan"), 0.0, 0.5, -1.0, 1.5])
+def test_a_calibration_of_which_the_threshold_would_certify_anything_is_refused(threshold: float) -> None:
+    with pytest.raises(ArgumentError, match=r"a threshold above 0\.5 and at most 1; got"):
+        FreeText(BagOfWords(), replace(MADE, threshold=threshold))
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({**MADE.to_json(), "threshold": "high"})])
 def test_a_file_that_is_no_calibration_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "made.json").write_text(text, encoding="utf-8")

@@ -3,6 +3,7 @@
 All that the pool needs is read in one call, and all that a later answer needs in a second.
 """
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, islice, product
 
@@ -57,8 +58,8 @@ class About:
         self.readings, self.question, self.passages = Readings(nli), question, tuple(passages)
         self._goal = goal.replace("{}", question)
         self._tokens = tokens_of_pair(nli) - _SEPARATORS
-        repeated = {form for p in passages for form in (p.text.strip(), show_passage(p.title, p.text).strip())}
-        echoes = [text for text in texts if text.strip() in repeated]
+        repeated = {letters(form) for p in passages for form in (p.text, show_passage(p.title, p.text))}
+        echoes = [text for text in texts if letters(text) in repeated]
         self._first = [a for a in (*answers, *echoes) if a and not isinstance(a, Structured) and wording(a)]
         keys = {answer: _key(answer) for answer in sorted(set(self._first), reverse=True)}
         self._shown = {key: answer for answer, key in keys.items()}
@@ -191,6 +192,11 @@ def holding(claim: Claim, windows: Sequence[Window]) -> list[Window]:
 def plain(answer: str) -> str:
     """Return an answer as the model reads it: a single sentence without what is around it, else as it is."""
     return answer.strip() if len(answer) > LONGEST or len(sentence_spans(answer)) > 1 else strip_answer(answer)
+
+
+def letters(text: str) -> str:
+    """Return the letters and digits of a text, by which a passage repeats it."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
 def wording(answer: str) -> AnswerClass | None:

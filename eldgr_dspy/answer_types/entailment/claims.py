@@ -2,7 +2,8 @@
 
 A claim is a sentence, or a line of a list, of an answer. All are kept: plans, questions and asides too, so that leaving
 something out never helps. The first claim is read with the question, since it may be a fragment ("In Doha."). A later
-one that leans on what is before it ("It has ...", "- Doha") is read with the sentences that it leans on. Windows are
+one that leans on what is before it ("It has ...", "The city ...", "- Doha", the rest of a broken line) is read with the
+sentences that it leans on. Windows are
 whole sentences of one passage, and neighbouring windows overlap, so that two sentences that fit are together in one.
 Linear in the length of the texts.
 """
@@ -12,25 +13,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from eldgr_dspy.answer_types.entailment.hard_keys import HardKeys, hard_keys
+from eldgr_dspy.answer_types.entailment.hard_keys import LINE, HardKeys, hard_keys
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.sentence_ends import sentence_starts
 
 Span = tuple[int, int]
 
-_LINE = re.compile(r"[^\r\n]+")
 # About what a tokenizer makes of a text, rather more than less: four letters, or any other sign.
 _TOKEN = re.compile(r"[A-Za-z]{1,4}|[^\sA-Za-z]")
 # A word; in scripts without spaces, two characters.
 _WIDE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff"
 _WORD = re.compile(rf"[{_WIDE}]{{1,2}}|[^\W_{_WIDE}]+")
+_INSIDE = re.compile(rf"[^\s{_WIDE}]{{2}}")  # around a place where no word may be cut
 _FEW = 3
 _ITEM = re.compile(r"\s*(?:[-*•–+]|\(?\w{1,2}[.)])\s")
+_PRONOUNS = frozenset("he she it they him his her hers its them their theirs".split())
 _LEANING = frozenset(
-    "he she it they him his her hers its them their theirs this that these those there here such both either neither"
-    " former latter and but or so then also too yes no".split()
+    "the this that these those there here such both either neither former latter and but or so then also too yes no"
+    "".split()
 )
+_ENDED = re.compile(r"[.!?…。！？｡][^\w.!?…。！？｡]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,7 @@ def claims_of(answer: str, question: str) -> list[Claim]:
     claims, anchor = list[Claim](), 0
     for start, end in sentence_spans(answer):
         claim = answer[start:end]
-        if claims and not _leans(claim):
+        if claims and _ENDED.search(claims[-1].text) and not _leans(claim):
             anchor = start
         context = answer[anchor:end] if anchor else f"{question} {answer[:end]}"
         claims.append(Claim(claim.strip(), context.strip(), hard_keys(claim)))
@@ -96,7 +99,7 @@ def windows_of(passages: Sequence[Passage], tokens: int) -> Iterator[Window]:
 def sentence_spans(text: str) -> list[Span]:
     """Return the sentences of a text, line by line; a piece without a letter or a digit belongs to the one before."""
     spans: list[Span] = []
-    for line in _LINE.finditer(text):
+    for line in LINE.finditer(text):
         edges = [line.start(), *sentence_starts(text, *line.span()), line.end()]
         for start, after in pairwise(edges):
             end = start + len(text[start:after].rstrip())
@@ -108,9 +111,10 @@ def sentence_spans(text: str) -> list[Span]:
 
 
 def _leans(claim: str) -> bool:
-    """Whether a claim needs what is before it: it is short, an item of a list, or starts with a word such as "it"."""
-    words = _WORD.findall(claim)
-    return len(words) < _FEW or words[0].casefold() in _LEANING or _ITEM.match(claim) is not None
+    """Whether a claim needs what is before it: it is short, an item of a list, or has a word such as "it"."""
+    words = _WORD.findall(claim.casefold())
+    leaning = words[0] in _LEANING or not _PRONOUNS.isdisjoint(words)
+    return len(words) < _FEW or leaning or _ITEM.match(claim) is not None
 
 
 def _grouped(text: str, room: int) -> Iterator[Span]:
@@ -132,10 +136,27 @@ def _grouped(text: str, room: int) -> Iterator[Span]:
 
 
 def _cut(text: str, span: Span, room: int) -> list[Span]:
-    """A sentence; one that is too long for a window is cut into parts of which each starts in the middle of another."""
+    """A sentence; one that is too long for a window is cut into parts of which each starts in the middle of another.
+
+    A part is left out if it lacks a word such as "not" or "may" that the sentence has, since it may say the opposite.
+    """
     tokens = [found.span() for found in _TOKEN.finditer(text, *span)]
     if len(tokens) <= room:
         return [span]
     step = max(1, room // 2)
     starts = range(0, max(1, len(tokens) - room + step), step)
-    return [(tokens[at][0], tokens[min(at + room, len(tokens)) - 1][1]) for at in starts]
+    parts = [(tokens[at][0], tokens[min(at + room, len(tokens)) - 1][1]) for at in starts]
+    moods = hard_keys(text[slice(*span)]).moods
+    whole = [_of_whole_words(text, part, span) for part in parts]
+    return [(start, end) for start, end in whole if hard_keys(text[start:end]).moods == moods]
+
+
+def _of_whole_words(text: str, part: Span, span: Span) -> Span:
+    """A part of a sentence without the words that its edges cut, unless it has no others."""
+
+    def cuts(at: int) -> bool:
+        return span[0] < at < span[1] and _INSIDE.match(text, at - 1) is not None
+
+    start = next((at for at in range(*part) if not cuts(at) and not text[at].isspace()), part[0])
+    end = next((at for at in range(part[1], start, -1) if not cuts(at) and not text[at - 1].isspace()), part[1])
+    return start, end

@@ -55,6 +55,7 @@ _UNITS = {
     for name in names.split()
 }
 _BEFORE = frozenset("$€£")
+_SHORT_SCALES = {"k": 1_000, "m": 1_000_000, "mn": 1_000_000, "bn": 1_000_000_000, "trillion": 1_000_000_000_000}
 _MONTHS = {
     name: f"month {number}"
     for number, names in enumerate(
@@ -80,7 +81,9 @@ _MOODS = {
     ),
     "required": re.compile(r"\b(?:must|should|ought)\b", re.IGNORECASE),
 }
-_LINE = re.compile(r"[^\r\n]+")
+LINE = re.compile(r"[^\r\n]+(?:\r?\n[ \t]*+(?=[a-z](?![.)]))[^\r\n]+)*+")
+"""A line; one that goes on in lower case was only wrapped."""
+
 _SHORT = 3
 
 
@@ -138,7 +141,7 @@ def hard_keys(text: str) -> HardKeys:
 
 def _sentences(text: str) -> list[str]:
     pieces: list[str] = []
-    for line in _LINE.finditer(text):
+    for line in LINE.finditer(text):
         starts = [line.start(), *sentence_starts(text, *line.span()), line.end()]
         pieces.extend(text[start:end] for start, end in pairwise(starts))
     return pieces
@@ -177,7 +180,7 @@ def _numbers(text: str) -> frozenset[str]:
     tokens = tokens_of(_MINUS.sub(" minus ", text))
     found, at = set[str](), 0
     while at < len(tokens):
-        amount, after = (None, at) if tokens[at] == "one" else amount_at(tokens, at)
+        amount, after = (None, at) if _is_a_pronoun(tokens, at) else amount_at(tokens, at)
         if amount is None:
             month = _MONTHS.get(tokens[at])
             if month and (tokens[at] not in _ALSO_WORDS or _beside_a_number(tokens, at)):
@@ -186,13 +189,25 @@ def _numbers(text: str) -> frozenset[str]:
                 found.add(tokens[at])  # longer than a number of a word problem
             at += 1
             continue
-        if after < len(tokens) and tokens[after] in SCALES:
-            amount, after = amount * SCALES[tokens[after]], after + 1
+        scale = _scale(tokens, at, after)
+        amount, after = amount * scale, after + (scale > 1)
         unit, after, start = _unit(tokens, at, after)
         sign = "-" if tokens[start - 1 : start] == ["minus"] else ""
         found.add(f"{sign}{amount}{unit}")
         at = after
     return frozenset(found)
+
+
+def _is_a_pronoun(tokens: list[str], at: int) -> bool:
+    return tokens[at] == "one" and SCALES.keys().isdisjoint(tokens[at + 1 : at + 2])
+
+
+def _scale(tokens: list[str], at: int, after: int) -> int:
+    """What the word after a number multiplies it by; "m" is a million only of money."""
+    word = tokens[after] if after < len(tokens) else ""
+    if word == "m" and not (at and tokens[at - 1] in _BEFORE):
+        return 1
+    return SCALES.get(word) or _SHORT_SCALES.get(word, 1)
 
 
 def _unit(tokens: list[str], at: int, after: int) -> tuple[str, int, int]:

@@ -8,7 +8,7 @@ class, does not count.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from eldgr_dspy.answer_types.entailment.about import LIKELY, About, holding, read_with, wording
+from eldgr_dspy.answer_types.entailment.about import LIKELY, About, holding, letters, read_with, wording
 from eldgr_dspy.answer_types.entailment.claims import Claim, Window
 from eldgr_dspy.answer_types.entailment.readings import Reading
 from eldgr_dspy.certificates import Certificate, Passage, witness_of_entailment
@@ -101,7 +101,7 @@ class FreeTextEvidence:
 
     def _apart_from(self, answer: str) -> list[Window]:
         """The windows of the passages that do not only repeat an answer of the class."""
-        members = frozenset(map(_letters, self._about.like(answer)))
+        members = frozenset(map(letters, self._about.like(answer)))
         longest = 2 * max(map(len, members))
         repeats = [_repeats(passage, members, longest) for passage in self.passages]
         return [window for window in self._about.windows(self.passages) if not repeats[window.passage]]
@@ -110,8 +110,4 @@ class FreeTextEvidence:
 def _repeats(passage: Passage, members: frozenset[str], longest: int) -> bool:
     """Whether a passage has the letters and digits of an answer and no others; a far longer one is not looked at."""
     forms = (passage.text, show_passage(passage.title, passage.text))
-    return any(len(form) <= longest + _SLACK and _letters(form) in members for form in forms)
-
-
-def _letters(text: str) -> str:
-    return "".join(filter(str.isalnum, text.casefold()))
+    return any(len(form) <= longest + _SLACK and letters(form) in members for form in forms)
