@@ -26,6 +26,7 @@ from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, settled
 from eldgr_dspy.named_objects import name_of, source_of
+from eldgr_dspy.structured import Structured
 from eldgr_dspy.text_keys import AnswerClass
 from eldgr_dspy.words import Policy
 
@@ -107,8 +108,11 @@ class FreeText(Related):
         return wording(answer)
 
     def alike(self, one: str, other: str) -> bool:
-        """Return whether each of two answers entails the other, given the question, and their hard keys are equal."""
-        return self.about.alike(one, other)
+        """Return whether each of two answers entails the other, given the question, and their hard keys are equal.
+
+        A list or an object is like no other answer.
+        """
+        return not isinstance(one, Structured) and not isinstance(other, Structured) and self.about.alike(one, other)
 
     def joins(self, answer: str, members: Sequence[str]) -> bool:
         """Return whether a later answer is like all members of a class."""

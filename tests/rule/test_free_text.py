@@ -19,6 +19,7 @@ from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws import LAWS
 from eldgr_dspy.questions import Question
+from eldgr_dspy.structured import Structured
 from eldgr_dspy.words import Role
 from tests.bag_of_words import CONTRADICTS, ENTAILS, NEUTRAL, BagOfWords, YesMan
 from tests.scorers import trained_nli
@@ -267,8 +268,14 @@ LOST = [
     ("Ada is a farmer. In 1990 she won a prize.", ("Ada is a farmer, they say.", "Eva: In 1990 she won a prize.")),
     ("Doha is big. The city is made of wood.", ("Doha is big, they say.", "Oslo. The city is made of wood.")),
     ("Ada came from the town\nof Oslo in Norway.", ("Ada came from the town near Rome.", "Ben of Oslo in Norway.")),
-    ("Ada came from the town of\nOslo in northern Norway.", ("Ada came from the town of Rome.", "Oslo, northern Norway.")),
-    ("Doha has wide roads\nPopulation: 5 million people", ("Doha has wide roads.", "Oslo. Population: 5 million people")),
+    (
+        "Ada came from the town of\nOslo in northern Norway.",
+        ("Ada came from the town of Rome.", "Oslo, northern Norway."),
+    ),
+    (
+        "Doha has wide roads\nPopulation: 5 million people",
+        ("Doha has wide roads.", "Oslo. Population: 5 million people"),
+    ),
 ]
 
 
@@ -283,7 +290,11 @@ def test_a_claim_without_its_subject_is_not_certified_by_what_is_said_of_another
 def test_a_long_sentence_is_cut_between_words_and_numbers() -> None:
     for before in range(40):
         text = " ".join(["so", *["la"] * before, "the president Johnson came in 1971", *["la"] * 90])
-        for answer in ("The president John came.", "The president Johnson came in 19.", "The president Johnson in 197."):
+        for answer in (
+            "The president John came.",
+            "The president Johnson came in 19.",
+            "The president Johnson in 197.",
+        ):
             assert certificate(answer, text, nli=BagOfWords(tokens=64)).certified is False
         assert certificate("The president Johnson came in 1971.", text, nli=BagOfWords(tokens=64)).certified
 
@@ -296,6 +307,21 @@ def test_a_part_of_a_long_sentence_does_not_certify_what_the_sentence_denies() -
 
 def test_a_wrapped_line_keeps_its_negation() -> None:
     assert certificate("The drug is safe.", "They say the drug is\nnot safe.").certified is False
+
+
+def test_a_question_states_nothing() -> None:
+    """Neither one that a passage asks, nor one that an answer repeats."""
+    assert certificate("Apples fall down.", "Do apples fall down? Many ask.").certified is False
+    assert certificate("Apples fall down.", "Do pears? Indeed apples fall down.").certified
+    repeated = certificate("What is it?", "What is it? An apple.", nli=YesMan())
+    assert (repeated.certified, repeated.reason) == (False, "the answer asks a question")
+
+
+def test_lists_and_objects_are_like_no_other_answer_and_ask_no_further_call() -> None:
+    nli, apples = YesMan(), Structured(["apples fall"])
+    case = case_of([apples, Structured(["fall apples"]), "apples fall", "pears"], ["They say pears fall."], nli)
+    assert case.certificate(apples).reason == "a list or an object is not free text"
+    assert (len({*case.vote.classes}), nli.calls) == (3, 1)
 
 
 def test_a_bare_yes_makes_no_claim() -> None:
@@ -507,8 +533,14 @@ def test_a_model_that_must_be_awaited_is_refused() -> None:
     [
         ({"nli": "a model"}, "nli must be an NLI model, or a function of"),
         ({"nli": BagOfWords}, "nli must be an NLI model, or a function of"),
-        ({"calibration": 0.3}, "calibration must be a Calibration, a file, or a threshold above 0.5 and at most 1; got 0.3"),
-        ({"calibration": True}, "calibration must be a Calibration, a file, or a threshold above 0.5 and at most 1; got True"),
+        (
+            {"calibration": 0.3},
+            "calibration must be a Calibration, a file, or a threshold above 0.5 and at most 1; got 0.3",
+        ),
+        (
+            {"calibration": True},
+            "calibration must be a Calibration, a file, or a threshold above 0.5 and at most 1; got True",
+        ),
         ({"calibration": "no/such"}, "calibration='no/such' must be a file of eldgr calibrate"),
         ({"goal": "Does it?"}, "goal must hold {} once"),
     ],

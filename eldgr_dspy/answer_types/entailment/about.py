@@ -97,6 +97,8 @@ class About:
         claims = claims_of(plain(answer), self.question)
         if not claims:
             return "the answer makes no claim"
+        if "asked" in hard_keys(answer).moods:
+            return "the answer asks a question"
         if len(claims) > MOST_CLAIMS:
             return f"the answer has more than {MOST_CLAIMS} claims"
         if any(token_count(claim.hypothesis) > self._tokens // 2 for claim in claims):

@@ -80,6 +80,7 @@ _MOODS = {
         r"|apparently|supposedly|seems?|appears?))\b"
     ),
     "required": re.compile(r"\b(?:must|should|ought)\b", re.IGNORECASE),
+    "asked": re.compile(r"[?？؟][^\w]*\Z"),
 }
 LINE = re.compile(r"[^\r\n]+(?:\r?\n[ \t]*+(?=[a-z](?![.)]))[^\r\n]+)*+")
 """A line; one that goes on in lower case was only wrapped."""
@@ -95,7 +96,7 @@ class HardKeys:
         numbers: Each number with its unit, and each month.
         names: Words with a capital, case folded; at the start of a sentence only where that is likely to be a name.
         words: All words, case folded.
-        moods: Whether the text is negated, and whether it says what is possible or required.
+        moods: Whether the text is negated, says what is possible or required, or asks.
         sentences: The words and the moods of each sentence.
     """
 
