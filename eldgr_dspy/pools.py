@@ -335,7 +335,12 @@ def _write_parquet(path: Path, out: IO[bytes], rows: Iterator[Row]) -> None:
     candidate, passage = (
         arrow.struct([(name, text) for name in model.model_fields]) for model in (CandidateRow, PassageRow)
     )
-    columns = {"candidates": arrow.list_(candidate), "evidence": arrow.list_(passage), "gold": arrow.list_(text)}
+    columns = {
+        "candidates": arrow.list_(candidate),
+        "evidence": arrow.list_(passage),
+        "gold": arrow.list_(text),
+        "options": arrow.list_(text),
+    }
     shape = arrow.schema([(name, columns.get(name, text)) for name in Row.model_fields])  # `meta`, as text, holds JSON
     with arrow.parquet.ParquetWriter(out, shape, compression="zstd") as writer:
         while batch := [_record(row) for row in islice(rows, 256)]:

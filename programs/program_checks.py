@@ -29,6 +29,7 @@ from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.invocations import fields_of
 from eldgr_dspy.programs.planned_replies import Item, Plan, deciding
 from eldgr_dspy.programs.rehearsals import Call, Rehearsal, rehearsed, selectors_in, staged
+from eldgr_dspy.questions import Question
 from eldgr_dspy.strategies import lm_replies
 
 Inputs: TypeAlias = "Mapping[str, Any] | Sequence[Mapping[str, Any] | dspy.Example] | st.SearchStrategy[Any]"
@@ -259,9 +260,9 @@ class _Check:
             returned = returned[field]
         if returned is None or (isinstance(returned, str) and not returned.strip()):
             return None
-        task = final[-1].question.task if final and final[-1].question else "retrieval"
+        asked = final[-1].question if final and final[-1].question else Question("", "retrieval", ())
         try:
-            return to_question("", [returned], None, task, "answer").answers[0]
+            return to_question("", [returned], None, asked.type, "answer", asked.options).answers[0]
         except ArgumentError:
             return str(returned)
 

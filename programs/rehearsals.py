@@ -170,9 +170,9 @@ def _question(select: Selector, args: Sequence[Any], given: Mapping[str, Any]) -
     try:
         bound = signature(Selector.forward).bind(select, *args, **given).arguments
         task = bound.get("task") or select.type
-        pool, evidence = bound["candidates"], bound.get("evidence")
-        if any(isinstance(one, Iterator) for one in (pool, evidence)):
+        pool, evidence, options = bound["candidates"], bound.get("evidence"), bound.get("options", ())
+        if any(isinstance(one, Iterator) for one in (pool, evidence, options)):
             return None  # reading them here would leave none to the selector
-        return to_question(bound["question"], pool, evidence, task, select.answer_field, bound.get("options", ()))
+        return to_question(bound["question"], pool, evidence, task, select.answer_field, options)
     except (TypeError, ValueError):
         return None

@@ -11,7 +11,7 @@ from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.pools import Pool, pool_name, write_pool
 from eldgr_dspy.programs.pools.csv_files import Columns, Field
-from eldgr_dspy.programs.pools.entries import By, Entry, Sample, id_of_question
+from eldgr_dspy.programs.pools.entries import By, Entry, Sample, id_of_question, options_for
 from eldgr_dspy.programs.pools.entry_store import QUESTIONS, EntryStore, Unaligned
 from eldgr_dspy.programs.pools.predictions import Layout, read_predictions
 from eldgr_dspy.programs.pools.questions import Evidence, read_questions
@@ -201,6 +201,7 @@ class _Joined:
             "task": self._recipe.task,
             "candidates": [self._candidate(*pair) for pair in samples],
             "evidence": [{"title": passage.title, "text": passage.text} for passage in asked.evidence],
+            "options": options_for(self._recipe.task, asked.options),
             "gold": list(asked.gold),
         }
         return validate(record, asked.where)

@@ -5,6 +5,7 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.pools.entries import final_answers, id_of_question
@@ -20,8 +21,8 @@ def pool_from_completions(
     Args:
         completed: Pairs of an example and a prediction. The example has `question`. It may have `id` (by default made
             from the question), `gold` (or else `answer`: an accepted answer or a list of them; in a solution of GSM8K
-            the part after `####`), and `evidence` of any kind that a `Selector` takes. The completions of the
-            prediction are the candidates, in their order.
+            the part after `####`), and `evidence` and `options` of any kind that a `Selector` takes. The completions of
+            the prediction are the candidates, in their order.
         task: The task of all questions.
         answer_field: The field of the completions that holds the answer.
 
@@ -34,7 +35,8 @@ def pool_from_completions(
         example, prediction = _pair(pair, where)
         question: Any = example.get("question")
         try:
-            asked = to_question(question, prediction, example.get("evidence"), task, answer_field)
+            options = example.get("options", ()) if answer_type(task).needs_options else ()
+            asked = to_question(question, prediction, example.get("evidence"), task, answer_field, options)
         except ArgumentError as error:
             raise ArgumentError(f"{where}: {error}") from error
         given = example.get("id")
@@ -49,6 +51,7 @@ def pool_from_completions(
                     {"text": text, "answer": answer} for text, answer in zip(asked.texts, asked.answers, strict=True)
                 ],
                 "evidence": [{"title": passage.title, "text": passage.text} for passage in asked.passages],
+                "options": list(asked.options),
                 "gold": list(gold),
             },
             where,

@@ -16,7 +16,16 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.named_objects import object_named, said
 from eldgr_dspy.pools import read_records
-from eldgr_dspy.programs.pools.entries import Entry, final_answers, id_at, id_of_question, object_at, question_at
+from eldgr_dspy.programs.pools.entries import (
+    Entry,
+    final_answers,
+    id_at,
+    id_of_question,
+    object_at,
+    options_at,
+    options_for,
+    question_at,
+)
 from eldgr_dspy.programs.samples import parameters_of, question_of
 from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.words import Task
@@ -56,6 +65,7 @@ class Asked:
             "task": task,
             "candidates": list(candidates),
             "evidence": [{"title": passage.title, "text": passage.text} for passage in passages],
+            "options": options_for(task, self.entry.options),
             "gold": list(self.entry.gold),
         }
         return validate(record, self.entry.where)
@@ -135,7 +145,8 @@ def _of_list(name: str, answer: str) -> Iterator[Asked]:
                 "example.with_inputs('question')."
             )
         inputs, labels = dict(example.inputs().items()), dict(example.labels().items())
-        yield Asked(_entry({**labels, "question": question_of(inputs)}, answer, where), inputs)
+        record = {**labels, "options": inputs.get("options"), "question": question_of(inputs)}
+        yield Asked(_entry(record, answer, where), inputs)
 
 
 def _entry(row: Mapping[str, Any], answer: str, where: str) -> Entry:
@@ -143,7 +154,8 @@ def _entry(row: Mapping[str, Any], answer: str, where: str) -> Entry:
     question, gold = question_at(row, where), next((name for name in ("gold", answer, "answer") if name in row), "gold")
     if question is None:
         raise PoolError(f"{where}: question is missing; add it.")
-    return Entry(where, id_at(row, "id", where), question, (), final_answers(row.get(gold), gold, where))
+    right = final_answers(row.get(gold), gold, where)
+    return Entry(where, id_at(row, "id", where), question, (), right, options=options_at(row))
 
 
 def _inputs(program: dspy.Module) -> list[str]:

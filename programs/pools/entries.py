@@ -5,10 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.rows import MAX_CHARACTERS
 from eldgr_dspy.splitting import folded_question
+from eldgr_dspy.words import Task
 
 By = Literal["id", "question"]
 """What rows on one question have in common."""
@@ -39,6 +41,7 @@ class Entry:
         samples: The sampled texts, in order; empty in a file of questions.
         gold: Accepted answers.
         evidence: What was retrieved for the question.
+        options: What there is to choose from; empty if the file has no list of texts for it.
         may_repeat: Whether the file may repeat this on another line, as a log with several filters does.
     """
 
@@ -48,6 +51,7 @@ class Entry:
     samples: tuple[Sample, ...] = ()
     gold: tuple[str, ...] = ()
     evidence: tuple[Passage, ...] = ()
+    options: tuple[str, ...] = ()
     may_repeat: bool = False
 
 
@@ -116,6 +120,18 @@ def evidence_at(record: Mapping[str, Any], where: str) -> tuple[Passage, ...]:
     if not isinstance(value, list):
         raise PoolError(f"{where}: evidence must be a list of objects with title and text; got {_shown(value)}.")
     return tuple(_passage(passage, f"evidence[{index}]", where) for index, passage in enumerate(value))
+
+
+def options_at(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the texts of the field `options`; a field of another form has another meaning, and is not read."""
+    value = record.get("options")
+    is_list = isinstance(value, list | tuple) and all(isinstance(option, str) for option in value)
+    return tuple(value) if is_list and value else ()
+
+
+def options_for(task: Task, options: Sequence[str]) -> list[str]:
+    """Return the options of a pool's row, which has none unless its answer type needs them."""
+    return [*options] if answer_type(task).needs_options else []
 
 
 def _passage(value: Any, field: str, where: str) -> Passage:

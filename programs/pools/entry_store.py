@@ -134,11 +134,12 @@ class EntryStore(AbstractContextManager["EntryStore"]):
 
 def _packed(entry: Entry) -> str:
     evidence = [(passage.title, passage.text) for passage in entry.evidence]
-    return json.dumps((entry.where, entry.id, entry.question, entry.samples, entry.gold, evidence, entry.may_repeat))
+    about = (entry.where, entry.id, entry.question, entry.samples, entry.gold, evidence)
+    return json.dumps((*about, entry.options, entry.may_repeat))
 
 
 def _unpacked(content: str) -> Entry:
-    where, name, question, samples, gold, evidence, may_repeat = json.loads(content)
+    where, name, question, samples, gold, evidence, options, may_repeat = json.loads(content)
     return Entry(
         where,
         name,
@@ -146,5 +147,6 @@ def _unpacked(content: str) -> Entry:
         tuple(Sample(*sample) for sample in samples),
         tuple(gold),
         tuple(Passage(*passage) for passage in evidence),
+        tuple(options),
         may_repeat,
     )

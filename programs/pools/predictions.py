@@ -16,6 +16,7 @@ from eldgr_dspy.programs.pools.entries import (
     final_answers,
     id_at,
     object_at,
+    options_at,
     question_at,
     text_at,
 )
@@ -90,6 +91,7 @@ def _plain(row: Mapping[str, Any], where: str) -> Entry:
         tuple(_samples(row["prediction"], where)),
         final_answers(row.get("gold"), "gold", where),
         evidence_at(row, where),
+        options_at(row),
     )
 
 

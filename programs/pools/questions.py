@@ -11,7 +11,15 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.pools.csv_files import Columns, is_table, read_table
-from eldgr_dspy.programs.pools.entries import Entry, evidence_at, final_answers, id_at, object_at, question_at
+from eldgr_dspy.programs.pools.entries import (
+    Entry,
+    evidence_at,
+    final_answers,
+    id_at,
+    object_at,
+    options_at,
+    question_at,
+)
 from eldgr_dspy.programs.scoring.corpora import hotpotqa_corpus
 
 Evidence = Literal["paragraphs", "facts"]
@@ -27,8 +35,8 @@ def read_questions(
     """Yield the questions of a file, one in memory at a time unless it is a table.
 
     A row has `question`, optionally `id`, and the fields of its layout: `answer` with a solution and `#### 18` (GSM8K);
-    `answer`, `context` and `supporting_facts` (HotpotQA); or `gold` and `evidence` as in a pool. Other fields are not
-    read.
+    `answer`, `context` and `supporting_facts` (HotpotQA); or `gold`, `evidence`, `options` as in a pool. Other fields
+    are not read.
 
     Args:
         path: JSON lines, Parquet, or a table in CSV or TSV.
@@ -57,7 +65,8 @@ def _question(record: Any, evidence: Evidence, where: str) -> Entry:
         raise PoolError(f"{where}: question is missing; add it.")
     field = "gold" if "gold" in row else "answer"
     passages = _hotpotqa(row, evidence, where) if "context" in row else evidence_at(row, where)
-    return Entry(where, id_at(row, "id", where), question, (), final_answers(row.get(field), field, where), passages)
+    gold = final_answers(row.get(field), field, where)
+    return Entry(where, id_at(row, "id", where), question, (), gold, passages, options_at(row))
 
 
 def _hotpotqa(row: Mapping[str, Any], evidence: Evidence, where: str) -> tuple[Passage, ...]:

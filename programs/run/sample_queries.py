@@ -12,6 +12,7 @@ from eldgr_dspy.errors import RunStoppedError, describe_failure, settled
 from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.pools.devsets import Asked
+from eldgr_dspy.programs.pools.entries import options_for
 from eldgr_dspy.programs.rollouts import rollout
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.role_queries import Books, Query
@@ -79,7 +80,8 @@ class SampleQuery(Query):
                 f"passages={how.passages!r} must be a field that {self._name} retrieves: of its inputs or its "
                 "prediction, or an input of one of its predictors that no LM writes. Name it with --passages."
             )
-        read = to_question("", [candidate], None, how.task, how.answer)
+        options = options_for(how.task, self._asked.entry.options)
+        read = to_question("", [candidate], None, how.task, how.answer, options)
         return {
             "text": encodable(read.texts[0]),
             "answer": None if (answer := read.answers[0]) is None else encodable(str(answer)),
