@@ -5,7 +5,7 @@ A phrase names a whole class of answers, not a part of an answer. "i don’t kno
 It uses only the standard library.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -99,7 +99,7 @@ class Refusing:
 
     def __init__(self, refusals: Refusals, answers: Iterable[str | None], kind: AnswerType) -> None:
         self._own = refusals if isinstance(refusals, OwnRefusals) else None
-        self._phrases = frozenset[str]() if isinstance(refusals, OwnRefusals) else _classes(refusals, kind)
+        self._phrases = frozenset[str]() if isinstance(refusals, OwnRefusals) else _refused(refusals, kind)
         self._known: dict[str, bool] = {}
         self._type = kind
         for answer in dict.fromkeys(answers) if self._own else ():
@@ -119,6 +119,10 @@ class Refusing:
 
     def _own_names(self, answer: str) -> bool:
         return self._own is not None and self._own.names(answer)
+
+
+def _refused(phrases: tuple[str, ...], kind: AnswerType) -> frozenset[str]:
+    return _classes(phrases, kind) if isinstance(kind, Hashable) else _classes.__wrapped__(phrases, kind)
 
 
 @lru_cache(maxsize=64)

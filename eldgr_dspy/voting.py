@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType, Grouping
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.text_keys import AnswerClass
 from eldgr_dspy.words import Task
 
@@ -57,7 +58,13 @@ def grouped(
     refused = [*filter(refuses, answers)] if refuses else []
     silent = frozenset(refused)
     voting = [None if answer in silent else answer for answer in answers]
-    grouping = answer_type(task).grouping(voting)
+    kind = answer_type(task)
+    grouping = kind.grouping(voting)
+    if len(grouping.classes) != len(voting):
+        raise ArgumentError(
+            f"{kind.name}.grouping must return one class or None per answer; got {len(grouping.classes)} for "
+            f"{len(voting)} answers."
+        )
     return _vote(answers, grouping.classes, len(refused)), grouping
 
 

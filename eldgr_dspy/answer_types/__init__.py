@@ -4,7 +4,7 @@ Types of your own have names too. A name is looked up and never imported: only `
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from eldgr_dspy.answer_types.base import AnswerType, StatedType, Way
 from eldgr_dspy.answer_types.choice import Choice
@@ -54,33 +54,56 @@ def answer_type(name: object, argument: str = "task") -> AnswerType:
 def load_type(given: object, argument: str = "answer") -> AnswerType:
     """Return an answer type: a value as it is, a built-in one by its name, or one of your own by `module:name`.
 
-    The module is imported, and the type is then known by that name, so that pools may state it.
+    The module is imported, and the type is then known by that name, so that pools may state it. Of several types of one
+    name, pools mean the one that was loaded last.
 
     Args:
-        given: An `AnswerType`, or a name; a name may also be that of a class of them that takes no arguments.
+        given: An `AnswerType`, a class of them that takes no arguments, or the name of either.
         argument: What it was given as, for the message.
 
     Raises:
-        ArgumentError: it cannot be found, or is not an answer type.
+        ArgumentError: it cannot be found, is not an answer type, or lacks its way or its scores.
     """
-    if isinstance(given, AnswerType):
-        given.name = given.name or name_of(given)
-        known = _OWN.setdefault(given.name, given)
-        if given.name in BUILT_IN and known and not known.loaded_as and known.to_json() != given.to_json():
-            _OWN[given.name] = None  # the name alone does not tell which of the two
-        return given
+    if isinstance(given, AnswerType) or _is_class(given):
+        return _known(_made(given, argument), None)
     if not (isinstance(given, str) and ":" in given):
         return answer_type(given, argument)
     if (made := _OWN.get(given)) is None:
-        found: Any = object_named(given, argument, "my_types:dates")
-        made = found() if isinstance(found, type) and issubclass(found, AnswerType) else found
-        if not isinstance(made, AnswerType):
-            raise ArgumentError(
-                f"{argument}={given!r} must be an eldgr_dspy.answer_types.base.AnswerType; got {made!r:.80}."
-            )
-        made.name, made.loaded_as = made.name or given, given
-    _OWN[given] = _OWN[made.name] = made  # the name means what was loaded last
+        made = _made(object_named(given, argument, "my_types:dates"), f"{argument}={given!r}")
+        object.__setattr__(made, "loaded_as", given)
+    _OWN[given] = _known(made, given)
     return made
+
+
+def _is_class(given: object) -> bool:
+    return isinstance(given, type) and issubclass(given, AnswerType)
+
+
+def _made(found: Any, what: str) -> AnswerType:
+    """Return a type that says what every type must; made, if it is a class."""
+    try:
+        made = found() if _is_class(found) else found
+    except TypeError as error:
+        raise ArgumentError(f"{what} must be made without arguments; {error}. Give a type that is made.") from error
+    if not isinstance(made, AnswerType):
+        raise ArgumentError(f"{what} must be an eldgr_dspy.answer_types.base.AnswerType; got {made!r:.80}.")
+    name, way, scores = type(made).__name__, getattr(made, "way", None), getattr(made, "scores", None)
+    if way not in get_args(Way):
+        raise ArgumentError(f"{name}.way must be one of {', '.join(map(repr, get_args(Way)))}; got {way!r:.80}.")
+    if not (isinstance(scores, tuple) and len(scores) in (1, 2) and all(isinstance(one, str) for one in scores)):
+        raise ArgumentError(f"{name}.scores must be a tuple of one or two names, ('accuracy',); got {scores!r:.80}.")
+    return made
+
+
+def _known(kind: AnswerType, loaded_as: Task | None) -> AnswerType:
+    """Let a type be known by its name. One that derives from a built-in type gets its own, or it would replace that."""
+    if not kind.name or (kind.name in BUILT_IN and not type(kind).__module__.startswith("eldgr_dspy.")):
+        object.__setattr__(kind, "name", loaded_as or name_of(kind))  # the type may be a frozen dataclass
+    if loaded_as is not None or kind.name not in BUILT_IN or kind.name not in _OWN:
+        _OWN[kind.name] = kind  # the name means what was loaded last
+    elif (known := _OWN[kind.name]) and not known.loaded_as and known.to_json() != kind.to_json():
+        _OWN[kind.name] = None  # the name alone does not tell which of the two
+    return kind
 
 
 def same_type(stated: Mapping[str, Any]) -> AnswerType:

@@ -149,7 +149,10 @@ class AnswerType(ABC):
             return AnswerClass(
                 "json:" + answer.key(lambda leaf: leaf if (of := self.class_of(leaf)) is None else of.key)
             )
-        return self.read(answer)
+        class_ = self.read(answer)
+        if class_ is not None and not isinstance(class_, AnswerClass):
+            raise ArgumentError(f"{self.name}.read({answer!r:.60}) must be an AnswerClass or None; got {class_!r:.60}.")
+        return class_
 
     def grouping(self, answers: Sequence[str | None]) -> Grouping:
         """Return the answers of a pool in classes: by default each answer's own class, whatever the pool."""

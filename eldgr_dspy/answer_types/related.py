@@ -38,11 +38,12 @@ class Related(AnswerType):
         Raises:
             ArgumentError: `alike` is not symmetric; or not transitive, and `connects` is not set. It names the answers.
         """
+        place = {key: index for index, key in enumerate(answers)}
         group = {key: [key] for key in answers}
         for one, other in combinations(answers, 2):
             alike = self._alike(answers[one], answers[other])
             if alike and group[one] is not group[other]:
-                merged = sorted([*group[one], *group[other]], key=[*answers].index)
+                merged = sorted([*group[one], *group[other]], key=place.__getitem__)
                 group.update(dict.fromkeys(merged, merged))
         components = [keys for key, keys in group.items() if keys[0] == key]
         if not self.connects:
@@ -72,12 +73,12 @@ class Related(AnswerType):
 
     def _alike(self, one: str, other: str) -> bool:
         alike, back = self.alike(one, other), self.alike(other, one)
-        if alike is not back:
+        if not (_is_boolean(alike) and _is_boolean(back)) or alike != back:
             raise ArgumentError(
                 f"{self.name}.alike must be symmetric and True or False; alike({one!r:.60}, {other!r:.60}) is "
                 f"{alike!r:.20}, and the other way round it is {back!r:.20}. Compare both ways."
             )
-        return alike
+        return bool(alike)
 
     def _require_transitive(self, answers: Mapping[str, str], components: Sequence[Sequence[str]]) -> None:
         for keys in components:
@@ -88,3 +89,7 @@ class Related(AnswerType):
                         "alike through other answers, and not themselves. Set connects=True for classes of all that "
                         "is connected."
                     )
+
+
+def _is_boolean(value: object) -> bool:
+    return type(value).__name__ in ("bool", "bool_")  # numpy has its own, under either name

@@ -1,11 +1,17 @@
 """An answer type has names, says how answers compare, and decides which of the rule's two ways is taken."""
 
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from eldgr_dspy import Selector
 from eldgr_dspy.answer_types import BUILT_IN, answer_type, load_type
+from eldgr_dspy.answer_types.base import Grouping
+from eldgr_dspy.answer_types.short import ShortText
 from eldgr_dspy.answers import answer_class, official_score, score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.errors import ArgumentError, PoolError
@@ -16,10 +22,14 @@ from eldgr_dspy.laws.of_types import LAWS_OF_TYPES
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rows import validate
 from eldgr_dspy.words import TASKS
-from tests.dates import LISTED
+from tests.dates import LISTED, Years
 
 NAMES = {"short": "retrieval", "number": "arithmetic"}
 TEXTS = ("The answer is 1,000 km. Or less.", "18.0", "the Paris", "5%", "", "-5", "I do not know")
+
+
+class Places(ShortText):
+    """A place, read as short text."""
 
 
 @pytest.mark.parametrize(("new", "earlier"), NAMES.items())
@@ -63,6 +73,65 @@ def test_a_type_that_a_derivation_certifies_asks_the_deriver() -> None:
     sums = load_type("tests.dates:Sums")
     case = Case(Question("When?", sums.name, ("1976", "1977")))
     assert (sums.name, case.task, case.roles()) == ("tests.dates:Sums", "arithmetic", ("deriver",))
+
+
+def test_a_class_is_made_into_a_type() -> None:
+    pred = Selector(answer=Years, rule="majority")(question="When?", candidates=["in 1976", "1976.", "1977"])  # type: ignore[arg-type]
+    assert pred.votes == {"in 1976": 2, "1977": 1}
+
+
+def test_a_type_that_derives_from_a_built_in_one_does_not_replace_it() -> None:
+    kind = load_type(Places())
+    assert kind.name == "tests.rule.test_answer_types:Places"
+    assert answer_type("retrieval") is answer_type("short") is BUILT_IN["short"]
+    assert answer_type(kind.name) is kind
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_type_may_be_a_dataclass(frozen: bool) -> None:
+    kind = dataclass(frozen=frozen)(type("Dated", (Years,), {"__module__": __name__}))()
+    assert load_type(kind).name == f"{__name__}:Dated"
+    assert Case(Question("?", kind.name, ("in 1976", "1977", None), kind=kind)).vote.n_classes == 2
+
+
+@pytest.mark.parametrize(
+    ("lacks", "said"),
+    [
+        ({"way": "vote"}, "Wrong.way must be one of 'evidence', 'derivation'; got 'vote'."),
+        ({"way": None}, "Wrong.way must be one of 'evidence', 'derivation'; got None."),
+        ({"scores": "EM"}, "Wrong.scores must be a tuple of one or two names, ('accuracy',); got 'EM'."),
+        ({"scores": ()}, "Wrong.scores must be a tuple of one or two names, ('accuracy',); got ()."),
+        ({"__init__": lambda self, form: None}, "answer must be made without arguments; "),
+    ],
+)
+def test_a_type_that_does_not_say_what_it_must_is_refused(lacks: dict[str, Any], said: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        load_type(type("Wrong", (Years,), lacks))
+    assert str(caught.value).startswith(said)
+
+
+def test_classes_that_are_not_one_per_answer_are_refused() -> None:
+    class Short(Years):
+        name = "short-sighted"
+
+        def grouping(self, answers: Sequence[str | None]) -> Grouping:
+            return Grouping((), self.class_of)
+
+    with pytest.raises(ArgumentError) as caught:
+        Case(Question("?", "short-sighted", ("1976", "1977"), kind=Short()))
+    assert str(caught.value) == "short-sighted.grouping must return one class or None per answer; got 0 for 2 answers."
+
+
+def test_a_class_that_is_text_is_refused() -> None:
+    class Texts(Years):
+        name = "texts"
+
+        def read(self, answer: str) -> Any:
+            return answer
+
+    with pytest.raises(ArgumentError) as caught:
+        Texts().class_of("1976")
+    assert str(caught.value) == "texts.read('1976') must be an AnswerClass or None; got '1976'."
 
 
 def test_a_name_alone_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from random import Random
-from typing import ClassVar
+from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,6 +98,24 @@ def test_a_relation_with_a_direction_is_refused_with_the_pair() -> None:
     )
 
 
+@pytest.mark.parametrize("said", [float("nan"), 0.5, None, 1, np.zeros(2)], ids=repr)
+def test_a_relation_that_says_something_else_than_true_or_false_is_refused(said: Any) -> None:
+    class Vague(Near):
+        def alike(self, one: str, other: str) -> bool:
+            return said
+
+    with pytest.raises(ArgumentError, match=r"near\.alike must be symmetric and True or False; alike\('1', '3'\) is "):
+        Vague().grouping(["1", "3"])
+
+
+def test_the_truth_values_of_numpy_are_true_and_false() -> None:
+    class Compared(Near):
+        def alike(self, one: str, other: str) -> bool:
+            return np.bool_(super().alike(one, other)) if one < other else super().alike(one, other)
+
+    assert classes(Compared(), ["3", "9", "1", "2"]) == ["3", "9", "3", "3"]
+
+
 def test_a_relation_that_is_not_transitive_is_refused_with_the_pair() -> None:
     with pytest.raises(
         ArgumentError, match=r"near\.alike must be transitive; '1' and '3' are alike through other answers"
@@ -112,6 +131,13 @@ def test_a_selector_takes_a_type_as_a_value_and_ships_by_its_classes() -> None:
 def test_two_selectors_may_have_two_types_of_one_name() -> None:
     for kind, n in ((Near(), 1), (Strict(), 1)):
         assert len(Selector(answer=kind, rule="majority")(question="?", candidates=["3", "4"]).votes) == n
+
+
+def test_a_question_of_a_pool_has_the_type_of_the_settings_and_not_another_of_its_name() -> None:
+    near, strict = Selector(answer=Near()), Selector(answer=Strict())
+    asked = Question("?", "near", ("3", "4"))
+    assert asked.type is strict.type  # the one that was loaded last
+    assert [Case(asked, one.settings).type for one in (near, strict)] == [near.type, strict.type]
 
 
 def test_settled_is_refused_where_a_sample_may_join_two_classes() -> None:
