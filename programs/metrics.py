@@ -94,7 +94,7 @@ def role_of_predictor(name: str) -> Role | None:
 
 
 def _is_right(answer: Any, gold: dspy.Example) -> bool:
-    return _type(gold).is_right(answer if isinstance(answer, str) else None, _accepted(gold))
+    return _type(gold).right(answer if isinstance(answer, str) else None, _accepted(gold))
 
 
 def _accepted(gold: dspy.Example) -> Sequence[str]:

@@ -133,9 +133,13 @@ class AnswerType(ABC):
     def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
         """Return whether an answer is right, given one or more gold answers."""
 
+    def right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        """Return what `is_right` says; raise an ArgumentError if that is neither True nor False."""
+        return truth(self.is_right(answer, gold), lambda: f"{self.name}.is_right({answer!r:.60}, {gold!r:.60})")
+
     def score(self, answer: str | None, gold: Sequence[str]) -> Score:
         """Return the scores of an answer, given one or more gold answers."""
-        return Score(self.is_right(answer, gold), None)
+        return Score(self.right(answer, gold), None)
 
     def official_score(self, answer: str | None, gold: Sequence[str]) -> Score:
         """Return the scores by the official script of the field, where that reads an answer differently."""
@@ -238,6 +242,18 @@ class StatedType(AnswerType):
     def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
         """Raise an ArgumentError."""
         raise ArgumentError(f"The answer type {self.name!r} must be loaded to score an answer. Give --answer NAME.")
+
+
+def is_truth(value: object) -> bool:
+    """Return whether a value is True or False, or one of numpy's, which has both under either of two names."""
+    return type(value).__name__ in ("bool", "bool_")
+
+
+def truth(value: object, what: Callable[[], str]) -> bool:
+    """Return a truth value as Python's, or raise an ArgumentError that names what it is of."""
+    if not is_truth(value):
+        raise ArgumentError(f"{what()} must be True or False; got {value!r:.60}.")
+    return bool(value)
 
 
 def require_options(kind: AnswerType, options: Sequence[str]) -> None:

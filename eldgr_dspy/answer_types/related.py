@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import ClassVar
 
-from eldgr_dspy.answer_types.base import AnswerType, Grouping
+from eldgr_dspy.answer_types.base import AnswerType, Grouping, is_truth
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.text_keys import AnswerClass
 
@@ -73,7 +73,7 @@ class Related(AnswerType):
 
     def _alike(self, one: str, other: str) -> bool:
         alike, back = self.alike(one, other), self.alike(other, one)
-        if not (_is_boolean(alike) and _is_boolean(back)) or alike != back:
+        if not (is_truth(alike) and is_truth(back)) or alike != back:
             raise ArgumentError(
                 f"{self.name}.alike must be symmetric and True or False; alike({one!r:.60}, {other!r:.60}) is "
                 f"{alike!r:.20}, and the other way round it is {back!r:.20}. Compare both ways."
@@ -89,7 +89,3 @@ class Related(AnswerType):
                         "alike through other answers, and not themselves. Set connects=True for classes of all that "
                         "is connected."
                     )
-
-
-def _is_boolean(value: object) -> bool:
-    return type(value).__name__ in ("bool", "bool_")  # numpy has its own, under either name

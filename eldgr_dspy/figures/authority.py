@@ -79,7 +79,7 @@ class PoolBounds:
 
         @cache
         def correct(answer: str | None) -> bool:
-            return case.type.is_right(answer, gold)
+            return case.type.right(answer, gold)
 
         @cache
         def spans() -> list[str]:
@@ -181,7 +181,7 @@ def pool_authority(
             counts.update((name, "judge") for name in rules if differ(case, judged[name]))
             if row.gold:
                 bounds.add(case, row.gold, judged)
-                measured.add(n - 1, case, partial(case.type.is_right, gold=row.gold))
+                measured.add(n - 1, case, partial(case.type.right, gold=row.gold))
             for name in rules:
                 rule = case.rule(name)
                 counts.update((name, role) for role in others if sways(rule, case, role))

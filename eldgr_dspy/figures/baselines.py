@@ -176,7 +176,7 @@ class Baselines:
 
         @cache
         def correct(answer: str | None) -> bool:
-            return case.type.is_right(answer, gold)
+            return case.type.right(answer, gold)
 
         answers = case.question.answers
         self._sources.add(case.question.text, sources or [None] * len(answers), [*map(correct, answers)])

@@ -109,7 +109,7 @@ class Contents:
         self._count_answers(row, case)
         if row.gold:
             self.n_scored += 1
-            self._right += any(case.type.is_right(answer, row.gold) for answer in dict.fromkeys(case.question.answers))
+            self._right += any(case.type.right(answer, row.gold) for answer in dict.fromkeys(case.question.answers))
         self._repeated += _repeated(row.candidates)
         self._bare += not row.evidence
         self._passages.add(len(row.evidence))

@@ -293,7 +293,7 @@ def _why(outcome: Outcome) -> str:
 
 def _is_right(outcome: Outcome, answer: str | None) -> bool:
     gold = outcome.trial.gold
-    return bool(gold.strip()) and outcome.case.type.is_right(answer, [gold])
+    return bool(gold.strip()) and outcome.case.type.right(answer, [gold])
 
 
 def _classes(outcome: Outcome) -> list[list[int]]:

@@ -128,6 +128,14 @@ def test_a_shared_name_means_the_type_that_was_loaded_last() -> None:
         assert loaded.loaded_as == f"own_types:{name}"
 
 
+def test_a_type_may_say_what_is_right_in_the_truth_values_of_numpy(capsys: pytest.CaptureFixture[str]) -> None:
+    is_right = "self.class_of(answer) in [self.class_of(right) for right in gold]"
+    with_numpy = TYPES.replace("import re", "import re\n\nimport numpy").replace(is_right, f"numpy.bool_({is_right})")
+    Path("own_types.py").write_text(with_numpy)
+    evaluated(capsys)
+    assert Path("run", "summary.json").exists()
+
+
 def test_a_run_and_its_record_state_the_type_and_its_source(capsys: pytest.CaptureFixture[str]) -> None:
     evaluated(capsys)
     head = json.loads(Path("run/journal.jsonl").read_text().partition("\n")[0])

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -132,6 +132,24 @@ def test_a_class_that_is_text_is_refused() -> None:
     with pytest.raises(ArgumentError) as caught:
         Texts().class_of("1976")
     assert str(caught.value) == "texts.read('1976') must be an AnswerClass or None; got '1976'."
+
+
+class Says(Years):
+    """A type of which a test says what it finds right."""
+
+    name = "says"
+    said: ClassVar[Any] = None
+
+    def is_right(self, answer: str | None, gold: Sequence[str]) -> bool:
+        return self.said
+
+
+@pytest.mark.parametrize("said", [None, 1, 0.5, "yes"])
+def test_what_is_right_must_be_true_or_false(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Says, "said", said)
+    with pytest.raises(ArgumentError) as caught:
+        Says().score("1976", ["1976"])
+    assert str(caught.value) == f"says.is_right('1976', ['1976']) must be True or False; got {said!r}."
 
 
 def test_a_name_alone_imports_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
