@@ -5,7 +5,7 @@ A phrase names a whole class of answers, not a part of an answer. "i don’t kno
 It uses only the standard library.
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -122,7 +122,8 @@ class Refusing:
 
 
 def _refused(phrases: tuple[str, ...], kind: AnswerType) -> frozenset[str]:
-    return _classes(phrases, kind) if isinstance(kind, Hashable) else _classes.__wrapped__(phrases, kind)
+    is_hashable = getattr(kind, "__hash__", None) is not None  # a dataclass may not be
+    return _classes(phrases, kind) if is_hashable else _classes.__wrapped__(phrases, kind)
 
 
 @lru_cache(maxsize=64)
