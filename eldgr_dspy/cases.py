@@ -42,9 +42,7 @@ class Case:
     def __init__(self, question: Question, settings: Settings | None = None) -> None:
         self.question = question
         self.settings = settings or Settings()
-        declared = self.settings.type
-        is_declared = declared is not None and question.kind is None and question.task == declared.name
-        self.type = (declared if declared is not None and is_declared else question.type).of(question)
+        self.type = self.settings.type_of(question).of(question)
         self._refusals_vote = self.settings.refusal != "no_answer"
         two_valued = self.type.way == "derivation" or self.settings.certificate == "substring"
         refusals = () if self._refusals_vote and two_valued else self.settings.refusals

@@ -84,6 +84,11 @@ class Settings:
         """The answer type that each question must have; None for any."""
         return self.answer if isinstance(self.answer, AnswerType) else None
 
+    def type_of(self, question: "Question") -> AnswerType:
+        """Return the answer type of a question: its own, but the one of the settings where it only states the name."""
+        same = self.type is not None and question.kind is None and question.task == self.type.name
+        return self.type if self.type is not None and same else question.type
+
     def arguments(self) -> dict[str, Any]:
         """Return the settings by name, as the selector takes them."""
         return {one.name: getattr(self, one.name) for one in fields(self)}

@@ -1,7 +1,7 @@
 """What free text reads by rule: hard keys, claims of an answer, and windows of passages."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.answer_types.entailment.claims import claims_of, sentence_spans, token_count, windows_of
@@ -76,6 +76,7 @@ def test_no_letter_and_no_digit_of_an_answer_is_left_out_of_its_claims(answer: s
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), max_size=4), st.integers(8, 40))
+@example([("", "55\u591a555555")], 8)  # whose cut leaves out what lies between two parts
 def test_windows_fit_and_no_sentence_that_fits_is_cut(given_passages: list[tuple[str, str]], tokens: int) -> None:
     passages = [Passage(title, text) for title, text in given_passages]
     windows = [*windows_of(passages, tokens)]

@@ -120,18 +120,22 @@ def _leans(claim: str) -> bool:
 def _grouped(text: str, room: int) -> Iterator[Span]:
     """The spans of the windows: as many sentences as fit; the next window starts with the last half, or the last."""
     pieces = [piece for span in sentence_spans(text) for piece in _cut(text, span, room)]
-    costs = [token_count(text[start:end]) for start, end in pieces]
+
+    def size(first: int, last: int) -> int:
+        """The tokens from one piece to another, with what is left out between."""
+        return token_count(text[pieces[first][0] : pieces[last][1]])
+
     at = 0
     while at < len(pieces):
-        end, cost = at + 1, costs[at]
-        while end < len(pieces) and cost + costs[end] <= room:
-            cost, end = cost + costs[end], end + 1
+        end = at + 1
+        while end < len(pieces) and size(at, end) <= room:
+            end += 1
         yield pieces[at][0], pieces[end - 1][1]
         if end == len(pieces):
             return
-        again, cost = end, 0
-        while again - 1 > at and (again == end or cost + costs[again - 1] <= room // 2):
-            again, cost = again - 1, cost + costs[again - 1]
+        again = end
+        while again - 1 > at and (again == end or size(again - 1, end - 1) <= room // 2):
+            again -= 1
         at = again
 
 
