@@ -37,7 +37,7 @@ _ASCII = {code: character.lower() for code, character in _ASCII_CASED.items()}
 # A stretch that is not ASCII, and the white space after it, so that the rest does not start with white space.
 _FOREIGN = re.compile(r"[^\x00-\x7f]++\s*+")
 # Folded ASCII, cut after the first space of each run, so that every further space is a piece of its own.
-_CUT = re.compile(r"[^ ]++(?: [^ ]++)*+ ?| ")
+_CUT = re.compile(r"[^ ]++(?>(?: [^ ]++)*) ?| ")
 
 
 class _Piece(NamedTuple):

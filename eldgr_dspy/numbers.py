@@ -33,7 +33,7 @@ _LONGEST = 1_000
 _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
 _MINUS = "\N{MINUS SIGN}"
 
-_INTEGER = r"(?:[1-9][0-9]{0,2}(?:,[0-9]{3})++|[0-9]++)"
+_INTEGER = r"(?:[1-9][0-9]{0,2}(?>(?:,[0-9]{3})+)|[0-9]++)"
 _BEFORE = rf"(?P<sign>[-+])?(?P<before>\\?[{CURRENCY_SIGNS}]\s?)?(?P<inner>[-+])?"
 _AFTER = rf"(?:\s?(?P<after>\\?[{CURRENCY_SIGNS}])|\s?\\?(?P<percent>%))?\.?"
 _NUMBER = re.compile(
@@ -45,7 +45,7 @@ _NUMBER = re.compile(
     ){_AFTER}""",
     re.VERBOSE,
 )
-_DECIMAL_COMMA = re.compile(rf"{_BEFORE}(?:[0-9]{{1,3}}(?:\.[0-9]{{3}})++|[0-9]++),[0-9]++{_AFTER}")
+_DECIMAL_COMMA = re.compile(rf"{_BEFORE}(?:[0-9]{{1,3}}(?>(?:\.[0-9]{{3}})+)|[0-9]++),[0-9]++{_AFTER}")
 
 
 @dataclass(frozen=True, slots=True)

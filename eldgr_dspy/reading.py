@@ -32,7 +32,7 @@ _MARKUP = re.compile(
     rf"""{_ENTITY}
     | (?P<power>(?<=[0-9)])<sup>) | (?P<index>(?<=[0-9])<sub>)
     | </?(?: (?P<inline>su[bp]|{"|".join(_INLINE.split())}) | (?:{"|".join(_BLOCK.split())}) )
-        (?:\s++[A-Za-z][\w:-]*+\s*+=\s*+{_VALUE})*+\s*+/?>""",
+        (?>(?:\s++[A-Za-z][\w:-]*+\s*+=\s*+{_VALUE})*)\s*+/?>""",
     re.VERBOSE | re.IGNORECASE,
 )
 _SUBSCRIPT = re.compile("[₀-₉]").search

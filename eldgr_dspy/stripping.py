@@ -136,7 +136,7 @@ def _has_quote(text: str, quote: str) -> bool:
 # -- edges -------------------------------------------------------------------------------------------------------------
 
 # Most answers have nothing to take off.
-_BARE = re.compile(r"[A-Za-z0-9]++(?:[,.'-]?[ ]?[A-Za-z0-9]++)*+").fullmatch
+_BARE = re.compile(r"[A-Za-z0-9]++(?>(?:[,.'-]?[ ]?[A-Za-z0-9]++)*)").fullmatch
 _NUMERAL = r"[\d¹²³¼-¾⁰⁴-⁹₀-₉⅐-ↂ①-⓿❶-➓]"
 _NEAR = rf"[^\w\s]{{0,3}}{_NUMERAL}"
 _FIRST_KEPT = re.compile(rf"\.{_NUMERAL}|-(?:[^\W_]|[ ]?{_NEAR}|[ ]?\\?[{CURRENCY_SIGNS}])|[<>]=?[ ]?{_NEAR}")

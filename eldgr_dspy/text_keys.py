@@ -42,10 +42,10 @@ _CONTRACTED = r"'(?=(?:d|ll|m|re|ve)(?!\w))"  # "he'll" is not "hell"
 _GUARD_NEEDED = re.compile(rf"{_DIGIT}|\A-|{_GRADE}|['\"][-+#]|;|(?<=\w){_CONTRACTED}", re.IGNORECASE)
 # A quotation; its closing quote does not mean feet, minutes or inches, even directly after a digit.
 _QUOTED = re.compile(
-    r"""(?<!\w)(?:"(?=\S)[^"]*+" | '(?=\S)(?:[^']|(?<=\w)'(?=\w))*+')(?![^\w\s]{0,3}\w)""",
+    r"""(?<!\w)(?:"(?=\S)[^"]*+" | '(?=\S)(?>(?:[^']|(?<=\w)'(?=\w))*)')(?![^\w\s]{0,3}\w)""",
     re.VERBOSE,
 )
-_THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?:,[0-9]{3})++(?!,?[0-9])")
+_THOUSANDS = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}(?>(?:,[0-9]{3})+)(?!,?[0-9])")
 # A dash that opens the text is a sign before a digit or a lone symbol ('-5', '- 5', '-US$5', '-x'), not in '-Paris'.
 _LEADING_DASH = re.compile(rf"-++(?:(?=\s*+[^\w\s]{{0,3}}{_DIGIT})|(?=\S*{_DIGIT})|(?=\S)(?!{_LETTER}{{2}}))")
 _END = "\ue000"  # replaces the end of a sentence while the marks are read
@@ -70,7 +70,7 @@ _PUNCTUATION = re.compile(
 _HEAD_ARTICLE = re.compile(
     r"""(?:an?|the)\ (?=["'(\[]{0,3}[^\W_])(?!(?:(?:an?|the)(?:\ |\W*\Z))+\W*\Z)""", re.IGNORECASE
 )
-_PLAIN_WORDS = re.compile(r"[A-Za-z]++(?: [A-Za-z]++)*+|[0-9]++").fullmatch
+_PLAIN_WORDS = re.compile(r"[A-Za-z]++(?>(?: [A-Za-z]++)*)|[0-9]++").fullmatch
 _COMMA_KEPT = re.compile(r"[0-9],[0-9]")
 
 

@@ -37,7 +37,7 @@ _CLAUSE = re.compile(
 )
 # Plans, questions and announcements are not claims.
 _PLAN = re.compile(
-    r"""\W*+(?:(?:first|next|now|then|so|thought\s[0-9]+:|thought:)\W++)*+
+    r"""\W*+(?>(?:(?:first|next|now|then|so|thought\s[0-9]+:|thought:)\W++)*)
     (?: let(?:'s|’s|\sus|\sme)\b | (?:i|we)\s(?:(?:need|have|want)\sto|should|must|will)\b
       | to\s(?:find|solve|answer)\b | search\[ | lookup\[ | finish\[ | action\b )""",
     re.VERBOSE | re.IGNORECASE,

@@ -100,7 +100,7 @@ Change = tuple[int, int, str]
 _WORDS: Sequence[str] = "two three four five six seven eight nine ten eleven twelve".split()
 _NEXT: dict[str, str] = dict(zip(_WORDS, [*_WORDS[1:], "ten"], strict=True))
 # A number by itself: not part of a word, a version or an ordinal.
-_NUMBER = re.compile(rf"(?<![\w.])(?:\d++(?:[.,]\d++)*+(?!\w|[.,]\d)|(?i:{'|'.join(_WORDS)})\b)")
+_NUMBER = re.compile(rf"(?<![\w.])(?:\d++(?>(?:[.,]\d++)*)(?!\w|[.,]\d)|(?i:{'|'.join(_WORDS)})\b)")
 _YEAR = re.compile(r"(?:1\d|20)\d\d")
 
 
@@ -130,7 +130,7 @@ def _other_digit(digit: str) -> str:
 # --- entities ---------------------------------------------------------------------------------------------------------
 
 _NAME = r"[^\W\d_a-z][\w'’&-]*+"
-_ENTITY = re.compile(rf"(?<!\w){_NAME}(?: (?:(?:of|de|van|von|the|la|le) )?{_NAME})*+")
+_ENTITY = re.compile(rf"(?<!\w){_NAME}(?>(?: (?:(?:of|de|van|von|the|la|le) )?{_NAME})*)")
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[\s\"'“‘(*_]*\Z")
 _REACH = 8
 _NO_NAMES = STOP_WORDS | frozenset(

@@ -82,7 +82,7 @@ _MOODS = {
     "required": re.compile(r"\b(?:must|should|ought)\b", re.IGNORECASE),
     "asked": re.compile(r"[?？؟][^\w]*\Z"),
 }
-LINE = re.compile(r"[^\r\n]+(?:\r?\n[ \t]*+(?=[a-z](?![.)]))[^\r\n]+)*+")
+LINE = re.compile(r"[^\r\n]+(?>(?:\r?\n[ \t]*+(?=[a-z](?![.)]))[^\r\n]+)*)")
 """A line; one that goes on in lower case was only wrapped."""
 
 _SHORT = 3
