@@ -147,8 +147,8 @@ class Selector(dspy.Module):
             require_one_of(name, value, allowed)
         require_answer_field(answer_field)
         require_timeout(timeout)
-        self.type = declared_type(task, answer)
-        self.task: Task = self.type.name
+        self._declared = declared_type(task, answer)
+        self.task: Task = self._declared.name
         self.rule, self._steps = rule_given(rule)
         given: Any = certificate
         named = refusals_of(refusals)
@@ -249,6 +249,11 @@ class Selector(dspy.Module):
         decision, texts = case.record(choice, replies), self._texts(case, evidence)
         scores = [await self._ascore(scorer, texts, calls) for scorer in self.scorers]
         return self._prediction(case, decision, replies, scores, calls)
+
+    @property
+    def type(self) -> AnswerType:
+        """The answer type that `task` names; of two of one name, the one that was declared."""
+        return self._declared if self._declared.name == self.task else answer_type(self.task)
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the choices that `save` keeps, and the parameters of the roles that can be asked.

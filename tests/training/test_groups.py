@@ -239,7 +239,7 @@ UNREAD = "completions: a message's content must be text; got [{'type': 'text', '
         ("one cannot be read, nested", UNREAD),
         (
             "a term fails",
-            f"{LISTED}, in the dataset's column task; got 'poetry'",
+            f"task[0] must be one of {LISTED}, in the dataset's column task; got 'poetry'",
         ),
         ("nested, one fails", "question[0] must be the question as text for the reward 'inner'; got 7"),
     ],
