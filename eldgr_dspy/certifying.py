@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import Any
 
+from eldgr_dspy.ballots import NOTHING, Ballot
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Certificate, Witness
 from eldgr_dspy.consultations import Abstention, Certificates, Heard, Reply
@@ -39,16 +40,31 @@ def certifying(rule: Rule) -> Callable[[Case], Consulting]:
     return steps
 
 
-def inputs_of(case: Case, name: Consulted, heard: Mapping[Any, Heard]) -> dict[str, object]:
+def inputs_of(case: Case, name: Consulted, heard: Mapping[Any, Heard], module: object = None) -> dict[str, object]:
     """Return what a role is told; a certificate is told the question, and each answer with its evidence.
 
     Args:
         case: The question. name: who is asked. heard: the replies so far.
+        module: What is asked; a judge with a true attribute `takes_ballot` also gets the candidates as a `Ballot`.
     """
     if is_role(name):
-        return case.question.role_inputs(name)
+        counted = {"ballot": ballot_of(case)} if name == "judge" and getattr(module, "takes_ballot", False) else {}
+        return {**case.question.role_inputs(name), **counted}
     asked = [(answer, case.passages_for(answer)) for answer in _asked(case, name, heard)]
     return {"question": case.question.text, "asked": asked}
+
+
+def ballot_of(case: Case) -> Ballot:
+    """Return the candidates of a question as selectors count them."""
+    question, answers = case.question, case.question.answers
+    return Ballot(
+        question.text,
+        question.passages,
+        question.texts or tuple(answer or "" for answer in answers),
+        answers,
+        case.vote.classes,
+        question.stated or (NOTHING,) * len(answers),
+    )
 
 
 def _asked(case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> tuple[str, ...]:

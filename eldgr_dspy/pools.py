@@ -42,6 +42,7 @@ _Kind = Literal["jsonl", "gz", "parquet"]
 
 _PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".pt", ".pth")
 _DIGEST = 8  # bytes of a row's digest that are kept, to check that a row is still the one that was hashed
+_JSON = ("logprobs", "scores")  # of a candidate, which have no fixed shape
 _BATCH = 16  # rows of a Parquet file in memory at once
 _SEPARATORS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}  # where other readers may split lines
 
@@ -252,7 +253,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Row]]:
     """Yield every row, validated, with its place in the file."""
     for where, record in read_records(path, "pool"):
         if path.name.endswith(".parquet"):
-            _parse_meta(record, f"{path}, {where}")
+            _parse_json(record, f"{path}, {where}")
         yield where, validate(record, f"{path}, {where}")
 
 
@@ -304,10 +305,15 @@ def _pyarrow(path: Path) -> Any:
     return pyarrow
 
 
-def _parse_meta(record: dict[str, Any], where: str) -> None:
-    """Replace `meta` by the JSON that it holds if it is text, as in a columnar file."""
-    if isinstance(record.get("meta"), str):
-        record["meta"] = read_object(record["meta"].encode("utf-8"), f"{where}, meta")
+def _parse_json(record: dict[str, Any], where: str) -> None:
+    """Replace fields of any shape by the JSON that they hold if they are text, as in a columnar file."""
+    candidates = record.get("candidates")
+    rows: list[tuple[dict[str, Any], tuple[str, ...]]] = [(record, ("meta",))]
+    rows += [(one, _JSON) for one in candidates if isinstance(one, dict)] if isinstance(candidates, list) else []
+    for fields, names in rows:
+        for name in names:
+            if isinstance(fields.get(name), str):
+                fields[name] = read_object(fields[name].encode("utf-8"), f"{where}, {name}")
 
 
 def _without_nulls(value: Any) -> Any:
@@ -332,8 +338,10 @@ def _lines(path: Path, rows: Iterable[Row]) -> Iterator[bytes]:
 def _write_parquet(path: Path, out: IO[bytes], rows: Iterator[Row]) -> None:
     arrow = _pyarrow(path)
     text = arrow.string()
+    others = {"confidence": arrow.float64(), "tags": arrow.list_(text)}
     candidate, passage = (
-        arrow.struct([(name, text) for name in model.model_fields]) for model in (CandidateRow, PassageRow)
+        arrow.struct([(name, others.get(name, text)) for name in model.model_fields])
+        for model in (CandidateRow, PassageRow)
     )
     columns = {
         "candidates": arrow.list_(candidate),
@@ -341,9 +349,11 @@ def _write_parquet(path: Path, out: IO[bytes], rows: Iterator[Row]) -> None:
         "gold": arrow.list_(text),
         "options": arrow.list_(text),
     }
-    shape = arrow.schema([(name, columns.get(name, text)) for name in Row.model_fields])  # `meta`, as text, holds JSON
+    # What has no fixed shape, such as `meta`, is text that holds JSON.
+    shape = arrow.schema([(name, columns.get(name, text)) for name in Row.model_fields])
     with arrow.parquet.ParquetWriter(out, shape, compression="zstd") as writer:
         while batch := [_record(row) for row in islice(rows, 256)]:
             for record in batch:
-                record["meta"] = json.dumps(record["meta"], allow_nan=False) if "meta" in record else None
+                for fields, names in ((record, ("meta",)), *((one, _JSON) for one in record["candidates"])):
+                    fields |= {name: json.dumps(fields[name], allow_nan=False) for name in names if name in fields}
             writer.write_batch(arrow.RecordBatch.from_pylist(batch, schema=shape))

@@ -6,6 +6,7 @@ from typing import Any
 
 from eldgr_dspy.answer_types import answer_type, load_type, same_type
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.ballots import Stated
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_candidate, show_passage
 from eldgr_dspy.errors import ArgumentError
@@ -140,6 +141,7 @@ class Question:
         passages: The evidence, in the order in which it was retrieved.
         options: What there is to choose from, for a type that needs options.
         kind: The answer type itself, where no name finds it; None for the one of that name.
+        stated: What the pool states of each candidate besides, in the same order; empty if it states nothing.
     """
 
     text: str
@@ -149,6 +151,7 @@ class Question:
     passages: tuple[Passage, ...] = ()
     options: tuple[str, ...] = ()
     kind: AnswerType | None = field(default=None, repr=False, compare=False)
+    stated: tuple[Stated, ...] = field(default=(), repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task", self.type.name)

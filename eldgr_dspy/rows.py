@@ -9,13 +9,24 @@ import reprlib
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from eldgr_dspy.answer_types import BUILT_IN, answer_type
 from eldgr_dspy.answer_types.base import require_options
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
+from eldgr_dspy.columns import Columns, stated_by
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.questions import Question
 from eldgr_dspy.words import Task
@@ -82,12 +93,19 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class CandidateRow(_Model):
+class CandidateRow(Columns):
     """One sampled candidate. `answer` is null if none could be extracted; such a candidate does not vote."""
 
     text: Text = Field("", description="The whole sampled text, reasoning included.")
     answer: Answer = Field(None, description="The final answer; null without one.")
     source: Text | None = Field(None, description="Where it came from: a model, a checkpoint, a sample number.")
+
+    @model_serializer(mode="wrap")
+    def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out columns that are empty, as files from before them do, and put the others last."""
+        given: dict[str, Any] = write(self)
+        columns = {name: given.pop(name) for name in Columns.model_fields}
+        return given | {name: value for name, value in columns.items() if value not in (None, {}, [])}
 
 
 class PassageRow(_Model):
@@ -134,6 +152,7 @@ class Row(_Model):
             texts=tuple(candidate.text or candidate.answer or "" for candidate in self.candidates),
             passages=tuple(Passage(passage.title, passage.text) for passage in self.evidence),
             options=tuple(self.options),
+            stated=stated_by(self.candidates),
         )
 
     @property
@@ -182,7 +201,8 @@ _PARTS: dict[tuple[str | int, str], str] = {
     (
         "candidates",
         "extra_forbidden",
-    ): "not a field of a candidate, which has text, answer and source: put anything else under the row's `meta`",
+    ): "not a field of a candidate, which has text, answer, source, confidence, logprobs, scores and tags: put "
+    "anything else under the row's `meta`",
     (
         "evidence",
         "extra_forbidden",
@@ -210,7 +230,8 @@ def _explain(error: ValidationError) -> str:
     elif kind == "value_error":
         said = f"{name} {first['msg'].removeprefix('Value error, ')}."
     else:
-        remedy = _PARTS.get((place[0], kind) if place else ("", kind)) or _REMEDIES.get(kind, first["msg"])
+        within = _PARTS.get((place[0], kind)) if place and place[-1] not in Columns.model_fields else None
+        remedy = within or _REMEDIES.get(kind, first["msg"])
         if kind == "string_type" and place[-1] == "answer":
             remedy += ", or null for no answer"
         said = f"{name} is {_SHOWN.repr(first['input'])} ({type(first['input']).__name__}); {remedy}."

@@ -275,7 +275,7 @@ def _require_outputs(inputs: Mapping[str, object], said: Said) -> None:
     Raises:
         ArgumentError: naming the role, the field that it lacks and those that it has.
     """
-    role, outputs = _OUTPUTS.get(frozenset(inputs), ("", ()))
+    role, outputs = _OUTPUTS.get(frozenset(inputs) - {"ballot"}, ("", ()))
     if outputs and said.content and said.content.keys().isdisjoint((*outputs, "abstained")):
         names = ", ".join(map(repr, said.content))
         raise ArgumentError(

@@ -12,10 +12,12 @@ from numbers import Integral
 from typing import Any
 
 import dspy
+from pydantic import ValidationError
 
 from eldgr_dspy.answer_types import answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType, require_options
 from eldgr_dspy.certificates import Passage
+from eldgr_dspy.columns import Columns, stated_by
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.questions import Question
@@ -30,9 +32,21 @@ _NO_LIST = (str, bytes, Mapping, Set, dspy.Example)
 
 
 def to_question(
-    question: str, candidates: Any, evidence: Any, task: Task | AnswerType, answer_field: str, options: Any = ()
+    question: str,
+    candidates: Any,
+    evidence: Any,
+    task: Task | AnswerType,
+    answer_field: str,
+    options: Any = (),
+    *,
+    columns: bool = False,
 ) -> Question:
     """Return the question with its pool, evidence and options, frozen.
+
+    Args:
+        question, candidates, evidence, options: see `eldgr_dspy.programs.selector.Selector.forward`.
+        task: The answer type. answer_field: The field of the candidates that holds the answer.
+        columns: Whether `confidence`, `logprobs`, `scores` and `tags` of candidates are read too.
 
     Raises:
         ArgumentError: naming the argument, its place, the value and what was expected.
@@ -45,7 +59,8 @@ def to_question(
     kind = answer_type(task)
     pairs = [_candidate(candidate, index, kind, answer_field) for index, candidate in enumerate(pool)]
     asked, texts, answers = _capped(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
-    return Question(asked, kind.name, answers, texts, to_passages(evidence), _options(options, kind), kind)
+    stated = stated_by(_columns(one, index) for index, one in enumerate(pool)) if columns else ()
+    return Question(asked, kind.name, answers, texts, to_passages(evidence), _options(options, kind), kind, stated)
 
 
 def declared_type(task: Task, answer: Task | AnswerType | None) -> AnswerType:
@@ -115,6 +130,21 @@ def _candidate(given: Any, index: int, kind: AnswerType, answer_field: str) -> t
         raise _wrong(name, given, expected)
     text = f"{reasoning}\n{given}" if reasoning and reasoning.strip() != given.strip() else given
     return _capped(text, name), _final(given, kind)
+
+
+def _columns(given: Any, index: int) -> Columns:
+    """Return what is stated of a candidate besides its text and answer."""
+    if not isinstance(given, dspy.Example | Mapping):
+        return Columns.model_validate({})
+    fields = {name: given.get(name) for name in Columns.model_fields if given.get(name) is not None}
+    try:
+        return Columns.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+        said = first["msg"].removeprefix("Value error, ")
+        said = said if said.startswith("must") else f"must be of another form: {said}; got {_shown(first['input'])}"
+        raise ArgumentError(f"candidates[{index}]{place} {said}.") from None
 
 
 def _number_as_text(value: Any) -> Any:

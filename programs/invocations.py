@@ -11,7 +11,7 @@ import dspy
 from dspy.lm15 import Request
 
 from eldgr_dspy.cases import Case
-from eldgr_dspy.certifying import certify_again, inputs_of
+from eldgr_dspy.certifying import certify_again
 from eldgr_dspy.consultations import Heard
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.errors import ArgumentError
@@ -94,7 +94,7 @@ def heard_apart(select: Selector, name: Consulted, case: Case, heard: Mapping[Co
     calls = Calls(select.on_failure, None)
     try:
         with select.reading():
-            said = calls.make(name, partial(ask, select.asked_as(name), inputs_of(case, name, heard)))
+            said = calls.make(name, partial(ask, *select.asking(case, name, heard)))
         return select.heard(name, said, case, calls)
     except Exception:  # noqa: BLE001 - where the selector asks this role, it raises the same and is checked there
         return SILENT

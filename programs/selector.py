@@ -138,13 +138,10 @@ class Selector(dspy.Module):
             ArgumentError: naming the argument and the values that are known.
         """
         super().__init__()
-        for name, value, allowed in (
-            ("on_error", on_error, get_args(OnError)),
-            ("on_failure", on_failure, get_args(OnFailure)),
-            ("replies", replies, REPLIES),
-            ("uncertified", uncertified, get_args(Uncertified)),
-        ):
-            require_one_of(name, value, allowed)
+        require_one_of("on_error", on_error, get_args(OnError))
+        require_one_of("on_failure", on_failure, get_args(OnFailure))
+        require_one_of("replies", replies, REPLIES)
+        require_one_of("uncertified", uncertified, get_args(Uncertified))
         require_answer_field(answer_field)
         require_timeout(timeout)
         self._declared = declared_type(task, answer)
@@ -220,7 +217,7 @@ class Selector(dspy.Module):
 
         def consult(name: Consulted) -> Heard:
             with self.reading():
-                said = calls.make(name, partial(ask, self.asked_as(name), inputs_of(case, name, heard)))
+                said = calls.make(name, partial(ask, *self.asking(case, name, heard)))
             heard[name] = self.heard(name, said, case, calls)
             return heard[name]
 
@@ -240,7 +237,7 @@ class Selector(dspy.Module):
 
         async def consult(name: Consulted) -> Heard:
             with self.reading():
-                said = await calls.amake(name, partial(aask, self.asked_as(name), inputs_of(case, name, heard)))
+                said = await calls.amake(name, partial(aask, *self.asking(case, name, heard)))
             heard[name] = self.heard(name, said, case, calls)
             return heard[name]
 
@@ -284,9 +281,10 @@ class Selector(dspy.Module):
         """Return the selector's rule on a case."""
         return self._steps if is_own(self.rule) else case.rule(self.rule)
 
-    def asked_as(self, name: Consulted) -> Any:
-        """Return the module that is asked: a role's, or the certifier."""
-        return getattr(self, name) if is_role(name) else self.certifier
+    def asking(self, case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> tuple[Any, dict[str, object]]:
+        """Return the module that is asked, a role's or the certifier, and what it is told."""
+        module = getattr(self, name) if is_role(name) else self.certifier
+        return module, inputs_of(case, name, heard, module)
 
     def reading(self) -> AbstractContextManager[Any]:
         """Read replies in the block as `replies` says, unless the settings have an adapter."""
@@ -312,7 +310,8 @@ class Selector(dspy.Module):
 
     def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None, options: Any) -> Case:
         kind = self.type if task in (None, self.type.name) else answer_type(task)
-        return Case(to_question(question, candidates, evidence, kind, self.answer_field, options), self.settings)
+        read = partial(to_question, columns=getattr(self.judge, "takes_ballot", False))
+        return Case(read(question, candidates, evidence, kind, self.answer_field, options), self.settings)
 
     def _texts(self, case: Case, evidence: Any) -> "Sequence[Reasoning]":
         return reasonings_of(case.question, corpus=evidence is not None) if self.scorers else ()

@@ -41,7 +41,8 @@ def describe(module: dspy.Module) -> dict[str, Any]:
         "adapter_options": {} if adapter is None or adapter is STRICT else _options(adapter),
         "versions": {name: version(name) for name in ("dspy", "eldgr_dspy")},
     }
-    clean: dict[str, Any] = redacted_value(details)
+    facts = getattr(module, "facts", None)
+    clean: dict[str, Any] = redacted_value({**details, "facts": facts} if facts else details)
     return clean
 
 

@@ -186,7 +186,8 @@ def _pool(
 def _calls(selector: Selector, plan: Plan, asked: Asked, case: Case) -> int | None:
     role = role_of(asked)
     if not is_role(role):
-        return calls_of(selector.asked_as(role), case.to_certify() if role == "certificate" else [_NEW_ANSWER])
+        certifier: Any = selector.certifier
+        return calls_of(certifier, case.to_certify() if role == "certificate" else [_NEW_ANSWER])
     candidates: Any = case.question.role_inputs(role).get("candidates", [])
     return calls_of(modules_of(selector, plan.judges)[asked], candidates)
 

@@ -97,8 +97,9 @@ class Runner:
                 reply = consultation
                 continue
             if consultation is None:
-                inputs = inputs_of(case, role_of(asked), heard)
-                query = RoleQuery((pool, row.id, asked), case, self._call(asked), self._books, inputs)
+                call = self._call(asked)
+                inputs = inputs_of(case, role_of(asked), heard, call.module)
+                query = RoleQuery((pool, row.id, asked), case, call, self._books, inputs)
                 consultation = query.keep(query.make()) if query.call.heuristic else (yield query)
                 self.journal.flush(query.upto)  # before anything is decided from it
                 reply = query.reply

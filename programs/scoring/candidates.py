@@ -36,10 +36,12 @@ def reasonings_of(question: Question, *, corpus: bool) -> "list[Reasoning]":
     texts = question.texts or tuple(answer or "" for answer in question.answers)
     passages = question.passages if corpus else None
     pairs = zip(texts, question.answers, strict=True)
-    return [Reasoning(_before(answer or "", text), question.text, passages, answer or "") for text, answer in pairs]
+    return [
+        Reasoning(before_answer(answer or "", text), question.text, passages, answer or "") for text, answer in pairs
+    ]
 
 
-def _before(answer: str, text: str) -> str:
+def before_answer(answer: str, text: str) -> str:
     """Return the part of a text before its answer; the whole text if that is empty, or if it does not end with it."""
     kept, line = text, f"\n{answer.strip()}"
     while answer and kept.rstrip().endswith(line):  # once from the text itself, and once if it was added after it

@@ -1,0 +1,77 @@
+"""A selector of your own in the judge's role: a function that reads a ballot and says which candidate it prefers."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.ballots import Ballot
+from eldgr_dspy.consultations import Abstention
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.named_objects import name_of, object_named, source_of
+
+EXAMPLE = "my_selectors:longest"
+
+
+class OwnSelector(dspy.Module):
+    """Prefers the candidate that a function names; a judge without an LM.
+
+        select.judge = OwnSelector(lambda ballot: len(ballot.answers) - 1)
+
+    The function takes a `Ballot` and returns a pool index, or an `Abstention` with the reason. An index that does not
+    exist counts as an abstention, as any judge's does. What the function raises is raised.
+
+    Attributes:
+        choose: The function.
+    """
+
+    takes_ballot = True
+
+    def __init__(self, choose: Callable[[Ballot], int | Abstention]) -> None:
+        """Wrap a function.
+
+        Raises:
+            ArgumentError: It is not a function, or is an async one.
+        """
+        super().__init__()
+        given: object = choose
+        if not callable(given) or inspect.iscoroutinefunction(choose):
+            raise ArgumentError(
+                f"choose must be a function of a ballot, not async; got {type(choose).__name__}. Write a dspy.Module "
+                "in the judge's role to ask an LM."
+            )
+        self.choose = choose
+        self.source = {"name": name_of(choose), "source": source_of(choose)}  # so that a change is noticed
+
+    def forward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+        """Return `preferred`, or `abstained` with the reason."""
+        chosen = self.choose(ballot)
+        if isinstance(chosen, Abstention):
+            return dspy.Prediction(abstained=chosen.reason, orders=[])
+        return dspy.Prediction(preferred=chosen, judge_rationale=f"chosen by {self.source['name']}", orders=[])
+
+    async def aforward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+        """Do the same as `forward` in a thread, since a function may take long."""
+        chosen: dspy.Prediction = await dspy.asyncify(self.forward)(ballot=ballot)
+        return chosen
+
+    def most_calls(self, candidates: Sequence[str]) -> int | None:
+        """Return None: a function does not say whether it asks an LM."""
+        return None
+
+
+def own_judge(name: str) -> dspy.Module:
+    """Return the judge of that name: `module:object`, a judge's module or class, or a function of a ballot.
+
+    Raises:
+        ArgumentError: It cannot be found, or is something else.
+    """
+    found: Any = object_named(name, "judges", EXAMPLE)
+    if isinstance(found, type) and issubclass(found, dspy.Module):
+        found = found()
+    if isinstance(found, dspy.Module):
+        return found
+    if not callable(found):
+        raise ArgumentError(f"judges: {name} must be a dspy.Module or a function; got {type(found).__name__}.")
+    return OwnSelector(found)

@@ -1,0 +1,218 @@
+"""Selectors that count what a pool states of its candidates: one table of formulas, and one judge for all of them.
+
+No LM is asked. Each formula makes a weight of each candidate's value; the highest weight wins, or the class of answers
+with the highest sum. A missing value is an abstention, and never 0, .5 or 1.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import dspy
+
+from eldgr_dspy.ballots import INAPPLICABLE, Ballot, Stated
+from eldgr_dspy.errors import ArgumentError
+
+Column = Literal["confidence", "logprobs", "scores"]
+Fold = Literal["min", "last", "product"]
+"""How the scores of steps become one: the lowest, the last, or their product."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """A formula.
+
+    Attributes:
+        column: What it reads. elects: Whether weights are added by class; otherwise the highest weight wins.
+        weights: Makes the weights of values, one for each candidate that votes, with the parameter.
+        parameter: The parameter's default; None where the formula has none. range: where it must lie.
+        least: The lowest value that has a meaning. positioned: Whether it imitates a system that nobody reran.
+    """
+
+    column: Column
+    elects: bool
+    weights: Callable[[Sequence[float], float], Sequence[float]] = lambda values, _: values
+    parameter: float | None = None
+    range: tuple[float, float] = (0.0, math.inf)
+    least: float = -math.inf
+    positioned: bool = False
+    abstains_below: bool = False
+
+
+def _softmax(values: Sequence[float], temperature: float) -> list[float]:
+    highest = max(values, default=0.0)
+    powers = [math.exp((value - highest) / temperature) for value in values]
+    return [power / math.fsum(powers) for power in powers]
+
+
+def _borda(values: Sequence[float], power: float) -> list[float]:
+    """Return (G - rank)^power, the highest value having rank 0; equal values share the mean of their ranks' points."""
+    points = [(len(values) - rank) ** power for rank in range(len(values))]
+    ordered = sorted(values, reverse=True)
+    ranks: dict[float, list[float]] = {}
+    for value, point in zip(ordered, points, strict=True):
+        ranks.setdefault(value, []).append(point)
+    return [math.fsum(ranks[value]) / len(ranks[value]) for value in values]
+
+
+WEIGHINGS: dict[str, Weighing] = {
+    "best_of_n": Weighing("scores", elects=False),
+    "weighted_best_of_n": Weighing("scores", elects=True, least=0.0),
+    "borda": Weighing("scores", elects=True, weights=_borda, parameter=0.5),
+    "cisc": Weighing("confidence", elects=True, weights=_softmax, parameter=1.0, range=(1e-6, 1e6)),
+    "soft_sc": Weighing("logprobs", elects=False),
+    "bcrl_max": Weighing("confidence", elects=False, positioned=True),
+    "bcrl_vote": Weighing("confidence", elects=True, positioned=True),
+    "bcrl_abstaining": Weighing(
+        "confidence", elects=False, parameter=0.5, range=(0.0, 1.0), positioned=True, abstains_below=True
+    ),
+}
+"""The formulas by name.
+
+* `best_of_n`: the highest score. `weighted_best_of_n`: the class with the highest sum of scores (Li et al. 2023).
+* `borda`: the class with most points (G - rank)^p, p = 0.5 (Kang et al. 2025, with self-certainty as the score).
+* `cisc`: the class with the highest sum of softmax(confidence / T), T = 1 (Taubenfeld et al. 2025).
+* `soft_sc`: the highest mean probability of tokens, or the highest lowest one (Wang et al. 2024).
+* `bcrl_max`, `bcrl_vote`, `bcrl_abstaining`: in the style of BCRL; see the page on positioned selectors.
+"""
+
+
+class WeightedVote(dspy.Module):
+    """Counts the candidates by a formula of `WEIGHINGS`; a judge without an LM.
+
+        select.judge = WeightedVote("cisc:0.5")
+        select(question=..., candidates=[{"answer": "Doha", "confidence": 0.9}, ...], evidence=passages)
+
+    It abstains if a candidate that votes lacks the value. Of equal weights the answer with more votes wins, then the
+    earliest candidate.
+
+    Attributes:
+        formula: The name in `WEIGHINGS`, as `NAME[:SCORE][:FOLD][:PARAMETER]`.
+    """
+
+    takes_ballot = True
+
+    def __init__(self, formula: str) -> None:
+        """Read a formula: `cisc`, `cisc:0.5`, `soft_sc:min`, `best_of_n:prm:last`, `borda:self_certainty:1`.
+
+        Args:
+            formula: A name of `WEIGHINGS`. After `best_of_n`, `weighted_best_of_n` and `borda` the score's name, and
+                for scores of steps `min`, `last` or `product`. After `soft_sc` `mean` (the default) or `min`. Last the
+                parameter, if it has one: T, p, or the confidence below which `bcrl_abstaining` abstains.
+
+        Raises:
+            ArgumentError: naming the formula and what was expected.
+        """
+        super().__init__()
+        self.formula = formula
+        name, *words = formula.split(":")
+        if name not in WEIGHINGS:
+            raise ArgumentError(f"formula must begin with one of {', '.join(WEIGHINGS)}; got {formula!r:.80}.")
+        weighing = WEIGHINGS[name]
+        score = words.pop(0) if weighing.column == "scores" and words else ""
+        if weighing.column == "scores" and not score:
+            raise ArgumentError(f"formula={formula!r:.80} must name a score. Write {name}:SCORE, such as {name}:prm.")
+        folds = {"scores": get_args(Fold), "logprobs": ("mean", "min")}.get(weighing.column, ())
+        fold = words.pop(0) if words and words[0] in folds else ""
+        parameter = _parameter(formula, weighing, words)
+        self._weighing, self._reading, self._parameter = weighing, (score, fold), parameter
+
+    @property
+    def facts(self) -> dict[str, bool]:
+        """What the selector needs, as tables show it."""
+        positioned, column = self._weighing.positioned, self._weighing.column
+        return {"gold_in_training": False, "logprobs": column == "logprobs", "positioned": positioned}
+
+    def forward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+        """Count a ballot; returns `preferred` and `judge_rationale`, or `abstained` with the reason.
+
+        Also `assessments`, the values, where all of them lie from 0 to 1.
+        """
+        values = values_of(ballot, self._weighing.column, *self._reading)
+        if isinstance(values, str):
+            return dspy.Prediction(abstained=values, orders=[])
+        given = [value for value in values if value is not None]
+        if (low := min(given, default=0.0)) < self._weighing.least:
+            reason = f"weights that are added must be at least 0; candidate {values.index(low)} has {low:g}"
+            return dspy.Prediction(abstained=reason, orders=[])
+        made = iter(self._weighing.weights(given, self._parameter))
+        weights = [0.0 if value is None else next(made) for value in values]
+        preferred = ballot.elected(weights) if self._weighing.elects else ballot.first(weights)
+        if preferred is None:
+            return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
+        if self._weighing.abstains_below and weights[preferred] < self._parameter:
+            reason = f"the highest confidence is {weights[preferred]:g}, below {self._parameter:g}"
+            return dspy.Prediction(abstained=reason, orders=[])
+        rationale = f"{self.formula}: weight {weights[preferred]:.4g} of {math.fsum(weights):.4g}"
+        assessments = [{"scalar": value} for value in values] if all(0 <= value <= 1 for value in given) else None
+        return dspy.Prediction(preferred=preferred, judge_rationale=rationale, assessments=assessments, orders=[])
+
+    async def aforward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+        """Do the same as `forward`; it waits for nothing."""
+        return self.forward(ballot=ballot)
+
+    def most_calls(self, candidates: Sequence[str]) -> int:
+        """Return 0: it has no LM."""
+        return 0
+
+
+def _parameter(formula: str, weighing: Weighing, words: Sequence[str]) -> float:
+    """Return the parameter in what is left of a formula, or its default."""
+    if not words:
+        return weighing.parameter or 0.0
+    low, high = weighing.range
+    try:
+        value = float(words[0])
+    except ValueError:
+        value = math.nan
+    if weighing.parameter is None or len(words) > 1 or not low <= value <= high or math.isinf(value):
+        end = "nothing more" if weighing.parameter is None else f"a number from {low:g} to {high:g}"
+        raise ArgumentError(f"formula={formula!r:.80} must end with {end}; got {':'.join(words)!r:.40}.")
+    return value
+
+
+def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -> list[float | None] | str:
+    """Return the value of each candidate in a column, None of one that does not vote; or why one is missing.
+
+    Args:
+        ballot: The candidates. column: What is read.
+        score: The score's name. fold: How scores of steps become one, or for log-probabilities `min`.
+    """
+    read: Any = {
+        "confidence": lambda stated: stated.confidence,
+        "logprobs": lambda stated: _probability(stated, fold),
+        "scores": lambda stated: stated.scores.get(score),
+    }[column]
+    what = {"confidence": "confidence", "logprobs": "log-probabilities", "scores": f"score {score!r}"}[column]
+    values: list[float | None] = [None] * len(ballot.classes)
+    if ballot.voters and all(read(stated) is None for stated in ballot.stated):
+        return f"{INAPPLICABLE}the pool states no {what}"
+    for index in ballot.voters:
+        value = read(ballot.stated[index])
+        if value is None:
+            return f"no {what} is stated of candidate {index}"
+        folded = folded_steps(value, fold) if column == "scores" else float(value)
+        if isinstance(folded, str):
+            return f"{folded} (score {score!r} of candidate {index})"
+        values[index] = folded
+    return values
+
+
+def folded_steps(value: float | Sequence[float], fold: str) -> float | str:
+    """Return one score for scores of steps, or why there is none; a single number is its own."""
+    if isinstance(value, int | float):
+        return float(value)
+    if fold == "product":
+        return math.prod(value) if all(0 <= step <= 1 for step in value) else "a product needs steps from 0 to 1"
+    if fold == "":
+        return "it has a number for each step: name min, last or product"
+    return float(min(value) if fold == "min" else value[-1])
+
+
+def _probability(stated: Stated, fold: str) -> float | None:
+    if stated.logprobs is None:
+        return None
+    if fold == "min":
+        return None if stated.logprobs.least is None else math.exp(stated.logprobs.least)
+    return stated.logprobs.probability
