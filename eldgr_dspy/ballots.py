@@ -68,12 +68,19 @@ class Stated:
         logprobs: Of its tokens; None if unknown.
         scores: A number by name, or one for each step of its reasoning.
         tags: What made it: modules, prompts or models of its pipeline.
+        source: Where it came from.
     """
 
     confidence: float | None = None
     logprobs: Logprobs | None = None
     scores: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
+    source: str | None = None
+
+    @property
+    def pipeline(self) -> str:
+        """The name of what made it: its tags, sorted, or else its source; empty if neither is stated."""
+        return "+".join(sorted(self.tags)) or self.source or ""
 
 
 NOTHING = Stated()

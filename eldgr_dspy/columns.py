@@ -149,15 +149,15 @@ class Columns(BaseModel):
     scores: Scores = Field(default_factory=dict, description="A number by name, or one for each step of its reasoning.")
     tags: Tags = Field(default_factory=list, description="What made it: the parts of its pipeline.")
 
-    def stated(self) -> Stated:
-        """Return the columns as selectors read them."""
-        if self.confidence is None and self.logprobs is None and not self.scores and not self.tags:
+    def stated(self, source: str | None = None) -> Stated:
+        """Return the columns as selectors read them, with where the candidate came from."""
+        if (source, self.confidence, self.logprobs) == (None, None, None) and not self.scores and not self.tags:
             return NOTHING
         logprobs = None if self.logprobs is None else self.logprobs.summary()
-        return Stated(self.confidence, logprobs, self.scores, tuple(self.tags))
+        return Stated(self.confidence, logprobs, self.scores, tuple(self.tags), source)
 
 
-def stated_by(candidates: Iterable[Columns]) -> tuple[Stated, ...]:
+def any_stated(stated: Iterable[Stated]) -> tuple[Stated, ...]:
     """Return what is stated of each candidate; empty if nothing is stated of any."""
-    stated = tuple(candidate.stated() for candidate in candidates)
-    return () if all(one is NOTHING for one in stated) else stated
+    known = tuple(stated)
+    return () if all(one is NOTHING for one in known) else known

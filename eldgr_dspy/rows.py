@@ -26,7 +26,7 @@ from eldgr_dspy.answer_types import BUILT_IN, answer_type
 from eldgr_dspy.answer_types.base import require_options
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.columns import Columns, stated_by
+from eldgr_dspy.columns import Columns, any_stated
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.questions import Question
 from eldgr_dspy.words import Task
@@ -152,7 +152,7 @@ class Row(_Model):
             texts=tuple(candidate.text or candidate.answer or "" for candidate in self.candidates),
             passages=tuple(Passage(passage.title, passage.text) for passage in self.evidence),
             options=tuple(self.options),
-            stated=stated_by(self.candidates),
+            stated=any_stated(candidate.stated(candidate.source) for candidate in self.candidates),
         )
 
     @property

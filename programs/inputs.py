@@ -16,8 +16,9 @@ from pydantic import ValidationError
 
 from eldgr_dspy.answer_types import answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType, require_options
+from eldgr_dspy.ballots import NOTHING, Stated
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.columns import Columns, stated_by
+from eldgr_dspy.columns import Columns, any_stated
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.questions import Question
@@ -59,7 +60,7 @@ def to_question(
     kind = answer_type(task)
     pairs = [_candidate(candidate, index, kind, answer_field) for index, candidate in enumerate(pool)]
     asked, texts, answers = _capped(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
-    stated = stated_by(_columns(one, index) for index, one in enumerate(pool)) if columns else ()
+    stated = any_stated(_columns(one, index) for index, one in enumerate(pool)) if columns else ()
     return Question(asked, kind.name, answers, texts, to_passages(evidence), _options(options, kind), kind, stated)
 
 
@@ -132,13 +133,14 @@ def _candidate(given: Any, index: int, kind: AnswerType, answer_field: str) -> t
     return _capped(text, name), _final(given, kind)
 
 
-def _columns(given: Any, index: int) -> Columns:
+def _columns(given: Any, index: int) -> Stated:
     """Return what is stated of a candidate besides its text and answer."""
     if not isinstance(given, dspy.Example | Mapping):
-        return Columns.model_validate({})
+        return NOTHING
     fields = {name: given.get(name) for name in Columns.model_fields if given.get(name) is not None}
     try:
-        return Columns.model_validate(fields)
+        source = given.get("source")
+        return Columns.model_validate(fields).stated(source if isinstance(source, str) else None)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])

@@ -13,16 +13,17 @@ KINDS = (
     "several answers",
     "prompt too long",
     "inconsistent",
+    "not applicable",
     "nothing to say",
 )
 """Kinds of abstention: a reply that is not exactly the expected JSON; an invalid value; a reply that ended at its limit
 of tokens, or was stopped by a filter; several replies instead of one; a prompt beyond the model's window; orders that
-prefer different answers; and a reason that the role states itself."""
+prefer different answers; a pool that lacks what a judge needs; and a reason that the role states itself."""
 
 FAILED = "failed: "
 """The prefix of a role's reason in a decision if its call failed, which is not an abstention."""
 
-DECLARED = KINDS[-2:]
+DECLARED = KINDS[-3:]
 """The kinds that a role states itself; every other abstention is a reply that cannot be used."""
 
 _BEGINS = {"unparsable": "unreadable", **{kind: kind for kind in KINDS}}

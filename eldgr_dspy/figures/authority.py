@@ -6,7 +6,7 @@ value is None, never 0. Source: ours.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import NotRequired
 
@@ -108,7 +108,7 @@ class PoolBounds:
         """Give no bounds: the certificates of a question are not known."""
         self._withheld = True
 
-    def figures(self) -> Priced:
+    def figures(self, without: Collection[str] = ()) -> Priced:
         """Return `bounds` and `bounds_any_span` as `summary.json` has them.
 
         The former are over all judges with the other roles silent, the latter also over all spans as repair. Each names
@@ -117,16 +117,20 @@ class PoolBounds:
         judge, because the spans to try depend on what the rule ships. Under a user's own certificate it is None for a
         rule that asks the repairer, because that certificate may certify an answer that is not a span of the evidence.
         With them comes `price`, see `figures.price`.
+
+        Args:
+            without: Rules that are left out.
         """
+        names = [name for name in self._names if name not in without]
         prices = self._prices.figures(withheld=self._withheld)
         covered = self._any_span.keys() - self._not_covered if self._type.enumerates_spans else ()
         return {
-            "bounds": {name: self._percentages(self._silent[unlabelled(name)]) for name in self._names},
+            "bounds": {name: self._percentages(self._silent[unlabelled(name)]) for name in names},
             "bounds_any_span": {
                 name: self._percentages(self._any_span[rule]) if (rule := unlabelled(name)) in covered else None
-                for name in self._names
+                for name in names
             },
-            "price": {name: prices[unlabelled(name)] for name in self._names},
+            "price": {name: prices[unlabelled(name)] for name in names},
         }
 
     def _percentages(self, ends: Sequence[int]) -> list[float] | None:

@@ -218,16 +218,24 @@ class Baselines:
         """Give no figure that depends on certificates, because those of a question are not known."""
         self._withheld = True
 
-    def figures(self, paired: Callable[[Sequence[float], Sequence[float]], Contrast]) -> BaselineFigures:
-        """Return the section of `summary.json`; `paired` contrasts two lists of outcomes of the same questions."""
+    def figures(
+        self, paired: Callable[[Sequence[float], Sequence[float]], Contrast], lacking: Mapping[str, str] | None = None
+    ) -> BaselineFigures:
+        """Return the section of `summary.json`.
+
+        Args:
+            paired: Contrasts two lists of outcomes of the same questions.
+            lacking: The judges to which the pool does not apply, as `judge[NAME]`, each with the reason.
+        """
+        unknown: dict[str, JudgeUse] = {name: {**_UNKNOWN, "reason": why} for name, why in (lacking or {}).items()}
         names: tuple[BaselineName, ...] = get_args(BaselineName)
         sources = self._sources.figures() if self._n else {}
         return {
             "scores": {name: sources.get(name) or self._score(name) for name in names},
             "judges": {
                 name: {
-                    "alone": self._use("alone", outcomes["alone"], paired),
-                    "locked": self._use("locked", outcomes["locked"], paired),
+                    "alone": unknown.get(name) or self._use("alone", outcomes["alone"], paired),
+                    "locked": unknown.get(name) or self._use("locked", outcomes["locked"], paired),
                 }
                 for name, outcomes in self._judges.items()
             },

@@ -1,9 +1,9 @@
 """The contrasts of a pool: which rules are compared, which of these are tested as a family, and their figures."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from eldgr_dspy.figures.results.summary import Difference, Paired, RuleContrast
-from eldgr_dspy.named_judges import labelled, unlabelled
+from eldgr_dspy.named_judges import judge_in, labelled, unlabelled
 from eldgr_dspy.rules import is_own
 from eldgr_dspy.statistics import Contrast, holm
 from eldgr_dspy.words import ASKING_NOBODY
@@ -13,11 +13,12 @@ _SELECTORS = ("first", "majority", "judge", "eldgr")
 
 
 def contrasts_of(
-    rules: Iterable[str], judges: Sequence[str], paired: Callable[[str, str], Paired]
+    rules: Iterable[str], judges: Sequence[str], paired: Callable[[str, str], Paired], untested: Collection[str] = ()
 ) -> list[RuleContrast]:
     """Return `eldgr` against each other rule, and each rule that may ask a role against majority.
 
-    With named judges, return only each judge locked against the same judge alone.
+    With named judges, return only each judge locked against the same judge alone. Those of judges in `untested` are
+    not in the family that is tested.
     """
     names = [*rules]
     pairs = [(labelled("eldgr", judge), labelled("judge", judge)) for judge in judges]
@@ -25,7 +26,11 @@ def contrasts_of(
         pairs = [("eldgr", other) for other in names if other != "eldgr"]
         pairs += [(other, "majority") for other in names if other not in ("eldgr", *ASKING_NOBODY)]
     contrasts = {pair: paired(*pair) for pair in pairs if set(pair) <= set(names)}
-    family = [pair for pair in contrasts if all(unlabelled(rule) in _SELECTORS or is_own(rule) for rule in pair)]
+    family = [
+        pair
+        for pair in contrasts
+        if all(unlabelled(rule) in _SELECTORS or is_own(rule) for rule in pair) and judge_in(pair[0]) not in untested
+    ]
     adjusted = dict(zip(family, holm([contrasts[pair]["p"] for pair in family]), strict=True))
     return [
         {"rule": rule, "against": against, **figures, "p_holm": adjusted.get((rule, against))}

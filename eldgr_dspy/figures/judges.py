@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from eldgr_dspy.ballots import INAPPLICABLE
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation, Reply, Verdict
 from eldgr_dspy.figures.effects import flips, showings
+from eldgr_dspy.figures.judge_facts import JudgeFacts
 from eldgr_dspy.figures.results.summary import Flips, JudgeFigures, Measured, PoolFigures
 from eldgr_dspy.named_judges import judge_in, labelled
 from eldgr_dspy.statistics import paired_bootstrap, proportion_upper_bound
@@ -48,6 +50,7 @@ class _Judge:
     failed: int = 0
     calls: int = 0
     tokens: int | None = 0
+    inapplicable: Counter[str] = field(default_factory=Counter)
     recovered: _Count = field(default_factory=_Count)
     tied: _Count = field(default_factory=_Count)
     moved: _Count = field(default_factory=_Count)
@@ -68,6 +71,8 @@ class _Judge:
             self.moved.add(moved)
         if not isinstance(verdict, Verdict):
             self.abstained += entry.outcome != "failed"
+            if (reason := entry.reason or "").startswith(INAPPLICABLE):
+                self.inapplicable[reason.removeprefix(INAPPLICABLE)] += 1
         elif verdict.scores is not None:
             scored = [(score, key) for score, key in zip(verdict.scores, classes, strict=True) if key is not None]
             highest = max(score for score, _ in scored)
@@ -77,6 +82,12 @@ class _Judge:
                     verdict.scores,
                     [None if key is None else right(a) for a, key in zip(question.answers, classes, strict=True)],
                 )
+
+    @property
+    def lacks(self) -> str | None:
+        """Why it applies to no question of the pool; None if it applies to any."""
+        never = self.asked > 0 and self.inapplicable.total() == self.asked
+        return self.inapplicable.most_common(1)[0][0] if never else None
 
     def _discriminate(self, scores: Sequence[float], right: Sequence[bool | None]) -> None:
         """Take how often a right candidate of the question scores above a wrong one; equal scores count half."""
@@ -132,19 +143,28 @@ class Judges:
             if recoverable and right is not None:
                 judge.recovered.add(right(case.stated(reply) if isinstance(reply, Verdict) else None))
 
-    def figures(self, pool: PoolFigures, right: Mapping[str, Sequence[int]]) -> dict[str, JudgeFigures]:
+    def lacking(self) -> dict[str, str]:
+        """Return the judges to which the pool does not apply, with the reason: their rules have no result."""
+        return {name: judge.lacks for name, judge in self._judges.items() if judge.lacks is not None}
+
+    def figures(
+        self, pool: PoolFigures, right: Mapping[str, Sequence[int]], facts: Mapping[str, JudgeFacts]
+    ) -> dict[str, JudgeFigures]:
         """Return the section `judges` of a pool.
 
         Args:
             pool: Its other figures. right: whether each rule is right, as `flips_between` takes it.
+            facts: What is known of the judges.
         """
-        return {name: self._figures(name, pool, right) for name in self._judges}
+        return {name: self._figures(name, pool, right, facts.get(name)) for name in self._judges}
 
-    def _figures(self, name: str, pool: PoolFigures, right: Mapping[str, Sequence[int]]) -> JudgeFigures:
+    def _figures(
+        self, name: str, pool: PoolFigures, right: Mapping[str, Sequence[int]], facts: JudgeFacts | None
+    ) -> JudgeFigures:
         judge, rules = self._judges[name], pool["rules"]
         alone, locked = labelled("judge", name), labelled("eldgr", name)
         delta = next((of for of in pool["contrasts"] if (of["rule"], of["against"]) == (locked, alone)), None)
-        worst = {rule: ends[0] for rule, ends in pool["bounds"].items() if ends}
+        worst = {rule: ends[0] for rule, ends in pool["bounds"].items() if ends and judge.lacks is None}
         return {
             "alone": rules[alone]["em"] if alone in rules else None,
             "locked": rules[locked]["em"] if locked in rules else None,
@@ -162,8 +182,10 @@ class Judges:
             "discrimination": judge.discrimination(),
             "score_ties": judge.tied.figures(),
             "order_effect": judge.moved.figures(),
-            "gold_in_training": None,
-            "logprobs": None,
+            "gold_in_training": facts and facts["gold_in_training"],
+            "logprobs": facts and facts["logprobs"],
+            "positioned": facts and facts["positioned"],
+            "lacks": judge.lacks,
         }
 
 

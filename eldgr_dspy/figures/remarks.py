@@ -90,8 +90,12 @@ class Remarks:
 
 
 def _counts(consultation: Consultation) -> bool:
-    """Whether an abstention is an unusable reply; finding no span or no derivation is a usable one."""
-    return consultation.role == "judge" or kind_of(consultation.reason or "") != KINDS[-1]
+    """Whether an abstention is an unusable reply; finding no span or no derivation is a usable one.
+
+    A judge to which a pool does not apply has a sentence of its own.
+    """
+    kind = kind_of(consultation.reason or "")
+    return kind != "not applicable" and (consultation.role == "judge" or kind != KINDS[-1])
 
 
 def never_asked(why: Mapping[Consulted, int]) -> str:

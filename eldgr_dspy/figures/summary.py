@@ -5,9 +5,9 @@ returns the pool's part of `summary.json`. Percentages are numbers from 0 to 100
 """
 
 from array import array
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
@@ -24,6 +24,7 @@ from eldgr_dspy.figures.baselines import Baselines, judges_heard
 from eldgr_dspy.figures.bounds import sways
 from eldgr_dspy.figures.contrasts import as_figures, contrasts_of
 from eldgr_dspy.figures.coverage import Confidence, risk_coverage, shipped
+from eldgr_dspy.figures.judge_facts import JudgeFacts
 from eldgr_dspy.figures.judges import Judges, flips_between
 from eldgr_dspy.figures.remarks import Remarks
 from eldgr_dspy.figures.results.summary import (
@@ -36,7 +37,8 @@ from eldgr_dspy.figures.results.summary import (
     Scores,
     Shipping,
 )
-from eldgr_dspy.named_judges import Asked, asked_by, first_of, labelled, role_of, unlabelled
+from eldgr_dspy.figures.rule_tally import RuleTally
+from eldgr_dspy.named_judges import Asked, asked_by, first_of, judge_in, labelled, role_of, unlabelled
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.statistics import Contrast, contrast, contrast_by_cluster
 from eldgr_dspy.words import ROLES, Consulted, Role, Task, is_role, roles_and
@@ -62,41 +64,6 @@ class Outcome:
     consultations: Sequence[Consultation] = ()
 
 
-@dataclass(slots=True)
-class _RuleTally:
-    """What is kept of one rule: a byte each for right, trusted and answered and a double for F1 a question, and sums.
-
-    The official scores are those of the raw texts; `is_official` says that no question's differs from its score.
-    """
-
-    em: "array[int]" = field(default_factory=lambda: array("b"))
-    trusted: "array[int]" = field(default_factory=lambda: array("b"))
-    answered: "array[int]" = field(default_factory=lambda: array("b"))
-    f1: "array[float]" = field(default_factory=lambda: array("d"))
-    official_em: int = 0
-    official_f1: float = 0.0
-    is_official: bool = True
-    calls: Counter[Consulted] = field(default_factory=Counter)
-    asked: Counter[Consulted] = field(default_factory=Counter)
-    missing: Counter[Consulted] = field(default_factory=Counter)
-    tokens: Counter[Consulted] = field(default_factory=Counter)
-    uncounted: set[Consulted] = field(default_factory=set)
-    seconds: dict[Consulted, float] = field(default_factory=lambda: defaultdict(float))
-
-    def add(self, consultations: Sequence[Consultation]) -> None:
-        """Take what a question asked."""
-        for consultation in consultations:
-            self.asked[consultation.role] += 1
-            self.calls[consultation.role] += consultation.calls
-            self.seconds[consultation.role] += consultation.seconds or 0.0
-            if not consultation.calls:
-                continue
-            if consultation.prompt_tokens is None or consultation.completion_tokens is None:
-                self.uncounted.add(consultation.role)
-            else:
-                self.tokens[consultation.role] += consultation.prompt_tokens + consultation.completion_tokens
-
-
 class Tally:
     """The figures of one pool, taken row by row in the pool's order."""
 
@@ -108,7 +75,7 @@ class Tally:
         self.fewest: int | None = None
         self.audits = {name: Audit(task) for name in rules if unlabelled(name) == "eldgr"}
         self._remarks = Remarks(task)
-        self._rules = {name: _RuleTally() for name in rules}
+        self._rules = {name: RuleTally() for name in rules}
         self._bounds = PoolBounds(task, rules)
         self._locked = first_of("eldgr", rules)
         self._judges = Judges(rules)
@@ -207,10 +174,13 @@ class Tally:
 
     # -- figures ------------------------------------------------------------------------------------------------------
 
-    def summary(self) -> PoolFigures:
-        """Return the pool's part of `summary.json`."""
-        whole = {name: tally for name, tally in self._rules.items() if not tally.missing}
-        ends = self._bounds.figures()
+    def summary(self, facts: Mapping[str, JudgeFacts] | None = None) -> PoolFigures:
+        """Return the pool's part of `summary.json`; `facts` are those of the named judges, see `judge_facts`."""
+        facts, lacking = facts or {}, self._judges.lacking()
+        withheld = {name: dict(tally.missing) for name, tally in self._rules.items() if tally.missing}
+        withheld |= {name: {"judge": self.n} for name in self._rules if judge_in(name) in lacking}
+        whole = {name: tally for name, tally in self._rules.items() if name not in withheld}
+        ends = self._bounds.figures([name for name in self._rules if judge_in(name) in lacking])
         audit, decided = self._audited(self._locked, whole)
         figures: PoolFigures = {
             "n": self.n,
@@ -222,12 +192,14 @@ class Tally:
             "candidates": {"fewest": self.fewest, "most": self.most, "without_answer": self.without_answer},
             "conflicts": self.conflicts if self._type.way == "evidence" else None,
             "rules": {name: self._figures(tally) for name, tally in whole.items()},
-            "withheld": {name: dict(tally.missing) for name, tally in self._rules.items() if tally.missing},
-            "contrasts": self._contrasts(whole),
+            "withheld": withheld,
+            "contrasts": self._contrasts(whole, [name for name, of in facts.items() if of["positioned"]]),
             "bounds": ends["bounds"],
             "bounds_any_span": ends["bounds_any_span"],
             "price": ends["price"],
-            "baselines": self._baselines.figures(self._paired),
+            "baselines": self._baselines.figures(
+                self._paired, {labelled("judge", name): why for name, why in lacking.items()}
+            ),
             "can_change": self._can_change(),
             "audit": audit,
             "decided": decided,
@@ -240,12 +212,12 @@ class Tally:
         if self._type.is_own:
             figures["answer_type"] = {"way": self._type.way, "scores": [*self._type.scores]}
         if self._judges:
-            figures["judges"] = self._judges.figures(figures, {name: tally.em for name, tally in whole.items()})
+            figures["judges"] = self._judges.figures(figures, {name: tally.em for name, tally in whole.items()}, facts)
             for judge, of in figures["judges"].items():
                 of["audit"], of["decided"] = self._audited(labelled("eldgr", judge), whole)
         return figures
 
-    def _on_officials(self, whole: Mapping[str, _RuleTally]) -> Iterator[str]:
+    def _on_officials(self, whole: Mapping[str, RuleTally]) -> Iterator[str]:
         """A sentence if marks around answers would have changed a score."""
         officials = {name: self._official(tally) for name, tally in whole.items() if not tally.is_official}
         if officials:
@@ -264,13 +236,13 @@ class Tally:
             return None
         return {name: {"judge": 100.0 * self._sways[name] / self.n} for name in self._rules}
 
-    def _audited(self, locked: str, whole: Mapping[str, _RuleTally]) -> tuple[AuditCounts | None, AuditInFull | None]:
+    def _audited(self, locked: str, whole: Mapping[str, RuleTally]) -> tuple[AuditCounts | None, AuditInFull | None]:
         """The audit of `eldgr`, or of `eldgr[NAME]`, in short and in full; None without its result."""
         if locked not in whole:
             return None, None
         return self.audits[locked].counts(scored=self.n_scored > 0), self._decided(locked, whole)
 
-    def _decided(self, locked: str, whole: Mapping[str, _RuleTally]) -> AuditInFull:
+    def _decided(self, locked: str, whole: Mapping[str, RuleTally]) -> AuditInFull:
         """The audit in full."""
         eldgr, judge, audit = whole[locked], asked_by(locked, "judge"), self.audits[locked]
         return {
@@ -296,17 +268,17 @@ class Tally:
         )
         return Consulting(widest.asked[role], widest.calls[role], widest.seconds[role])
 
-    def _confidences(self, tally: _RuleTally) -> Iterator[tuple[Confidence, bool]]:
+    def _confidences(self, tally: RuleTally) -> Iterator[tuple[Confidence, bool]]:
         for trusted, share, em in zip(tally.trusted, self._shares, tally.em, strict=True):
             if em != UNSCORED:
                 yield (bool(trusted), share), bool(em)
 
-    def _shipping(self, tally: _RuleTally) -> Shipping:
+    def _shipping(self, tally: RuleTally) -> Shipping:
         right, answered = np.array(tally.em, np.int8), np.array(tally.answered, bool)
         certified, texts = answered & np.array(tally.trusted, bool), np.array(self._cluster, np.int64)
         return {"abstain": shipped(certified, right, texts), "consensus": shipped(answered, right, texts)}
 
-    def _figures(self, tally: _RuleTally) -> RuleFigures:
+    def _figures(self, tally: RuleTally) -> RuleFigures:
         asked = roles_and({role for other in self._rules.values() for role in other.asked})
         return {
             "em": _percentage(sum(1 for right in tally.em if right == 1), self.n_scored),
@@ -318,19 +290,23 @@ class Tally:
             "seconds": round(sum(tally.seconds.values()), 3),
         }
 
-    def _official(self, tally: _RuleTally) -> Scores:
+    def _official(self, tally: RuleTally) -> Scores:
         """The official scores of the raw texts, where stripping changed any."""
         return {
             "em": _percentage(tally.official_em, self.n_scored),
             "f1": _percentage(tally.official_f1, self.n_scored) if self._type.has_f1 else None,
         }
 
-    def _contrasts(self, whole: Mapping[str, _RuleTally]) -> list[RuleContrast]:
+    def _contrasts(self, whole: Mapping[str, RuleTally], untested: Collection[str]) -> list[RuleContrast]:
         if not self.n_scored:
             return []
-        return contrasts_of(whole, [*self._judges], lambda *pair: self._contrast(*map(whole.__getitem__, pair)))
 
-    def _contrast(self, rule: _RuleTally, other: _RuleTally) -> Paired:
+        def paired(rule: str, against: str) -> Paired:
+            return self._contrast(whole[rule], whole[against])
+
+        return contrasts_of(whole, [*self._judges], paired, untested)
+
+    def _contrast(self, rule: RuleTally, other: RuleTally) -> Paired:
         em = self._paired(*([100.0 * right for right in tally.em if right != UNSCORED] for tally in (rule, other)))
         graded = self._paired(*([100.0 * f1 for f1 in tally.f1] for tally in (rule, other))) if rule.f1 else None
         return as_figures(em, graded)

@@ -3,10 +3,10 @@
 The input is a pool of `summary.json`. An undefined value is N/A, and a note below the table says why.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from eldgr_dspy.figures.results.summary import Flips, Measured, PoolFigures
-from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, probability, questions
+from eldgr_dspy.figures.results.summary import Flips, JudgeFigures, Measured, PoolFigures
+from eldgr_dspy.formatting import UNDEFINED, count_of, figure, interval, listed, probability, questions
 from eldgr_dspy.named_judges import labelled
 from eldgr_dspy.tables.table import Table, difference
 
@@ -17,8 +17,7 @@ _REASONS = {
     **dict.fromkeys(("alone %", "locked %", "Δ [95% CI]", "Holm p", "lock fixes–breaks", "judge fixes–breaks"), _LACKS),
     **dict.fromkeys(("worst alone %", "worst locked %"), _LACKS),
     "tokens": "a server did not report them",
-    "gold in training": "a run does not record whether training data had the answers",
-    "logprobs": "a run does not record whether the model gave log-probabilities",
+    **dict.fromkeys(("gold in training", "logprobs"), "a recording, or a judge of your own, does not state it"),
     "recovers %": "the run lacks the rule judge, or no question has a wrong consensus and a right candidate",
     "right above wrong": f"{_NO_SCORES}, or not for a right and a wrong candidate of one question",
     "tied scores %": _NO_SCORES,
@@ -38,15 +37,7 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
     rows = [
         (
             judge,
-            figure(of["alone"]),
-            figure(of["locked"]),
-            UNDEFINED if of["delta"] is None else difference(of["delta"]),
-            probability(tested.get(labelled("judge", judge))),
-            _flipped(of["locked_against_alone"]),
-            _flipped(of["alone_against_majority"]),
-            figure(of["worst_alone"]),
-            figure(of["worst_locked"]),
-            *map(count_of, (of["asked"], of["abstained"], of["failed"], of["calls"], of["tokens"])),
+            *_figures(of, tested.get(labelled("judge", judge))),
             *(UNDEFINED if fact is None else str(fact).lower() for fact in (of["gold_in_training"], of["logprobs"])),
         )
         for judge, of in pool["judges"].items()
@@ -64,7 +55,34 @@ def judges_table(name: str, pool: PoolFigures) -> Table | None:
         "wrong. Judge fixes–breaks: the same for answers of majority that the judge alone replaces. Worst: the lowest "
         "accuracy over all judges.",
     )
-    return _table(f"{name}: judges alone and under the lock", headers, rows, notes)
+    return _table(f"{name}: judges alone and under the lock", headers, rows, (*notes, *_on_judges(pool)), pool)
+
+
+def _figures(of: JudgeFigures, p_holm: float | None) -> tuple[str, ...]:
+    """A judge's figures; undefined, all of them, if it applies to no question."""
+    cells = (
+        figure(of["alone"]),
+        figure(of["locked"]),
+        UNDEFINED if of["delta"] is None else difference(of["delta"]),
+        probability(p_holm),
+        _flipped(of["locked_against_alone"]),
+        _flipped(of["alone_against_majority"]),
+        figure(of["worst_alone"]),
+        figure(of["worst_locked"]),
+        *map(count_of, (of["asked"], of["abstained"], of["failed"], of["calls"], of["tokens"])),
+    )
+    return (UNDEFINED,) * len(cells) if of.get("lacks") else cells
+
+
+def _on_judges(pool: PoolFigures) -> Iterator[str]:
+    """A sentence for each judge that does not apply, and one on judges that are not tested."""
+    judges = pool.get("judges", {})
+    yield from (f"{judge} is {_ABSENT}: {of.get('lacks')}." for judge, of in judges.items() if of.get("lacks"))
+    if positioned := [judge for judge, of in judges.items() if of.get("positioned")]:
+        yield (
+            f"In the style of published systems that were not rerun, and so not tested: {listed(positioned)}. Their "
+            "Holm p is N/A."
+        )
 
 
 def judging_table(name: str, pool: PoolFigures) -> Table | None:
@@ -84,7 +102,7 @@ def judging_table(name: str, pool: PoolFigures) -> Table | None:
     ]
     if pool["conflicts"] is not None:
         notes.append(f"Several answers are certified on {pool['conflicts']:,} of {questions(pool['n'])}.")
-    return _table(f"{name}: how the judges judge", headers, rows, notes)
+    return _table(f"{name}: how the judges judge", headers, rows, notes, pool)
 
 
 def _flipped(flips: Flips | None) -> str:
@@ -97,11 +115,17 @@ def _measured(figures: Measured | None) -> str:
     return f"{figure(figures['value'])} {interval(figures['ci'])} of {figures['of']:,}" if figures else UNDEFINED
 
 
-def _table(title: str, headers: tuple[str, ...], rows: Sequence[tuple[str, ...]], notes: Iterable[str]) -> Table:
-    """A table in which what is undefined is N/A, with the reason below."""
+def _table(
+    title: str, headers: tuple[str, ...], rows: Sequence[tuple[str, ...]], notes: Iterable[str], pool: PoolFigures
+) -> Table:
+    """A table in which what is undefined is N/A, with the reason below, unless the judge does not apply at all."""
     shown = [tuple(_ABSENT if UNDEFINED in cell else cell for cell in row) for row in rows]
+    lacking = {judge for judge, of in pool.get("judges", {}).items() if of.get("lacks") or of.get("positioned")}
     absent = dict.fromkeys(
-        header for row in shown for header, cell in zip(headers, row, strict=True) if cell == _ABSENT
+        header
+        for row in shown
+        for header, cell in zip(headers, row, strict=True)
+        if cell == _ABSENT and row[0] not in lacking
     )
     reasons = (f"{_ABSENT} under {header}: {_REASONS[header]}." for header in absent)
     return Table(title, headers, tuple(shown), (*notes, *reasons))

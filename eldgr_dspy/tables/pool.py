@@ -159,7 +159,12 @@ def _notes(pool: PoolFigures, remedy: str | None) -> Iterator[str]:
         yield f"{UNDEFINED} under Δ: with several judges, only eldgr[NAME] − judge[NAME] is tested, a contrast a judge."
     elif pool["rules"] and "eldgr" not in pool["rules"]:
         yield f"{UNDEFINED} under Δ: eldgr has no result here to set against the others."
+    judges = pool.get("judges", {})
+    lacks = {rule: judges[name].get("lacks") for rule in pool["withheld"] if (name := judge_in(rule)) in judges}
     for rule, why in pool["withheld"].items():
+        if lacks.get(rule):
+            yield f"{rule} is not applicable: {lacks[rule]}."
+            continue
         models = " ".join(f"--{role} MODEL" if asked_by(rule, role) == role else "--judges" for role in why)
         asks = remedy or f"the same command without --replay, with {models}, asks."
         yield f"{rule}: withheld, since {never_asked(why)}; {asks}"

@@ -18,10 +18,13 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
     Raises:
         ArgumentError: a judge lacks a model, or no judge uses the model of --judge.
     """
+    from eldgr_dspy.programs.judges.named import is_own, judge_named
     from eldgr_dspy.programs.roles import Judge
+    from eldgr_dspy.programs.run.fingerprints import predictors
 
     judges = models.styles
-    if models.judge is not None and judges and not any(given in get_args(Style) for given in models.judges.values()):
+    asking = (given for given in models.judges.values() if given in get_args(Style) or is_own(given or ""))
+    if models.judge is not None and judges and not any(asking):
         raise ArgumentError(
             f"--judge={models.judge} is for judges that are given as NAME=STYLE, and --judges has none of these. Leave "
             "--judge out."
@@ -37,6 +40,12 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
             )
         if given in get_args(Style) and model is None:
             raise ArgumentError(f"--judges {name}={given} needs a model. Give {name}={given}:MODEL, or --judge MODEL.")
+        named = None if given is None else judge_named(given)
+        if named is not None:
+            if name in lms and predictors(named):
+                named.set_lm(lms[name])
+            made[name] = named
+            continue
         lm: dict[Role, Any] = {"judge": lms[name]} if name in lms else {}
         shown = (style, models.orders if style in ("listwise", "pairwise") else 1)
         made[name] = Judge() if given is None else selector_of(lm, {**settings, "replies": models.replies}, shown).judge

@@ -6,6 +6,7 @@ import dspy
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.derived import DerivedJudge
+from eldgr_dspy.programs.judges.named import is_own, is_without_lm
 from eldgr_dspy.programs.judges.pairwise import Comparer, PairwiseJudge
 from eldgr_dspy.programs.judges.pointwise import PointwiseJudge
 from eldgr_dspy.programs.judges.swapped import SwapConsistent
@@ -36,7 +37,7 @@ def judge_in_style(judge: dspy.Module, style: JudgeStyle = "listwise", orders: i
 
 
 def styled(given: str | None, style: JudgeStyle, model: str | None) -> tuple[JudgeStyle, str | None]:
-    """Return the style and the model of a judge that is given as a model, a style, STYLE:MODEL or `heuristic`.
+    """Return the style and the model of a judge that is given as a model, a style, STYLE:MODEL, or in another way.
 
     Args:
         given: What is given; None for a recording. style, model: for a judge that does not state one.
@@ -46,7 +47,9 @@ def styled(given: str | None, style: JudgeStyle, model: str | None) -> tuple[Jud
             return known, model
         if given is not None and given.startswith(f"{known}:"):
             return known, given.removeprefix(f"{known}:")
-    return ("listwise", None) if given in (None, "heuristic") else (style, given)
+    if given is not None and is_own(given):
+        return "listwise", model
+    return ("listwise", None) if given is None or is_without_lm(given) else (style, given)
 
 
 def _alone(judge: dspy.Module, style: JudgeStyle, orders: int) -> dspy.Module:

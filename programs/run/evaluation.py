@@ -5,7 +5,7 @@ scores, statistics, audit and report are then made from them, and can be made ag
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,6 +29,7 @@ from eldgr_dspy.programs.run.scheduling import amap_ordered, map_ordered, rarer_
 from eldgr_dspy.programs.run.signals import Signals, signals_held
 from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.splitting import folded_question
 
 __all__ = ["Plan", "Watcher", "aevaluate", "evaluate"]
 
@@ -104,6 +105,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
     From then on signals are noted; the run checks for them whenever it writes something.
     """
     pools = open_pools(plan.pools, selector.settings.type)
+    _require_unseen(plan, pools)
     recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
     recordings.require_made_for(pools, selector.settings.type)
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
@@ -156,6 +158,19 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         yield run
         with signals_held():
             results.close()
+
+
+def _require_unseen(plan: Plan, pools: Sequence[Pool]) -> None:
+    """Refuse a judge that was trained on questions of a pool: they may be in no figure."""
+    for name, judge in plan.judges.items():
+        trained: Collection[str] = getattr(judge, "trained_questions", ())
+        for pool in pools if trained else ():
+            seen = sum(1 for row in rows_of(pool, plan) if folded_question(row.question) in trained)
+            if seen:
+                raise ArgumentError(
+                    f"judges: {name} was trained on {seen:,} of the {pool.n:,} questions of {pool.path}, which may be "
+                    "in no figure. Split the pool with eldgr pool split, train on one part and evaluate the other."
+                )
 
 
 def statements(selector: Selector, pools: Sequence[Pool]) -> list[Statement]:

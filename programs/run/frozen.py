@@ -16,6 +16,7 @@ import dspy
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.named_judges import asked_by, judge_in, unlabelled
 from eldgr_dspy.programs.engines.lenient import LENIENT
+from eldgr_dspy.programs.judges.named import judge_named
 from eldgr_dspy.programs.judges.styles import JudgeStyle, judge_in_style
 from eldgr_dspy.programs.models import is_of_ollama, lm_named
 from eldgr_dspy.programs.roles import Judge
@@ -111,6 +112,9 @@ def _candidates(role: Role, details: Mapping[str, Any]) -> Iterator[dspy.Module]
     home, _, name = str(details.get("module")).rpartition(".")
     with suppress(Exception):  # no such module or class, or it needs arguments: the lock's check says what differs
         yield getattr(importlib.import_module(home), name)()
+    for part in details.get("attributes", {}).values() if role == "judge" else ():
+        with suppress(Exception):  # as above
+            yield judge_named(part.get("formula") or part["source"]["name"]) or Judge()
     numbers = {part.get("orders", 1) for part in details.get("attributes", {}).values()}
     for style in _STYLES if role == "judge" else ():
         for orders in sorted({1, *(number for number in numbers if type(number) is int)}):

@@ -14,6 +14,7 @@ from eldgr_dspy.consultations import Consultation, Heard, Key
 from eldgr_dspy.decision import drive
 from eldgr_dspy.errors import NotAskedError
 from eldgr_dspy.figures.finished_run import RunRead
+from eldgr_dspy.figures.judge_facts import judge_facts
 from eldgr_dspy.figures.results.summary import PoolFigures
 from eldgr_dspy.figures.summary import Outcome, Tally
 from eldgr_dspy.named_judges import Asked, asked_by, for_judges, judge_in
@@ -99,7 +100,7 @@ def _figures(
                 outcomes = {rule: _outcome(case, rule, asked, used) for rule in rules}
                 failed = [one for one, consultation in used.items() if consultation.outcome == "failed"]
                 tally.add(case, row.gold, outcomes, failed, [candidate.source for candidate in row.candidates])
-        figures[pool.name] = tally.summary()
+        figures[pool.name] = tally.summary(judge_facts(run.heads))
     return figures
 
 

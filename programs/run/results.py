@@ -15,6 +15,7 @@ from eldgr_dspy.certificates import Witness
 from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.effects import JudgeEffects
+from eldgr_dspy.figures.judge_facts import judge_facts
 from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
 from eldgr_dspy.figures.results.decision import Decided, Witnessed
 from eldgr_dspy.figures.results.summary import Confirmed, Summary
@@ -89,7 +90,8 @@ class Results:
     def finish(self) -> Summary:
         """Write everything that is made from the consultations, and return the summary."""
         totals = JournalTotals(read_journal(self._runner.journal.path), self._decided)
-        pools = {name: tally.summary() for name, tally in self._tallies.items()}
+        facts = judge_facts(self._runner.journal.heads)
+        pools = {name: tally.summary(facts) for name, tally in self._tallies.items()}
         summary: Summary = {
             "pools": pools,
             "consultations": totals.roles(),

@@ -13,6 +13,8 @@ from eldgr_dspy.programs.run.metered_lms import metered, metered_lm
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.words import ROLES
 
+_WITHOUT_LM = ("heuristics", "judges.weighted_votes", "judges.dimensions", "judges.pipelines")
+
 
 @dataclass(frozen=True, slots=True)
 class RoleCall:
@@ -31,8 +33,8 @@ class RoleCall:
 
     @property
     def heuristic(self) -> bool:
-        """Whether it is a heuristic role of ours: it costs nothing, and cannot hang."""
-        return type(self.module).__module__ == "eldgr_dspy.programs.heuristics"
+        """Whether it is a role of ours that asks no LM: it costs nothing, and cannot hang."""
+        return type(self.module).__module__.removeprefix("eldgr_dspy.programs.") in _WITHOUT_LM
 
 
 @contextmanager

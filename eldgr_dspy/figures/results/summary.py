@@ -244,6 +244,13 @@ class JudgeFigures(TypedDict):
     order_effect: Annotated[Measured | None, Field(description="Another class in another order, in percent.")]
     gold_in_training: bool | None
     logprobs: bool | None
+    positioned: Annotated[
+        NotRequired[bool | None],
+        Field(description="Whether it imitates a published system; such a judge is not tested."),
+    ]
+    lacks: Annotated[
+        NotRequired[str | None], Field(description="Why it applies to no question of the pool; null if it does.")
+    ]
     audit: Annotated[
         NotRequired[AuditCounts | None], Field(description="Of `eldgr[NAME]`; absent in earlier versions.")
     ]

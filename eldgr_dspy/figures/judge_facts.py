@@ -1,0 +1,47 @@
+"""What a run states of its named judges besides their replies: what they were made with, and what they need."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
+
+from eldgr_dspy.named_judges import judge_in
+
+_OURS = "eldgr_dspy.programs."
+
+
+class JudgeFacts(TypedDict):
+    """What is known of a judge.
+
+    Attributes:
+        gold_in_training: Whether it was made with right answers: trained, or given demonstrations.
+        logprobs: Whether it needs log-probabilities.
+        positioned: Whether it imitates a published system that was not rerun; such a judge is not tested.
+    """
+
+    gold_in_training: bool
+    logprobs: bool
+    positioned: bool
+
+
+def judge_facts(heads: Iterable[Mapping[str, Any]]) -> dict[str, JudgeFacts]:
+    """Return the facts of each named judge that was asked, from the lines of a journal that state its roles.
+
+    A recording states none, nor does a module of a user's own without an attribute `facts`.
+    """
+    known: dict[str, JudgeFacts] = {}
+    for head in heads:
+        judge = judge_in(str(head["name"])) if head["kind"] == "role" else None
+        facts = None if judge is None else _facts(head["details"])
+        if judge is not None and facts is not None:
+            known[judge] = facts
+    return known
+
+
+def _facts(details: Mapping[str, Any]) -> JudgeFacts | None:
+    stated = details.get("facts")
+    if isinstance(stated, Mapping):
+        gold, logprobs, positioned = (bool(stated.get(name)) for name in ("gold_in_training", "logprobs", "positioned"))
+        return {"gold_in_training": gold, "logprobs": logprobs, "positioned": positioned}
+    if not str(details.get("module")).startswith(_OURS):
+        return None
+    shown = any(prompt.get("demos") for prompt in details.get("prompts", {}).values())
+    return {"gold_in_training": shown, "logprobs": False, "positioned": False}

@@ -1,0 +1,106 @@
+"""A selector in the style of DRM (2510.11457): confidence, relevance and coherence of a reasoning, added.
+
+Kept: three dimensions, standardised within the pool and added with weights of a third; confidence is the mean
+log-probability of the reasoning plus the summed one of the answer. Lost: DRM trains a policy on this sum, and its
+relevance and coherence come from models of its own. Here they are scores that a pool states, or rewards.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import dspy
+
+from eldgr_dspy.ballots import INAPPLICABLE, Ballot
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.judges.weighted_votes import values_of
+
+DIMENSIONS = ("confidence", "relevance", "coherence")
+
+
+class DimensionalSelector(dspy.Module):
+    """Prefers the candidate with the highest sum of three standardised dimensions; a judge without an LM.
+
+    `confidence` comes from the log-probabilities `reasoning` and `answer`; `relevance` and `coherence` are scores of
+    those names. A dimension that is the same for all candidates adds nothing. Ties go to the answer with more votes,
+    then to the earliest candidate. If a candidate that votes lacks a dimension, it abstains.
+
+    Attributes:
+        weights: The weight of each dimension, by name.
+    """
+
+    takes_ballot = True
+    formula = "drm"
+
+    def __init__(self, weights: Mapping[str, float] | None = None) -> None:
+        """Take weights, each at least 0; a third for each dimension by default.
+
+        Raises:
+            ArgumentError: A weight is missing, has another name, or is negative.
+        """
+        super().__init__()
+        given = dict.fromkeys(DIMENSIONS, 1 / 3) if weights is None else dict(weights)
+        if given.keys() != set(DIMENSIONS) or not all(0 <= weight < math.inf for weight in given.values()):
+            raise ArgumentError(
+                f"weights must give a number of at least 0 to each of {', '.join(DIMENSIONS)}; got {given!r:.200}."
+            )
+        self.weights = given
+
+    @property
+    def facts(self) -> dict[str, bool]:
+        """What the selector needs, as tables show it."""
+        return {"gold_in_training": False, "logprobs": True, "positioned": True}
+
+    def forward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+        """Count a ballot; returns `preferred` and `judge_rationale`, or `abstained` with the reason."""
+        columns = {"confidence": _confidences(ballot)}
+        columns |= {name: values_of(ballot, "scores", name) for name in DIMENSIONS[1:]}
+        lacking = [values for values in columns.values() if isinstance(values, str)]
+        if lacking:
+            inapplicable = (reason for reason in lacking if reason.startswith(INAPPLICABLE))
+            return dspy.Prediction(abstained=next(inapplicable, lacking[0]), orders=[])
+        weights = [0.0] * len(ballot.classes)
+        for name, values in columns.items():
+            given = [0.0 if (value := values[index]) is None else float(value) for index in ballot.voters]
+            for index, z in zip(ballot.voters, standardised(given), strict=True):
+                weights[index] += self.weights[name] * z
+        preferred = ballot.first(weights)
+        if preferred is None:
+            return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
+        rationale = f"{weights[preferred]:.3g} standard deviations above the mean of the pool"
+        return dspy.Prediction(preferred=preferred, judge_rationale=rationale, orders=[])
+
+    async def aforward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+        """Do the same as `forward`; it waits for nothing."""
+        return self.forward(ballot=ballot)
+
+    def most_calls(self, candidates: Sequence[str]) -> int:
+        """Return 0: it has no LM."""
+        return 0
+
+
+def standardised(values: Sequence[float]) -> list[float]:
+    """Return each value's distance from the mean in standard deviations (of the whole pool, not a sample).
+
+    Values that are all equal give 0 each.
+    """
+    if not values or min(values) == max(values):
+        return [0.0] * len(values)
+    mean = math.fsum(values) / len(values)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    return [(value - mean) / deviation for value in values]
+
+
+def _confidences(ballot: Ballot) -> list[float | None] | str:
+    """Return the mean log-probability of each reasoning plus the sum of its answer's; or why one is missing."""
+    known = [stated.logprobs for stated in ballot.stated]
+    if ballot.voters and all(one is None for one in known):
+        return f"{INAPPLICABLE}the pool states no log-probabilities"
+    if all(one is None or one.answer is None for one in known) and ballot.voters:
+        return f"{INAPPLICABLE}the pool states no log-probabilities of answers"
+    sums: list[float | None] = [None] * len(known)
+    for index in ballot.voters:
+        one = known[index]
+        if one is None or one.reasoning is None or one.answer is None:
+            return f"no log-probabilities of reasoning and answer are stated of candidate {index}"
+        sums[index] = one.reasoning + one.answer
+    return sums

@@ -1,0 +1,136 @@
+"""A selector in the style of AutoDSPy (EMNLP 2025): a policy that chooses the pipeline for a question.
+
+Kept: a policy over pipelines, given the question, trained by group advantage on right and wrong answers. Lost: AutoDSPy
+searches modules and prompts with an LM and builds a program; here pipelines are those that made the candidates of a
+pool, and the policy is linear in the question's words. It is supervised: its training questions may be in no figure.
+"""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import dspy
+import numpy as np
+
+from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.ballots import INAPPLICABLE, Ballot
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.lexical import WORD
+from eldgr_dspy.pools import Pool, open_pool
+from eldgr_dspy.rows import Row
+from eldgr_dspy.splitting import folded_question
+
+_BINS, _ROUNDS, _RATE = 512, 200, 0.5
+
+
+class PipelineSelector(dspy.Module):
+    """Ships the candidate of the pipeline that a trained policy prefers for the question; a judge without an LM.
+
+    A candidate's pipeline is its tags, or else its source. The policy is softmax-linear in the words of the question.
+    It is trained on a pool with right answers: each question's pipelines are a group, and the advantage of one is its
+    reward, 1 or 0, minus the group's mean. It is given every pipeline's reward, so the gradient is exact, and training
+    is the same every time. If no candidate has a pipeline that was trained, it abstains; it also abstains on a question
+    it was trained on. Of several candidates of one pipeline, the earliest with an answer is preferred.
+
+    Attributes:
+        formula: `autodspy:FILE`. trained_on: The content hash of the training pool.
+        trained_questions: Their folded texts; a run on a pool that has any of them is refused.
+        pipelines: Their names, sorted.
+    """
+
+    takes_ballot = True
+
+    def __init__(self, path: str | Path) -> None:
+        """Train on a pool.
+
+        Raises:
+            PoolError: The pool cannot be read. ArgumentError: It has no right answers, or fewer than two pipelines.
+        """
+        super().__init__()
+        pool = open_pool(path)
+        self.formula, self.trained_on = f"autodspy:{path}", pool.sha256
+        self.trained_questions, groups = set[str](), list[tuple[str, dict[str, float]]]()
+        for row in pool.rows():
+            self.trained_questions.add(folded_question(row.question))
+            if row.gold and (rewards := _rewards(row)):
+                groups.append((row.question, rewards))
+        self.pipelines = sorted({name for _, rewards in groups for name in rewards})
+        _require_trainable(pool, len(groups), self.pipelines)
+        self._weights = _trained(groups, self.pipelines)
+
+    @property
+    def facts(self) -> dict[str, bool]:
+        """What the selector needs, as tables show it."""
+        return {"gold_in_training": True, "logprobs": False, "positioned": True}
+
+    def forward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+        """Choose a pipeline; returns `preferred` and `judge_rationale`, or `abstained` with the reason."""
+        if folded_question(ballot.question) in self.trained_questions:
+            return dspy.Prediction(abstained="the selector was trained on this question", orders=[])
+        names = [stated.pipeline for stated in ballot.stated]
+        if not any(names):
+            return dspy.Prediction(abstained=f"{INAPPLICABLE}the pool states no tags or sources", orders=[])
+        if lacking := [index for index in ballot.voters if not names[index]]:
+            return dspy.Prediction(abstained=f"no tags or source are stated of candidate {lacking[0]}", orders=[])
+        scores = dict(zip(self.pipelines, _features(ballot.question) @ self._weights, strict=True))
+        known = [index for index in ballot.voters if names[index] in scores]
+        if not known:
+            return dspy.Prediction(abstained=f"{INAPPLICABLE}no pipeline of the pool was trained", orders=[])
+        preferred = max(known, key=lambda index: (scores[names[index]], -index))
+        return dspy.Prediction(preferred=preferred, judge_rationale=f"the policy prefers {names[preferred]}", orders=[])
+
+    async def aforward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+        """Do the same as `forward`; it waits for nothing."""
+        return self.forward(ballot=ballot)
+
+    def most_calls(self, candidates: Sequence[str]) -> int:
+        """Return 0: it has no LM."""
+        return 0
+
+
+def _rewards(row: Row) -> dict[str, float]:
+    """Return how often each pipeline's candidates are right."""
+    kind = answer_type(row.task).of(row.to_question())
+    right, of = Counter[str](), Counter[str]()
+    for candidate in row.candidates:
+        if name := candidate.stated(candidate.source).pipeline:
+            of[name] += 1
+            right[name] += kind.right(candidate.answer, row.gold)
+    return {name: right[name] / of[name] for name in of}
+
+
+def _require_trainable(pool: Pool, n: int, pipelines: Sequence[str]) -> None:
+    if not n:
+        raise ArgumentError(f"{pool.path} must have right answers to train on; give a pool with gold.")
+    if len(pipelines) < 2:
+        raise ArgumentError(
+            f"{pool.path} must have candidates of at least two pipelines, in tags or source; got {len(pipelines)}."
+        )
+
+
+def _features(question: str) -> np.ndarray:
+    """Return the words of a question, hashed into bins, and a constant; the vector has length 1 without it."""
+    counts = np.zeros(_BINS + 1)
+    for word in WORD.findall(folded_question(question)):
+        digest = hashlib.sha256(word.encode("utf-8", "surrogatepass")).digest()
+        counts[int.from_bytes(digest[:4]) % _BINS] += 1.0
+    counts /= math.sqrt(float(counts @ counts)) or 1.0
+    counts[_BINS] = 1.0
+    return counts
+
+
+def _trained(groups: Sequence[tuple[str, dict[str, float]]], pipelines: Sequence[str]) -> np.ndarray:
+    """Return the weights, (features, pipelines), after gradient ascent on the expected reward."""
+    features = np.array([_features(question) for question, _ in groups])
+    present = np.array([[name in rewards for name in pipelines] for _, rewards in groups])
+    rewards = np.array([[rewards.get(name, 0.0) for name in pipelines] for _, rewards in groups])
+    weights = np.zeros((features.shape[1], len(pipelines)))
+    for _ in range(_ROUNDS):
+        scores = np.where(present, features @ weights, -np.inf)
+        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+        policy = scores / scores.sum(axis=1, keepdims=True)
+        advantages = rewards - (policy * rewards).sum(axis=1, keepdims=True)
+        weights += _RATE * features.T @ (policy * advantages) / len(groups) * len(pipelines)
+    return weights
