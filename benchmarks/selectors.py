@@ -1,0 +1,197 @@
+"""Every selector, alone and locked: the matrices of docs/evidence.md, with what each asks and what it costs.
+
+Run: python -m benchmarks.selectors [POOL...]
+
+Without a pool, the demo pool that has every column, with a scripted LM for the selectors that ask one: it prefers what
+the words of the evidence support, so these rows show what is asked and not how well an LM selects. With pools, which
+are looked for where ELDGR_POOLS says, no LM is asked, and a selector that needs one is N/A. Half of the questions train
+the selector in the style of AutoDSPy and are in no figure.
+"""
+
+import argparse
+import json
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import dspy
+from dspy.lm15 import Request
+
+from benchmarks._timing import cpu, pools_dir
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certifying import ballot_of
+from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures
+from eldgr_dspy.formatting import figure, interval, signed
+from eldgr_dspy.lexical import support
+from eldgr_dspy.pools import Pool, open_pool
+from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
+from eldgr_dspy.programs.judges import (
+    BestOf,
+    DerivedJudge,
+    DimensionalSelector,
+    PairwiseJudge,
+    Panel,
+    PipelineSelector,
+    PlanThenCheck,
+    PointwiseJudge,
+    SliceJudge,
+    SwapConsistent,
+    UniversalConsistency,
+    WeightedVote,
+)
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.testing import scripted_lm, text_of
+from eldgr_dspy.splitting import split_pool
+
+DEMO = Path(__file__).resolve().parent.parent / "artifacts" / "demo-selectors.jsonl"
+RECORDED = ("gpt4", "chatgpt", "davinci003", "bing")
+FORMULAS = (
+    *("best_of_n:orm", "weighted_best_of_n:orm", "best_of_n:prm:min", "best_of_n:prm:last", "best_of_n:prm:product"),
+    *("borda:self_certainty", "cisc", "soft_sc", "soft_sc:min", "bcrl_max", "bcrl_vote", "bcrl_abstaining"),
+)
+ASKING: Mapping[str, Callable[[], dspy.Module]] = {
+    "listwise": Judge,
+    "swap-averaged": lambda: SwapConsistent(Judge()),
+    "pairwise": PairwiseJudge,
+    "pointwise": PointwiseJudge,
+    "derive": DerivedJudge,
+    "universal": UniversalConsistency,
+    "panel, majority": lambda: Panel([Judge(), LexicalJudge(), UniversalConsistency()]),
+    "panel, mean": lambda: Panel([Judge(), LexicalJudge(), PointwiseJudge()], "mean"),
+    "slices (GAR)": SliceJudge,
+    "checks (SWIRL)": PlanThenCheck,
+}
+"""The selectors that ask an LM, by the name of their row."""
+
+
+def in_evidence(example: dspy.Example, candidate: dspy.Prediction) -> bool:
+    """Return whether a candidate's answer occurs in the evidence: a reward in one line."""
+    return any(str(candidate.answer) in passage for passage in example.evidence)
+
+
+def counting(training: Path) -> dict[str, dspy.Module]:
+    """Return the selectors that ask no LM, by the name of their row."""
+    formulas: dict[str, dspy.Module] = {formula: WeightedVote(formula) for formula in FORMULAS}
+    others = {"drm": DimensionalSelector(), "words": LexicalJudge(), "best_of_n, a metric": BestOf(in_evidence)}
+    try:
+        return {**others, **formulas, "autodspy": PipelineSelector(training)}
+    except ValueError:  # the pool has one pipeline
+        return {**others, **formulas}
+
+
+def reply(request: Request) -> str:
+    """Answer any of our signatures by the words of the prompt, without looking at a right answer."""
+    prompt, schema = text_of(request), request.config.response_format or {}
+    properties = schema["schema"]["properties"]
+    blocks = dict[str, list[str]]()
+    for kind, text in re.findall(r"<(question|passage|candidate|slice)(?: \d+)? [0-9a-f]{16}>\n?(.*?)\n?</", prompt, re.S):
+        blocks.setdefault(kind, []).append(text)
+    passages, texts = blocks.get("passage", []), blocks.get("candidate", [""])
+    scores = support("", passages, texts) if passages else None
+    scalars = [score.scalar for score in scores] if scores else [1 / (1 + len(text)) for text in texts]
+    best = scalars.index(max(scalars))
+    values: dict[str, Any] = {
+        "preferred": best,
+        "most_consistent": best,
+        "better": best,
+        "assessments": [],
+        "assessment": {**dict.fromkeys(("logic", "fact", "epist", "info", "triang", "adv", "min"), 0.5)}
+        | {"scalar": scalars[0]},
+        "own_answer": (passages or texts)[0][:60],
+        "sound": scalars[0] > 0.5,
+        "checks": ["It answers what is asked.", "The evidence supports it."],
+        "passed": [True, scalars[0] > 0.5],
+        "consistent": True,
+    }
+    return json.dumps({name: values.get(name, "by words") for name in properties})
+
+
+def run(pool: Path, judges: Mapping[str, dspy.Module], replay: Mapping[str, Path]) -> PoolFigures:
+    """Return the figures of a pool with judges, whose rows may have names that no judge can have."""
+    names = {name: f"j{number}" for number, name in enumerate([*judges, *replay])}
+    modules = {names[name]: judge for name, judge in judges.items()}
+    modules |= {names[name]: LexicalJudge() for name in replay}
+    with tempfile.TemporaryDirectory() as folder, dspy.context(lm=scripted_lm(reply)):
+        recorded = {names[name]: path for name, path in replay.items()} or None
+        plan = Plan([pool], Path(folder) / "run", judges=modules, replay=recorded, recorded_for=None)
+        figures = evaluate(heuristic_selector(), plan)["pools"][pool.name.partition(".")[0]]
+    figures["judges"] = {name: figures.get("judges", {})[short] for name, short in names.items()}
+    return figures
+
+
+def matrix(figures: PoolFigures, unasked: Sequence[str], costs: Mapping[str, float]) -> Iterator[str]:
+    """Yield the lines of a matrix in Markdown: baselines, then a row for each selector."""
+    headers = ("selector", "alone %", "locked %", "Δ [95 % CI]", "alone: fixes–breaks", "lock: fixes–breaks")
+    headers += ("calls", "tokens", "CPU ms", "gold in training", "logprobs")
+    yield f"| {' | '.join(headers)} |"
+    yield f"| {' | '.join(['---'] * len(headers))} |"
+    for rule in ("first", "majority", "certified"):
+        yield f"| {rule}, no judge | {figure(figures['rules'][rule]['em'])} |{' |' * (len(headers) - 2)}"
+    for name, of in figures.get("judges", {}).items():
+        yield f"| {name} | {' | '.join(cells(of, costs.get(name)))} |"
+    for name in unasked:
+        yield f"| {name} | {'N/A | ' * (len(headers) - 3)}false | false |"
+
+
+def cells(of: JudgeFigures, cost: float | None) -> list[str]:
+    """Return the cells of a selector's row."""
+    facts = ["N/A" if fact is None else str(fact).lower() for fact in (of["gold_in_training"], of["logprobs"])]
+    if of.get("lacks") or of["delta"] is None:
+        return ["N/A"] * 8 + facts
+    flips = [
+        f"{flip['incorrect_to_correct']}–{flip['correct_to_incorrect']}" if flip else "N/A"
+        for flip in (of["alone_against_majority"], of["locked_against_alone"])
+    ]
+    spent = [f"{(total or 0) / max(1, of['asked']):.1f}" for total in (of["calls"], of["tokens"])]
+    delta = f"{signed(of['delta']['delta'])} {interval(of['delta']['ci'])}"
+    shown = [figure(of["alone"]), figure(of["locked"]), delta, *flips, *spent]
+    return [*shown, "N/A" if cost is None else f"{1000 * cost:.3f}", *facts]
+
+
+def cpu_of(judges: Mapping[str, dspy.Module], pool: Pool) -> dict[str, float]:
+    """Return the processor seconds a question of each selector that counts ballots."""
+    ballots = [ballot_of(Case(row.to_question())) for row in pool.rows(200)]
+    counted = {name: judge for name, judge in judges.items() if getattr(judge, "takes_ballot", False)}
+    return {
+        name: cpu(lambda judge=judge: [judge.forward(ballot=one) for one in ballots], rounds=3) / len(ballots)
+        for name, judge in counted.items()
+    }
+
+
+def show(path: Path, *, lm: bool) -> None:
+    """Print the matrix of one pool."""
+    with tempfile.TemporaryDirectory() as folder:
+        name = path.name.partition(".")[0]
+        training, held_out = Path(folder) / "training.jsonl", Path(folder) / f"{name}.jsonl"
+        split_pool(open_pool(path), training, held_out, share=0.5, seed=0)
+        pool, judges = open_pool(held_out), counting(training)
+        costs = cpu_of(judges, pool)
+        recorded = {judge: path.parent / "judges" / f"{name}.{judge}.jsonl.gz" for judge in RECORDED}
+        replay = {f"{judge}, recorded": file for judge, file in recorded.items() if file.is_file()}
+        asking = {row: make() for row, make in ASKING.items()} if lm else {}
+        figures = run(held_out, {**judges, **asking}, replay)
+    worst = {rule: ends[0] for rule, ends in figures["bounds"].items() if ends}
+    alone, locked = (next(value for rule, value in worst.items() if rule.startswith(f"{one}[")) for one in ("judge", "eldgr"))
+    print(f"\n## {name}: {pool.n:,} questions that trained nothing\n")
+    print(*matrix(figures, [] if lm else [*ASKING], costs), sep="\n")
+    print(f"\nThe lowest accuracy over all judges: alone {figure(alone)}, locked {figure(locked)}.")
+    lacking = {of["lacks"]: None for of in figures.get("judges", {}).values() if of.get("lacks")}
+    print("N/A, because " + "; ".join([str(one) for one in lacking] + ([] if lm else ["no LM is asked here"])) + ".")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print a matrix for each pool."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pools", nargs="*", help="Names of pools; the demo pool by default.")
+    given = parser.parse_args(arguments).pools
+    for name in given:
+        show(pools_dir() / f"{name}.jsonl.gz", lm=False)
+    if not given:
+        show(DEMO, lm=True)
+
+
+if __name__ == "__main__":
+    main()
