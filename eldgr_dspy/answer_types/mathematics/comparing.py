@@ -108,7 +108,7 @@ class _Worker:
         """Leave the process to the program from which this one was forked."""
         process, self._process, self._lock = self._process, None, Lock()
         if process is not None:
-            process.returncode = 0  # it is no child of this program, which cannot wait for it
+            process.returncode = 0  # only the program that started it can wait for it
             _close(process)
 
 
