@@ -23,7 +23,7 @@ from eldgr_dspy.rules import rule_named
 from eldgr_dspy.voting import grouped
 from eldgr_dspy.words import Role, Task
 
-_BY_DERIVATION = Certificate(False, "in arithmetic a derivation certifies, not the evidence")
+_BY_DERIVATION = Certificate(False, "a derivation certifies answers of this type, not the evidence")
 _REFUSAL = Certificate(None, "the answer refuses, and an occurrence does not support a refusal")
 _NO_VOTE = Certificate(False, "the answer refuses, which counts as no answer")
 
