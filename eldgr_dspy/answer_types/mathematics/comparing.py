@@ -50,7 +50,7 @@ def compare(gold: str, answer: str, *, both: bool, seconds: float = SECONDS) -> 
     """Return whether an expression is equal to a gold one by `math-verify`; a pair is compared once and remembered.
 
     It takes any text, but one that needs more time or memory than allowed ends the process, and starting another takes
-    half a second. `eldgr_dspy.answer_types.math.fault` finds most such texts beforehand.
+    about a second. `eldgr_dspy.answer_types.math.fault` finds most such texts beforehand.
 
     Args:
         gold: The expression that is right. answer: The one to compare with it.
