@@ -23,7 +23,7 @@ from eldgr_dspy.rules import rule_named
 from eldgr_dspy.voting import grouped
 from eldgr_dspy.words import Role, Task
 
-_BY_DERIVATION = Certificate(False, "in arithmetic a derivation certifies, not the evidence")
+_BY_DERIVATION = Certificate(False, "a derivation certifies answers of this type, not the evidence")
 _REFUSAL = Certificate(None, "the answer refuses, and an occurrence does not support a refusal")
 _NO_VOTE = Certificate(False, "the answer refuses, which counts as no answer")
 
@@ -42,11 +42,12 @@ class Case:
     def __init__(self, question: Question, settings: Settings | None = None) -> None:
         self.question = question
         self.settings = settings or Settings()
-        self.type = self.settings.type_of(question).of(question)
+        kind = self.settings.type_of(question)
+        self.type = kind.of(question)
         self._refusals_vote = self.settings.refusal != "no_answer"
         two_valued = self.type.way == "derivation" or self.settings.certificate == "substring"
         refusals = () if self._refusals_vote and two_valued else self.settings.refusals
-        self.refuses = Refusing(refusals, question.answers, self.type)
+        self.refuses = Refusing(refusals, question.answers, self.type, bound=self.type is not kind)
         self.vote, self._grouping = grouped(question.answers, self.type, None if self._refusals_vote else self.refuses)
         self._evidence = CertifyingEvidence(question, self.type, self._grouping, self.settings.certificate)
         self._found: dict[str, tuple[str, Certificate]] = {}

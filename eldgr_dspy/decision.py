@@ -233,7 +233,7 @@ def relayed(steps: Steps, hear: Callable[[Role, Any], Generator[Any, Any, None] 
 
     Args:
         steps: The rule.
-        hear: Called with each role and its reply. If it returns a generator, that asks further before the rule goes on.
+        hear: Called with each role and its reply. If it returns a generator, that asks further first.
     """
     reply = None
     while True:

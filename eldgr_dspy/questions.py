@@ -87,8 +87,10 @@ class Settings:
 
     def type_of(self, question: "Question") -> AnswerType:
         """Return the answer type of a question: its own, but the one of the settings where it only states the name."""
-        same = self.type is not None and question.kind is None and question.task == self.type.name
-        return self.type if self.type is not None and same else question.type
+        declared = self.type
+        if declared is None or question.kind is not None or question.task != declared.name:
+            return question.type
+        return declared
 
     def arguments(self) -> dict[str, Any]:
         """Return the settings by name, as the selector takes them."""

@@ -6,6 +6,7 @@ It uses only the standard library.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -95,11 +96,14 @@ class Refusing:
     Args:
         refusals: Phrases or a function, as the settings have them.
         answers: The answers of the pool. kind: Their type, by whose classes they are compared.
+        bound: Whether the type is for this question alone; then what it says of the phrases is not kept for others.
     """
 
-    def __init__(self, refusals: Refusals, answers: Iterable[str | None], kind: AnswerType) -> None:
+    def __init__(
+        self, refusals: Refusals, answers: Iterable[str | None], kind: AnswerType, *, bound: bool = False
+    ) -> None:
         self._own = refusals if isinstance(refusals, OwnRefusals) else None
-        self._phrases = frozenset[str]() if isinstance(refusals, OwnRefusals) else _refused(refusals, kind)
+        self._phrases = frozenset[str]() if isinstance(refusals, OwnRefusals) else _refused(refusals, kind, bound)
         self._known: dict[str, bool] = {}
         self._type = kind
         for answer in dict.fromkeys(answers) if self._own else ():
@@ -121,9 +125,12 @@ class Refusing:
         return self._own is not None and self._own.names(answer)
 
 
-def _refused(phrases: tuple[str, ...], kind: AnswerType) -> frozenset[str]:
-    is_hashable = getattr(kind, "__hash__", None) is not None  # a dataclass may not be
-    return _classes(phrases, kind) if is_hashable else _classes.__wrapped__(phrases, kind)
+def _refused(phrases: tuple[str, ...], kind: AnswerType, bound: bool) -> frozenset[str]:
+    """The classes of the phrases. They are kept with their type, except for one that holds the text of a question."""
+    if not bound:
+        with suppress(TypeError):  # a type that cannot be hashed, such as a dataclass with a list in it
+            return _classes(phrases, kind)
+    return _classes.__wrapped__(phrases, kind)
 
 
 @lru_cache(maxsize=64)

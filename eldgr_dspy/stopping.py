@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import comb
 from typing import Protocol
 
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answers import class_key
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
@@ -18,7 +19,6 @@ from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.structured import Structured
-from eldgr_dspy.words import Task
 
 SETTLED_BY = ("eldgr", "majority", "first")
 """The rules for which `Settled` is proved."""
@@ -77,7 +77,7 @@ class Settled:
             return True
         passages = case.question.passages
         behind = passages if found.witness is None or own else (passages[found.witness.passage],)
-        return not any(_may_be_a_candidate(passage, answer, case.question.task) for passage in behind)
+        return not any(_may_be_a_candidate(passage, answer, case.type) for passage in behind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def next_batch(stop: Stop, case: Case, n: int) -> int:
     return remaining
 
 
-def _may_be_a_candidate(passage: Passage, answer: str | None, task: Task) -> bool:
+def _may_be_a_candidate(passage: Passage, answer: str | None, kind: AnswerType) -> bool:
     """Whether the passage would be the whole text of a candidate of the answer's class: then it no longer certifies.
 
     A candidate's text is its answer, or its reasoning with the answer on the lines below; a list or an object is JSON.
@@ -150,11 +150,11 @@ def _may_be_a_candidate(passage: Passage, answer: str | None, task: Task) -> boo
     def stated(text: str) -> Iterator[str | None]:
         lines = text.split("\n")
         for start in range(len(lines)):
-            found = extract_answer("\n".join(lines[start:]), task)
-            yield class_key(found.answer, task) if found else None
+            found = extract_answer("\n".join(lines[start:]), kind)
+            yield class_key(found.answer, kind) if found else None
 
-    key = class_key(answer, task)
+    key = class_key(answer, kind)
     forms = {passage.text.strip(), show_passage(passage.title, passage.text).strip()}
     if isinstance(answer, Structured):
         return any(form.endswith(("]", "}")) for form in forms)
-    return any(class_key(form, task) != key and key in stated(form) for form in forms)
+    return any(class_key(form, kind) != key and key in stated(form) for form in forms)

@@ -41,7 +41,7 @@ class BagOfWords:
 
 
 class YesMan(BagOfWords):
-    """Says that everything follows from anything, so that only what is no model can object."""
+    """Says that everything follows from anything, so that only rules can object."""
 
     name = "yes-man"
 

@@ -72,7 +72,7 @@ def received(address: str, prefix: str) -> dict[str, Counter[Key]]:
     log: list[dict[str, Any]] = [{"done": False}]
     before, until = 0, time.monotonic() + PATIENCE
     while len(log) != before or not all(entry["done"] for entry in log):
-        require(time.monotonic() < until, "the LM server does not come to rest")
+        require(time.monotonic() < until, "the LM server is still busy")
         time.sleep(0.3)
         before = len(log)
         with urllib.request.urlopen(f"{address}/{prefix}", timeout=PATIENCE) as reply:
@@ -122,7 +122,7 @@ def forked(work: Callable[[], dict[str, int]], result: Path) -> int:
     try:
         result.write_text(json.dumps(work()), encoding="utf-8")
         code = 0
-    except BaseException:  # noqa: BLE001 -- told, and the child ends here; it must not go on as its parent
+    except BaseException:  # noqa: BLE001 -- told, and the child ends here; it must not continue as its parent
         traceback.print_exc()
     finally:
         sys.stderr.flush()

@@ -112,7 +112,7 @@ def fork(token: str, arguments: list[str], log: Path) -> int:
         from eldgr_dspy.programs.commands import main as run
 
         code = run(arguments)
-    except BaseException:  # noqa: BLE001 -- told, and the child ends here; it must not go on as its parent
+    except BaseException:  # noqa: BLE001 -- told, and the child ends here; it must not continue as its parent
         traceback.print_exc()
     finally:
         sys.stdout.flush()

@@ -2,8 +2,8 @@
 
 Two answers are alike if each entails the other, given the question, and their hard keys are equal. A class is what
 these pairs connect; a class that holds a contradicted pair falls apart into single answers. An answer is certified if
-each of its claims is entailed by some window of a passage, and the claims answer the question. That an NLI model says
-so is no proof: until `eldgr calibrate` has measured how often it is right on your data, the type is experimental.
+each of its claims is entailed by some window of a passage, and the claims answer the question. An NLI model may be
+wrong: until `eldgr calibrate` has measured how often it is right on your data, the type is experimental.
 
 Sources: classes by entailment both ways, from semantic entropy (Kuhn et al. 2023; Farquhar et al. 2024), but without
 its greedy clustering, which depends on order; claims against the best window, from MiniCheck (Tang et al. 2024), with

@@ -62,7 +62,7 @@ def _judge(case: Case, decided: Decided) -> Iterator[str]:
 
 def _certified(case: Case, decided: Decided) -> Iterator[str]:
     if case.type.way == "derivation":
-        yield "In arithmetic the evidence certifies nothing. Consensus ships."
+        yield "The evidence certifies no answers of this type. Consensus ships."
     elif decided["reason"] == "certified_majority":
         yield f"It is uncertified: {_ended(case.certificate(case.consensus).reason)}"
         yield f"Of the certified answers, {_quoted(decided['answer'])} has most votes: that ships."
@@ -167,8 +167,8 @@ def _arithmetic(case: Case, decided: Decided) -> Iterator[str]:
     if not case.repairable:
         yield "All candidates agree, so no derivation is asked for, as homogeneous=skip says. Consensus ships."
         return
-    judge = "" if _is_near(decided) else " and the judge never decides"
-    yield f"The deriver is asked: in arithmetic a derivation certifies{judge}."
+    judge = "" if _is_near(decided) else ", and the judge never decides"
+    yield f"The deriver is asked: a derivation certifies answers of this type{judge}."
     silent = _said_by("deriver", decided)
     if silent:
         yield silent

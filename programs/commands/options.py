@@ -153,7 +153,7 @@ answer_option = click.option(
     "--answer",
     metavar="NAME",
     type=AnswerName(),
-    help="Answer type of the pools: short, number or choice; MODULE:NAME names your own.  [default: as pools say]",
+    help="Answer type of the pools, such as short or choice; MODULE:NAME names your own.  [default: as pools say]",
 )
 
 

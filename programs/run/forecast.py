@@ -129,10 +129,8 @@ def forecast(selector: Selector, plan: Plan) -> Forecast:
     Raises:
         PoolError, ArgumentError, JournalError, RunChangedError: as the run itself would.
     """
-    pools, recordings = (
-        open_pools(plan.pools, selector.settings.type),
-        Recordings(plan.replay, plan.recorded_for, plan.judges),
-    )
+    pools = open_pools(plan.pools, selector.settings.type)
+    recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
     recordings.require_made_for(pools, selector.settings.type)
     confirmation_of(plan, out_of(plan), pools, selector)
     with metered_settings(), selector.reading():

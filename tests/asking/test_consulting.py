@@ -305,7 +305,7 @@ def test_the_user_s_callbacks_are_kept(consult: Consult, adapter: Any) -> None:
     assert parsed.outputs == [REPAIR]
 
 
-# -- replies that came through and are none --
+# -- replies that came through and cannot be used --
 
 CUT = Line(REPAIR, cut=True)
 CUT_OFF = "cut off: the LM reached its limit of output tokens; give it a larger max_tokens"

@@ -41,3 +41,10 @@ def listed(page: str, heading: str) -> list[str]:
     table = re.search(r"^(?:\|.*\n)+", below, flags=re.MULTILINE)
     rows = table[0].splitlines()[2:] if table else []
     return [name for row in rows for name in re.findall(r"`([^`]+)`", row.split("|")[1])]
+
+
+def demo_rows(ids: str) -> dict[str, list[str]]:
+    """The rows of the README of `artifacts/` whose ids begin with one of these letters, without their last cell."""
+    lines = (ROOT / "artifacts" / "README.md").read_text(encoding="utf-8").splitlines()
+    cells = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines)
+    return {row[0]: row[1:-1] for row in cells if row and re.fullmatch(rf"[{ids}]\d\d", row[0])}

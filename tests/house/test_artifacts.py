@@ -21,6 +21,7 @@ from eldgr_dspy.pools import open_pool
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.voting import majority
 from eldgr_dspy.words import STRICTNESS
+from tests.house.doc_blocks import demo_rows
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
 POOLS = ("demo-retrieval", "demo-arithmetic")
@@ -195,41 +196,31 @@ def test_an_arithmetic_text_ends_in_its_answer() -> None:
             assert candidate["answer"] is None or last == f"A: {candidate['answer']}"
 
 
-@cache
-def readme_table() -> Mapping[str, list[str]]:
-    """The cells of the README's tables by row id, the id and the last column apart."""
-    text = (ARTIFACTS / "README.md").read_text(encoding="utf-8")
-    cells = [
-        [cell.strip() for cell in line.split("|")[1:-1]]
-        for line in text.splitlines()
-        if line.startswith(("| r", "| a"))
-    ]
-    return {row_id: between for row_id, *between, _ in cells}
-
-
 def test_the_tables_name_every_row_in_order() -> None:
     """The tables of this file and of the README cover the pools exactly."""
     ids = [*RETRIEVAL, *ARITHMETIC]
-    assert ids == [*rows("demo-retrieval"), *rows("demo-arithmetic")] == list(readme_table())
+    assert ids == [*rows("demo-retrieval"), *rows("demo-arithmetic")] == [*demo_rows("ra")]
 
 
 def test_the_readme_says_of_each_retrieval_consensus_what_is_meant() -> None:
     """Whether its class is certified, and whether it is right."""
     words = {"y": "certified", "n": "uncertified", "?": "n/a"}
+    said = demo_rows("r")
     for row_id, meant in RETRIEVAL.items():
         marks, winner, *_, verdict = meant.split()
         voters = majority([c["answer"] for c in rows("demo-retrieval")[row_id]["candidates"]], "retrieval").classes
         found = {mark for mark, key in zip(marks, voters, strict=True) if winner != "-" and key == voters[int(winner)]}
         expected = f"{words['y' if 'y' in found else found.pop()]}, {verdict}" if found else "none"
-        assert readme_table()[row_id] == [expected], row_id
+        assert said[row_id] == [expected], row_id
 
 
 def test_the_readme_says_of_each_derivation_what_is_meant() -> None:
     """And of each arithmetic consensus."""
     fates = {"passes": "passes, right", "misleads": "passes, wrong", "fails": "fails", "abstains": "abstains"}
+    said = demo_rows("a")
     for row_id, (_, fate, verdict) in ARITHMETIC.items():
         voters = any(candidate["answer"] for candidate in rows("demo-arithmetic")[row_id]["candidates"])
-        assert readme_table()[row_id] == [verdict if voters else "none", fates[fate.partition(" ")[0]]], row_id
+        assert said[row_id] == [verdict if voters else "none", fates[fate.partition(" ")[0]]], row_id
 
 
 @pytest.mark.parametrize("row_id", RETRIEVAL)

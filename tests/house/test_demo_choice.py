@@ -8,6 +8,7 @@ import pytest
 from eldgr_dspy.cases import Case
 from eldgr_dspy.pools import Row, open_pool
 from eldgr_dspy.programs.commands import main
+from tests.house.doc_blocks import demo_rows
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
 POOL = ARTIFACTS / "demo-choice.jsonl"
@@ -48,12 +49,8 @@ def test_each_row_has_the_votes_and_certificates_that_it_is_meant_to_have() -> N
 
 def test_the_readme_says_of_each_consensus_what_is_meant() -> None:
     words = {"y": "certified", "n": "uncertified", "?": "n/a"}
-    text = (ARTIFACTS / "README.md").read_text(encoding="utf-8")
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| c")]
     meant = [(row_id, *_meant(marks)) for row_id, marks in CHOICES.items()]
-    assert [(row_id, consensus) for row_id, consensus, _ in cells] == [
-        (row_id, f"{words[mark]}, {verdict}") for row_id, mark, verdict in meant
-    ]
+    assert [*demo_rows("c").items()] == [(row_id, [f"{words[mark]}, {verdict}"]) for row_id, mark, verdict in meant]
 
 
 def _meant(description: str) -> tuple[str, str]:

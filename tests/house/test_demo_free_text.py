@@ -12,6 +12,7 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rows import Row
 from tests.bag_of_words import BagOfWords
+from tests.house.doc_blocks import demo_rows
 
 ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
 POOL = ARTIFACTS / "demo-free-text.jsonl"
@@ -52,10 +53,8 @@ def test_each_row_has_the_votes_and_certificates_that_it_is_meant_to_have() -> N
 
 def test_the_readme_says_of_each_consensus_what_is_meant() -> None:
     words = {"y": "certified", "n": "uncertified", "?": "n/a"}
-    text = (ARTIFACTS / "README.md").read_text(encoding="utf-8")
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| t0")]
-    assert [(row_id, said) for row_id, said, _ in cells] == [
-        (row_id, f"{words[marks[int(at)]]}, {'right' if case_right(row_id) else 'wrong'}")
+    assert [*demo_rows("t").items()] == [
+        (row_id, [f"{words[marks[int(at)]]}, {'right' if case_right(row_id) else 'wrong'}"])
         for row_id, (marks, at, _) in ((row_id, meant.split()) for row_id, meant in TEXTS.items())
     ]
 

@@ -213,5 +213,5 @@ def is_name(source: str, start: int, end: int) -> bool:
         return word == "A" and source[start - 1 : start] != "\n" and re.search(r"[^\W_][ -]\Z", before) is not None
     if word.isupper():
         line = source[:start][-80:].rpartition("\n")[2] + behind[:80].partition("\n")[0]
-        return not (line.upper() == line != line.lower())  # capitals in a line of capitals are no name
+        return not (line.upper() == line != line.lower())  # in a line of capitals, capitals do not make a name
     return word[:1].isupper() and re.search(r"\b(?:[Tt]he|THE)\s\Z", before) is not None

@@ -130,7 +130,7 @@ def test_settings_that_change_who_is_asked_are_named() -> None:
 
 QUESTION = "A crate holds 12 jars. Jo fills 5 crates and then breaks 8 of the jars. How many jars are whole?"
 DERIVED = Derivation((Step("12 * 5", "60"), Step("60 - 8", "52")), "52", "(52 + 8) / 5 = 12")
-DERIVER = "The deriver is asked: in arithmetic a derivation certifies and the judge never decides."
+DERIVER = "The deriver is asked: a derivation certifies answers of this type, and the judge never decides."
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_the_ways_of_certified_majority() -> None:
     assert way(case("Doha", "Dubai"), "certified")[1:] == [f"It is certified. {SHIPS}"]
     inapplicable = f"It is a refusal, to which a certificate does not apply. {SHIPS}"
     assert way(case("I don't know", "Doha"), "certified")[1:] == [inapplicable]
-    arithmetic = f"In arithmetic the evidence certifies nothing. {SHIPS}"
+    arithmetic = f"The evidence certifies no answers of this type. {SHIPS}"
     assert way(case("1", "2", task="arithmetic"), "certified")[1:] == [arithmetic]
 
 
@@ -241,7 +241,8 @@ def test_the_way_of_a_near_rule(task: str, answers: Any, rule: str, preferred: i
     nearly = "Another answer nearly won the vote, so the judge is asked."
     before = [OPEN, "No other answer of the pool is certified.", STILL, NO_SPAN]
     if task == "arithmetic":
-        before = ["The deriver is asked: in arithmetic a derivation certifies.", "The deriver abstains: no reply."]
+        asked = "The deriver is asked: a derivation certifies answers of this type."
+        before = [asked, "The deriver abstains: no reply."]
     assert told[1:] == [*before, nearly, *said]
 
 

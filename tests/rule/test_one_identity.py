@@ -127,7 +127,7 @@ REFUSED = [
     ("2 3", "2 / 3 of"), ("5", "5-1/2 inches"), ("10", "10**5"), ("5", "&minus; 5"), ("Z", "by Jay-Z"),
     ("3", "in 3-D"), ("New York Times", "New York ;Times"), ("5", "5‰ of"), ("F", "at 5°F"), ("am", "yes, ma'am"),
     ("5 million km", "5 million km/h"),
-    # function words that are no names
+    # function words that are not names
     ("US", "Please give us time"), ("us", "Please give us time"), ("IT", "It is late"), ("It", "It is late"),
     ("A", "A man came"), ("The Who", "Who is it?"), ("Who", "the doctor who is"), ("US", "JOIN US TODAY OR ELSE"),
     ("I", "When I came"), ("a", "upon a time"), ("IT", "so it is"),

@@ -1,12 +1,15 @@
 """A refusal is final as consensus and never overrides, or does not vote; a phrase names a class of answers."""
 
+import gc
+import weakref
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.short import ShortText
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Step, Verdict
@@ -15,6 +18,14 @@ from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.refusals import REFUSALS, Refusing
 from tests.deciding import SILENT, decided
 from tests.refusing_function import hedges
+
+
+@dataclass(frozen=True)
+class Listing(ShortText):
+    """Short text, with a list."""
+
+    towns: list[str]
+
 
 CAPITAL = Question(
     "What is the capital of Qatar?",
@@ -118,6 +129,22 @@ def test_each_default_phrase_is_a_class_of_its_own() -> None:
     for phrase in REFUSALS:
         others = tuple(one for one in REFUSALS if one != phrase)
         assert not Refusing(others, (), answer_type("short"))(phrase)
+
+
+def test_a_type_that_cannot_be_hashed_reads_the_phrases_for_each_question() -> None:
+    kind = Listing(["Doha"])
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(kind)
+    assert [Refusing(REFUSALS, (), kind)(answer) for answer in ("none.", "Doha")] == [True, False]
+
+
+def test_what_a_type_of_one_question_says_is_forgotten_with_the_question() -> None:
+    case = Case(Question("Which?", "choice", ("A",), options=("Pass", "Doha")), Settings(refusals=("A", "none")))
+    assert [case.refuses(answer) for answer in ("pass", "a", "None", "B")] == [True, True, True, False]
+    kind = weakref.ref(case.type)
+    del case
+    gc.collect()
+    assert kind() is None
 
 
 # -- a function of one's own -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A type may compare answers in pairs: classes are then what is connected, and a relation that is none is refused."""
+"""A type may compare answers in pairs: what is connected is a class, and `alike` must be symmetric."""
 
 from collections.abc import Sequence
 from random import Random

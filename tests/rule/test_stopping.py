@@ -120,6 +120,18 @@ def test_a_passage_that_a_candidate_may_repeat_settles_nothing() -> None:
         assert next_batch(Settled(), case_of(drawn, (passage,), "retrieval", Settings()), 5) == more
 
 
+def test_a_letter_is_settled_as_the_option_that_it_names() -> None:
+    """A later sample may give its letter and repeat the passage, which then no longer certifies the option."""
+    repeated, other = Passage("", "The answer is Doha."), PASSAGES[0]
+    for passages, more in (((repeated,), 2), ((other,), 0), ((other, repeated), 0)):
+        cases = [
+            Case(Question("Which?", "choice", ("B",) * 3, (text,) * 3, passages, ("Dubai", "Doha")))
+            for text in ("B", repeated.text)
+        ]
+        assert [case.certified("B") for case in cases] == [True, other in passages]
+        assert next_batch(Settled(), cases[0], 5) == more
+
+
 def test_a_passage_that_ends_in_json_settles_no_list() -> None:
     """It may be the reasoning and the answer of a later sample, and then certifies nothing."""
     for value, certified in ((["Doha"], True), (["Doha", None], None)):

@@ -116,6 +116,17 @@ def test_other_choices_are_refused_and_nothing_is_changed(
     assert module.dump_state() == before
 
 
+@each_file
+def test_a_task_that_is_set_afterwards_is_saved_and_loaded_like_a_given_one(name: str, tmp_path: Path) -> None:
+    given, changed, new = taught(Selector(task="arithmetic")), Selector(), Selector(task="arithmetic")
+    changed.task = "arithmetic"
+    for saved, module in ((given, changed), (changed, new)):
+        saved.save(tmp_path / name)
+        assert loaded_into(module, tmp_path / name).dump_state() == given.dump_state()
+    predictors: list[tuple[str, Any]] = new.named_predictors()
+    assert [(of, one.signature.instructions) for of, one in predictors] == [("deriver.predict", "Be brief.")]
+
+
 def test_a_changed_rule_of_one_s_own_is_refused(tmp_path: Path) -> None:
     """Under its name: it is known by its source."""
     taught(Selector(rule=cautious)).save(tmp_path / "saved.json")

@@ -130,7 +130,7 @@ def test_the_channels_read_the_corpus(tiny: Path) -> None:
     assert {f"ra_msd/{name}" for name in ("logic", "fact", "epist", "info", "triang", "min")} <= set(last.channels)
 
 
-# --- going on ---------------------------------------------------------------------------------------------------------
+# --- resuming ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow

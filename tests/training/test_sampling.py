@@ -288,7 +288,7 @@ def test_a_checkpoint_that_cannot_be_loaded_is_named(folder: str, said: str, tmp
         sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tmp_path / folder})
 
 
-# --- going on ---------------------------------------------------------------------------------------------------------
+# --- resuming ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_call_that_was_broken_off_resumes_where_it_was(pool: Pool, tmp_path: Path) -> None:  # hazard 88

@@ -83,7 +83,7 @@ _MOODS = {
     "asked": re.compile(r"[?？؟][^\w]*\Z"),
 }
 LINE = re.compile(r"[^\r\n]+(?>(?:\r?\n[ \t]*+(?=[a-z](?![.)]))[^\r\n]+)*)")
-"""A line; one that goes on in lower case was only wrapped."""
+"""A line; one that continues in lower case was only wrapped."""
 
 _SHORT = 3
 

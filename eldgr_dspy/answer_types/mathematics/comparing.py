@@ -50,7 +50,7 @@ def compare(gold: str, answer: str, *, both: bool, seconds: float = SECONDS) -> 
     """Return whether an expression is equal to a gold one by `math-verify`; a pair is compared once and remembered.
 
     It takes any text, but one that needs more time or memory than allowed ends the process, and starting another takes
-    half a second. `eldgr_dspy.answer_types.math.fault` finds most such texts beforehand.
+    about a second. `eldgr_dspy.answer_types.math.fault` finds most such texts beforehand.
 
     Args:
         gold: The expression that is right. answer: The one to compare with it.
@@ -108,7 +108,7 @@ class _Worker:
         """Leave the process to the program from which this one was forked."""
         process, self._process, self._lock = self._process, None, Lock()
         if process is not None:
-            process.returncode = 0  # it is no child of this program, which cannot wait for it
+            process.returncode = 0  # only the program that started it can wait for it
             _close(process)
 
 
