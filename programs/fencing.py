@@ -10,8 +10,8 @@ it reads; the certificates bound the effect of that. Standard library alone.
 import hashlib
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 _DIGITS = 16
 _APART = "/"  # no digit, and not read as nothing
@@ -47,23 +47,29 @@ class Fenced:
     evidence: list[str]
     candidates: list[str]
     marker: str
+    others: Mapping[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
-def fence(question: str, evidence: Sequence[str] = (), candidates: Sequence[str] = ()) -> Fenced:
+def fence(
+    question: str, evidence: Sequence[str] = (), candidates: Sequence[str] = (), **others: Sequence[str]
+) -> Fenced:
     """Return the material of one request, cleaned and fenced.
 
     A fenced text reads `<label marker>`, the text, `</label marker>`, each on lines of its own, where the label is
-    `question`, or `passage` or `candidate` with its number counted from 0. Only two things in the text are changed:
+    `question`, or `passage` or `candidate` with its number counted from 0. Further texts are given by their label, such
+    as `slice=[text]`, and are numbered in the same way. Only two things in the text are changed:
     what software would read as a marker (see `defuse`), and each lone surrogate, which no request can carry and which
     becomes U+FFFD. Every other span of a text is unchanged.
     """
     asked, passages, pool = _clean(question), [_clean(text) for text in evidence], [_clean(text) for text in candidates]
-    marker = derive_marker([[asked], passages, pool])
+    further = {label: [_clean(text) for text in texts] for label, texts in others.items()}
+    marker = derive_marker([[asked], passages, pool, *further.values()])
     return Fenced(
         _between(f"question {marker}", asked),
-        [_between(f"passage {number} {marker}", text) for number, text in enumerate(passages)],
-        [_between(f"candidate {number} {marker}", text) for number, text in enumerate(pool)],
+        _numbered("passage", passages, marker),
+        _numbered("candidate", pool, marker),
         marker,
+        {label: _numbered(label, texts, marker) for label, texts in further.items()},
     )
 
 
@@ -126,6 +132,10 @@ def _clean(text: str) -> str:
     except UnicodeEncodeError:
         text = _LONE_SURROGATE.sub("\ufffd", text)
     return defuse(text)
+
+
+def _numbered(label: str, texts: Sequence[str], marker: str) -> list[str]:
+    return [_between(f"{label} {number} {marker}", text) for number, text in enumerate(texts)]
 
 
 def _between(label: str, text: str) -> str:

@@ -17,21 +17,28 @@ from eldgr_dspy.signatures.channels import (
     ScoreTriang,
     StepAspects,
 )
+from eldgr_dspy.signatures.checks import CheckCandidate, PlanChecks
 from eldgr_dspy.signatures.deriver import DerivationStep, DeriveAnswer
 from eldgr_dspy.signatures.judge import Assessment, JudgeCandidates
 from eldgr_dspy.signatures.pairwise import CompareCandidates
 from eldgr_dspy.signatures.pointwise import AssessCandidate
 from eldgr_dspy.signatures.repairer import RepairAnswer
+from eldgr_dspy.signatures.slices import JudgeSlice
 from eldgr_dspy.signatures.steps import ChangeStep, FindClaims
+from eldgr_dspy.signatures.universal import MostConsistent
 
 __all__ = [
     "AnswerQuestion",
     "AssessCandidate",
     "Assessment",
+    "CheckCandidate",
     "CompareCandidates",
     "DerivationStep",
     "DeriveAnswer",
     "JudgeCandidates",
+    "JudgeSlice",
+    "MostConsistent",
+    "PlanChecks",
     "RepairAnswer",
     "ScoreLogic",
     "ScoreFact",

@@ -54,6 +54,14 @@ def in_style(request: Any, index: int, scalar: float, n: int = 0, span: str = ""
         return {"comparison_rationale": "", "better": index % 2}
     if "assessment" in properties:
         return {"candidate_rationale": "", "assessment": {**SCORES, "scalar": scalar}}
+    said: dict[str, dict[str, Any]] = {
+        "most_consistent": {"consistency_rationale": "", "most_consistent": index},
+        "sound": {"slice_rationale": "", "sound": scalar >= 0.5},
+        "checks": {"checks": ["It is a city."]},
+        "passed": {"check_rationale": "", "passed": [scalar >= 0.5], "consistent": True},
+    }
+    if fitting := [reply for name, reply in said.items() if name in properties]:
+        return fitting[0]
     return verdict(index, n) if "preferred" in properties else repair(span, -1)
 
 

@@ -30,8 +30,9 @@ _BEGINS = {"unparsable": "unreadable", **{kind: kind for kind in KINDS}}
 _INVALID = re.compile(
     "(?:preferred|repaired_answer|repair_passage|derived_answer|judge_rationale|consistency_check|expression|value)="
     r"|assessments(?:\[| are not )|derivation_steps are not |a derivation step is |no derived answer"
+    r"|sound=|passed has |passed and consistent are not |no plan: "
 )
-"""The messages of `eldgr_dspy.replies` and `eldgr_dspy.cases` for a reply with an invalid value."""
+"""The messages of `eldgr_dspy.replies`, of `eldgr_dspy.cases` and of judges for a reply with an invalid value."""
 _UNDECIDED = "the final is undecided: "  # of a knockout, before the reason of its last comparison
 
 

@@ -8,6 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import dspy
@@ -106,13 +107,19 @@ class PairwiseJudge(dspy.Module):
         return knockout.outcome()
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """Return one less than the number of answers, in comparisons; None if the judge does not say what one takes."""
-        standing = dict(zip(classes_of(answers_of(candidates)), candidates, strict=True))
-        standing.pop(None, None)
-        if len(standing) < 2:
-            return 0
-        each = calls_of(self.judge, list(standing.values())[:2])
-        return None if each is None else (len(standing) - 1) * each
+        """Return one less than the number of answers, in comparisons; None if the judge does not say what one takes.
+
+        If comparisons differ in how many calls they take, each counts as the one that takes most.
+        """
+        classed = {
+            text: key
+            for text, key in zip(candidates, classes_of(answers_of(candidates)), strict=True)
+            if key is not None
+        }
+        pairs = [pair for pair in combinations(classed, 2) if classed[pair[0]] != classed[pair[1]]]
+        each = [calls_of(self.judge, pair) for pair in pairs]
+        known = [calls for calls in each if calls is not None]
+        return (len({*classed.values()}) - 1) * max(known, default=0) if len(known) == len(each) else None
 
 
 @dataclass(frozen=True, slots=True)

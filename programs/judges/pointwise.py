@@ -3,7 +3,6 @@
 The price is the comparison: it sees no rival, and coarse scores tie.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,11 +13,10 @@ from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.programs.consulting import Said
 from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.fencing import fence
-from eldgr_dspy.programs.judges.repeated_calls import aask_all, answers_of, ask_all, calls_of, classes_of, require_read
+from eldgr_dspy.programs.judges.repeated_calls import aask_all, answers_of, ask_all, calls_of, require_read
+from eldgr_dspy.programs.judges.ties import highest
 from eldgr_dspy.replies import read_reply
 from eldgr_dspy.signatures import AssessCandidate
-from eldgr_dspy.voting import majority
-from eldgr_dspy.words import TASKS
 
 
 class Assessor(dspy.Module):
@@ -119,7 +117,7 @@ def _verdict(said: Mapping[str, Said], candidates: Sequence[str]) -> dspy.Predic
         scores.append(score)
     if not scores:
         return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
-    preferred = _highest(scores, answers)
+    preferred = highest(scores, answers)
     return dspy.Prediction(
         preferred=preferred,
         assessments=[dict(said[candidate].content["assessment"]) for candidate in candidates],
@@ -135,18 +133,3 @@ def _scalar(content: Mapping[str, Any], answer: str) -> float | str:
     if not isinstance(reply, Verdict):
         return str(getattr(reply, "reason", ""))
     return "there is no scalar" if reply.scores is None else reply.scores[0]
-
-
-def _highest(scores: Sequence[float], answers: Sequence[str]) -> int:
-    """Return the candidate to prefer; of an answer's spellings with one score, that with most votes in both tasks."""
-    classes = classes_of(answers)
-    votes = Counter(key for key in classes if key is not None)
-    tasks = [majority(answers, task).classes for task in TASKS]
-    voters = [Counter(keys) for keys in tasks]
-
-    def standing(index: int) -> tuple[float, int, int, int, int]:
-        key = classes[index] or 0
-        alike = sum(n[keys[index]] for n, keys in zip(voters, tasks, strict=True))
-        return scores[index], 0 if classes[index] is None else votes[key], -key, alike, -index
-
-    return max(range(len(scores)), key=standing)

@@ -6,6 +6,7 @@ and sync and async ask the same.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from itertools import starmap
 from typing import Any
 
 import dspy
@@ -22,7 +23,8 @@ def calls_of(module: dspy.Module, candidates: Sequence[str]) -> int | None:
     """Return how many LM calls a role takes at most for one question, not counting repeats; None if it does not say.
 
     A module says so in a method `most_calls(candidates)`, given the candidates as a judge is shown them (an empty list
-    for another role). It may depend only on how many there are, which texts are equal and which answers vote together.
+    for another role). It may depend only on how many there are, how long, which texts are equal and which answers vote
+    together.
     """
     says: Any = getattr(module, "most_calls", None)
     if not callable(says):
@@ -38,13 +40,18 @@ def ask_all(module: dspy.Module, inputs: Sequence[Mapping[str, object]]) -> list
 
 async def aask_all(module: dspy.Module, inputs: Sequence[Mapping[str, object]]) -> list[Said]:
     """Return the same as `ask_all`; if a call does not come through, the others are awaited before it is raised."""
+    return await aask_each([(module, fields) for fields in inputs])
+
+
+async def aask_each(questions: Sequence[tuple[dspy.Module, Mapping[str, object]]]) -> list[Said]:
+    """Ask each module its question as `aask_all` asks one module several."""
     free = asyncio.Semaphore(_AT_ONCE)
 
-    async def asked(fields: Mapping[str, object]) -> Said:
+    async def asked(module: dspy.Module, fields: Mapping[str, object]) -> Said:
         async with free:
             return await aask(module, fields)
 
-    outcomes = await asyncio.gather(*map(asked, inputs), return_exceptions=True)
+    outcomes = await asyncio.gather(*starmap(asked, questions), return_exceptions=True)
     said: list[Said] = []
     for outcome in outcomes:
         if isinstance(outcome, BaseException):

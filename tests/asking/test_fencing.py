@@ -51,6 +51,17 @@ def body(fenced: str) -> str:
     return fenced.split("\n", 1)[1].rsplit("\n", 1)[0]
 
 
+def test_further_texts_are_fenced_under_their_own_label_and_share_the_marker() -> None:
+    fenced = fence("q", ["p"], [], slice=["a", "<s>"], earlier=[])
+    mark = fenced.marker
+    assert fenced.others == {
+        "slice": [f"<slice 0 {mark}>\na\n</slice 0 {mark}>", f"<slice 1 {mark}>\n<·s>\n</slice 1 {mark}>"],
+        "earlier": [],
+    }
+    assert mark == derive_marker([["q"], ["p"], [], ["a", "<·s>"], []])
+    assert fence("q", ["p"], ["a"]).others == {}
+
+
 @given(materials)
 def test_no_text_contains_the_marker_of_its_own_fence(given: tuple[str, list[str], list[str]]) -> None:
     fenced = fence(*given)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from eldgr_dspy.consultations import Abstention, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.heuristics import LexicalJudge
-from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
+from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SliceJudge, SwapConsistent
 from eldgr_dspy.programs.judges.repeated_calls import answers_of, classes_of
 from eldgr_dspy.programs.judges.swapped import orders_of
 from eldgr_dspy.programs.roles import Judge
@@ -225,6 +225,36 @@ def test_even_a_judge_that_goes_by_place_alone_is_not_swayed_by_the_pool_s_order
     assert order[judged(PairwiseJudge(first_shown()), order)["preferred"]] == winner
 
 
+BEATS = {("Doha", "Dubai"), ("Dubai", "Manama"), ("Manama", "Doha")}  # no answer is the best of all
+
+
+def in_a_circle() -> Judging:
+    return Judging(lambda shown: {"preferred": 0 if tuple(shown) in BEATS else 1})
+
+
+@each_call
+@given(order=st.permutations(["Doha", "Dubai", "Manama"]), number=st.integers(0, 20))
+def test_in_a_circle_of_preferences_who_enters_last_wins_and_that_depends_on_the_texts_alone(
+    call: Any, order: list[str], number: int
+) -> None:
+    asked = {"question": f"{number}?", "evidence": EVIDENCE}
+    inner = in_a_circle()
+    found = call(PairwiseJudge(inner))(candidates=order, **asked).toDict()
+    (first, second), final = inner.shown[0], inner.shown[1]
+    through, beaten = (first, second) if (first, second) in BEATS else (second, first)
+    winner = order[found["preferred"]]
+    assert len(inner.shown) == len(found["orders"]) == 2  # one less than there are answers
+    assert {winner, through} == set(final) and (winner, through) in BEATS and (through, beaten) in BEATS
+    other = PairwiseJudge(in_a_circle())(candidates=order[::-1], **asked).toDict()
+    assert order[::-1][other["preferred"]] == winner
+
+
+def test_in_a_circle_of_preferences_each_answer_wins_for_some_question() -> None:
+    order = ["Doha", "Dubai", "Manama"]
+    asked = [{"question": f"{number}?", "evidence": EVIDENCE, "candidates": order} for number in range(21)]
+    assert {order[PairwiseJudge(in_a_circle())(**one).preferred] for one in asked} == set(order)
+
+
 def test_answers_that_vote_together_are_not_compared() -> None:
     inner = preferring("Doha", "doha", "The Doha", "Dubai")
     found = judged(PairwiseJudge(inner), ["Doha", "doha", "Dubai", "The Doha"])
@@ -373,6 +403,14 @@ def test_a_knockout_compares_no_answers_that_vote_together_in_either_task(answer
     found = judged(judge, answers)
     assert len(found["orders"]) == len(inner.shown) == 1
     assert PairwiseJudge().most_calls(answers) == 1
+
+
+def test_a_knockout_counts_each_comparison_as_the_longest_there_could_be() -> None:
+    pool = ["Doha", "one two three\nFinal answer: Dubai", "one two\nFinal answer: Manama", "one two\nFinal answer: "]
+    judge = PairwiseJudge(SliceJudge(1))
+    assert judge.most_calls(pool) == 2 * (3 + 2)  # who has no answer is not compared
+    assert judge.most_calls(["Doha", "doha"]) == judge.most_calls([]) == 0
+    assert PairwiseJudge(first_shown()).most_calls(pool) is None
 
 
 @given(st.lists(st.sampled_from(["18", "18.0", "The 18", "$18", "20", "20%", "20 %", "Doha", "doha.", "", "-"])))

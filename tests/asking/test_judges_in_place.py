@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.heuristics import LexicalJudge
-from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
+from eldgr_dspy.programs.judges import (
+    Comparer,
+    PairwiseJudge,
+    Panel,
+    PlanThenCheck,
+    PointwiseJudge,
+    SliceJudge,
+    SwapConsistent,
+    UniversalConsistency,
+)
 from eldgr_dspy.programs.judges.styles import judge_in_style
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
@@ -37,6 +46,14 @@ FAIR: dict[str, Callable[[], Any]] = {
     "pairwise, both orders": lambda: PairwiseJudge(SwapConsistent(Comparer())),
     "swapped pairwise": lambda: SwapConsistent(PairwiseJudge()),
     "pointwise": PointwiseJudge,
+    "universal": UniversalConsistency,
+    "universal in two orders": lambda: SwapConsistent(UniversalConsistency()),
+    "slices": lambda: SliceJudge(2),
+    "slices that vote": lambda: SliceJudge(2, "vote"),
+    "checks": PlanThenCheck,
+    "panel": lambda: Panel([Judge(), PointwiseJudge(), PairwiseJudge()]),
+    "panel by the mean": lambda: Panel([Judge(), SliceJudge(1)], "mean"),
+    "pairs of slices": lambda: PairwiseJudge(SliceJudge(2)),
     "chain of swaps": lambda: SwapConsistent(SwapConsistent(LexicalJudge())),
 }
 each_fair = pytest.mark.parametrize("name", FAIR)
@@ -47,8 +64,7 @@ def obliging(text: str) -> Any:
 
     def reply(request: Any) -> dict[str, Any]:
         asked = request.messages[-1].text or ""
-        places = [asked.find(f"<candidate {number} ") for number in range(4) if f"<candidate {number} " in asked]
-        shown = [asked[start : asked.find("</candidate", start)] for start in places]
+        shown = [one.partition("</")[0] for one in re.split(r"<(?:candidate|slice) \d+ ", asked)[1:]]
         index = next((number for number, one in enumerate(shown) if text in one), 0)
         return in_style(request, index, 0.9 if shown and text in shown[0] else 0.1, len(shown))
 

@@ -14,7 +14,15 @@ import dspy
 import pytest
 from pydantic import ValidationError
 
-from eldgr_dspy.programs.judges import Assessor, Comparer, DerivedJudge
+from eldgr_dspy.programs.judges import (
+    Assessor,
+    Comparer,
+    DerivedJudge,
+    Interactor,
+    Navigator,
+    SliceReader,
+    UniversalConsistency,
+)
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.scoring.channel_scorer import StepRole
 from eldgr_dspy.programs.scoring.lm_claims import AskedClaims, AskedCounterfactuals
@@ -24,11 +32,15 @@ from eldgr_dspy.signatures import (
     AssessCandidate,
     Assessment,
     ChangeStep,
+    CheckCandidate,
     CompareCandidates,
     DerivationStep,
     DeriveAnswer,
     FindClaims,
     JudgeCandidates,
+    JudgeSlice,
+    MostConsistent,
+    PlanChecks,
     RepairAnswer,
     ScoreAdv,
     ScoreEpist,
@@ -48,6 +60,7 @@ OF_CHANNELS = dict(
 SIGNATURES: list[Any] = [
     *(JudgeCandidates, CompareCandidates, AssessCandidate, AnswerQuestion, DeriveAnswer, RepairAnswer),
     *(*OF_CHANNELS.values(), ScoreSteps, FindClaims, ChangeStep),
+    *(MostConsistent, JudgeSlice, PlanChecks, CheckCandidate),
 ]
 SCORES = {"logic": 1, "fact": 1, "epist": 0.5, "info": 1, "triang": 0, "adv": 0.5, "min": 1, "scalar": 0.9}
 
@@ -55,6 +68,7 @@ QUESTION = "In which country was the architect of the Zvekna Tower born?"
 EVIDENCE = ["Zvekna Tower\nThe “Zvekna” Tower was designed by Ada Søholm.", "Ada Søholm\nSøholm was born in Norway."]
 CANDIDATES = ["She designed it in Dubai.\nFinal answer: Dubai", "Norway"]
 STEPS = ["The Zvekna Tower was designed by Ada Søholm.", "She was born in Norway."]
+CHECKS = ["It is a country.", "The architect was born there."]
 SUM = "A box holds 12 eggs. How many eggs do 3 boxes hold?"
 
 CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
@@ -64,6 +78,15 @@ CASES: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
         {"comparison_rationale": "Passage 1 says so.", "better": 1}),
     "assessor": (Assessor, {"question": QUESTION, "evidence": EVIDENCE, "candidate": CANDIDATES[0]},
         {"candidate_rationale": "Passage 1 says otherwise.", "assessment": SCORES}),
+    "universal": (UniversalConsistency, {"question": QUESTION, "evidence": EVIDENCE, "candidates": CANDIDATES},
+        {"consistency_rationale": "Both differ.", "most_consistent": 1}),
+    "slice_reader": (SliceReader,
+        {"question": QUESTION, "evidence": EVIDENCE, "earlier": STEPS[0], "slice": STEPS[1]},
+        {"slice_rationale": "Passage 1 says so.", "sound": True}),
+    "navigator": (Navigator, {"question": QUESTION}, {"checks": CHECKS}),
+    "interactor": (Interactor,
+        {"question": QUESTION, "evidence": EVIDENCE, "checks": CHECKS, "candidate": CANDIDATES[0]},
+        {"check_rationale": "Dubai is a city.", "passed": [False, False], "consistent": True}),
     "answerer": (DerivedJudge, {"question": QUESTION, "evidence": EVIDENCE, "candidates": CANDIDATES},
         {"own_answer": "Norway"}),
     "deriver": (
@@ -118,6 +141,13 @@ def test_a_comparison_and_an_assessment_are_shown_no_gold_answer_either() -> Non
     assert list(AssessCandidate.input_fields) == ["question", "evidence", "candidate"]
 
 
+def test_who_judges_by_agreement_by_slices_or_by_checks_is_shown_only_what_it_needs() -> None:
+    assert list(MostConsistent.input_fields) == ["question", "candidates"]
+    assert list(JudgeSlice.input_fields) == ["question", "evidence", "earlier", "slice"]
+    assert list(PlanChecks.input_fields) == ["question"]
+    assert list(CheckCandidate.input_fields) == ["question", "evidence", "checks", "candidate"]
+
+
 def test_the_deriver_and_the_repairer_see_no_candidate() -> None:
     assert list(DeriveAnswer.input_fields) == ["question"]
     assert list(AnswerQuestion.input_fields) == ["question"]
@@ -146,7 +176,18 @@ def test_every_prompt_says_that_material_is_data_and_never_an_instruction(signat
 
 @pytest.mark.parametrize(
     "signature",
-    [JudgeCandidates, CompareCandidates, AssessCandidate, RepairAnswer, *OF_CHANNELS.values(), ScoreSteps, FindClaims],
+    [
+        *(
+            JudgeCandidates,
+            CompareCandidates,
+            AssessCandidate,
+            RepairAnswer,
+            MostConsistent,
+            JudgeSlice,
+            CheckCandidate,
+        ),
+        *(*OF_CHANNELS.values(), ScoreSteps, FindClaims),
+    ],
 )
 def test_prompts_that_number_anything_say_from_where_they_count(signature: Any) -> None:
     assert "numbered from 0" in " ".join(signature.instructions.split())

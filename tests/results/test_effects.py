@@ -20,7 +20,16 @@ from eldgr_dspy.figures.effects import (
 )
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import heuristic_selector
-from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
+from eldgr_dspy.programs.judges import (
+    Comparer,
+    PairwiseJudge,
+    Panel,
+    PlanThenCheck,
+    PointwiseJudge,
+    SliceJudge,
+    SwapConsistent,
+    UniversalConsistency,
+)
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.questions import Question
 from eldgr_dspy.rows import CandidateRow, PassageRow, Row
@@ -169,6 +178,7 @@ def rows(n: int) -> list[Row]:
 
 def run(tmp_path: Path, judge: dspy.Module) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The effects of a run with this judge, and the consultations of it that the journal holds."""
+    tmp_path.mkdir(exist_ok=True)
     write_pool(tmp_path / "pool.jsonl", rows(4))
     selector = heuristic_selector()
     selector.judge = judge
@@ -217,6 +227,30 @@ def test_a_pointwise_judge_has_no_order_and_may_still_prefer_the_longer(tmp_path
     assert (effects["verdicts"], effects["position_flips"]) == (0, NONE)
     assert effects["first_shown_wins"] == {**NONE, "expected": None}
     assert effects["longer_wins"] == {"count": 4, "of": 4, "rate": 100.0}  # of equal scores the earliest
+
+
+def test_who_asks_about_one_slice_one_candidate_or_several_judges_showed_no_order(tmp_path: Path) -> None:
+    slices, checks = SliceJudge(), PlanThenCheck()
+    slices.reader = Returns({"sound": True})
+    checks.navigator = Returns(dspy.Prediction(checks=["It is a city."]))
+    checks.interactor = Returns({"passed": [True], "consistent": True})
+    for number, judge in enumerate([slices, checks, Panel([Returns({"preferred": 0})])]):
+        effects, asked = run(tmp_path / str(number), judge)
+        assert [one["outcome"] for one in asked] == ["ok"] * 4
+        assert (effects["verdicts"], effects["position_flips"]) == (0, NONE)
+        assert effects["first_shown_wins"] == {**NONE, "expected": None}
+        assert effects["longer_wins"] == {"count": 4, "of": 4, "rate": 100.0}  # the earliest
+
+
+def test_who_names_the_most_consistent_was_shown_the_pool_as_it_stands(tmp_path: Path) -> None:
+    from eldgr_dspy.programs.testing import scripted_lm
+
+    judge = UniversalConsistency()
+    judge.set_lm(scripted_lm(lambda _: {"consistency_rationale": "candidate 1 is right", "most_consistent": 0}))
+    effects, asked = run(tmp_path, judge)
+    assert [one["calls"] for one in asked] == [1] * 4
+    assert effects["first_shown_wins"] == {"count": 4, "of": 4, "rate": 100.0, "expected": 50.0}
+    assert effects["rationale_names_another"] == {"count": 4, "of": 4, "rate": 100.0}
 
 
 def test_the_orders_of_one_question_are_one_consultation_with_its_calls(tmp_path: Path) -> None:

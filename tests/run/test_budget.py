@@ -22,7 +22,15 @@ from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.commands.console import print_tables
 from eldgr_dspy.programs.heuristics import LexicalJudge
-from eldgr_dspy.programs.judges import Comparer, PairwiseJudge, PointwiseJudge, SwapConsistent
+from eldgr_dspy.programs.judges import (
+    Comparer,
+    PairwiseJudge,
+    Panel,
+    PointwiseJudge,
+    SliceJudge,
+    SwapConsistent,
+    UniversalConsistency,
+)
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
 from eldgr_dspy.programs.run.forecast import forecast, roles_asked
@@ -341,6 +349,9 @@ JUDGES: dict[str, Callable[[], dspy.Module]] = {
     "pairwise, each scored": lambda: PairwiseJudge(PointwiseJudge()),
     "pairwise in two orders": lambda: SwapConsistent(PairwiseJudge()),
     "pointwise": PointwiseJudge,
+    "universal": UniversalConsistency,
+    "slices": SliceJudge,
+    "panel": lambda: Panel([Judge(), PairwiseJudge(), SliceJudge()]),
     "heuristic": lambda: SwapConsistent(LexicalJudge()),
 }
 CROWDS = (

@@ -1,5 +1,6 @@
 """Optimizers rewrite and teach judges of every kind by the shipped metrics, and what comes out keeps the laws."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.programs.heuristics import SilentDeriver
-from eldgr_dspy.programs.judges import PairwiseJudge, PointwiseJudge, SwapConsistent
+from eldgr_dspy.programs.judges import PairwiseJudge, PointwiseJudge, SliceJudge, SwapConsistent, UniversalConsistency
 from eldgr_dspy.programs.metrics import selection_feedback, selection_score
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.selector import Selector
@@ -25,6 +26,8 @@ JUDGES: dict[str, Callable[[], Any]] = {
     "swapped": lambda: SwapConsistent(Judge()),
     "pairwise": PairwiseJudge,
     "pointwise": PointwiseJudge,
+    "universal": UniversalConsistency,
+    "slices": SliceJudge,
 }
 each_judge = pytest.mark.parametrize("kind", JUDGES)
 
@@ -42,7 +45,7 @@ def examples(n: int) -> list[dspy.Example]:
 def teachable(request: Any) -> Any:
     """Prefers Doha, in whatever way it is asked, once its instructions have the knack; before that, Dubai."""
     wanted = "Doha" if KNACK in text_of(request) else "Dubai"
-    shown = (request.messages[-1].text or "").split("<candidate ")[1:]
+    shown = re.split("<(?:candidate|slice) ", request.messages[-1].text or "")[1:]
     index = next((index for index, one in enumerate(shown) if wanted in one), 0)
     return in_style(request, index, float(bool(shown) and wanted in shown[0]))
 
@@ -80,7 +83,9 @@ def test_gepa_rewrites_a_judge_by_the_feedback_and_it_is_saved_and_loaded(kind: 
     assert "is wrong; candidate 2 is right. It did not override: it is consensus's own." in told
 
 
-@pytest.mark.parametrize("kind", ["plain", "swapped", "pointwise"])  # a knockout continues without the comparison
+@pytest.mark.parametrize(
+    "kind", ["plain", "swapped", "pointwise", "universal", "slices"]
+)  # a knockout continues without the comparison
 def test_gepa_learns_from_replies_that_cannot_be_parsed_if_they_are_raised(kind: str) -> None:
     """One that the selector takes for silence leaves DSPy no trace of the call, hence nothing to reflect upon."""
 

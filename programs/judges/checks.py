@@ -1,0 +1,151 @@
+"""A judge that plans checks from the question, then applies them to each candidate, in the style of SWIRL.
+
+Source: Lu et al. 2025, "SWIRL" (arXiv 2508.20018). Kept: one role plans (Navigator) and another acts on the plan
+(Interactor), and they are tuned in turn, see `eldgr_dspy.programs.judges.alternating`. Lost: the paper is about agents
+that operate a phone's screen, and trains both roles by reinforcement learning. Checks and their score are ours.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.errors import brief
+from eldgr_dspy.programs.consulting import Said
+from eldgr_dspy.programs.fencing import fence, restore
+from eldgr_dspy.programs.judges.one_call import OneCall
+from eldgr_dspy.programs.judges.repeated_calls import aask_all, answers_of, ask_all, require_read
+from eldgr_dspy.programs.judges.ties import highest
+from eldgr_dspy.signatures import CheckCandidate, PlanChecks
+
+_MOST = 20
+
+
+class Navigator(OneCall):
+    """Plans checks from the question alone, with one LM call: `checks`."""
+
+    def __init__(self) -> None:
+        super().__init__(PlanChecks)
+
+    def fenced(self, **material: Any) -> dict[str, Any]:
+        """Return the question."""
+        return {"question": fence(material["question"]).question}
+
+
+class Interactor(OneCall):
+    """Applies the checks to one candidate, with one LM call: `passed`, `consistent`, `check_rationale`."""
+
+    def __init__(self) -> None:
+        super().__init__(CheckCandidate)
+
+    def fenced(self, **material: Any) -> dict[str, Any]:
+        """Return the question, the evidence, the checks and the candidate."""
+        fenced = fence(material["question"], material["evidence"], [material["candidate"]], check=material["checks"])
+        shown = {"question": fenced.question, "evidence": fenced.evidence, "checks": fenced.others["check"]}
+        return {**shown, "candidate": fenced.candidates[0]}
+
+
+class PlanThenCheck(dspy.Module):
+    """Prefers the candidate that passes the largest share of planned checks and agrees with itself.
+
+        selector.judge = PlanThenCheck()
+
+    One call plans checks from the question, before any candidate is seen. One call for each distinct candidate says
+    which checks it passes, and whether its reasoning leads to its answer. The score is the share of checks passed, or 0
+    if the reasoning leads elsewhere. A tie goes to the answer with more votes, then to the earliest. Blank checks are
+    dropped. With no check, more than 20, or a candidate without one verdict a check, it abstains. A reply that cannot
+    be parsed is treated like a plain judge's.
+
+    Attributes:
+        navigator: (question) -> checks.
+        interactor: (question, evidence, checks, candidate) -> passed, consistent, check_rationale.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.navigator: dspy.Module = Navigator()
+        self.interactor: dspy.Module = Interactor()
+
+    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+        """Plan, then ask about each distinct candidate, one after the other.
+
+        Returns:
+            `preferred`, `assessments` and `judge_rationale`, or `abstained` with the reason; and `checks`, and
+            `orders`, which is empty because no two candidates are shown together.
+
+        Raises:
+            dspy.AdapterParseError: A reply cannot be read.
+            dspy.LMError: A request failed.
+        """
+        if not candidates:
+            return _abstained("there is no candidate to judge")
+        checks = _planned(self.navigator(question=question))
+        if isinstance(checks, str):
+            return _abstained(checks)
+        return _verdict(checks, ask_all(self.interactor, _inputs(question, evidence, checks, candidates)), candidates)
+
+    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+        """Do the same as `forward`, for all distinct candidates at once."""
+        if not candidates:
+            return _abstained("there is no candidate to judge")
+        checks = _planned(await self.navigator.acall(question=question))
+        if isinstance(checks, str):
+            return _abstained(checks)
+        said = await aask_all(self.interactor, _inputs(question, evidence, checks, candidates))
+        return _verdict(checks, said, candidates)
+
+    def most_calls(self, candidates: Sequence[str]) -> int:
+        """Return one for the plan and one for each distinct text."""
+        return 1 + len(set(candidates)) if candidates else 0
+
+
+def _abstained(reason: str) -> dspy.Prediction:
+    return dspy.Prediction(abstained=reason, orders=[])
+
+
+def _planned(plan: Mapping[str, Any] | dspy.Prediction) -> list[str] | str:
+    """Return the checks, without blank ones, or why they cannot be used."""
+    if "abstained" in plan:
+        return brief(plan["abstained"])
+    checks = plan.get("checks")
+    if not isinstance(checks, list) or not all(isinstance(check, str) for check in checks):
+        return "no plan: checks are not a list of texts"
+    kept = [restore(check) for check in checks if check.strip()]
+    return kept if 0 < len(kept) <= _MOST else f"no plan: {len(kept)} checks, not 1 to {_MOST}"
+
+
+def _inputs(
+    question: str, evidence: Sequence[str], checks: Sequence[str], candidates: Sequence[str]
+) -> list[dict[str, object]]:
+    about = {"question": question, "evidence": evidence, "checks": checks}
+    return [{**about, "candidate": candidate} for candidate in dict.fromkeys(candidates)]
+
+
+def _verdict(checks: Sequence[str], said: Sequence[Said], candidates: Sequence[str]) -> dspy.Prediction:
+    require_read(said)
+    contents = {text: reply.content for text, reply in zip(dict.fromkeys(candidates), said, strict=True)}
+    scores: list[float] = []
+    for index, candidate in enumerate(candidates):
+        score = _share(contents[candidate], len(checks))
+        if isinstance(score, str):
+            return _abstained(f"{score} (of candidate {index})")
+        scores.append(score)
+    preferred = highest(scores, answers_of(candidates))
+    return dspy.Prediction(
+        preferred=preferred,
+        assessments=[{"scalar": score} for score in scores],
+        judge_rationale=str(contents[candidates[preferred]].get("check_rationale") or ""),
+        checks=checks,
+        orders=[],
+    )
+
+
+def _share(content: Mapping[str, Any], n: int) -> float | str:
+    """Return the share of n checks that are passed, 0 if the candidate is not consistent, or why there is no score."""
+    if "abstained" in content:
+        return brief(content["abstained"])
+    passed: Any = content.get("passed")
+    consistent: Any = content.get("consistent")
+    if not isinstance(passed, list) or not all(type(one) is bool for one in [*passed, consistent]):
+        return "passed and consistent are not true or false"
+    return sum(passed) / n * consistent if len(passed) == n else f"passed has {len(passed)} of {n} checks"

@@ -1,0 +1,182 @@
+"""A panel of judges: an absent judge stays in the denominator, and what the others say is combined by vote or mean."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.pools import write_pool
+from eldgr_dspy.programs.heuristics import heuristic_selector
+from eldgr_dspy.programs.judges import DerivedJudge, Panel, PointwiseJudge
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import Line, check_selector, scripted_lm, text_of
+from eldgr_dspy.rows import CandidateRow, PassageRow, Row
+from eldgr_dspy.signatures import JudgeCandidates
+from eldgr_dspy.voting import majority
+from tests.selecting import CONTESTED, Returns, awaiting, in_style, verdict
+
+POOL = ["Dubai", "Dubai", "Doha", "Manama"]
+EVIDENCE = ["Doha is the capital of Qatar."]
+
+each_call = pytest.mark.parametrize(
+    "call", [lambda judge: judge, lambda judge: awaiting(judge.acall)], ids=["sync", "async"]
+)
+
+
+def member(preferred: Any, *scalars: float) -> Returns:
+    scores = {"assessments": [{"scalar": scalar} for scalar in scalars]} if scalars else {}
+    return Returns({"preferred": preferred, **scores})
+
+
+JUDGE: Any = JudgeCandidates
+ABSENT = Returns({"abstained": "no idea"})
+BROKEN = Returns(dspy.AdapterParseError("StrictJSONAdapter", JUDGE, "?", "no JSON"))
+
+
+def judged(judge: Any, candidates: list[str] = POOL) -> dict[str, Any]:
+    found: dict[str, Any] = judge(question="q?", evidence=EVIDENCE, candidates=candidates).toDict()
+    return found
+
+
+@each_call
+def test_vote_and_mean_differ_from_each_other_from_consensus_and_from_each_judge_of_the_other(call: Any) -> None:
+    """Two of three prefer Doha by little, and one is sure of Manama; consensus is Dubai."""
+    judges = [member(2, 0.1, 0.1, 0.6, 0.5), member(2, 0.2, 0.2, 0.6, 0.5), member(3, 0.0, 0.0, 0.1, 0.9)]
+    vote, mean = judged(call(Panel(judges))), judged(call(Panel(judges, "mean")))
+    assert majority(POOL, "retrieval").winner == "dubai"
+    assert (vote["preferred"], vote["judge_rationale"]) == (2, "2 of 3 judges prefer this answer")
+    assert mean["preferred"] == 3
+    assert [one["scalar"] for one in mean["assessments"]] == pytest.approx([0.1, 0.1, 1.3 / 3, 1.9 / 3])
+    assert vote["members"] == mean["members"] == [{"preferred": 2}, {"preferred": 2}, {"preferred": 3}]
+    assert "assessments" not in vote
+    assert vote["orders"] == mean["orders"] == []
+
+
+@pytest.mark.parametrize("absent", [ABSENT, BROKEN, member(7), member(True), member(4, 0.1)])
+@each_call
+def test_an_absent_judge_stays_in_the_denominator(call: Any, absent: Any) -> None:
+    """Two of three are a majority, two of four are not, however many of the four said anything."""
+    assert judged(call(Panel([member(2), member(2), absent])))["preferred"] == 2
+    found = judged(call(Panel([member(2), member(2), absent, absent])))
+    assert found["abstained"] == "no majority of 4 judges: 2 for candidate 2, 2 absent"
+    assert "preferred" not in found
+    assert [one["preferred"] for one in found["members"]] == [2, 2, None, None]
+    assert all(one["abstained"] for one in found["members"][2:])
+
+
+def test_the_mean_is_over_all_judges_and_a_verdict_without_scores_counts_as_zero() -> None:
+    found = judged(Panel([member(2, 0, 0, 0.8, 0.4), ABSENT, member(0), member(3, 0, 0, 0.2, 1)], "mean"))
+    assert [one["scalar"] for one in found["assessments"]] == [0, 0, 0.25, 0.35]
+    assert found["preferred"] == 3
+    assert found["judge_rationale"] == "mean score 0.350 over 4 judges, 2 of them without scores"
+
+
+def test_what_has_no_majority_or_no_scores_is_an_abstention_with_the_counts() -> None:
+    split = judged(Panel([member(0), member(2), member(3)]))
+    assert split["abstained"] == (
+        "no majority of 3 judges: 1 for candidate 0, 1 for candidate 2, 1 for candidate 3, 0 absent"
+    )
+    assert judged(Panel([ABSENT, BROKEN]))["abstained"] == "no majority of 2 judges: 2 absent"
+    assert judged(Panel([member(0), ABSENT], "mean"))["abstained"] == "no scores from any of 2 judges"
+    assert judged(Panel([member(0)]), [])["abstained"] == "there is no candidate to judge"
+
+
+def test_preferences_are_counted_by_answer_and_the_candidate_that_most_of_them_prefer_ships() -> None:
+    pool = ["Doha", "Dubai", "doha.", "Doha!"]
+    assert judged(Panel([member(0), member(2), member(1)]), pool)["preferred"] == 0  # one each: the earliest
+    assert judged(Panel([member(0), member(2), member(2), member(1), member(1)]), pool)["preferred"] == 2
+    assert judged(Panel([member(3), member(2), member(1)]), pool)["preferred"] == 2
+
+
+def test_equal_means_go_to_the_answer_with_more_votes_then_to_the_earliest() -> None:
+    assert judged(Panel([member(0, 0.5, 0.5, 0.5)], "mean"), ["Lusail", "Doha", "doha"])["preferred"] == 1
+    assert judged(Panel([member(0, 0.5, 0.5)], "mean"), ["Lusail", "Doha"])["preferred"] == 0
+
+
+@given(st.lists(st.sampled_from([0, 1, 2, 3, None]), min_size=1, max_size=7))
+def test_a_vote_passes_only_with_more_than_half_of_all_judges(preferred: list[int | None]) -> None:
+    found = judged(Panel([ABSENT if one is None else member(one) for one in preferred]))
+    answers = [POOL[one] for one in preferred if one is not None]
+    winners = [answer for answer in set(answers) if answers.count(answer) * 2 > len(preferred)]
+    assert [POOL[index] for index in [found.get("preferred")] if index is not None] == winners
+    assert ("abstained" in found) == (not winners)
+
+
+@each_call
+def test_each_member_asks_its_lm_and_the_calls_add_up(call: Any) -> None:
+    panel, lm = Panel([Judge(), PointwiseJudge(), DerivedJudge()]), scripted_lm(answering)
+    panel.set_lm(lm)
+    found = judged(call(panel))
+    assert found["members"] == [{"preferred": 2}] * 3
+    assert len(lm.requests) == panel.most_calls(POOL) == 1 + 3 + 1  # the pool, three texts, the question alone
+    assert ["Manama" in text_of(one) for one in lm.requests].count(True) == 2
+    assert Panel([Judge(), Returns({})]).most_calls(POOL) is None
+    assert panel.most_calls([]) == 0
+
+
+def answering(request: Any) -> dict[str, Any]:
+    if "own_answer" in request.config.response_format["schema"]["properties"]:
+        return {"own_answer": "Doha"}
+    return in_style(request, 2, 0.9 if "Doha\\n</" in repr(request.messages[-1].text) else 0.1, len(POOL))
+
+
+@each_call
+def test_a_cut_reply_is_an_absence_of_that_judge_alone(call: Any) -> None:
+    lms = [scripted_lm([Line(verdict(2, 4), cut=True)]), scripted_lm([verdict(3, 4)]), scripted_lm([verdict(3, 4)])]
+    judges = [Judge(), Judge(), Judge()]
+    for judge, lm in zip(judges, lms, strict=True):
+        judge.set_lm(lm)
+    found = judged(call(Panel(judges)))
+    assert found["preferred"] == 3
+    assert found["members"][0]["abstained"].startswith("cut off: ")
+
+
+@each_call
+@pytest.mark.parametrize("error", [ConnectionError("refused"), dspy.LMServerError("down"), KeyError("a bug")])
+def test_a_failed_call_of_one_judge_is_raised_after_the_others_were_asked(call: Any, error: Exception) -> None:
+    with pytest.raises(type(error)):
+        judged(call(Panel([member(2), member(2), Returns(error)])))
+
+
+@pytest.mark.parametrize(
+    ("judges", "combine", "said"),
+    [
+        ([], "majority", r"judges must be a list of at least one judge; got \[\]. Give \[Judge\(\)\]."),
+        (Judge(), "majority", "judges must be a list of at least one judge; got "),
+        ([Judge(), len], "majority", r"judges\[1\] must be a dspy.Module; got <built-in function len>. Give one like"),
+        ("ab", "majority", r"judges\[0\] must be a dspy.Module; got 'a'. Give one like"),
+        ([Judge()], "median", "combine='median' is not known; use one of 'majority', 'mean'"),
+    ],
+)
+def test_bad_arguments_are_refused(judges: Any, combine: Any, said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        Panel(judges, combine)
+
+
+def test_within_the_lock_it_keeps_the_laws() -> None:
+    select = Selector()
+    select.judge = Panel([Judge(), Judge()], "mean")
+    assert check_selector(select, max_examples=1)["default_is_consensus"] > 0
+
+
+def test_who_preferred_what_is_in_the_journal(tmp_path: Path) -> None:
+    pool = [CandidateRow(text="", answer=answer, source=None) for answer in CONTESTED["candidates"]]
+    evidence = [PassageRow(title="", text=text) for text in CONTESTED["evidence"]]
+    about: Any = {"question": CONTESTED["question"], "task": "retrieval", "gold": ["Doha"]}
+    row = Row(id="0", candidates=pool, evidence=evidence, **about)
+    write_pool(tmp_path / "pool.jsonl", [row])
+    selector = heuristic_selector()
+    selector.judge = Panel([member(2), member(2), ABSENT])
+    evaluate(selector, Plan([tmp_path / "pool.jsonl"], tmp_path / "run"))
+    lines = map(json.loads, (tmp_path / "run" / "journal.jsonl").read_text("utf-8").splitlines())
+    (asked,) = (line for line in lines if line.get("role") == "judge" and "outcome" in line)
+    absent = {"preferred": None, "abstained": "no idea"}
+    assert asked["content"]["members"] == [{"preferred": 2}, {"preferred": 2}, absent]
+    assert (asked["outcome"], asked["content"]["preferred"]) == ("ok", 2)

@@ -1,0 +1,262 @@
+"""A judge slice by slice: how a reasoning is cut, what each call shows, and which candidate has the soundest slices."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import dspy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.consultations import Abstention, show_candidate
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.abstention_kinds import kind_of
+from eldgr_dspy.programs.judges import PointwiseJudge, SliceJudge, slices_of
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.testing import check_selector, scripted_lm, text_of
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.voting import majority
+from tests.selecting import CONTESTED, SCORES, Returns, awaiting
+
+each_call = pytest.mark.parametrize(
+    "call", [lambda judge: judge, lambda judge: awaiting(judge.acall)], ids=["sync", "async"]
+)
+EVIDENCE = ["Doha is the capital."]
+
+
+class Reading(dspy.Module):
+    """Replies by a function of the slice, and keeps what it was shown."""
+
+    def __init__(self, reply: Callable[[str], Any]) -> None:
+        super().__init__()
+        self.reply, self.shown = reply, list[tuple[str, str]]()
+
+    def forward(self, *, question: str, evidence: Sequence[str], earlier: str, slice: str) -> Any:
+        self.shown.append((earlier, slice))
+        found = self.reply(slice)
+        return dspy.Prediction(**(found if isinstance(found, dict) else {"sound": found}))
+
+    async def aforward(self, **inputs: Any) -> Any:
+        return self.forward(**inputs)
+
+
+def reading(reply: Callable[[str], Any], size: int = 320, combine: Any = "best") -> SliceJudge:
+    judge = SliceJudge(size, combine)
+    judge.reader = Reading(reply)
+    return judge
+
+
+def judged(judge: Any, candidates: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = judge(question="q?", evidence=EVIDENCE, candidates=candidates).toDict()
+    return found
+
+
+# -- the cut ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "slices"),
+    [
+        ("a b\nc\nd e f\n", 3, ["a b\nc\n", "d e f\n"]),  # whole lines, as many as fit
+        ("a b\nc\nd e f\n", 2, ["a b\n", "c\n", "d e", " f\n"]),  # a long line between words
+        ("a\nb c d\ne", 2, ["a\n", "b c", " d\ne"]),  # what is left of it goes with the next line
+        ("a\n\n\nb", 1, ["a\n\n\n", "b"]),  # blank lines stay with the line before
+        ("\n\n a ", 1, ["\n\n a "]),  # or with the first
+        ("a b", 99, ["a b"]),
+        ("", 3, []),
+        (" \n\t\n", 3, []),
+    ],
+)
+def test_a_text_is_cut_at_line_ends_where_it_can_be(text: str, size: int, slices: list[str]) -> None:
+    assert slices_of(text, size) == slices
+
+
+texts = st.lists(st.sampled_from(["a", "bb", " ", "  ", "\n", "\n\n", "\t", "\u00a0", "\u2028", "\r\n", "é."])).map(
+    "".join
+)
+
+
+@given(texts, st.integers(1, 6))
+def test_slices_join_to_the_text_and_none_is_blank_or_too_long(text: str, size: int) -> None:
+    slices = slices_of(text, size)
+    assert "".join(slices) == (text if text.strip() else "")
+    assert all(1 <= len(one.split()) <= size for one in slices)
+
+
+@given(texts, st.integers(1, 6))
+def test_a_cut_within_a_line_is_made_only_in_a_line_that_is_too_long_and_no_two_neighbors_fit_in_one(
+    text: str, size: int
+) -> None:
+    slices = slices_of(text, size)
+    start = 0
+    for one, following in pairwise(slices):
+        start += len(one)
+        line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]
+        assert one.endswith("\n") or len(line.split()) > size
+        assert len(one.split()) + len(following.partition("\n")[0].split()) > size
+
+
+# -- the choice -------------------------------------------------------------------------------------------------------
+
+# A word is a slice. Of Doha's candidates half is sound, of Lusail's all; Manama's has most sound words, of many.
+POOL = [
+    *["wrong wrong\nFinal answer: Dubai"] * 4,
+    *[f"right wrong{mark}\nFinal answer: Doha" for mark in ".!?"],
+    "right\nFinal answer: Lusail",
+    "right right wrong wrong wrong\nFinal answer: Manama",
+]
+
+
+def is_right(text: str) -> bool:
+    return "right" in text
+
+
+class Counting(dspy.Module):
+    """Scores the whole of a candidate by how often it is right."""
+
+    def forward(self, candidate: str, **_: Any) -> dspy.Prediction:
+        return dspy.Prediction(assessment={**SCORES, "scalar": candidate.count("right") / 10})
+
+    async def aforward(self, **inputs: Any) -> dspy.Prediction:
+        return self.forward(**inputs)
+
+
+@each_call
+def test_the_best_share_the_vote_of_shares_a_score_of_the_whole_and_consensus_differ(call: Any) -> None:
+    best, vote = (judged(call(reading(is_right, 1, combine)), POOL) for combine in ("best", "vote"))
+    assert majority([one.rpartition(": ")[2] for one in POOL], "retrieval").winner == "dubai"
+    assert best["preferred"] == 7  # 1 of 1
+    assert vote["preferred"] == 4  # 1/2 + 1/2 + 1/2 against 1
+    assert judged(call(PointwiseJudge(Counting())), POOL)["preferred"] == 8  # 2 of 5, the most
+    shares = [0, 0, 0, 0, 0.5, 0.5, 0.5, 1, 0.4]
+    assert [one["scalar"] for one in best["assessments"]] == [one["scalar"] for one in vote["assessments"]] == shares
+    assert best["slices"] == vote["slices"] == [2, 2, 2, 2, 2, 2, 2, 1, 5]
+    assert (best["judge_rationale"], best["orders"]) == ("1 of 1 slices are sound", [])
+
+
+def test_equal_shares_go_to_the_answer_with_more_votes_then_to_the_earliest() -> None:
+    for combine in ("best", "vote"):
+        assert judged(reading(is_right, 1, combine), ["a\nFinal answer: Lusail", "Doha", "doha"])["preferred"] == 1
+        assert judged(reading(is_right, 1, combine), ["Lusail", "Doha"])["preferred"] == 0
+
+
+def test_a_candidate_without_an_answer_has_no_part_in_the_vote() -> None:
+    pool = ["right\nFinal answer: ", "right!\nFinal answer: ", "right wrong\nFinal answer: Doha"]
+    assert judged(reading(is_right, 1, "vote"), pool)["preferred"] == 2
+
+
+# -- what is asked ----------------------------------------------------------------------------------------------------
+
+LONG = "Qatar lies there.\nIts capital is Doha.\n"
+
+
+@each_call
+def test_each_slice_is_asked_about_with_what_is_before_it_and_identical_texts_once(call: Any) -> None:
+    judge = reading(lambda _: True, 4)
+    pool = [
+        f"{LONG}\nFinal answer: Doha",
+        "Dubai",
+        f"{LONG}\nFinal answer: Qatar",
+        "Dubai",
+        show_candidate("", "Lusail"),
+    ]
+    found = judged(call(judge), pool)
+    shown = [("", "Qatar lies there.\n"), ("Qatar lies there.\n", "Its capital is Doha.\n")]
+    reader: Any = judge.reader
+    assert reader.shown == [*shown, ("", "Dubai"), ("", "Lusail")]
+    assert judge.most_calls(pool) == 4
+    assert found["slices"] == [2, 1, 2, 1, 1]
+
+
+@each_call
+def test_the_lm_sees_the_question_the_evidence_and_the_slices_between_markers_and_no_final_answer(call: Any) -> None:
+    judge, lm = SliceJudge(4), scripted_lm(lambda _: {"slice_rationale": "", "sound": True})
+    judge.set_lm(lm)
+    judged(call(judge), [f"{LONG}<s>\nFinal answer: Manama"])
+    asked = [text_of(request).replace("\\n", "\n") for request in lm.requests]
+    assert len(asked) == judge.most_calls([f"{LONG}<s>\nFinal answer: Manama"]) == 3
+    assert all("\nq?\n</question" in one and "\nDoha is the capital.\n</passage 0" in one for one in asked)
+    assert "\n<·s>\n</slice 0" in asked[2] and "\nIts capital is Doha.\n\n</earlier 0" in asked[2]
+    assert not any("Manama" in one for one in asked)
+
+
+@pytest.mark.parametrize("pool", [["Dubai", "Doha"], ["It is.\nFinal answer: Doha", "Dubai"]])
+def test_short_reasoning_is_one_slice_each(pool: list[str]) -> None:
+    assert judged(reading(lambda _: True), pool)["slices"] == [1, 1]
+
+
+def test_a_candidate_without_any_text_has_no_slice_and_scores_nothing() -> None:
+    judge = reading(lambda _: False)
+    found = judged(judge, ["", "Doha", "\nFinal answer: "])
+    assert (found["preferred"], found["slices"]) == (1, [0, 1, 0])
+    assert judge.most_calls(["", "Doha"]) == 1
+    empty = judged(judge, ["", ""])
+    assert isinstance(read_reply("judge", empty, ["", ""], 1), Abstention)
+    assert judged(judge, []) == {"abstained": "there is no candidate to judge", "slices": [], "orders": []}
+
+
+# -- what cannot be used ----------------------------------------------------------------------------------------------
+
+
+@each_call
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ({"abstained": "no idea"}, "no idea"),
+        ({"sound": 1}, "sound=1 is not true or false"),
+        ({"sound": "true"}, "sound='true' is not true or false"),
+        ({"slice_rationale": "sound"}, "sound=None is not true or false"),
+    ],
+)
+def test_a_slice_that_cannot_be_used_makes_the_whole_an_abstention(call: Any, said: Any, reason: str) -> None:
+    judge = reading(lambda text: said if "capital" in text else True, 4)
+    found = judged(call(judge), ["Dubai", f"{LONG}\nFinal answer: Doha"])
+    assert found["abstained"] == f"{reason} (of candidate 1, slice 1)"
+    assert "preferred" not in found
+    assert (kind_of(found["abstained"]) == "invalid") == (reason != "no idea")
+
+
+@each_call
+@pytest.mark.parametrize("said", ["It is sound.", {"slice_rationale": "", "sound": 1}, {"sound": True}])
+def test_a_reply_that_cannot_be_read_is_treated_like_a_plain_judge_s(call: Any, said: Any) -> None:
+    silent = {"repair_passage": -1, "repaired_answer": ""}
+
+    def reply(request: Any) -> Any:
+        return said if "sound" in request.config.response_format["schema"]["properties"] else silent
+
+    lm = scripted_lm(reply)
+    select = Selector()
+    select.judge = SliceJudge()
+    with dspy.context(lm=lm):
+        pred = call(select)(**CONTESTED)
+        with pytest.raises(dspy.AdapterParseError):
+            judged(call(SliceJudge()), ["Dubai", "Doha"])
+    assert (pred.answer, pred.preference) == ("Dubai", None)
+    assert pred.abstentions["judge"].startswith("unparsable: ")
+
+
+@each_call
+def test_a_failed_call_is_raised(call: Any) -> None:
+    judge = SliceJudge()
+    judge.reader = Returns(dspy.LMServerError("down"))
+    with pytest.raises(dspy.LMError):
+        judged(call(judge), ["Dubai", "Doha"])
+
+
+@pytest.mark.parametrize("size", [0, -1, True, 2.0, "3", None])
+def test_a_size_that_is_not_a_whole_number_from_one_is_refused(size: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"size must be a whole number of at least 1; got .*\. Give 320"):
+        SliceJudge(size)
+
+
+def test_an_unknown_way_to_combine_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="combine='mean' is not known; use one of 'best', 'vote'"):
+        SliceJudge(combine="mean")  # type: ignore[arg-type]
+
+
+def test_within_the_lock_it_keeps_the_laws() -> None:
+    select = Selector()
+    select.judge = SliceJudge(1)
+    select.judge.reader = Reading(lambda text: "o" in text)
+    assert check_selector(select, max_examples=1)["override_needs_a_certificate"] > 0
