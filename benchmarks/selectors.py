@@ -13,6 +13,7 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,18 @@ import dspy
 from dspy.lm15 import Request
 
 from benchmarks._timing import cpu, pools_dir
+from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import ballot_of
 from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures
 from eldgr_dspy.formatting import figure, interval, signed
 from eldgr_dspy.lexical import support
+from eldgr_dspy.named_judges import first_of
 from eldgr_dspy.pools import Pool, open_pool
 from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
 from eldgr_dspy.programs.judges import (
     BestOf,
+    BestOfSteps,
     DerivedJudge,
     DimensionalSelector,
     PairwiseJudge,
@@ -43,10 +47,14 @@ from eldgr_dspy.programs.judges import (
 )
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.splitting import split_pool
+from eldgr_dspy.tables.baselines import NAMES
+from eldgr_dspy.words import CHANNELS
 
 DEMO = Path(__file__).resolve().parent.parent / "artifacts" / "demo-selectors.jsonl"
+_BLOCK = re.compile(r"<(question|passage|candidate|slice|step)(?: \d+)? [0-9a-f]{16}>\n?(.*?)\n?</", re.DOTALL)
 RECORDED = ("gpt4", "chatgpt", "davinci003", "bing")
 FORMULAS = (
     *("best_of_n:orm", "weighted_best_of_n:orm", "best_of_n:prm:min", "best_of_n:prm:last", "best_of_n:prm:product"),
@@ -63,6 +71,9 @@ ASKING: Mapping[str, Callable[[], dspy.Module]] = {
     "panel, mean": lambda: Panel([Judge(), LexicalJudge(), PointwiseJudge()], "mean"),
     "slices (GAR)": SliceJudge,
     "checks (SWIRL)": PlanThenCheck,
+    "channels, min": lambda: BestOfSteps(ChannelScorer(), "min"),
+    "channels, last": lambda: BestOfSteps(ChannelScorer(), "last"),
+    "channels, product": lambda: BestOfSteps(ChannelScorer(), "product"),
 }
 """The selectors that ask an LM, by the name of their row."""
 
@@ -87,9 +98,9 @@ def reply(request: Request) -> str:
     prompt, schema = text_of(request), request.config.response_format or {}
     properties = schema["schema"]["properties"]
     blocks = dict[str, list[str]]()
-    for kind, text in re.findall(r"<(question|passage|candidate|slice)(?: \d+)? [0-9a-f]{16}>\n?(.*?)\n?</", prompt, re.S):
+    for kind, text in _BLOCK.findall(prompt):
         blocks.setdefault(kind, []).append(text)
-    passages, texts = blocks.get("passage", []), blocks.get("candidate", [""])
+    passages, texts = blocks.get("passage", []), blocks.get("candidate") or blocks.get("slice", [""])
     scores = support("", passages, texts) if passages else None
     scalars = [score.scalar for score in scores] if scores else [1 / (1 + len(text)) for text in texts]
     best = scalars.index(max(scalars))
@@ -98,15 +109,20 @@ def reply(request: Request) -> str:
         "most_consistent": best,
         "better": best,
         "assessments": [],
-        "assessment": {**dict.fromkeys(("logic", "fact", "epist", "info", "triang", "adv", "min"), 0.5)}
-        | {"scalar": scalars[0]},
+        "assessment": {**dict.fromkeys(CHANNELS, 0.5), "scalar": scalars[0]},
         "own_answer": (passages or texts)[0][:60],
         "sound": scalars[0] > 0.5,
         "checks": ["It answers what is asked.", "The evidence supports it."],
         "passed": [True, scalars[0] > 0.5],
         "consistent": True,
+        "step_scores": [{"step": n, **_channels(text, passages)} for n, text in enumerate(blocks.get("step", []))],
     }
     return json.dumps({name: values.get(name, "by words") for name in properties})
+
+
+def _channels(step: str, passages: Sequence[str]) -> dict[str, float]:
+    scores = support("", passages, [step])
+    return dict.fromkeys(CHANNELS, scores[0].scalar if scores else 0.5)
 
 
 def run(pool: Path, judges: Mapping[str, dspy.Module], replay: Mapping[str, Path]) -> PoolFigures:
@@ -124,12 +140,17 @@ def run(pool: Path, judges: Mapping[str, dspy.Module], replay: Mapping[str, Path
 
 def matrix(figures: PoolFigures, unasked: Sequence[str], costs: Mapping[str, float]) -> Iterator[str]:
     """Yield the lines of a matrix in Markdown: baselines, then a row for each selector."""
-    headers = ("selector", "alone %", "locked %", "Δ [95 % CI]", "alone: fixes–breaks", "lock: fixes–breaks")
-    headers += ("calls", "tokens", "CPU ms", "gold in training", "logprobs")
+    headers = (
+        *("selector", "alone %", "locked %", "Δ [95 % CI]", "alone: fixes–breaks", "lock: fixes–breaks"),
+        *("calls", "tokens", "CPU ms", "gold in training", "logprobs"),
+    )
     yield f"| {' | '.join(headers)} |"
     yield f"| {' | '.join(['---'] * len(headers))} |"
     for rule in ("first", "majority", "certified"):
         yield f"| {rule}, no judge | {figure(figures['rules'][rule]['em'])} |{' |' * (len(headers) - 2)}"
+    for baseline, score in figures["baselines"]["scores"].items() if "baselines" in figures else ():
+        if baseline not in ("first", "majority", "certified") and score["em"] is not None:
+            yield f"| {NAMES[baseline]} | {figure(score['em'])} |{' |' * (len(headers) - 2)}"
     for name, of in figures.get("judges", {}).items():
         yield f"| {name} | {' | '.join(cells(of, costs.get(name)))} |"
     for name in unasked:
@@ -155,10 +176,12 @@ def cpu_of(judges: Mapping[str, dspy.Module], pool: Pool) -> dict[str, float]:
     """Return the processor seconds a question of each selector that counts ballots."""
     ballots = [ballot_of(Case(row.to_question())) for row in pool.rows(200)]
     counted = {name: judge for name, judge in judges.items() if getattr(judge, "takes_ballot", False)}
-    return {
-        name: cpu(lambda judge=judge: [judge.forward(ballot=one) for one in ballots], rounds=3) / len(ballots)
-        for name, judge in counted.items()
-    }
+    return {name: cpu(partial(_count, judge, ballots), rounds=3) / len(ballots) for name, judge in counted.items()}
+
+
+def _count(judge: Any, ballots: Sequence[Ballot]) -> None:
+    for ballot in ballots:
+        judge.count(ballot)
 
 
 def show(path: Path, *, lm: bool) -> None:
@@ -174,12 +197,13 @@ def show(path: Path, *, lm: bool) -> None:
         asking = {row: make() for row, make in ASKING.items()} if lm else {}
         figures = run(held_out, {**judges, **asking}, replay)
     worst = {rule: ends[0] for rule, ends in figures["bounds"].items() if ends}
-    alone, locked = (next(value for rule, value in worst.items() if rule.startswith(f"{one}[")) for one in ("judge", "eldgr"))
+    alone, locked = (worst[first_of(rule, worst)] for rule in ("judge", "eldgr"))
     print(f"\n## {name}: {pool.n:,} questions that trained nothing\n")
     print(*matrix(figures, [] if lm else [*ASKING], costs), sep="\n")
     print(f"\nThe lowest accuracy over all judges: alone {figure(alone)}, locked {figure(locked)}.")
     lacking = {of["lacks"]: None for of in figures.get("judges", {}).values() if of.get("lacks")}
-    print("N/A, because " + "; ".join([str(one) for one in lacking] + ([] if lm else ["no LM is asked here"])) + ".")
+    reasons = [*map(str, lacking), *([] if lm else ["no LM is asked here"])]
+    print(f"N/A: {'; '.join(reasons)}." if reasons else "Every selector applies.")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,6 +1,6 @@
 """The judges of `--judges`, as modules."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_args
 
 from eldgr_dspy.errors import ArgumentError
@@ -18,7 +18,7 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
     Raises:
         ArgumentError: a judge lacks a model, or no judge uses the model of --judge.
     """
-    from eldgr_dspy.programs.judges.named import is_own, judge_named
+    from eldgr_dspy.programs.judges.named import PANEL, is_own, judge_named
     from eldgr_dspy.programs.roles import Judge
     from eldgr_dspy.programs.run.fingerprints import predictors
 
@@ -40,6 +40,9 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
             )
         if given in get_args(Style) and model is None:
             raise ArgumentError(f"--judges {name}={given} needs a model. Give {name}={given}:MODEL, or --judge MODEL.")
+        if given is not None and given.startswith(PANEL):
+            made[name] = _panel(name, given.removeprefix(PANEL).split("+"), models)
+            continue
         named = None if given is None else judge_named(given)
         if named is not None:
             if name in lms and predictors(named):
@@ -50,3 +53,17 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
         shown = (style, models.orders if style in ("listwise", "pairwise") else 1)
         made[name] = Judge() if given is None else selector_of(lm, {**settings, "replies": models.replies}, shown).judge
     return made
+
+
+def _panel(name: str, members: Sequence[str], models: Models) -> Any:
+    """Return a panel of models, by majority."""
+    from eldgr_dspy.programs.judges.panel import Panel
+    from eldgr_dspy.programs.roles import Judge
+
+    if len(members) < 2 or not all(members):
+        raise ArgumentError(f"--judges {name} must have at least two models. Give {name}=panel:MODEL+MODEL.")
+    lms = lms_of({str(n): model for n, model in enumerate(members)}, models.api_base, models.num_ctx)
+    judges = [Judge() for _ in members]
+    for judge, lm in zip(judges, lms.values(), strict=True):
+        judge.set_lm(lm)
+    return Panel(judges)

@@ -19,7 +19,7 @@ from eldgr_dspy.redaction import remember_settings
 from eldgr_dspy.refusals import REFUSALS
 from eldgr_dspy.words import Consult, Homogeneous, Policy, Preference, Refusal, Replies, Role, Strictness
 
-Style: TypeAlias = Literal["listwise", "pairwise", "pointwise", "derive"]
+Style: TypeAlias = Literal["listwise", "pairwise", "pointwise", "derive", "universal", "slices", "checks"]
 Command: TypeAlias = Callable[..., Any]
 _Who = TypeVar("_Who", bound=str)
 

@@ -16,6 +16,7 @@ from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import name_of, said, source_of
+from eldgr_dspy.programs.judges.counting import CallingJudge
 from eldgr_dspy.programs.judges.weighted_votes import Fold, folded_steps
 from eldgr_dspy.programs.scoring.candidates import before_answer
 from eldgr_dspy.questions import require_one_of
@@ -28,10 +29,8 @@ _Rewarded = tuple[list[float | None], str]
 """The reward of each candidate, None of one that does not vote; and why one is missing, else an empty text."""
 
 
-class _Rewarding(dspy.Module):
+class _Rewarding(CallingJudge):
     """What judges by rewards share: the vote, once every candidate that votes has a reward."""
-
-    takes_ballot = True
 
     def __init__(self, combine: Combine, threshold: float | None) -> None:
         super().__init__()
@@ -44,7 +43,7 @@ class _Rewarding(dspy.Module):
     def _rewarded(self, ballot: Ballot) -> _Rewarded:
         raise NotImplementedError
 
-    def forward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+    def count(self, ballot: Ballot) -> dspy.Prediction:
         """Reward each candidate that votes; returns `preferred`, or `abstained` with the reason."""
         rewards, lacking = self._rewarded(ballot)
         if lacking:
@@ -63,11 +62,6 @@ class _Rewarding(dspy.Module):
             assessments=[{"scalar": reward} for reward in rewards] if unit else None,
             orders=[],
         )
-
-    async def aforward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
-        """Do the same as `forward` in a thread, since a reward may ask an LM."""
-        rewarded: dspy.Prediction = await dspy.asyncify(self.forward)(ballot=ballot)
-        return rewarded
 
     def _first(self, ballot: Ballot, weights: Sequence[float]) -> int | None:
         """The first candidate that reaches the threshold, else the best."""
@@ -119,10 +113,6 @@ class BestOf(_Rewarding):
             rewards[index] = float(value)
         return rewards, ""
 
-    def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """Return None: a reward may ask an LM, and does not say how often."""
-        return None
-
 
 class BestOfSteps(_Rewarding):
     """Prefers the candidate whose steps score best on the seven channels: best of n by a process reward.
@@ -156,10 +146,6 @@ class BestOfSteps(_Rewarding):
                 return rewards, f"{value} (candidate {index})"
             rewards[index] = value
         return rewards, ""
-
-    def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """Return None: a scorer does not say how often it asks an LM."""
-        return None
 
 
 def _reasonings(ballot: Ballot) -> Iterator[Reasoning]:

@@ -12,12 +12,13 @@ import dspy
 
 from eldgr_dspy.ballots import INAPPLICABLE, Ballot
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.judges.counting import CountingJudge
 from eldgr_dspy.programs.judges.weighted_votes import values_of
 
 DIMENSIONS = ("confidence", "relevance", "coherence")
 
 
-class DimensionalSelector(dspy.Module):
+class DimensionalSelector(CountingJudge):
     """Prefers the candidate with the highest sum of three standardised dimensions; a judge without an LM.
 
     `confidence` comes from the log-probabilities `reasoning` and `answer`; `relevance` and `coherence` are scores of
@@ -28,7 +29,6 @@ class DimensionalSelector(dspy.Module):
         weights: The weight of each dimension, by name.
     """
 
-    takes_ballot = True
     formula = "drm"
 
     def __init__(self, weights: Mapping[str, float] | None = None) -> None:
@@ -50,7 +50,7 @@ class DimensionalSelector(dspy.Module):
         """What the selector needs, as tables show it."""
         return {"gold_in_training": False, "logprobs": True, "positioned": True}
 
-    def forward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+    def count(self, ballot: Ballot) -> dspy.Prediction:
         """Count a ballot; returns `preferred` and `judge_rationale`, or `abstained` with the reason."""
         columns = {"confidence": _confidences(ballot)}
         columns |= {name: values_of(ballot, "scores", name) for name in DIMENSIONS[1:]}
@@ -68,14 +68,6 @@ class DimensionalSelector(dspy.Module):
             return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
         rationale = f"{weights[preferred]:.3g} standard deviations above the mean of the pool"
         return dspy.Prediction(preferred=preferred, judge_rationale=rationale, orders=[])
-
-    async def aforward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
-        """Do the same as `forward`; it waits for nothing."""
-        return self.forward(ballot=ballot)
-
-    def most_calls(self, candidates: Sequence[str]) -> int:
-        """Return 0: it has no LM."""
-        return 0
 
 
 def standardised(values: Sequence[float]) -> list[float]:

@@ -8,6 +8,9 @@ from eldgr_dspy.programs.judges.dimensions import DimensionalSelector
 from eldgr_dspy.programs.judges.own import own_judge
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 
+PANEL = "panel:"
+"""How the word of a panel begins; its models follow, joined by `+`."""
+
 _OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 

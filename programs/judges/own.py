@@ -1,7 +1,7 @@
 """A selector of your own in the judge's role: a function that reads a ballot and says which candidate it prefers."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import dspy
@@ -10,11 +10,12 @@ from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import name_of, object_named, source_of
+from eldgr_dspy.programs.judges.counting import CallingJudge
 
 EXAMPLE = "my_selectors:longest"
 
 
-class OwnSelector(dspy.Module):
+class OwnSelector(CallingJudge):
     """Prefers the candidate that a function names; a judge without an LM.
 
         select.judge = OwnSelector(lambda ballot: len(ballot.answers) - 1)
@@ -25,8 +26,6 @@ class OwnSelector(dspy.Module):
     Attributes:
         choose: The function.
     """
-
-    takes_ballot = True
 
     def __init__(self, choose: Callable[[Ballot], int | Abstention]) -> None:
         """Wrap a function.
@@ -44,21 +43,12 @@ class OwnSelector(dspy.Module):
         self.choose = choose
         self.source = {"name": name_of(choose), "source": source_of(choose)}  # so that a change is noticed
 
-    def forward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+    def count(self, ballot: Ballot) -> dspy.Prediction:
         """Return `preferred`, or `abstained` with the reason."""
         chosen = self.choose(ballot)
         if isinstance(chosen, Abstention):
             return dspy.Prediction(abstained=chosen.reason, orders=[])
         return dspy.Prediction(preferred=chosen, judge_rationale=f"chosen by {self.source['name']}", orders=[])
-
-    async def aforward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
-        """Do the same as `forward` in a thread, since a function may take long."""
-        chosen: dspy.Prediction = await dspy.asyncify(self.forward)(ballot=ballot)
-        return chosen
-
-    def most_calls(self, candidates: Sequence[str]) -> int | None:
-        """Return None: a function does not say whether it asks an LM."""
-        return None
 
 
 def own_judge(name: str) -> dspy.Module:

@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 import dspy
 
+from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import Said, ask
@@ -61,7 +62,14 @@ class Panel(dspy.Module):
         self.judges: list[dspy.Module] = list(judges)
         self.combine: Combine = combine
 
-    def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+    @property
+    def takes_ballot(self) -> bool:
+        """Whether a member counts ballots."""
+        return any(getattr(judge, "takes_ballot", False) for judge in self.judges)
+
+    def forward(
+        self, *, question: str, evidence: Sequence[str], candidates: Sequence[str], ballot: Ballot | None = None
+    ) -> dspy.Prediction:
         """Ask each judge, one after the other.
 
         Returns:
@@ -72,12 +80,15 @@ class Panel(dspy.Module):
             dspy.LMError: A request failed.
         """
         inputs = {"question": question, "evidence": evidence, "candidates": candidates}
-        return self._settled([ask(judge, inputs) for judge in self._asked(candidates)], candidates, len(evidence))
+        said = [ask(judge, told) for judge, told in self._told(inputs, ballot)]
+        return self._settled(said, candidates, len(evidence))
 
-    async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
+    async def aforward(
+        self, *, question: str, evidence: Sequence[str], candidates: Sequence[str], ballot: Ballot | None = None
+    ) -> dspy.Prediction:
         """Do the same as `forward`, with all judges at once."""
         inputs = {"question": question, "evidence": evidence, "candidates": candidates}
-        said = await aask_each([(judge, inputs) for judge in self._asked(candidates)])
+        said = await aask_each(self._told(inputs, ballot))
         return self._settled(said, candidates, len(evidence))
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
@@ -85,6 +96,13 @@ class Panel(dspy.Module):
         each = [calls_of(judge, candidates) for judge in self._asked(candidates)]
         known = [calls for calls in each if calls is not None]
         return sum(known) if len(known) == len(each) else None
+
+    def _told(self, inputs: Mapping[str, Any], ballot: Ballot | None) -> list[tuple[dspy.Module, dict[str, Any]]]:
+        """Return whom to ask, each with its inputs; a member that counts ballots gets the ballot."""
+        return [
+            (judge, {**inputs, **({"ballot": ballot} if getattr(judge, "takes_ballot", False) else {})})
+            for judge in self._asked(inputs["candidates"])
+        ]
 
     def _asked(self, candidates: Sequence[str]) -> list[dspy.Module]:
         return self.judges if candidates else []

@@ -19,13 +19,14 @@ from eldgr_dspy.ballots import INAPPLICABLE, Ballot
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.lexical import WORD
 from eldgr_dspy.pools import Pool, open_pool
+from eldgr_dspy.programs.judges.counting import CountingJudge
 from eldgr_dspy.rows import Row
 from eldgr_dspy.splitting import folded_question
 
 _BINS, _ROUNDS, _RATE = 512, 200, 0.5
 
 
-class PipelineSelector(dspy.Module):
+class PipelineSelector(CountingJudge):
     """Ships the candidate of the pipeline that a trained policy prefers for the question; a judge without an LM.
 
     A candidate's pipeline is its tags, or else its source. The policy is softmax-linear in the words of the question.
@@ -39,8 +40,6 @@ class PipelineSelector(dspy.Module):
         trained_questions: Their folded texts; a run on a pool that has any of them is refused.
         pipelines: Their names, sorted.
     """
-
-    takes_ballot = True
 
     def __init__(self, path: str | Path) -> None:
         """Train on a pool.
@@ -65,7 +64,7 @@ class PipelineSelector(dspy.Module):
         """What the selector needs, as tables show it."""
         return {"gold_in_training": True, "logprobs": False, "positioned": True}
 
-    def forward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+    def count(self, ballot: Ballot) -> dspy.Prediction:
         """Choose a pipeline; returns `preferred` and `judge_rationale`, or `abstained` with the reason."""
         if folded_question(ballot.question) in self.trained_questions:
             return dspy.Prediction(abstained="the selector was trained on this question", orders=[])
@@ -80,14 +79,6 @@ class PipelineSelector(dspy.Module):
             return dspy.Prediction(abstained=f"{INAPPLICABLE}no pipeline of the pool was trained", orders=[])
         preferred = max(known, key=lambda index: (scores[names[index]], -index))
         return dspy.Prediction(preferred=preferred, judge_rationale=f"the policy prefers {names[preferred]}", orders=[])
-
-    async def aforward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
-        """Do the same as `forward`; it waits for nothing."""
-        return self.forward(ballot=ballot)
-
-    def most_calls(self, candidates: Sequence[str]) -> int:
-        """Return 0: it has no LM."""
-        return 0
 
 
 def _rewards(row: Row) -> dict[str, float]:

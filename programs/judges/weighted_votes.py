@@ -13,6 +13,7 @@ import dspy
 
 from eldgr_dspy.ballots import INAPPLICABLE, Ballot, Stated
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.judges.counting import CountingJudge
 
 Column = Literal["confidence", "logprobs", "scores"]
 Fold = Literal["min", "last", "product"]
@@ -78,7 +79,7 @@ WEIGHINGS: dict[str, Weighing] = {
 """
 
 
-class WeightedVote(dspy.Module):
+class WeightedVote(CountingJudge):
     """Counts the candidates by a formula of `WEIGHINGS`; a judge without an LM.
 
         select.judge = WeightedVote("cisc:0.5")
@@ -90,8 +91,6 @@ class WeightedVote(dspy.Module):
     Attributes:
         formula: The name in `WEIGHINGS`, as `NAME[:SCORE][:FOLD][:PARAMETER]`.
     """
-
-    takes_ballot = True
 
     def __init__(self, formula: str) -> None:
         """Read a formula: `cisc`, `cisc:0.5`, `soft_sc:min`, `best_of_n:prm:last`, `borda:self_certainty:1`.
@@ -124,7 +123,7 @@ class WeightedVote(dspy.Module):
         positioned, column = self._weighing.positioned, self._weighing.column
         return {"gold_in_training": False, "logprobs": column == "logprobs", "positioned": positioned}
 
-    def forward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+    def count(self, ballot: Ballot) -> dspy.Prediction:
         """Count a ballot; returns `preferred` and `judge_rationale`, or `abstained` with the reason.
 
         Also `assessments`, the values, where all of them lie from 0 to 1.
@@ -147,14 +146,6 @@ class WeightedVote(dspy.Module):
         rationale = f"{self.formula}: weight {weights[preferred]:.4g} of {math.fsum(weights):.4g}"
         assessments = [{"scalar": value} for value in values] if all(0 <= value <= 1 for value in given) else None
         return dspy.Prediction(preferred=preferred, judge_rationale=rationale, assessments=assessments, orders=[])
-
-    async def aforward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
-        """Do the same as `forward`; it waits for nothing."""
-        return self.forward(ballot=ballot)
-
-    def most_calls(self, candidates: Sequence[str]) -> int:
-        """Return 0: it has no LM."""
-        return 0
 
 
 def _parameter(formula: str, weighing: Weighing, words: Sequence[str]) -> float:

@@ -5,6 +5,7 @@ Run: python -m tests.house.demo_selectors > artifacts/demo-selectors.jsonl
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,10 @@ def drawn(name: str) -> float:
 def with_columns(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row whose candidates state every column; right candidates have slightly higher values."""
     for place, candidate in enumerate(row["candidates"]):
-        right = 0.25 * (candidate["answer"] in row["gold"])
+        right = 0.1 * (candidate["answer"] in row["gold"])
 
         def value(column: str, where: str = f"{row['id']} {place}", lift: float = right) -> float:
-            return round(0.75 * drawn(f"{where} {column}") + lift, 2)
+            return round(0.9 * drawn(f"{where} {column}") + lift, 2)
 
         candidate |= {
             "confidence": value("confidence"),
@@ -51,4 +52,4 @@ def lines() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(lines()))
+    sys.stdout.writelines(f"{line}\n" for line in lines())
