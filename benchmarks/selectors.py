@@ -27,7 +27,6 @@ from eldgr_dspy.certifying import ballot_of
 from eldgr_dspy.figures.results.summary import JudgeFigures, PoolFigures
 from eldgr_dspy.formatting import figure, interval, signed
 from eldgr_dspy.lexical import support
-from eldgr_dspy.named_judges import first_of
 from eldgr_dspy.pools import Pool, open_pool
 from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
 from eldgr_dspy.programs.judges import (
@@ -67,13 +66,13 @@ ASKING: Mapping[str, Callable[[], dspy.Module]] = {
     "pointwise": PointwiseJudge,
     "derive": DerivedJudge,
     "universal": UniversalConsistency,
-    "panel, majority": lambda: Panel([Judge(), LexicalJudge(), UniversalConsistency()]),
-    "panel, mean": lambda: Panel([Judge(), LexicalJudge(), PointwiseJudge()], "mean"),
+    "panel by majority": lambda: Panel([Judge(), LexicalJudge(), UniversalConsistency()]),
+    "panel by mean": lambda: Panel([Judge(), LexicalJudge(), PointwiseJudge()], "mean"),
     "slices (GAR)": SliceJudge,
     "checks (SWIRL)": PlanThenCheck,
-    "channels, min": lambda: BestOfSteps(ChannelScorer(), "min"),
-    "channels, last": lambda: BestOfSteps(ChannelScorer(), "last"),
-    "channels, product": lambda: BestOfSteps(ChannelScorer(), "product"),
+    "channels by min": lambda: BestOfSteps(ChannelScorer(), "min"),
+    "channels by last": lambda: BestOfSteps(ChannelScorer(), "last"),
+    "channels by product": lambda: BestOfSteps(ChannelScorer(), "product"),
 }
 """The selectors that ask an LM, by the name of their row."""
 
@@ -86,7 +85,7 @@ def in_evidence(example: dspy.Example, candidate: dspy.Prediction) -> bool:
 def counting(training: Path) -> dict[str, dspy.Module]:
     """Return the selectors that ask no LM, by the name of their row."""
     formulas: dict[str, dspy.Module] = {formula: WeightedVote(formula) for formula in FORMULAS}
-    others = {"drm": DimensionalSelector(), "words": LexicalJudge(), "best_of_n, a metric": BestOf(in_evidence)}
+    others = {"drm": DimensionalSelector(), "words": LexicalJudge(), "best_of_n by a metric": BestOf(in_evidence)}
     try:
         return {**others, **formulas, "autodspy": PipelineSelector(training)}
     except ValueError:  # the pool has one pipeline
@@ -111,9 +110,9 @@ def reply(request: Request) -> str:
         "assessments": [],
         "assessment": {**dict.fromkeys(CHANNELS, 0.5), "scalar": scalars[0]},
         "own_answer": (passages or texts)[0][:60],
-        "sound": scalars[0] > 0.5,
+        "sound": scalars[0] > 0.6,
         "checks": ["It answers what is asked.", "The evidence supports it."],
-        "passed": [True, scalars[0] > 0.5],
+        "passed": [True, scalars[0] > 0.6],
         "consistent": True,
         "step_scores": [{"step": n, **_channels(text, passages)} for n, text in enumerate(blocks.get("step", []))],
     }
@@ -138,38 +137,49 @@ def run(pool: Path, judges: Mapping[str, dspy.Module], replay: Mapping[str, Path
     return figures
 
 
-def matrix(figures: PoolFigures, unasked: Sequence[str], costs: Mapping[str, float]) -> Iterator[str]:
-    """Yield the lines of a matrix in Markdown: baselines, then a row for each selector."""
-    headers = (
-        *("selector", "alone %", "locked %", "Δ [95 % CI]", "alone: fixes–breaks", "lock: fixes–breaks"),
-        *("calls", "tokens", "CPU ms", "gold in training", "logprobs"),
-    )
-    yield f"| {' | '.join(headers)} |"
-    yield f"| {' | '.join(['---'] * len(headers))} |"
+HEADERS = (
+    *("selector", "alone %", "locked %", "Δ [95 % CI]", "alone: fixes–breaks", "lock: fixes–breaks"),
+    *("worst alone %", "worst locked %", "calls", "tokens", "CPU ms", "gold in training", "logprobs"),
+)
+
+
+def matrix(figures: PoolFigures, missing: Mapping[str, str], costs: Mapping[str, float]) -> Iterator[str]:
+    """Yield the lines of a matrix in Markdown: baselines, selectors, and those that do not apply, by their reason."""
+    yield _row(HEADERS)
+    yield _row(["---"] * len(HEADERS))
     for rule in ("first", "majority", "certified"):
-        yield f"| {rule}, no judge | {figure(figures['rules'][rule]['em'])} |{' |' * (len(headers) - 2)}"
+        yield _row([rule, figure(figures["rules"][rule]["em"]), *[""] * (len(HEADERS) - 2)])
     for baseline, score in figures["baselines"]["scores"].items() if "baselines" in figures else ():
         if baseline not in ("first", "majority", "certified") and score["em"] is not None:
-            yield f"| {NAMES[baseline]} | {figure(score['em'])} |{' |' * (len(headers) - 2)}"
-    for name, of in figures.get("judges", {}).items():
-        yield f"| {name} | {' | '.join(cells(of, costs.get(name)))} |"
-    for name in unasked:
-        yield f"| {name} | {'N/A | ' * (len(headers) - 3)}false | false |"
+            yield _row([NAMES[baseline], figure(score["em"]), *[""] * (len(HEADERS) - 2)])
+    judges = figures.get("judges", {})
+    lacking = {name: why for name, of in judges.items() if (why := of.get("lacks"))} | dict(missing)
+    for name, of in judges.items():
+        if name not in lacking:
+            yield _row([name, *cells(of, costs.get(name))])
+    reasons = {reason: [name for name in lacking if lacking[name] == reason] for reason in lacking.values()}
+    for names in reasons.values():
+        yield _row([", ".join(names), *["N/A"] * (len(HEADERS) - 1)])
+    yield ""
+    yield from (f"* {', '.join(names)}: {reason}." for reason, names in reasons.items())
+
+
+def _row(row: Sequence[str]) -> str:
+    return f"| {' | '.join(row)} |"
 
 
 def cells(of: JudgeFigures, cost: float | None) -> list[str]:
     """Return the cells of a selector's row."""
     facts = ["N/A" if fact is None else str(fact).lower() for fact in (of["gold_in_training"], of["logprobs"])]
-    if of.get("lacks") or of["delta"] is None:
-        return ["N/A"] * 8 + facts
     flips = [
         f"{flip['incorrect_to_correct']}–{flip['correct_to_incorrect']}" if flip else "N/A"
         for flip in (of["alone_against_majority"], of["locked_against_alone"])
     ]
     spent = [f"{(total or 0) / max(1, of['asked']):.1f}" for total in (of["calls"], of["tokens"])]
-    delta = f"{signed(of['delta']['delta'])} {interval(of['delta']['ci'])}"
-    shown = [figure(of["alone"]), figure(of["locked"]), delta, *flips, *spent]
-    return [*shown, "N/A" if cost is None else f"{1000 * cost:.3f}", *facts]
+    delta = f"{signed(of['delta']['delta'])} {interval(of['delta']['ci'])}" if of["delta"] else "N/A"
+    worst = [figure(of["worst_alone"]), figure(of["worst_locked"])]
+    shown = [figure(of["alone"]), figure(of["locked"]), delta, *flips, *worst, *spent]
+    return [*shown, "" if cost is None else f"{1000 * cost:.3f}", *facts]
 
 
 def cpu_of(judges: Mapping[str, dspy.Module], pool: Pool) -> dict[str, float]:
@@ -196,14 +206,11 @@ def show(path: Path, *, lm: bool) -> None:
         replay = {f"{judge}, recorded": file for judge, file in recorded.items() if file.is_file()}
         asking = {row: make() for row, make in ASKING.items()} if lm else {}
         figures = run(held_out, {**judges, **asking}, replay)
-    worst = {rule: ends[0] for rule, ends in figures["bounds"].items() if ends}
-    alone, locked = (worst[first_of(rule, worst)] for rule in ("judge", "eldgr"))
-    print(f"\n## {name}: {pool.n:,} questions that trained nothing\n")
-    print(*matrix(figures, [] if lm else [*ASKING], costs), sep="\n")
-    print(f"\nThe lowest accuracy over all judges: alone {figure(alone)}, locked {figure(locked)}.")
-    lacking = {of["lacks"]: None for of in figures.get("judges", {}).values() if of.get("lacks")}
-    reasons = [*map(str, lacking), *([] if lm else ["no LM is asked here"])]
-    print(f"N/A: {'; '.join(reasons)}." if reasons else "Every selector applies.")
+    missing = {} if lm else dict.fromkeys(ASKING, "no LM is asked here")
+    if "autodspy" not in judges:
+        missing["autodspy"] = "all candidates are of one pipeline"
+    print(f"\n### {name}: {pool.n:,} questions\n")
+    print(*matrix(figures, missing, costs), sep="\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
