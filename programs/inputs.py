@@ -12,12 +12,11 @@ from numbers import Integral
 from typing import Any
 
 import dspy
-from pydantic import ValidationError
 
 from eldgr_dspy.answer_types import answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType, require_options
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.columns import Columns, stated_by
+from eldgr_dspy.columns import Columns, read_columns, stated_by
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.questions import Question
@@ -134,17 +133,8 @@ def _candidate(given: Any, index: int, kind: AnswerType, answer_field: str) -> t
 
 def _columns(given: Any, index: int) -> Columns:
     """Return what is stated of a candidate besides its text and answer."""
-    if not isinstance(given, dspy.Example | Mapping):
-        return Columns.model_validate({})
-    fields = {name: given.get(name) for name in Columns.model_fields if given.get(name) is not None}
-    try:
-        return Columns.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
-        said = first["msg"].removeprefix("Value error, ")
-        said = said if said.startswith("must") else f"must be of another form: {said}; got {_shown(first['input'])}"
-        raise ArgumentError(f"candidates[{index}]{place} {said}.") from None
+    is_record = isinstance(given, dspy.Example | Mapping)
+    return read_columns(given, f"candidates[{index}].{{}}") if is_record else Columns()
 
 
 def _number_as_text(value: Any) -> Any:
