@@ -74,7 +74,7 @@ def unpack_row(record: dict[str, Any], where: str) -> None:
 
 
 def unpack_json(fields: Any, names: Iterable[str], place: str) -> None:
-    """Replace each of these fields that is text by the JSON that it holds.
+    """Replace each of these fields that is text, or a list of texts, by the JSON that it holds.
 
     Args:
         fields: An object; anything else is left as it is. names: Of the fields. place: What precedes them in a message.
@@ -83,8 +83,14 @@ def unpack_json(fields: Any, names: Iterable[str], place: str) -> None:
         PoolError: A text is not JSON.
     """
     for name in names:
-        if isinstance(fields, dict) and isinstance(fields.get(name), str):
-            fields[name] = read_object(fields[name].encode("utf-8"), f"{place}{name}")
+        value = fields.get(name) if isinstance(fields, dict) else None
+        if isinstance(value, str):
+            fields[name] = read_object(value.encode("utf-8"), f"{place}{name}")
+        elif isinstance(value, list):
+            fields[name] = [
+                read_object(one.encode("utf-8"), f"{place}{name}[{index}]") if isinstance(one, str) else one
+                for index, one in enumerate(value)
+            ]
 
 
 def _pack_json(fields: dict[str, Any], names: Iterable[str]) -> None:
