@@ -6,7 +6,7 @@ that names its place.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from numbers import Integral
 from typing import Any
@@ -58,8 +58,13 @@ def to_question(
     kind = answer_type(task)
     pairs = [_candidate(candidate, index, kind, answer_field) for index, candidate in enumerate(pool)]
     asked, texts, answers = _capped(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
-    stated = stated_by(_columns(one, index) for index, one in enumerate(pool)) if columns else ()
+    stated = stated_by(_columns(pool)) if columns else ()
     return Question(asked, kind.name, answers, texts, to_passages(evidence), _options(options, kind), kind, stated)
+
+
+def columns_of(candidates: Any, answer_field: str) -> list[Columns]:
+    """Return what is stated of each candidate besides its text and answer; raises as `to_question` does."""
+    return list(_columns(_pool(candidates, answer_field)))
 
 
 def declared_type(task: Task, answer: Task | AnswerType | None) -> AnswerType:
@@ -131,10 +136,10 @@ def _candidate(given: Any, index: int, kind: AnswerType, answer_field: str) -> t
     return _capped(text, name), _final(given, kind)
 
 
-def _columns(given: Any, index: int) -> Columns:
-    """Return what is stated of a candidate besides its text and answer."""
-    is_record = isinstance(given, dspy.Example | Mapping)
-    return read_columns(given, f"candidates[{index}].{{}}") if is_record else Columns()
+def _columns(pool: Iterable[Any]) -> Iterator[Columns]:
+    for index, given in enumerate(pool):
+        is_record = isinstance(given, dspy.Example | Mapping)
+        yield read_columns(given, f"candidates[{index}].{{}}") if is_record else Columns()
 
 
 def _number_as_text(value: Any) -> Any:
