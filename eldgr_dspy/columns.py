@@ -4,8 +4,8 @@ They are `confidence`, `logprobs`, `scores` and `tags`. What cannot be used is r
 stays missing, and a selector that needs it abstains.
 """
 
-import math
 import re
+import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
@@ -16,66 +16,80 @@ from pydantic import (
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
+    ValidationError,
     WithJsonSchema,
     model_serializer,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
 from eldgr_dspy.ballots import MOST_NUMBERS, MOST_SCORES, NOTHING, Logprobs, Stated
+from eldgr_dspy.errors import ArgumentError
+
+LARGEST = 1e300
+"""The largest number of a column, so that no sum of them overflows."""
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_HALF = re.compile("[\ud800-\udfff]")  # of a surrogate pair
 _SUMMARIES = ("mean", "min", "probability", "reasoning", "answer")
 _NUMBER = {"type": "number"}
+_NULL = {"type": "null"}
 
 
 def _confidence(value: Any) -> float:
     if not _is_number(value) or not 0 <= value <= 1:
         raise ValueError(
-            f"must be a number from 0 to 1; got {value!r:.80}: divide a percentage by 100, or leave it out"
+            f"must be a number from 0 to 1; got {quoted(value)}. Divide a percentage by 100, or leave it out"
         )
     return float(value)
 
 
 def _logprob(value: Any) -> float:
     if not _is_number(value) or not value <= 0:
-        raise ValueError(f"must be a finite number of at most 0, a natural logarithm; got {value!r:.80}: leave it out")
+        raise ValueError(
+            f"must be a natural logarithm, a number from -1e300 to 0; got {quoted(value)}. Leave logprobs out"
+        )
     return float(value)
 
 
 def _probability(value: Any) -> float:
     if not _is_number(value) or not 0 <= value <= 1:
-        raise ValueError(f"must be a number from 0 to 1; got {value!r:.80}: leave it out")
+        raise ValueError(f"must be a number from 0 to 1; got {quoted(value)}. Leave it out")
     return float(value)
 
 
 def _scores(scores: Any) -> dict[str, Any]:
+    if scores is None:
+        return {}
     if not isinstance(scores, Mapping):
-        raise ValueError(f'must be an object, such as {{"prm": 0.9}}; got {scores!r:.80}')
+        raise ValueError(f'must be an object; got {quoted(scores)}. Name each score: {{"prm": 0.9}}')
     if len(scores) > MOST_SCORES:
-        raise ValueError(f"has {len(scores):,} scores, and at most {MOST_SCORES} are read: leave some out")
+        raise ValueError(f"must have at most {MOST_SCORES} scores; got {len(scores):,}. Leave some out")
     for name, score in scores.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise ValueError(f"must have names of letters, digits, '_', '-' and '.'; got {name!r:.80}: rename it")
+            raise ValueError(
+                f"must have names of 1 to 100 letters, digits, '_', '-' and '.'; got {quoted(name)}. Rename it"
+            )
         steps = score if isinstance(score, list | tuple) else [score]
         if not steps or len(steps) > MOST_NUMBERS or not all(map(_is_number, steps)):
             raise ValueError(
-                f"must have finite numbers, or for each step one; got {score!r:.80} for {name!r}: leave it out"
+                f"must have under {name!r} a number from -1e300 to 1e300, or a list with one for each step; "
+                f"got {quoted(score)}. Leave it out"
             )
     return {name: [*map(float, s)] if isinstance(s, list | tuple) else float(s) for name, s in scores.items()}
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number with more digits than a float holds
-        return False
+    return not isinstance(value, bool) and isinstance(value, int | float) and abs(value) <= LARGEST
 
 
 def _tags(tags: Any) -> list[str]:
+    if tags is None:
+        return []
     if not isinstance(tags, list | tuple) or not all(isinstance(tag, str) and tag.strip() for tag in tags):
-        raise ValueError(f'must be a list of texts, such as ["cot"]; got {tags!r:.80}')
+        raise ValueError(f'must be a list of texts that are not blank; got {quoted(tags)}. Write ["cot"]')
+    if halves := [tag for tag in tags if _HALF.search(tag)]:
+        raise ValueError(f"must be valid Unicode; got {quoted(halves[0])}. Fix or drop it")
     return [*tags]
 
 
@@ -86,10 +100,19 @@ Scores = Annotated[
     dict[str, Any],
     BeforeValidator(_scores),
     WithJsonSchema(
-        {"type": "object", "additionalProperties": {"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}}
+        {
+            "anyOf": [
+                {"type": "object", "additionalProperties": {"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER}]}},
+                _NULL,
+            ]
+        }
     ),
 ]
-Tags = Annotated[list[str], BeforeValidator(_tags)]
+Tags = Annotated[
+    list[str],
+    BeforeValidator(_tags),
+    WithJsonSchema({"anyOf": [{"type": "array", "items": {"type": "string"}}, _NULL]}),
+]
 
 
 class LogprobsRow(BaseModel):
@@ -111,15 +134,16 @@ class LogprobsRow(BaseModel):
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "LogprobsRow":
-        summaries = [
-            name for name in ("mean", "min", "probability", "reasoning", "answer") if getattr(self, name) is not None
-        ]
+        summaries = [name for name in _SUMMARIES if getattr(self, name) is not None]
         if self.tokens and summaries:
-            raise ValueError(f"must have tokens or summaries; got tokens and {summaries[0]}: leave one out")
+            raise ValueError(f"must have tokens or summaries; got tokens and {summaries[0]}. Leave one out")
         if self.answer_tokens and not self.tokens:
-            raise ValueError("must have tokens if it has answer_tokens: leave it out")
+            raise ValueError("must have tokens if it has answer_tokens; got none. Leave answer_tokens out")
         if self.answer_tokens and self.answer_tokens > len(self.tokens):
-            raise ValueError(f"must have at most {len(self.tokens)} answer_tokens; got {self.answer_tokens}")
+            raise ValueError(
+                f"must have at most as many answer_tokens as tokens, {len(self.tokens):,}; got {self.answer_tokens:,}. "
+                "Count only the tokens of the answer"
+            )
         return self
 
     @model_serializer(mode="wrap")
@@ -155,6 +179,75 @@ class Columns(BaseModel):
             return NOTHING
         logprobs = None if self.logprobs is None else self.logprobs.summary()
         return Stated(self.confidence, logprobs, self.scores, tuple(self.tags), source)
+
+
+COLUMNS = tuple(Columns.model_fields)
+"""The names of the columns."""
+
+
+def read_columns(given: Any, place: str = "{}") -> Columns:
+    """Return the columns among the fields of an object or an example; other fields are not read.
+
+    Log-probabilities may also be as OpenAI's chat API returns them, and DSPy with it: `content`, a list of tokens with
+    `logprob`.
+
+    Args:
+        given: The object. place: How a column is named in a message, with `{}` for its name.
+
+    Raises:
+        ArgumentError: naming the column, what was found and what to do.
+    """
+    fields = {name: given.get(name) for name in COLUMNS}
+    of_chat = fields["logprobs"]
+    if isinstance(of_chat, BaseModel):
+        of_chat = of_chat.model_dump()
+    is_chat = isinstance(of_chat, Mapping) and "content" in of_chat
+    try:
+        return Columns.model_validate({**fields, "logprobs": _of_chat(of_chat["content"]) if is_chat else of_chat})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name, *within = first["loc"]
+        if is_chat and within:
+            within = ["content", *within[1:], *["logprob"] * (len(within) > 1)]
+        parts = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in within)
+        raise ArgumentError(f"{place.format(name)}{parts} {fault_of(first)}.") from None
+
+
+def _of_chat(content: Any) -> Any:
+    if not isinstance(content, list):
+        return content if content is None else {"tokens": content}
+    return {"tokens": [token.get("logprob") if isinstance(token, Mapping) else token for token in content]}
+
+
+_EXPECTED = {
+    "model_type": 'must be an object; got {}. Write {{"mean": -0.5}}, or leave it out',
+    "list_type": "must be a list of numbers; got {}. Leave it out",
+    "extra_forbidden": f"is not a field of logprobs, which have tokens and answer_tokens, or {', '.join(_SUMMARIES)}; "
+    "got {}. Leave it out",
+}
+_COUNT = "must be a whole number of at least 1; got {}. Leave it out"
+
+
+def fault_of(error: ErrorDetails) -> str:
+    """Return what is wrong within a column, and what to do: what follows its name in a message."""
+    kind, found = error["type"], error["input"]
+    if kind == "value_error":
+        return error["msg"].removeprefix("Value error, ")
+    if kind == "too_long":
+        return f"must have at most {MOST_NUMBERS:,} numbers; got {len(found):,}. Leave it out"
+    return _EXPECTED.get(kind, _COUNT).format(quoted(found))
+
+
+_SHORT = reprlib.Repr()  # a value may be nested so deeply, or be so large, that `repr` fails
+_SHORT.maxstring = _SHORT.maxother = 80
+
+
+def quoted(value: object) -> str:
+    """Return any value as a message quotes it: shortened, on one line."""
+    try:
+        return " ".join(_SHORT.repr(value).splitlines())
+    except ValueError:
+        return "a number with too many digits to show"
 
 
 def any_stated(stated: Iterable[Stated]) -> tuple[Stated, ...]:

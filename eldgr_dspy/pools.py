@@ -19,11 +19,10 @@ from typing import IO, Any, Literal
 import numpy as np
 
 from eldgr_dspy.answer_types.base import AnswerType
-from eldgr_dspy.errors import ArgumentError, PoolError, brief
+from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.files import (
     MAX_LINE,
     Wanted,
-    expansion_limit,
     one_document,
     read_lines,
     read_object,
@@ -31,7 +30,8 @@ from eldgr_dspy.files import (
     replacing,
     require_file,
 )
-from eldgr_dspy.rows import CandidateRow, PassageRow, Row, schema, validate
+from eldgr_dspy.parquet import read_parquet, unpack_row, write_parquet
+from eldgr_dspy.rows import Row, schema, validate
 from eldgr_dspy.words import Task
 
 __all__ = ["SUFFIXES", "Pool", "Row", "open_pool", "open_pools", "pool_name", "read_records", "schema", "write_pool"]
@@ -42,8 +42,6 @@ _Kind = Literal["jsonl", "gz", "parquet"]
 
 _PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".pt", ".pth")
 _DIGEST = 8  # bytes of a row's digest that are kept, to check that a row is still the one that was hashed
-_JSON = ("logprobs", "scores")  # of a candidate, which have no fixed shape
-_BATCH = 16  # rows of a Parquet file in memory at once
 _SEPARATORS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}  # where other readers may split lines
 
 
@@ -138,7 +136,7 @@ def write_rows(path: Path, out: IO[bytes], rows: Iterable[Row]) -> Pool:
     """Write `rows` into a file that will replace `path`, in the format of that name; see `write_pool`."""
     census, kind = _Census(path), _kind(path)
     if kind == "parquet":
-        _write_parquet(path, out, census.taking(rows))
+        write_parquet(path, out, map(_record, census.taking(rows)))
     elif kind == "gz":
         with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed:  # the same rows, the same bytes
             packed.writelines(_lines(path, census.taking(rows)))
@@ -246,14 +244,14 @@ def read_records(path: Path, wanted: Wanted = "rows") -> Iterator[tuple[str, Any
     refuse_csv(path, wanted)
     if path.name.endswith(".json"):
         raise one_document(str(path), path)
-    yield from _parquet_records(path) if _kind(path) == "parquet" else _json_records(path)
+    yield from read_parquet(path) if _kind(path) == "parquet" else _json_records(path)
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Row]]:
     """Yield every row, validated, with its place in the file."""
     for where, record in read_records(path, "pool"):
         if path.name.endswith(".parquet"):
-            _parse_json(record, f"{path}, {where}")
+            unpack_row(record, f"{path}, {where}")
         yield where, validate(record, f"{path}, {where}")
 
 
@@ -263,64 +261,6 @@ def _json_records(path: Path) -> Iterator[tuple[str, Any]]:
         if index == 0 and line.lstrip().startswith(b"["):
             raise one_document(f"{path}, line {number}", path)
         yield f"line {number}", read_object(line, f"{path}, line {number}")
-
-
-def _parquet_records(path: Path) -> Iterator[tuple[str, Any]]:
-    arrow = _pyarrow(path)
-    number = 0
-    try:
-        with arrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**20) as file:
-            _check_columns(path, file)
-            for batch in file.iter_batches(batch_size=_BATCH, use_threads=False):
-                if batch.nbytes > MAX_LINE * len(batch):
-                    raise PoolError(f"{path}, after row {number}: rows of more than {MAX_LINE:,} bytes; shorten them.")
-                for record in batch.to_pylist():
-                    number += 1
-                    yield f"row {number}", _without_nulls(record)
-    except PoolError:
-        raise
-    except (OSError, ValueError, arrow.ArrowException) as error:
-        reason = " ".join(str(error).split())
-        raise PoolError(f"{path}: not a readable Parquet file ({brief(reason, 200)}); write it again.") from error
-
-
-def _check_columns(path: Path, file: Any) -> None:
-    """Refuse, before anything is read, columns that would be lost or would expand beyond the limit."""
-    names, groups = file.schema_arrow.names, range(file.metadata.num_row_groups)
-    if len(set(names)) < len(names):
-        raise PoolError(f"{path}: two columns have the same name ({', '.join(names)}); drop one.")
-    for column in file.schema_arrow:
-        if "dictionary<" in str(column.type):  # stored once and copied for every row, so a batch does not show its size
-            raise PoolError(f"{path}: column {column.name!r} holds categories; write it as plain text.")
-    if sum(file.metadata.row_group(group).total_byte_size for group in groups) > expansion_limit(path):
-        raise PoolError(f"{path}: expands to more than {expansion_limit(path):,} bytes; write it uncompressed.")
-
-
-def _pyarrow(path: Path) -> Any:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise PoolError(f"{path}: Parquet needs pyarrow; run: pip install 'eldgr_dspy[parquet]'") from error
-    return pyarrow
-
-
-def _parse_json(record: dict[str, Any], where: str) -> None:
-    """Replace fields of any shape by the JSON that they hold if they are text, as in a columnar file."""
-    candidates = record.get("candidates")
-    rows: list[tuple[dict[str, Any], tuple[str, ...]]] = [(record, ("meta",))]
-    rows += [(one, _JSON) for one in candidates if isinstance(one, dict)] if isinstance(candidates, list) else []
-    for fields, names in rows:
-        for name in names:
-            if isinstance(fields.get(name), str):
-                fields[name] = read_object(fields[name].encode("utf-8"), f"{where}, {name}")
-
-
-def _without_nulls(value: Any) -> Any:
-    """Drop the nulls that a columnar format writes for absent fields; the schema's defaults say the same."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _record(row: Row) -> dict[str, Any]:
@@ -333,27 +273,3 @@ def _lines(path: Path, rows: Iterable[Row]) -> Iterator[bytes]:
         if len(line) >= MAX_LINE:
             raise PoolError(f"{path}, id {row.id!r}: a row of {len(line):,} bytes; at most {MAX_LINE:,} can be read.")
         yield line + b"\n"
-
-
-def _write_parquet(path: Path, out: IO[bytes], rows: Iterator[Row]) -> None:
-    arrow = _pyarrow(path)
-    text = arrow.string()
-    others = {"confidence": arrow.float64(), "tags": arrow.list_(text)}
-    candidate, passage = (
-        arrow.struct([(name, others.get(name, text)) for name in model.model_fields])
-        for model in (CandidateRow, PassageRow)
-    )
-    columns = {
-        "candidates": arrow.list_(candidate),
-        "evidence": arrow.list_(passage),
-        "gold": arrow.list_(text),
-        "options": arrow.list_(text),
-    }
-    # What has no fixed shape, such as `meta`, is text that holds JSON.
-    shape = arrow.schema([(name, columns.get(name, text)) for name in Row.model_fields])
-    with arrow.parquet.ParquetWriter(out, shape, compression="zstd") as writer:
-        while batch := [_record(row) for row in islice(rows, 256)]:
-            for record in batch:
-                for fields, names in ((record, ("meta",)), *((one, _JSON) for one in record["candidates"])):
-                    fields |= {name: json.dumps(fields[name], allow_nan=False) for name in names if name in fields}
-            writer.write_batch(arrow.RecordBatch.from_pylist(batch, schema=shape))

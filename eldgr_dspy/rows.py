@@ -5,7 +5,6 @@
 
 import hashlib
 import json
-import reprlib
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -26,7 +25,7 @@ from eldgr_dspy.answer_types import BUILT_IN, answer_type
 from eldgr_dspy.answer_types.base import require_options
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.columns import Columns, any_stated
+from eldgr_dspy.columns import COLUMNS, Columns, any_stated, fault_of, quoted
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.questions import Question
 from eldgr_dspy.words import Task
@@ -104,7 +103,7 @@ class CandidateRow(Columns):
     def _as_written(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out columns that are empty, as files from before them do, and put the others last."""
         given: dict[str, Any] = write(self)
-        columns = {name: given.pop(name) for name in Columns.model_fields}
+        columns = {name: given.pop(name) for name in COLUMNS}
         return given | {name: value for name, value in columns.items() if value not in (None, {}, [])}
 
 
@@ -212,9 +211,6 @@ _PARTS: dict[tuple[str | int, str], str] = {
 }
 """Remedies within a candidate or a passage."""
 
-_SHOWN = reprlib.Repr()  # a value may be nested so deeply, or be so large, that `repr` fails
-_SHOWN.maxstring = _SHOWN.maxother = 80
-
 
 def _explain(error: ValidationError) -> str:
     """Describe the first fault: where, what was found and what to do; and how many more there are."""
@@ -223,6 +219,8 @@ def _explain(error: ValidationError) -> str:
     name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".") or "row"
     if kind == "missing":
         said = f"{name} is missing; add it."
+    elif place[:1] == ("candidates",) and place[2:3] and place[2] in COLUMNS:
+        said = f"{name} {fault_of(first)}."
     elif kind in ("string_too_long", "too_long"):
         length, allowed = len(first["input"]), first.get("ctx", {})["max_length"]
         what = "characters" if kind == "string_too_long" else "items"
@@ -230,9 +228,8 @@ def _explain(error: ValidationError) -> str:
     elif kind == "value_error":
         said = f"{name} {first['msg'].removeprefix('Value error, ')}."
     else:
-        within = _PARTS.get((place[0], kind)) if place and place[-1] not in Columns.model_fields else None
-        remedy = within or _REMEDIES.get(kind, first["msg"])
+        remedy = _PARTS.get((place[0], kind) if place else ("", kind)) or _REMEDIES.get(kind, first["msg"])
         if kind == "string_type" and place[-1] == "answer":
             remedy += ", or null for no answer"
-        said = f"{name} is {_SHOWN.repr(first['input'])} ({type(first['input']).__name__}); {remedy}."
+        said = f"{name} is {quoted(first['input'])} ({type(first['input']).__name__}); {remedy}."
     return f"{said} ({len(more)} more in this row.)" if more else said

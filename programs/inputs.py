@@ -6,19 +6,18 @@ that names its place.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
 from numbers import Integral
 from typing import Any
 
 import dspy
-from pydantic import ValidationError
 
 from eldgr_dspy.answer_types import answer_type, load_type
 from eldgr_dspy.answer_types.base import AnswerType, require_options
-from eldgr_dspy.ballots import NOTHING, Stated
+from eldgr_dspy.ballots import Stated
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.columns import Columns, any_stated
+from eldgr_dspy.columns import Columns, any_stated, read_columns
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import extract_answer
 from eldgr_dspy.questions import Question
@@ -60,8 +59,13 @@ def to_question(
     kind = answer_type(task)
     pairs = [_candidate(candidate, index, kind, answer_field) for index, candidate in enumerate(pool)]
     asked, texts, answers = _capped(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
-    stated = any_stated(_columns(one, index) for index, one in enumerate(pool)) if columns else ()
+    stated = any_stated(_stated(pool)) if columns else ()
     return Question(asked, kind.name, answers, texts, to_passages(evidence), _options(options, kind), kind, stated)
+
+
+def columns_of(candidates: Any, answer_field: str) -> list[Columns]:
+    """Return what is stated of each candidate besides its text and answer; raises as `to_question` does."""
+    return list(_columns(_pool(candidates, answer_field)))
 
 
 def declared_type(task: Task, answer: Task | AnswerType | None) -> AnswerType:
@@ -133,20 +137,16 @@ def _candidate(given: Any, index: int, kind: AnswerType, answer_field: str) -> t
     return _capped(text, name), _final(given, kind)
 
 
-def _columns(given: Any, index: int) -> Stated:
-    """Return what is stated of a candidate besides its text and answer."""
-    if not isinstance(given, dspy.Example | Mapping):
-        return NOTHING
-    fields = {name: given.get(name) for name in Columns.model_fields if given.get(name) is not None}
-    try:
-        source = given.get("source")
-        return Columns.model_validate(fields).stated(source if isinstance(source, str) else None)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
-        said = first["msg"].removeprefix("Value error, ")
-        said = said if said.startswith("must") else f"must be of another form: {said}; got {_shown(first['input'])}"
-        raise ArgumentError(f"candidates[{index}]{place} {said}.") from None
+def _columns(pool: Iterable[Any]) -> Iterator[Columns]:
+    for index, given in enumerate(pool):
+        is_record = isinstance(given, dspy.Example | Mapping)
+        yield read_columns(given, f"candidates[{index}].{{}}") if is_record else Columns()
+
+
+def _stated(pool: Sequence[Any]) -> Iterator[Stated]:
+    for given, columns in zip(pool, _columns(pool), strict=True):
+        source = given.get("source") if isinstance(given, dspy.Example | Mapping) else None
+        yield columns.stated(source if isinstance(source, str) else None)
 
 
 def _number_as_text(value: Any) -> Any:

@@ -211,7 +211,8 @@ class Sampled(dspy.Module):
         prediction = require_prediction(said, name, field, advice)
         candidate = candidate_of(prediction, field)
         passages = None if gives_evidence(given) else retrieved(self.program, {}, prediction, trace)
-        to_question("", [candidate], passages, self.select.type, field, **self._options(given))
+        columns = getattr(self.select.judge, "takes_ballot", False)  # then the selector reads them too
+        to_question("", [candidate], passages, self.select.type, field, **self._options(given), columns=columns)
         return Sample(trace, None, prediction, candidate, passages)
 
     def _noted(self, error: Exception, number: int) -> Exception:

@@ -6,8 +6,9 @@ choice among candidates; on questions whose candidates all agree there is nothin
 
 import hashlib
 from array import array
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -59,6 +60,13 @@ Shared = Literal[
 """The figures of a pool that are shares."""
 
 
+class Column(Percent):
+    """How many candidates state a column, and between what a score lies; None of other columns."""
+
+    lowest: float | None
+    highest: float | None
+
+
 class PoolContents(TypedDict):
     """What a pool holds.
 
@@ -67,6 +75,7 @@ class PoolContents(TypedDict):
         any_correct: Questions with a right candidate, of those with a gold answer.
         missing_answers: Of all candidates. repeated_texts: candidates whose text an earlier one of the question has.
         repeated_questions: Those whose folded text an earlier one has.
+        columns: What is stated of candidates, each score by its name; absent if nothing is.
     """
 
     n: int
@@ -80,6 +89,7 @@ class PoolContents(TypedDict):
     repeated_questions: Percent
     without_evidence: Percent
     evidence: Evidence
+    columns: NotRequired[dict[str, Column]]
 
 
 def contents_of(pool: Pool) -> "Contents":
@@ -100,6 +110,7 @@ class Contents:
         self._missing = self._repeated = 0
         self._candidates, self._passages, self._characters = _Range(), _Range(), _Range()
         self._questions = array("q")
+        self._columns = _Columns()
 
     def add(self, row: Row) -> None:
         """Take one question."""
@@ -111,6 +122,8 @@ class Contents:
             self.n_scored += 1
             self._right += any(case.type.right(answer, row.gold) for answer in dict.fromkeys(case.question.answers))
         self._repeated += _repeated(row.candidates)
+        for candidate in row.candidates:
+            self._columns.add(candidate)
         self._bare += not row.evidence
         self._passages.add(len(row.evidence))
         self._characters.add(sum(len(passage.text) for passage in row.evidence))
@@ -125,7 +138,7 @@ class Contents:
     def figures(self) -> PoolContents:
         """Return the figures as JSON has them."""
         repeated_questions = self.n - len(np.unique(self._keys()))
-        return {
+        figures: PoolContents = {
             "n": self.n,
             "task": self.task,
             "candidates": {**self._candidates.ends(), "total": self._candidates.total},
@@ -138,6 +151,9 @@ class Contents:
             "without_evidence": _share(self._bare, self.n),
             "evidence": {"passages": self._passages.ends(), "characters": self._characters.ends()},
         }
+        if columns := self._columns.figures(self._candidates.total):
+            figures["columns"] = columns
+        return figures
 
     def shared(self, other: "Contents") -> int:
         """Return how many questions, by their folded text, are in this pool and in the other one."""
@@ -161,6 +177,33 @@ class _Range:
 
     def ends(self) -> Ends:
         return {"fewest": self.fewest, "most": self.most}
+
+
+class _Columns:
+    """How many candidates state each column, and the ends of scores."""
+
+    def __init__(self) -> None:
+        self._counts = Counter[str]()
+        self._ends: dict[str, tuple[float, float]] = {}
+
+    def add(self, candidate: CandidateRow) -> None:
+        self._counts["confidence"] += candidate.confidence is not None
+        self._counts["logprobs"] += candidate.logprobs is not None
+        self._counts["tags"] += bool(candidate.tags)
+        for name, score in candidate.scores.items():
+            values = score if isinstance(score, list) else [score]
+            values = [*values, *self._ends.get(f"scores.{name}", ())]
+            self._counts[f"scores.{name}"] += 1
+            self._ends[f"scores.{name}"] = min(values), max(values)
+
+    def figures(self, total: int) -> dict[str, Column]:
+        """Return the columns that are stated, in the order of their names."""
+        nothing = (None, None)
+        stated = sorted(name for name, count in self._counts.items() if count)
+        ends = ((name, self._ends.get(name, nothing)) for name in stated)
+        return {
+            name: {**_share(self._counts[name], total), "lowest": low, "highest": high} for name, (low, high) in ends
+        }
 
 
 def _digest(question: str) -> int:

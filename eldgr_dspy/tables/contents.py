@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from eldgr_dspy.figures.contents import Ends, PoolContents, Shared
+from eldgr_dspy.figures.contents import Column, Ends, PoolContents, Shared
 from eldgr_dspy.formatting import UNDEFINED, figure, questions
 from eldgr_dspy.tables.table import Table
 
@@ -29,8 +29,15 @@ def contents_table(name: str, contents: PoolContents) -> Table:
         notes.append(f"Evidence a question: {_ends(passages)} passages, {_ends(characters)} characters.")
     if contents["any_correct"]["of"] < contents["n"]:
         notes.append(f"With a gold answer: {questions(contents['any_correct']['of'])} of {contents['n']:,}.")
+    if columns := contents.get("columns"):
+        notes.append(f"Stated of candidates: {', '.join(_column(name, one) for name, one in columns.items())}.")
     title = f"{name}: {contents['task']}, {questions(contents['n'])}"
     return Table(title, ("what the pool holds", "count", "of", "%"), tuple(rows), tuple(notes))
+
+
+def _column(name: str, column: Column) -> str:
+    counts = f"{name} {column['count']:,} of {column['of']:,}"
+    return counts if column["lowest"] is None else f"{counts} from {column['lowest']:g} to {column['highest']:g}"
 
 
 def _ends(ends: Ends) -> str:

@@ -15,7 +15,7 @@ from eldgr_dspy.rows import MAX_CANDIDATES
 
 class _GroupedAlike(Grouped):
     groups = (
-        ("The program", ("devset", "task", "answer", "passages", "lm", "api_base", "temperature")),
+        ("The program", ("devset", "task", "answer", "passages", "columns", "lm", "api_base", "temperature")),
         ("The collection", ("out", "n", "limit", "workers", "fresh")),
         ("Limits", ("timeout", "max_failures", "max_calls", "max_cost")),
     )
@@ -31,6 +31,7 @@ class _GroupedAlike(Grouped):
 )
 @click.option("--answer", default="answer", metavar="FIELD", help="Field of the program's answer.")
 @click.option("--passages", metavar="FIELD", help="Field of the passages.  [default: evidence, context or passages]")
+@click.option("--columns", is_flag=True, help="Keep confidence, logprobs, scores and tags of predictions.")
 @click.option("--lm", metavar="MODEL", help="Model for predictors without one.  [default: the module's]")
 @click.option("--api-base", metavar="URL", help="Address of that model's server.")
 @click.option(
@@ -70,6 +71,8 @@ def collect(context: click.Context, /, lm: str | None, api_base: str | None, fre
     if collected.failed:
         again = "The same command asks for them again."
         say(f"Samples without an answer, because they failed: {collected.failed:,}. {again}")
+    if collected.unusable:
+        say(f"Samples with a column that is left out: {collected.unusable:,}. The first: {collected.fault}")
     if collected.bare and answer_type(pool.task).way == "evidence":
         say(f"Questions without passages: {collected.bare:,} of {pool.n:,}. Name their field with --passages.")
     say(f"Written to {collection.out}: {pool.n:,} question{'s' * (pool.n != 1)}, {collection.n} samples each.")

@@ -22,7 +22,7 @@ _FILE = click.Path(path_type=Path)
 _Layout = Literal["predictions", "lm-eval", "inspect"]
 _By = Literal["id", "question"]
 _Evidence = Literal["paragraphs", "facts"]
-_FIELDS = ("id", "question", "gold", "evidence", "prediction", "answer", "source")
+_FIELDS = ("id", "question", "gold", "evidence", "prediction", "answer", "source", "confidence", "tags")
 
 
 def _columns(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> dict[str, list[str]]:
@@ -99,7 +99,8 @@ def build(
     the order of the files.
 
     A CSV or TSV file has one row per sample, or one row per question and a column per sample. --column, which can be
-    repeated, names its columns: id, question, gold, evidence, prediction, answer (stated by a sample) and source.
+    repeated, names its columns: id, question, gold, evidence, prediction, answer (stated by a sample), source,
+    confidence and tags.
 
     Questions come from --questions, or from the first file: rows of GSM8K or HotpotQA as on Hugging Face, or rows with
     question, gold and evidence.

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.extraction import extract_answer
@@ -206,13 +207,14 @@ class _Joined:
         }
         return validate(record, asked.where)
 
-    def _candidate(self, sample: Sample, label: str) -> dict[str, str | None]:
+    def _candidate(self, sample: Sample, label: str) -> dict[str, Any]:
         answer = sample.answer
         if not sample.stated:
             extracted = extract_answer(sample.text, self._recipe.task)
             answer = extracted.answer if extracted else None
             self.forms.update([extracted.form] if extracted else [])
-        return {"text": sample.text, "answer": answer, "source": label}
+        columns = sample.columns.model_dump() if sample.columns else {}
+        return {"text": sample.text, "answer": answer, "source": label, **columns}
 
 
 def _refuse_other_question(question: str, entry: Entry, where: str) -> None:

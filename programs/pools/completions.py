@@ -6,15 +6,20 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.columns import Columns
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.inputs import to_question
+from eldgr_dspy.programs.inputs import columns_of, to_question
 from eldgr_dspy.programs.pools.entries import final_answers, id_of_question
 from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.words import Task
 
 
 def pool_from_completions(
-    completed: Iterable[tuple[dspy.Example, dspy.Prediction]], task: Task, *, answer_field: str = "answer"
+    completed: Iterable[tuple[dspy.Example, dspy.Prediction]],
+    task: Task,
+    *,
+    answer_field: str = "answer",
+    columns: bool = False,
 ) -> Iterator[Row]:
     """Yield a row for each example and the prediction made for it, for `eldgr_dspy.pools.write_pool`.
 
@@ -25,6 +30,8 @@ def pool_from_completions(
             the prediction are the candidates, in their order.
         task: The task of all questions.
         answer_field: The field of the completions that holds the answer.
+        columns: Whether their fields `confidence`, `logprobs`, `scores` and `tags` become columns of the pool. They
+            must then be as a pool has them, or None. `logprobs` may also be as DSPy returns them.
 
     Raises:
         ArgumentError: An item is not such a pair, or a `Selector` would not take its content.
@@ -37,6 +44,7 @@ def pool_from_completions(
         try:
             options = example.get("options", ()) if answer_type(task).needs_options else ()
             asked = to_question(question, prediction, example.get("evidence"), task, answer_field, options)
+            stated = columns_of(prediction, answer_field) if columns else [Columns()] * len(asked.answers)
         except ArgumentError as error:
             raise ArgumentError(f"{where}: {error}") from error
         given = example.get("id")
@@ -48,7 +56,8 @@ def pool_from_completions(
                 "question": asked.text,
                 "task": task,
                 "candidates": [
-                    {"text": text, "answer": answer} for text, answer in zip(asked.texts, asked.answers, strict=True)
+                    {"text": text, "answer": answer, **one.model_dump()}
+                    for text, answer, one in zip(asked.texts, asked.answers, stated, strict=True)
                 ],
                 "evidence": [{"title": passage.title, "text": passage.text} for passage in asked.passages],
                 "options": list(asked.options),

@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from eldgr_dspy.certificates import Passage
+from eldgr_dspy.columns import Columns as Stated
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.files import read_whole, require_file
-from eldgr_dspy.programs.pools.entries import By, Entry, Sample, final_answers
+from eldgr_dspy.programs.pools.entries import By, Entry, Sample, columns_at, final_answers
 from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS
 from eldgr_dspy.splitting import folded_question
 
-Field = Literal["id", "question", "gold", "evidence", "prediction", "answer", "source"]
-"""What a column may hold. `answer` is the answer that a sample states, `source` where the sample is from."""
+Field = Literal["id", "question", "gold", "evidence", "prediction", "answer", "source", "confidence", "tags"]
+"""What a column may hold. `answer` is the answer that a sample states, `source` where the sample is from.
+
+`confidence` is a number from 0 to 1; `tags` is one of the sample's tags.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ class Columns:
 MAX_TABLE = 256 * 2**20
 """The longest table that is read, in bytes, unpacked; it is in memory whole."""
 
+_A_SAMPLE: tuple[Field, ...] = ("answer", "source", "confidence")  # fields with a column for each of prediction
 _ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 
 
@@ -182,33 +187,50 @@ def _places(where: str, header: Sequence[str], columns: Columns, *, samples: boo
         raise PoolError(
             f"{where}: no column is named {wanted}; {listed}. Say which one it is: --column {needed}=NAME.{commas}"
         )
-    n = len(places["prediction"])
-    for name, columns_of in (("answer", len(places["answer"])), ("source", len(places["source"]))):
-        if columns_of not in (0, n):
-            raise PoolError(
-                f"{where}: {name} must have as many columns as prediction, {n}; got {columns_of}. Name them all."
-            )
+    _refuse_counts(where, places)
     return places
+
+
+def _refuse_counts(where: str, places: Mapping[Field, Sequence[int]]) -> None:
+    """Refuse columns of which it is not clear to what sample they belong."""
+    n = len(places["prediction"])
+    for name in _A_SAMPLE:
+        if len(places[name]) not in (0, n):
+            raise PoolError(
+                f"{where}: {name} must have as many columns as prediction, {n}; got {len(places[name])}. Name them all."
+            )
+    if places["tags"] and n > 1:
+        raise PoolError(f"{where}: tags need a row a sample; got {n} columns of predictions. Leave --column tags out.")
 
 
 def _entry(cells: Mapping[Field, Sequence[str]], sources: Sequence[str], where: str) -> Entry:
     """Return what a row holds: its cells by field, with the sources of samples for which no column states them."""
     filled = {of: [cell for cell in texts if cell.strip()] for of, texts in cells.items()}
-    stated = cells["answer"] or repeat(None)
+    stated, confidences = cells["answer"] or repeat(None), cells["confidence"] or repeat("")
+    tags = [cell.strip() for cell in filled["tags"]]
+    columns = (columns_at({"confidence": _number(cell), "tags": tags}, where) for cell in confidences)
     return Entry(
         where,
         next(map(str.strip, filled["id"]), None),
         next(iter(filled["question"]), None),
-        tuple(map(_sample, cells["prediction"], stated, cells["source"] or sources)),
+        tuple(map(_sample, cells["prediction"], stated, cells["source"] or sources, columns)),
         tuple(final for cell in filled["gold"] for final in final_answers(cell, "gold", where)),
         tuple(Passage("", cell) for cell in filled["evidence"]),
     )
 
 
-def _sample(text: str, answer: str | None, source: str) -> Sample:
+def _number(cell: str) -> float | str | None:
+    """Return the number in a cell, None if it is empty, and any other text as it is."""
+    try:
+        return float(cell) if cell.strip() else None
+    except ValueError:
+        return cell
+
+
+def _sample(text: str, answer: str | None, source: str, columns: Stated | None) -> Sample:
     """Return a sample; one without text and answer has no answer, as a prediction of null."""
     stated = answer is not None or not text.strip()
-    return Sample(text, answer if answer and answer.strip() else None, stated, source.strip() or None)
+    return Sample(text, answer if answer and answer.strip() else None, stated, source.strip() or None, columns)
 
 
 def _joined(first: Entry, other: Entry) -> Entry:

@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.certificates import Passage
-from eldgr_dspy.errors import PoolError
+from eldgr_dspy.columns import Columns, read_columns
+from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.rows import MAX_CHARACTERS
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.words import Task
@@ -21,13 +22,14 @@ _FINAL = "####"
 class Sample(NamedTuple):
     """One sampled text; if `stated`, `answer` is its answer, else the answer must be found in the text.
 
-    `source` is where it is from; None: its file.
+    `source` is where it is from; None: its file. `columns` is what else is stated of it; None: nothing.
     """
 
     text: str
     answer: str | None = None
     stated: bool = False
     source: str | None = None
+    columns: Columns | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,19 @@ def evidence_at(record: Mapping[str, Any], where: str) -> tuple[Passage, ...]:
     if not isinstance(value, list):
         raise PoolError(f"{where}: evidence must be a list of objects with title and text; got {_shown(value)}.")
     return tuple(_passage(passage, f"evidence[{index}]", where) for index, passage in enumerate(value))
+
+
+def columns_at(given: Mapping[str, Any], where: str, place: str = "{}") -> Columns | None:
+    """Return the columns of a candidate among these fields, None without any; see `eldgr_dspy.columns.read_columns`.
+
+    Raises:
+        PoolError: naming the place in the file and the column.
+    """
+    try:
+        columns = read_columns(given, place)
+    except ArgumentError as error:
+        raise PoolError(f"{where}: {error}") from None
+    return None if columns == Columns() else columns
 
 
 def options_at(record: Mapping[str, Any]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from eldgr_dspy.certificates import Passage
+from eldgr_dspy.columns import Columns
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.programs.pools.entries import By, Entry, Sample
 from eldgr_dspy.splitting import folded_question
@@ -134,8 +135,13 @@ class EntryStore(AbstractContextManager["EntryStore"]):
 
 def _packed(entry: Entry) -> str:
     evidence = [(passage.title, passage.text) for passage in entry.evidence]
-    about = (entry.where, entry.id, entry.question, entry.samples, entry.gold, evidence)
+    samples = [(*sample[:-1], sample.columns.model_dump() if sample.columns else None) for sample in entry.samples]
+    about = (entry.where, entry.id, entry.question, samples, entry.gold, evidence)
     return json.dumps((*about, entry.options, entry.may_repeat))
+
+
+def _sample(text: str, answer: str | None, stated: bool, source: str | None, columns: Any) -> Sample:
+    return Sample(text, answer, stated, source, None if columns is None else Columns.model_validate(columns))
 
 
 def _unpacked(content: str) -> Entry:
@@ -144,7 +150,7 @@ def _unpacked(content: str) -> Entry:
         where,
         name,
         question,
-        tuple(Sample(*sample) for sample in samples),
+        tuple(_sample(*one) for one in samples),
         tuple(gold),
         tuple(Passage(*passage) for passage in evidence),
         tuple(options),

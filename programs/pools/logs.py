@@ -15,6 +15,7 @@ from eldgr_dspy.files import read_object, read_whole
 from eldgr_dspy.programs.pools.entries import (
     Entry,
     Sample,
+    columns_at,
     final_answers,
     id_at,
     object_at,
@@ -33,7 +34,8 @@ def harness_entry(row: Mapping[str, Any], where: str) -> Entry:
     """Return an entry of `samples_TASK_DATE.jsonl`, which lm-evaluation-harness writes with `--log_samples`.
 
     It reads `doc_id`, the `question` of `doc`, `target`, and `resps`: a list for the one request, with a text for each
-    repetition. The harness writes a question once for each filter, each time with the same `resps`.
+    repetition. The harness writes a question once for each filter, each time with the same `resps`. Such a row has no
+    log-probabilities or confidences, and its metrics were made with the target, so no column is read from it.
 
     Raises:
         PoolError: The row has another layout, or its task compares likelihoods and generates no text.
@@ -80,8 +82,9 @@ def read_inspect_log(path: Path, *, unfinished: bool = False, told: list[str] | 
 
     The log is an archive `.eval`, or JSON, which is read into memory whole. From each sample it reads `id`, `epoch`,
     `input` (the last message of the user, if it is a list), `target` and `output`, the text parts of its `choices` or
-    else its `completion`. It also reads how far the log got: its `status`, each sample's `error`, and how many samples
-    were planned.
+    else its `completion`, and the `logprobs` of the choices, if there are any. It also reads how far the log got: its
+    `status`, each sample's `error`, and how many samples were planned. It does not read `scores`, which were made with
+    the target.
 
     Args:
         path: The log.
@@ -189,7 +192,8 @@ def _outputs(output: Any, where: str) -> Iterator[Sample]:
     for index, choice in enumerate(choices):
         field = f"output.choices[{index}].message"
         message = object_at(object_at(choice, where).get("message"), f"{where}, {field}")
-        yield Sample(_content(message.get("content"), f"{field}.content", where))
+        columns = columns_at({"logprobs": choice.get("logprobs")}, where, f"output.choices[{index}].{{}}")
+        yield Sample(_content(message.get("content"), f"{field}.content", where), columns=columns)
 
 
 def _content(content: Any, field: str, where: str) -> str:

@@ -5,13 +5,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
+from eldgr_dspy.columns import COLUMNS, quoted
 from eldgr_dspy.errors import PoolError
 from eldgr_dspy.files import require_file
+from eldgr_dspy.parquet import JSON_COLUMNS, unpack_json
 from eldgr_dspy.pools import SUFFIXES, read_records
 from eldgr_dspy.programs.pools.csv_files import Columns, is_table, read_table
 from eldgr_dspy.programs.pools.entries import (
     Entry,
     Sample,
+    columns_at,
     evidence_at,
     final_answers,
     id_at,
@@ -60,11 +63,14 @@ def _entries(path: Path, records: Iterator[tuple[str, Any]], layout: Layout | No
     if first is None:
         raise PoolError(f"{path}: no predictions; the file is empty.")
     of_harness = (layout or _layout(path, *first)) == "lm-eval"
-    absent = {"prediction": None} if path.name.endswith(".parquet") else {}
+    packed = path.name.endswith(".parquet") and not of_harness
+    absent = {"prediction": None} if packed else {}
     for place, record in chain([first], records):
         where = f"{path}, {place}"
-        row = object_at(record, where)
-        yield harness_entry(row, where) if of_harness else _plain(absent | dict(row), where)
+        row = {**absent, **object_at(record, where)}
+        if packed:
+            _unpack(row, where)
+        yield harness_entry(row, where) if of_harness else _plain(row, where)
 
 
 def _layout(path: Path, place: str, record: Any) -> Layout:
@@ -88,27 +94,59 @@ def _plain(row: Mapping[str, Any], where: str) -> Entry:
         where,
         id_at(row, "id", where),
         question_at(row, where),
-        tuple(_samples(row["prediction"], where)),
+        tuple(_samples(row, where)),
         final_answers(row.get("gold"), "gold", where),
         evidence_at(row, where),
         options_at(row),
     )
 
 
-def _samples(prediction: Any, where: str) -> Iterable[Sample]:
+def _unpack(row: dict[str, Any], where: str) -> None:
+    """Read the columns without a fixed shape from text that holds JSON, as Parquet has them."""
+    unpack_json(row, JSON_COLUMNS, f"{where}, ")
+    predictions = row["prediction"] if isinstance(row.get("prediction"), list) else [row.get("prediction")]
+    for index, prediction in enumerate(predictions):
+        unpack_json(prediction, JSON_COLUMNS, f"{where}, prediction[{index}].")
+
+
+def _samples(row: Mapping[str, Any], where: str) -> Iterable[Sample]:
+    """Return the samples of a row; each column of the row has a value for the only one, or a list with one for each."""
+    prediction = row["prediction"]
+    columns = {name: row[name] for name in COLUMNS if row.get(name) is not None}
     if not isinstance(prediction, list):
-        return [_sample(prediction, "prediction", where)]
+        return [_sample(prediction, "prediction", where, columns)]
     if not prediction:
         raise PoolError(f"{where}: prediction must not be an empty list; give null if the model gave none.")
-    return [_sample(sample, f"prediction[{index}]", where) for index, sample in enumerate(prediction)]
+    for name, values in columns.items():
+        if not isinstance(values, list) or len(values) != len(prediction):
+            got = f"{len(values):,}" if isinstance(values, list) else quoted(values)
+            raise PoolError(
+                f"{where}: {name} must be a list of {len(prediction):,}, one for each prediction; got {got}. Write "
+                "null where it is unknown."
+            )
+    by_index = ({name: values[index] for name, values in columns.items()} for index in range(len(prediction)))
+    return [
+        _sample(sample, f"prediction[{index}]", where, of_row, f"[{index}]")
+        for index, (sample, of_row) in enumerate(zip(prediction, by_index, strict=True))
+    ]
 
 
-def _sample(given: Any, field: str, where: str) -> Sample:
-    """Return a sample: null, a text, or an object with `text` and, if known, `answer`."""
+def _sample(given: Any, field: str, where: str, of_row: Mapping[str, Any], part: str = "") -> Sample:
+    """Return a sample: null, a text, or an object with `text` and, if known, `answer` and columns.
+
+    Args:
+        given: The sample. field: Its name. where: File and line.
+        of_row: The columns that the row has for it. part: What follows their names in a message.
+    """
+    columns = columns_at(of_row, where, f"{{}}{part}")
     if given is None:
-        return Sample("", None, stated=True)
+        return Sample("", None, stated=True, columns=columns)
     if not isinstance(given, Mapping):
-        return Sample(text_at(given, field, where))
+        return Sample(text_at(given, field, where), columns=columns)
+    own = columns_at(given, where, f"{field}.{{}}")
+    if own and columns:
+        raise PoolError(f"{where}: {field} must have its columns inside or outside of it; got both. Leave some out.")
     text = text_at(given.get("text", ""), f"{field}.text", where)
     answer = given.get("answer")
-    return Sample(text, None if answer is None else text_at(answer, f"{field}.answer", where), "answer" in given)
+    stated = None if answer is None else text_at(answer, f"{field}.answer", where)
+    return Sample(text, stated, "answer" in given, columns=own or columns)

@@ -54,6 +54,8 @@ class Collection:
         passages: The field of the passages that it retrieves: of its inputs or its prediction, or an input of one of
             its predictors. None looks for evidence, context and passages.
         temperature: Of the samples; None leaves the LM's own.
+        columns: Whether the fields `confidence`, `logprobs`, `scores` and `tags` of a prediction are kept. One that a
+            pool cannot have is left out and counted.
         limit: How many questions, None for all.
         workers: Samples under way at once.
         max_failures, max_calls, max_cost, fresh: As in `eldgr_dspy.programs.run.plan.Plan`.
@@ -75,6 +77,7 @@ class Collection:
     max_calls: int | None = None
     max_cost: float | None = None
     fresh: bool = False
+    columns: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task", answer_type(self.task).name)
@@ -104,12 +107,15 @@ class Collected:
         unread: How many samples have no answer because an LM's reply could not be read.
         failed: How many have none because they failed; the same command asks for them again.
         bare: How many questions have no passages.
+        unusable: How many samples have a column that could not be used. fault: What was wrong with the first.
     """
 
     pool: Pool
     unread: int
     failed: int
     bare: int
+    unusable: int = 0
+    fault: str = ""
 
 
 def collect(collection: Collection, watcher: Watcher | None = None, lm: dspy.BaseLM | None = None) -> Collected:
@@ -153,10 +159,11 @@ class _Sampling:
         self._call, details = role_call(program)
         shared = {name: getattr(collection, name) for name in ("task", "answer", "passages", "temperature")}
         settings: dict[str, Any] = {"program": collection.program, **shared}
+        settings |= {"columns": True} if collection.columns else {}  # a collection without them is as it was before
         with suppress(OSError, TypeError):  # a script or a notebook, whose module has no file of that name
             settings["source"] = source_of_module(collection.program.partition(":")[0])
         directory.claim(("settings", "collection", settings), ("role", PROGRAM, details))
-        self._drawing = Drawing(n=collection.n, bound=holds_lm(self._call.module), **shared)
+        self._drawing = Drawing(n=collection.n, bound=holds_lm(self._call.module), columns=collection.columns, **shared)
         budget = FailureBudget(
             allowed_questions("max_failures", collection.max_failures, total), patience=max(16, 2 * collection.workers)
         )
@@ -208,21 +215,24 @@ class _Sampling:
 
 def _written(collection: Collection, path: Path, asked: Sequence[Asked]) -> Collected:
     """Write the pool from the journal."""
-    counts = Counter[str]()
+    counts, faults = Counter[str](), list[str]()
 
     def rows(journal: Journal) -> Iterator[Row]:
         for one in asked:
             found = [journal.find(sample_key(one.id, number)) for number in range(1, collection.n + 1)]
             counts.update("failed" if entry is None else entry.outcome for entry in found)
             samples = [entry.content or {} if entry is not None else {} for entry in found]
+            faults.extend(sample["unusable"][0] for sample in samples if sample.get("unusable"))
             passages = dict.fromkeys(Passage(*pair) for sample in samples for pair in sample.get("passages", ()))
             counts["bare"] += not passages
             yield one.row(collection.task, [*map(_candidate, samples, range(1, len(samples) + 1))], [*passages])
 
     with Journal(path) as journal:
         pool = write_pool(collection.out, rows(journal))
-    return Collected(pool, counts["abstained"], counts["failed"], counts["bare"])
+    fault = faults[0] if faults else ""
+    return Collected(pool, counts["abstained"], counts["failed"], counts["bare"], len(faults), fault)
 
 
 def _candidate(sample: Mapping[str, Any], number: int) -> dict[str, Any]:
-    return {"text": sample.get("text", ""), "answer": sample.get("answer"), "source": f"sample {number}"}
+    given = {"text": sample.get("text", ""), "answer": sample.get("answer"), "source": f"sample {number}"}
+    return {**given, **sample.get("columns", {})}

@@ -7,8 +7,9 @@ from typing import Any
 
 import dspy
 
+from eldgr_dspy.columns import COLUMNS, read_columns
 from eldgr_dspy.consultations import Key
-from eldgr_dspy.errors import RunStoppedError, describe_failure, settled
+from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_failure, settled
 from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.pools.devsets import Asked
@@ -32,6 +33,7 @@ class Drawing:
     Attributes:
         n: Samples of a question. task: of all questions. answer: the field of the answer.
         passages: The field of the passages, None if it is looked for. temperature: None leaves the LM's own.
+        columns: Whether the columns of a prediction are kept.
         bound: Whether the program has LMs of its own.
     """
 
@@ -40,12 +42,24 @@ class Drawing:
     answer: str
     passages: str | None
     temperature: float | None
+    columns: bool
     bound: bool
 
 
 def sample_key(id: str, number: int) -> Key:
     """Return the key of a sample in the journal."""
     return str(number), id, PROGRAM
+
+
+def columns_of(said: dspy.Prediction) -> dict[str, Any]:
+    """Return the columns of a prediction, `columns`; and of those that cannot be used what is wrong, `unusable`."""
+    columns, unusable = dict[str, Any](), list[str]()
+    for name in COLUMNS:
+        try:
+            columns |= read_columns({name: said.get(name)}).model_dump(exclude_defaults=True)
+        except ArgumentError as error:
+            unusable.append(brief(error))
+    return {"columns": columns, "unusable": unusable}
 
 
 class SampleQuery(Query):
@@ -86,6 +100,7 @@ class SampleQuery(Query):
             "text": encodable(read.texts[0]),
             "answer": None if (answer := read.answers[0]) is None else encodable(str(answer)),
             "passages": [[encodable(one.title), encodable(one.text)] for one in passages or ()],
+            **(columns_of(said) if how.columns else {}),
         }
 
     @property
