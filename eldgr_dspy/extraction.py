@@ -132,3 +132,11 @@ def _boxes(text: str) -> dict[int, int]:
             if boxed:
                 closed[start] = match.start()
     return closed
+
+
+def before_answer(answer: str, text: str) -> str:
+    """Return the part of a text before its answer; the whole text if that is empty, or if it does not end with it."""
+    kept, line = text, f"\n{answer.strip()}"
+    while answer and kept.rstrip().endswith(line):  # once from the text itself, and once if it was added after it
+        kept = kept.rstrip().removesuffix(line)
+    return kept if kept.strip() else text

@@ -6,19 +6,22 @@ it makes new candidates.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import dspy
+import numpy as np
 
 from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.channels.protocols import Reasoning, Scorer
 from eldgr_dspy.channels.undefined import Undefined
 from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.extraction import before_answer
 from eldgr_dspy.named_objects import name_of, said, source_of
+from eldgr_dspy.programs.consulting import FAILURES
 from eldgr_dspy.programs.judges.counting import CallingJudge
 from eldgr_dspy.programs.judges.weighted_votes import Fold, folded_steps
-from eldgr_dspy.programs.scoring.candidates import before_answer
 from eldgr_dspy.questions import require_one_of
 
 Combine = Literal["best", "vote"]
@@ -35,8 +38,10 @@ class _Rewarding(CallingJudge):
     def __init__(self, combine: Combine, threshold: float | None) -> None:
         super().__init__()
         require_one_of("combine", combine, get_args(Combine))
-        if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, int | float)):
-            raise ArgumentError(f"threshold must be a number or None; got {threshold!r:.80}.")
+        if threshold is not None and (isinstance(threshold, bool) or _finite(threshold) is None):
+            raise ArgumentError(f"threshold must be a finite number or None; got {threshold!r:.80}.")
+        if threshold is not None and combine == "vote":
+            raise ArgumentError(f"threshold must be None with combine='vote'; got {threshold!r:.80}. Leave it out.")
         self.combine: Combine = combine
         self.threshold = threshold
 
@@ -105,12 +110,12 @@ class BestOf(_Rewarding):
             try:
                 value = self.reward(example, candidate)
             except Exception as error:
-                if isinstance(error, dspy.LMError | ConnectionError | TimeoutError):
+                if isinstance(error, FAILURES):
                     raise
                 return rewards, f"the reward failed on candidate {index}: {said(error, self.reward)}"
-            if not isinstance(value, bool | int | float) or not math.isfinite(value):
+            rewards[index] = _finite(value)
+            if rewards[index] is None:
                 return rewards, f"the reward of candidate {index} is {value!r:.40}, not a finite number"
-            rewards[index] = float(value)
         return rewards, ""
 
 
@@ -146,6 +151,17 @@ class BestOfSteps(_Rewarding):
                 return rewards, f"{value} (candidate {index})"
             rewards[index] = value
         return rewards, ""
+
+
+def _finite(value: object) -> float | None:
+    """Return a number or truth value, numpy's included, as a number; None if it is not finite or something else."""
+    if not isinstance(value, Real | np.bool_):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number with more digits than a float holds
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _reasonings(ballot: Ballot) -> Iterator[Reasoning]:

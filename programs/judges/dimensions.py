@@ -15,7 +15,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.counting import CountingJudge
 from eldgr_dspy.programs.judges.weighted_votes import values_of
 
-DIMENSIONS = ("confidence", "relevance", "coherence")
+DIMENSIONS: tuple[str, ...] = ("confidence", "relevance", "coherence")
 
 
 class DimensionalSelector(CountingJudge):

@@ -60,7 +60,7 @@ def _borda(values: Sequence[float], power: float) -> list[float]:
 WEIGHINGS: dict[str, Weighing] = {
     "best_of_n": Weighing("scores", elects=False),
     "weighted_best_of_n": Weighing("scores", elects=True, least=0.0),
-    "borda": Weighing("scores", elects=True, weights=_borda, parameter=0.5),
+    "borda": Weighing("scores", elects=True, weights=_borda, parameter=0.5, range=(0.0, 100.0)),
     "cisc": Weighing("confidence", elects=True, weights=_softmax, parameter=1.0, range=(1e-6, 1e6)),
     "soft_sc": Weighing("logprobs", elects=False),
     "bcrl_max": Weighing("confidence", elects=False, positioned=True),
@@ -143,7 +143,7 @@ class WeightedVote(CountingJudge):
         if self._weighing.abstains_below and weights[preferred] < self._parameter:
             reason = f"the highest confidence is {weights[preferred]:g}, below {self._parameter:g}"
             return dspy.Prediction(abstained=reason, orders=[])
-        rationale = f"{self.formula}: weight {weights[preferred]:.4g} of {math.fsum(weights):.4g}"
+        rationale = f"{self.formula}: weight {weights[preferred]:.4g}"
         assessments = [{"scalar": value} for value in values] if all(0 <= value <= 1 for value in given) else None
         return dspy.Prediction(preferred=preferred, judge_rationale=rationale, assessments=assessments, orders=[])
 

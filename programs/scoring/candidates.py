@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import dspy
 
 from eldgr_dspy.errors import ArgumentError, brief, settled
+from eldgr_dspy.extraction import before_answer
 from eldgr_dspy.questions import Question
 
 if TYPE_CHECKING:
@@ -39,14 +40,6 @@ def reasonings_of(question: Question, *, corpus: bool) -> "list[Reasoning]":
     return [
         Reasoning(before_answer(answer or "", text), question.text, passages, answer or "") for text, answer in pairs
     ]
-
-
-def before_answer(answer: str, text: str) -> str:
-    """Return the part of a text before its answer; the whole text if that is empty, or if it does not end with it."""
-    kept, line = text, f"\n{answer.strip()}"
-    while answer and kept.rstrip().endswith(line):  # once from the text itself, and once if it was added after it
-        kept = kept.rstrip().removesuffix(line)
-    return kept if kept.strip() else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,58 @@
+"""Ballots for judges that ask no LM: which candidates vote together, and what is stated of each."""
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from eldgr_dspy.ballots import Ballot, Logprobs, Stated
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS
+
+READS: Mapping[str, str] = {name: f"{name}:s" if of.column == "scores" else name for name, of in WEIGHINGS.items()}
+"""A formula for each name, with `s` as the name of the score."""
+
+
+def ballot(
+    classes: str, stated: Sequence[Stated] = (), question: str = "Which?", texts: Sequence[str] | None = None
+) -> Ballot:
+    """A ballot with a letter for each candidate's class, `-` for one that does not vote."""
+    keys = tuple(None if letter == "-" else letter for letter in classes)
+    given = tuple(texts) if texts is not None else tuple(f"I say {key}" for key in keys)
+    found = tuple(stated) or (Stated(),) * len(keys)
+    return Ballot(question, (Passage("T", "Some text."),), given, keys, keys, found)
+
+
+def stating(formula: str, value: Any) -> Stated:
+    """What a pool states of a candidate in the column that a formula reads; nothing for None."""
+    if value is None:
+        return Stated()
+    column = WEIGHINGS[formula.partition(":")[0]].column
+    if column == "logprobs":
+        return Stated(logprobs=Logprobs(probability=value))
+    return Stated(confidence=value) if column == "confidence" else Stated(scores={"s": value})
+
+
+def stated_by(formula: str, classes: str, values: Sequence[Any]) -> Ballot:
+    """A ballot with these values in the column that a formula reads."""
+    return ballot(classes, [stating(formula, value) for value in values])
+
+
+def majority(counted: Ballot) -> str | None:
+    """The class with most votes, the earliest of several."""
+    votes = [key for key in counted.classes if key is not None]
+    return max(dict.fromkeys(votes), key=votes.count, default=None)
+
+
+@st.composite
+def classes(draw: st.DrawFn, least: int = 0, letters: str = "aaabbc-") -> str:
+    """Draw the classes of up to six candidates."""
+    return "".join(draw(st.lists(st.sampled_from(letters), min_size=least, max_size=6)))
+
+
+def shuffled(n: int, seed: int) -> list[int]:
+    """An order of n things."""
+    order = [*range(n)]
+    random.Random(seed).shuffle(order)
+    return order

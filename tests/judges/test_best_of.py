@@ -1,0 +1,261 @@
+"""Best of n by a reward: as `dspy.BestOfN` chooses, what a reward may return, and rewards of steps."""
+
+import math
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import dspy
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.channels.protocols import Reasoning
+from eldgr_dspy.channels.table import StepTable
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.judges.best_of import BestOf, BestOfSteps
+from eldgr_dspy.programs.run.fingerprints import describe
+from eldgr_dspy.programs.testing import scripted_lm
+from tests.judges.balloting import ballot, majority
+from tests.scorers import table_of
+
+POOL = ballot("aab-c", texts=("I say a", "a", "It may be b", "", "c, I think"))
+
+
+def length(example: dspy.Example, pred: dspy.Prediction) -> int:
+    """A reward that reads nothing but the text."""
+    return len(pred.text)
+
+
+def brevity(example: dspy.Example, pred: dspy.Prediction) -> int:
+    """Another one of the same kind."""
+    return -len(pred.text)
+
+
+def rewards(*values: Any) -> Callable[[Any, Any], Any]:
+    """A reward that gives each candidate of a ballot its value, by the text that names its place."""
+
+    def reward(example: dspy.Example, pred: dspy.Prediction) -> Any:
+        value = values[int(pred.text)]
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    return reward
+
+
+def judged(keys: str, *values: Any, **options: Any) -> Any:
+    texts = [str(index) for index in range(len(keys))]
+    return BestOf(rewards(*values), **options)(ballot=ballot(keys, texts=texts))
+
+
+# -- the reward --
+
+
+def test_the_highest_reward_wins_and_a_candidate_without_a_vote_gets_none() -> None:
+    assert BestOf(length)(ballot=POOL).preferred == 2  # 11 characters; "c, I think" has 10
+    assert BestOf(brevity)(ballot=POOL).preferred == 1
+    assert BestOf(lambda example, pred: pred.answer == "c")(ballot=POOL).preferred == 4
+
+
+def test_a_reward_is_told_question_evidence_text_and_answer_and_nothing_else() -> None:
+    told: list[Any] = []
+
+    def reward(example: dspy.Example, pred: dspy.Prediction) -> float:
+        told.append((dict(example.inputs()), dict(pred)))
+        return 0.0
+
+    BestOf(reward)(ballot=POOL)
+    assert len(told) == 4
+    asked = {"question": "Which?", "evidence": ["T\nSome text."]}
+    assert told[2] == (asked, {"text": "It may be b", "answer": "b"})
+
+
+def test_ties_go_to_the_answer_with_more_votes_then_to_the_earliest() -> None:
+    assert [judged("abb", *values).preferred for values in ((1, 1, 1), (1, 0, 1), (1, 0, 0))] == [1, 2, 0]
+    assert judged("ab", 0.5, 0.5).preferred == 0
+
+
+def test_a_vote_adds_rewards_and_the_best_does_not() -> None:
+    """The sums are a .3, b .9 and c .8."""
+    values = (0.1, 0.1, 0.1, 0.5, 0.4, 0.8)
+    assert [judged("aaabbc", *values, combine=how).preferred for how in ("vote", "best")] == [3, 5]
+    said = judged("aab", 0.5, -0.1, 0.9, combine="vote")
+    assert said.abstained == "rewards that are added must be at least 0; candidate 1 has less"
+    assert judged("aab", 0.5, -0.1, 0.9).preferred == 2
+
+
+@pytest.mark.parametrize("yes", [True, np.True_, 1, np.int64(1), np.float32(1)])
+def test_truth_values_and_numbers_of_numpy_count(yes: Any) -> None:
+    said = judged("aab", 0, False, yes)
+    assert (said.preferred, [one["scalar"] for one in said.assessments]) == (2, [0.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "value", [None, math.nan, math.inf, -math.inf, "0.5", [0.5], 10**400, 1j, Decimal("NaN"), np.float64("nan")]
+)
+def test_what_is_not_a_finite_number_is_an_abstention_that_names_the_candidate(value: Any) -> None:
+    said = judged("aabb", 0.1, 0.9, value, 0.2)
+    assert said.abstained.startswith("the reward of candidate 2 is ")
+    assert said.abstained.endswith(", not a finite number")
+    assert "preferred" not in said
+
+
+def test_a_reward_that_raises_is_an_abstention_with_the_error() -> None:
+    said = judged("aab", 0.1, ValueError("no such word"), 0.9)
+    assert said.abstained.startswith("the reward failed on candidate 1: ValueError: no such word")
+
+
+@pytest.mark.parametrize("error", [dspy.LMServerError("away"), ConnectionError("away"), TimeoutError("late")])
+def test_a_call_of_a_reward_that_does_not_come_through_is_raised(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        judged("aab", 0.1, error, 0.9)
+
+
+def test_without_a_candidate_that_votes_it_abstains() -> None:
+    assert judged("--", 1, 2).abstained == "there is no candidate to judge"
+    assert judged("--", 1, 2, combine="vote").abstained == "there is no candidate to judge"
+
+
+# -- as dspy.BestOfN --
+
+
+class OneByOne(dspy.Module):
+    """A program that returns the candidates of a pool one by one: DSPy numbers its attempts."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        super().__init__()
+        self.texts, self.predict = texts, dspy.Predict("question -> answer")
+
+    def forward(self, question: str) -> Any:
+        lm: Any = self.predict.lm
+        number = lm.kwargs["rollout_id"]
+        return dspy.Prediction(text=self.texts[number], answer=str(number))
+
+
+def chosen_by_dspy(values: Sequence[float], threshold: float) -> int:
+    texts = [str(index) for index in range(len(values))]
+    program = OneByOne(texts)
+    program.set_lm(scripted_lm(lambda request: ""))
+    best: Any = dspy.BestOfN(program, len(texts), rewards(*values), threshold)
+    return int(best(question="Which?").answer)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True), st.integers(0, 10))
+def test_it_chooses_as_dspy_best_of_n_does(values: list[float], threshold: int) -> None:
+    """Rewards differ: of equal ones DSPy takes the earliest, and the judge the answer with more votes."""
+    keys = "abcde"[: len(values)]
+    expected = chosen_by_dspy(values, threshold)
+    assert judged(keys, *values, threshold=threshold).preferred == expected
+    assert judged(keys, *values).preferred == chosen_by_dspy(values, math.inf) == values.index(max(values))
+
+
+def test_a_threshold_takes_the_first_that_reaches_it_and_not_the_best() -> None:
+    values = (0.2, 0.5, 0.9)
+    assert [judged("abb", *values, threshold=t).preferred for t in (0.0, 0.3, 0.5, 0.51, 2)] == [0, 1, 1, 2, 2]
+    assert judged("-ab", 1.0, 0.4, 0.6, threshold=0.5).preferred == 2  # a candidate without a vote cannot win
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"combine": "mean"}, "combine='mean' is not known"),
+        ({"threshold": "0.5"}, "threshold must be a finite number or None; got '0.5'"),
+        ({"threshold": True}, "threshold must be a finite number or None; got True"),
+        ({"threshold": math.nan}, "threshold must be a finite number or None; got nan"),
+        ({"threshold": 0.5, "combine": "vote"}, "threshold must be None with combine='vote'; got 0.5"),
+    ],
+)
+def test_other_arguments_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        BestOf(length, **options)
+    assert said in str(refused.value)
+
+
+def test_what_is_not_a_function_is_refused() -> None:
+    wrong: Any = 0.5
+    with pytest.raises(ArgumentError, match="reward must be a function or a DSPy metric; got float"):
+        BestOf(wrong)
+    with pytest.raises(ArgumentError, match="scorer must have a method score; got float"):
+        BestOfSteps(wrong)
+    fold: Any = "mean"
+    with pytest.raises(ArgumentError, match="fold='mean' is not known"):
+        BestOfSteps(Steps({}), fold)
+
+
+# -- rewards of steps --
+
+
+class Steps:
+    """A scorer that gives a reasoning the rewards of its steps by the answer."""
+
+    def __init__(self, by_answer: dict[str, tuple[float | None, ...]]) -> None:
+        self.by_answer, self.seen = by_answer, list[Reasoning]()
+
+    def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
+        self.seen += reasonings
+        return [table_of(reasoning.text, *self.by_answer[reasoning.answer]) for reasoning in reasonings]
+
+
+BY_ANSWER: dict[str, tuple[float | None, ...]] = {
+    "a": (0.1,),
+    "b": (0.9, 0.2, 0.95),  # the lowest .2, the last .95, the product .171
+    "c": (0.5, 0.5, 0.5),  # .5, .5, .125
+    "d": (0.45, 0.6),  # .45, .6, .27
+}
+
+
+@pytest.mark.parametrize(("fold", "expected"), [("min", "c"), ("last", "b"), ("product", "d")])
+def test_each_fold_prefers_another_answer_than_majority_and_the_other_folds(fold: Any, expected: str) -> None:
+    counted = ballot("aabcd")
+    preferred = BestOfSteps(Steps(BY_ANSWER), fold)(ballot=counted).preferred
+    assert (counted.answers[preferred], majority(counted)) == (expected, "a")
+
+
+def test_a_vote_adds_the_folded_rewards() -> None:
+    """The lowest steps: c .5, and b twice .3."""
+    scorer = Steps({"a": (0.1,), "b": (0.3, 0.9), "c": (0.5,)})
+    assert BestOfSteps(scorer, combine="vote")(ballot=ballot("aabbc")).preferred == 2
+    assert BestOfSteps(scorer)(ballot=ballot("aabbc")).preferred == 4
+
+
+def test_undefined_steps_are_left_out_and_a_reasoning_without_a_step_is_an_abstention() -> None:
+    scorer = Steps({"a": (0.4, None), "b": (None, 0.3, None)})
+    assert BestOfSteps(scorer, "last")(ballot=ballot("ab")).preferred == 0
+    for none in ((None,), ()):
+        said = BestOfSteps(Steps({"a": (0.4,), "b": none}))(ballot=ballot("aab"))
+        assert said.abstained == "no step has a reward (candidate 2)"
+
+
+def test_candidates_that_vote_are_scored_in_one_call_without_the_line_of_the_answer() -> None:
+    scorer = Steps(BY_ANSWER)
+    counted = ballot("a-b", texts=("First this.\na", "", "Then that."))
+    assert BestOfSteps(scorer)(ballot=counted).preferred == 2
+    assert [(one.text, one.answer, one.question) for one in scorer.seen] == [
+        ("First this.", "a", "Which?"),
+        ("Then that.", "b", "Which?"),
+    ]
+    assert scorer.seen[0].passages == counted.passages
+
+
+def test_what_a_scorer_raises_is_raised() -> None:
+    class Away:
+        def score(self, reasonings: Sequence[Reasoning]) -> list[StepTable]:
+            raise dspy.LMServerError("away")
+
+    with pytest.raises(dspy.LMServerError):
+        BestOfSteps(Away())(ballot=ballot("ab"))
+
+
+# -- what identifies them --
+
+
+def test_a_changed_reward_is_another_judge() -> None:
+    told = [describe(BestOf(reward)) for reward in (length, brevity, length)]
+    assert told[0] == told[2] != told[1]
+    assert told[0]["attributes"]["self"]["source"]["name"].endswith(":length")
+    one, other = describe(BestOf(length)), describe(BestOf(length, threshold=0.5))
+    assert one != other
+    assert "facts" not in one

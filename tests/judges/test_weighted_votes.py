@@ -1,0 +1,262 @@
+"""Selectors that count: each formula by hand, against a naive version, and by its laws."""
+
+import re
+from math import log
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.ballots import INAPPLICABLE, Ballot, Logprobs, Stated
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
+from tests.judges.balloting import READS, ballot, classes, majority, shuffled, stated_by, stating
+from tests.naive import weighted_votes as naive
+
+TOKENS = {"a": (0.5, 0.5), "b": (0.9, 0.9, 0.3), "c": (0.6, 0.6)}
+STEPS = {"a": [0.1], "b": [0.9, 0.2, 0.95], "c": [0.5, 0.5, 0.5], "d": [0.45, 0.6]}
+SPLIT = ("aaabbc", (0.1, 0.1, 0.1, 0.5, 0.4, 0.8))  # sums: a .3, b .9, c .8
+SURE = ("aaabbc", (0.3, 0.3, 0.3, 0.6, 0.5, 0.9))  # sums: a .9, b 1.1, c .9
+STEADY = ("aaabbc", (0.15, 0.12, 0.1, 0.3, 0.2, 0.9))  # sums: a .37, b .5, c .9
+FOLDED = ballot("aabcd", [Stated(scores={"s": STEPS[key]}) for key in "aabcd"])
+
+
+def tokens(formula: str) -> Ballot:
+    assert formula.startswith("soft_sc")
+    return ballot("aabc", [Stated(logprobs=Logprobs.of_tokens([*map(log, TOKENS[key])])) for key in "aabc"])
+
+
+def count(formula: str, counted: Ballot) -> Any:
+    return WeightedVote(formula)(ballot=counted)
+
+
+def won(formula: str, counted: Ballot) -> str:
+    return str(counted.classes[count(formula, counted).preferred])
+
+
+@pytest.mark.parametrize(
+    ("formula", "counted", "expected", "neighbour", "other"),
+    [
+        # The highest score is c's .8; the highest sum is b's .5 + .4 = .9.
+        ("best_of_n:s", stated_by("best_of_n", *SPLIT), "c", "weighted_best_of_n:s", "b"),
+        ("weighted_best_of_n:s", stated_by("best_of_n", *SPLIT), "b", "best_of_n:s", "c"),
+        # Points of the ranks: c √6; b √5 + √4 = 4.236; a √3 + √2 + √1 = 4.146. Sums of scores: c .9.
+        ("borda:s", stated_by("borda", *STEADY), "b", "weighted_best_of_n:s", "c"),
+        # With T = .1: c e^0 = 1; b e^-3 + e^-4 = .07; a 3 e^-6 = .007. Added as they are: b 1.1, c .9.
+        ("cisc:0.1", stated_by("cisc", *SURE), "c", "bcrl_vote", "b"),
+        # The mean: b (.9 + .9 + .3) / 3 = .7, c .6. The lowest: b .3, c .6.
+        ("soft_sc", tokens("soft_sc"), "b", "soft_sc:min", "c"),
+        ("soft_sc:min", tokens("soft_sc:min"), "c", "soft_sc:mean", "b"),
+        ("bcrl_max", stated_by("bcrl_max", *SURE), "c", "bcrl_vote", "b"),
+        ("bcrl_vote", stated_by("bcrl_vote", *SURE), "b", "bcrl_max", "c"),
+        # The lowest steps: b .2, c .5, d .45. The last: .95, .5, .6. The products: .171, .125, .27.
+        ("best_of_n:s:min", FOLDED, "c", "best_of_n:s:last", "b"),
+        ("best_of_n:s:last", FOLDED, "b", "best_of_n:s:product", "d"),
+        ("best_of_n:s:product", FOLDED, "d", "best_of_n:s:min", "c"),
+    ],
+)
+def test_each_formula_prefers_another_answer_than_majority_and_its_nearest_neighbour(
+    formula: str, counted: Ballot, expected: str, neighbour: str, other: str
+) -> None:
+    assert (won(formula, counted), won(neighbour, counted), majority(counted)) == (expected, other, "a")
+
+
+def test_parameters_change_what_is_preferred() -> None:
+    # cisc, T = 1, over e^.9: c 1; b e^-.3 + e^-.4 = 1.41; a 3 e^-.6 = 1.65.
+    assert [won(f"cisc{t}", stated_by("cisc", *SURE)) for t in ("", ":1", ":0.1")] == ["a", "a", "c"]
+    # borda, p = 0: 3, 2 and 1 points. p = 3: c 216; b 125 + 64 = 189; a 27 + 8 + 1 = 36.
+    assert [won(f"borda:s:{p}", stated_by("borda", *STEADY)) for p in (0, 0.5, 3)] == ["a", "b", "c"]
+
+
+def test_an_abstaining_vote_abstains_below_its_threshold_and_not_at_it() -> None:
+    counted = stated_by("bcrl_max", "aab", (0.2, 0.2, 0.5))
+    assert count("bcrl_abstaining", counted).preferred == count("bcrl_max", counted).preferred == 2
+    said = count("bcrl_abstaining:0.51", counted)
+    assert said.abstained == "the highest confidence is 0.5, below 0.51"
+    assert "preferred" not in said
+
+
+def test_the_mean_of_probabilities_is_not_the_probability_of_the_mean() -> None:
+    # b: (1 + .25) / 2 = .625, and the root of 1 * .25 = .5; c: .6 both.
+    stated = [Logprobs.of_tokens([0.0, -1.3862943611198906]), Logprobs.of_tokens([-0.5108256237659907] * 2)]
+    assert won("soft_sc", ballot("bc", [Stated(logprobs=one) for one in stated])) == "b"
+
+
+def test_weights_are_added_as_the_decimals_that_they_are_written_as() -> None:
+    """.1 + .2 is as much as .3, although it is not in binary; more votes win, then the earliest."""
+    assert won("weighted_best_of_n:s", stated_by("best_of_n", "baa", (0.3, 0.1, 0.2))) == "a"
+    assert won("bcrl_vote", stated_by("bcrl_vote", "bbaa", (0.15, 0.15, 0.1, 0.2))) == "b"
+    assert won("bcrl_vote", stated_by("bcrl_vote", "aabb", (0.1, 0.2, 0.15, 0.15))) == "a"
+
+
+# -- against the naive version --
+
+few = settings(max_examples=40)
+FORMULAS = (*READS, "borda:1", "borda:2", "cisc:0.1", "cisc:2", "bcrl_abstaining:0.3")
+
+
+def drawn(formula: str, *, missing: bool = True) -> st.SearchStrategy[Any]:
+    """Classes with values in tenths; scores may be negative, and values may be missing."""
+    name = formula.partition(":")[0]
+    tenths = st.integers(-3 if WEIGHINGS[name].column == "scores" else 0, 10).map(lambda n: str(n / 10))
+    values = st.lists(tenths | st.none() if missing else tenths, min_size=6, max_size=6)
+    return st.tuples(classes(), st.one_of(values, st.just([None] * 6) if missing else values))
+
+
+def told(said: Any) -> int | str:
+    """What is said in the words of the naive version."""
+    reason = str(said.get("abstained", ""))
+    assert ("preferred" in said) is not bool(reason)
+    if not reason:
+        return int(said.preferred)
+    words = reason.split()
+    kinds = {"no": "missing", "weights": "negative"}
+    if words[0] in kinds:
+        return f"{kinds[words[0]]} {words[words.index('candidate') + 1]}"
+    known = {INAPPLICABLE: "none", "the highest confidence": "low", "there is no candidate": "empty"}
+    return next(kind for begin, kind in known.items() if reason.startswith(begin))
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@few
+@given(st.data())
+def test_a_formula_is_its_naive_version(formula: str, data: st.DataObject) -> None:
+    keys, values = data.draw(drawn(formula))
+    name, _, parameter = formula.partition(":")
+    given_values = [None if value is None else float(value) for value in values[: len(keys)]]
+    counted = stated_by(name, keys, given_values)
+    asked = ":".join(filter(None, (READS[name], parameter)))
+    assert told(count(asked, counted)) == naive.preferred(formula, counted.classes, values[: len(keys)])
+
+
+@pytest.mark.parametrize("formula", READS)
+def test_a_pool_without_the_column_is_told_from_a_candidate_without_it(formula: str) -> None:
+    judge = WeightedVote(READS[formula])
+    assert judge(ballot=ballot("ab")).abstained.startswith(f"{INAPPLICABLE}the pool states no ")
+    partly = stated_by(formula, "-ab", (0.5, 0.5, None))
+    assert re.fullmatch(r"no [\w '-]+ (is|are) stated of candidate 2", judge(ballot=partly).abstained)
+    # A candidate that does not vote needs no value.
+    assert judge(ballot=stated_by(formula, "-ab", (None, 0.5, 0.6))).preferred in (1, 2)
+
+
+# -- laws --
+
+
+@pytest.mark.parametrize("formula", READS)
+@few
+@given(classes(least=1), st.integers(0, 10**6))
+def test_another_order_of_the_candidates_prefers_the_same_candidate(formula: str, keys: str, seed: int) -> None:
+    """Values are different powers of two, so that no sums are equal."""
+    values, order = [2.0**-index for index in shuffled(len(keys), seed + 1)], shuffled(len(keys), seed)
+    said = count(READS[formula], stated_by(formula, keys, values))
+    moved = stated_by(formula, "".join(keys[i] for i in order), [values[i] for i in order])
+    again = count(READS[formula], moved)
+    if "preferred" in said:
+        assert order[again.preferred] == said.preferred
+    else:
+        assert again.abstained == said.abstained
+
+
+@pytest.mark.parametrize("formula", READS)
+@few
+@given(st.data())
+def test_a_higher_value_of_the_preferred_candidate_keeps_it(formula: str, data: st.DataObject) -> None:
+    keys, values = data.draw(drawn(formula, missing=False))
+    floats = [float(value) for value in values[: len(keys)]]
+    said = count(READS[formula], stated_by(formula, keys, floats))
+    if "preferred" in said:
+        floats[said.preferred] = min(1.0, floats[said.preferred] + 0.25)
+        assert count(READS[formula], stated_by(formula, keys, floats)).preferred == said.preferred
+
+
+@pytest.mark.parametrize("formula", ["best_of_n:s", "borda:s"])
+@few
+@given(classes(least=1), st.lists(st.integers(-20, 20), min_size=6, max_size=6))
+def test_scores_on_another_scale_are_ranked_as_before(formula: str, keys: str, values: list[int]) -> None:
+    """One question's scores may be from another model than those of the next."""
+    judge, other = WeightedVote(formula), stated_by("best_of_n", "aab", (0.2, 0.3, 0.9))
+    before = judge(ballot=other)
+    tenths = stated_by("best_of_n", keys, [value / 10 for value in values[: len(keys)]])
+    cubes = stated_by("best_of_n", keys, [float(value**3 + 1000) for value in values[: len(keys)]])
+    assert told(judge(ballot=tenths)) == told(judge(ballot=cubes))
+    assert dict(judge(ballot=other)) == dict(before)
+
+
+# -- steps, and values that cannot be used --
+
+
+@pytest.mark.parametrize(
+    ("formula", "value", "reason"),
+    [
+        ("best_of_n:s", [0.1, 0.2], "it has a number for each step: name min, last or product (score 's' of"),
+        ("best_of_n:s:product", [0.5, 1.5], "a product needs steps from 0 to 1 (score 's' of candidate 1)"),
+        ("best_of_n:s:product", [-0.5], "a product needs steps from 0 to 1 (score 's' of candidate 1)"),
+        ("weighted_best_of_n:s:min", [0.5, -0.5], "weights that are added must be at least 0; candidate 1 has -0.5"),
+        ("best_of_n:other", 0.5, f"{INAPPLICABLE}the pool states no score 'other'"),
+    ],
+)
+def test_values_that_cannot_be_used_are_an_abstention(formula: str, value: Any, reason: str) -> None:
+    said = count(formula, ballot("ab", [stating("best_of_n", 0.5), stating("best_of_n", value)]))
+    assert said.abstained.startswith(reason)
+    assert "preferred" not in said
+
+
+def test_a_single_number_is_its_own_fold() -> None:
+    counted = stated_by("best_of_n", "aab", (0.5, [0.9, 0.8], 0.6))
+    assert [count(f"best_of_n:s:{fold}", counted).preferred for fold in ("min", "last", "product")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("formula", READS)
+def test_the_largest_numbers_that_a_pool_may_state_are_counted(formula: str) -> None:
+    highest = 1.7e308 if WEIGHINGS[formula].column == "scores" else 1.0
+    assert count(READS[formula], stated_by(formula, "abb", (highest, highest, highest))).preferred == 1
+
+
+def test_values_from_0_to_1_are_the_scores_of_the_verdict() -> None:
+    said = count("best_of_n:s", stated_by("best_of_n", "ab", (0.25, 1.0)))
+    assert [one["scalar"] for one in said.assessments] == [0.25, 1.0]
+    assert count("best_of_n:s", stated_by("best_of_n", "ab", (0.25, 1.5))).assessments is None
+
+
+# -- formulas --
+
+
+@pytest.mark.parametrize(
+    ("formula", "end"),
+    [
+        ("", "must begin with one of"),
+        ("majority", "must begin with one of"),
+        ("CISC", "must begin with one of"),
+        ("best_of_n", "must name a score"),
+        ("borda:", "must name a score"),
+        ("best_of_n::min", "must name a score"),
+        ("best_of_n:prm:max", "nothing more; got 'max'"),
+        ("best_of_n:prm:min:0.5", "nothing more; got '0.5'"),
+        ("weighted_best_of_n:prm:last:product", "nothing more; got 'product'"),
+        ("borda:prm:-1", "got '-1'"),
+        ("borda:prm:1000", "a number from 0 to 100; got '1000'"),
+        ("borda:prm:min:0.5:1", "got '0.5:1'"),
+        ("cisc:0", "a number from 1e-06 to 1e+06; got '0'"),
+        ("cisc:hot", "a number from 1e-06 to 1e+06; got 'hot'"),
+        ("cisc:nan", "a number from 1e-06 to 1e+06; got 'nan'"),
+        ("cisc:", "a number from 1e-06 to 1e+06; got ''"),
+        ("soft_sc:median", "nothing more; got 'median'"),
+        ("bcrl_max:0.5", "nothing more; got '0.5'"),
+        ("bcrl_abstaining:1.5", "a number from 0 to 1; got '1.5'"),
+        ("bcrl_abstaining:50%", "a number from 0 to 1; got '50%'"),
+    ],
+)
+def test_a_formula_with_other_words_is_refused(formula: str, end: str) -> None:
+    with pytest.raises(ArgumentError) as refused:
+        WeightedVote(formula)
+    assert end in str(refused.value)
+    assert repr(formula) in str(refused.value)
+    assert str(refused.value).endswith(".")
+
+
+def test_the_facts_say_which_formulas_need_log_probabilities_and_which_imitate() -> None:
+    facts = {name: WeightedVote(READS[name]).facts for name in READS}
+    assert {name for name, of in facts.items() if of["logprobs"]} == {"soft_sc"}
+    assert {name for name, of in facts.items() if of["positioned"]} == {"bcrl_max", "bcrl_vote", "bcrl_abstaining"}
+    assert not any(of["gold_in_training"] for of in facts.values())
