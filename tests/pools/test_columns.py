@@ -242,6 +242,23 @@ def test_a_value_that_cannot_be_used_is_refused_with_its_place_and_a_remedy(name
     assert refused_argument(lambda: read_columns({name: value}, "it.{}")) == f"it.{name}{said}"
 
 
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ('"confidence": NaN', f"confidence {UNIT}nan{DIVIDE}"),
+        ('"logprobs": {"tokens": [-Infinity]}', f"logprobs.tokens[0] {LOGARITHM}-inf{LEAVE}"),
+        (f'"scores": {{"prm": 1{"0" * 400}}}', f"scores {SCORE}1{'0' * 17}...{'0' * 19}. Leave it out."),
+    ],
+)
+def test_a_file_with_such_a_value_is_refused_by_its_line(tmp_path: Path, columns: str, said: str) -> None:
+    good = json.dumps(record({"answer": "Ada", **FULL}))
+    bad = json.dumps(record({"answer": "Bo"}, number=1)).replace('"Bo"', f'"Bo", {columns}')
+    (tmp_path / "p.jsonl").write_text(f"{good}\n{bad}\n")
+    assert refused(lambda: open_pool(tmp_path / "p.jsonl")) == (
+        f"{tmp_path / 'p.jsonl'}, line 2, id 'q1': candidates[0].{said}"
+    )
+
+
 def test_the_limits_themselves_are_accepted() -> None:
     limits = {
         "confidence": 1,

@@ -11,11 +11,14 @@ from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.programs.inputs import columns_of
 from eldgr_dspy.programs.judges.own import OwnSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
+from eldgr_dspy.programs.testing import scripted_lm
 from tests.refusing import refused
+from tests.selecting import CONTESTED, in_style
 
 EVIDENCE = ["Doha is the capital of Qatar. Lusail is a city north of it."]
 ANSWERS = ("Dubai", "Dubai", "Doha")
 SURE = (0.1, 0.1, 0.9)
+OTHER_KINDS = {"confidence": "high", "logprobs": [-0.5], "scores": 3, "tags": "cot"}
 CHAT = {"content": [{"token": "Do", "logprob": -0.5}, {"token": "ha", "logprob": -1.5}]}
 
 
@@ -62,6 +65,14 @@ def test_a_confidence_of_another_kind_is_refused_only_by_a_judge_that_counts(kin
         "out."
     )
     assert decided(selector(silent), pool) == ("Dubai", "consensus")
+
+
+def test_the_plain_judge_takes_candidates_with_fields_of_any_kind() -> None:
+    pool = [{**OTHER_KINDS, "answer": answer} for answer in CONTESTED["candidates"]]
+    for given in (pool, [dspy.Example(**one) for one in pool], [dspy.Prediction(**one) for one in pool]):
+        with dspy.context(lm=scripted_lm(lambda request: in_style(request, 2, 0.5, n=3))):
+            said = Selector()(**{**CONTESTED, "candidates": given})
+        assert (said.answer, said.branch) == ("Doha", "judge")
 
 
 def test_a_missing_confidence_is_an_abstention_and_never_a_number() -> None:
