@@ -188,7 +188,7 @@ class Selector(dspy.Module):
             candidates: A list of strings, numbers, mappings or predictions, completions, or a prediction with
                 completions. None is a candidate without an answer; a number's answer is its shortest text, 4.0 as "4".
                 A candidate's final answer is what it marks as such (`#### x`, `\boxed{}`, "the answer is"), else the
-                whole text; in arithmetic the last number.
+                whole text; in arithmetic the last number. Judges that count ballots read columns too.
             evidence: A list of strings, or of mappings or objects with `text` or `long_text` and perhaps `title`; one
                 string; or a prediction with `passages`. To a scorer None means no corpus, an empty list a corpus in
                 which nothing was found.

@@ -51,17 +51,6 @@ def sample_key(id: str, number: int) -> Key:
     return str(number), id, PROGRAM
 
 
-def columns_of(said: dspy.Prediction) -> dict[str, Any]:
-    """Return the columns of a prediction, `columns`; and of those that cannot be used what is wrong, `unusable`."""
-    columns, unusable = dict[str, Any](), list[str]()
-    for name in COLUMNS:
-        try:
-            columns |= read_columns({name: said.get(name)}).model_dump(exclude_defaults=True)
-        except ArgumentError as error:
-            unusable.append(brief(error))
-    return {"columns": columns, "unusable": unusable}
-
-
 class SampleQuery(Query):
     """A sample about to be asked for.
 
@@ -100,7 +89,7 @@ class SampleQuery(Query):
             "text": encodable(read.texts[0]),
             "answer": None if (answer := read.answers[0]) is None else encodable(str(answer)),
             "passages": [[encodable(one.title), encodable(one.text)] for one in passages or ()],
-            **(columns_of(said) if how.columns else {}),
+            **(_usable_columns(said) if how.columns else {}),
         }
 
     @property
@@ -130,3 +119,14 @@ class SampleQuery(Query):
             if running and budget.stopped:
                 budget.stopped += f" It was sample {self._number} of the question {self._asked.id!r:.80}."
         budget.check()
+
+
+def _usable_columns(said: dspy.Prediction) -> dict[str, Any]:
+    """Return the columns of a prediction, `columns`; and of those that cannot be used what is wrong, `unusable`."""
+    columns, unusable = dict[str, Any](), list[str]()
+    for name in COLUMNS:
+        try:
+            columns |= read_columns({name: said.get(name)}).model_dump(exclude_defaults=True)
+        except ArgumentError as error:
+            unusable.append(brief(error))
+    return {"columns": columns, "unusable": unusable}

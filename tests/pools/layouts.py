@@ -1,6 +1,8 @@
 """Files of predictions and of questions, in the layouts that others write."""
 
+import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,13 @@ HOTPOTQA = {
 
 def write(path: Path, *records: object) -> Path:
     path.write_text("".join(f"{json.dumps(record)}\n" for record in records), encoding="utf-8")
+    return path
+
+
+def table(path: Path, *rows: Sequence[str]) -> Path:
+    """A table as spreadsheets write it."""
+    with path.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out, delimiter="\t" if ".tsv" in path.name else ",").writerows(rows)
     return path
 
 

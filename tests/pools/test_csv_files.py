@@ -19,14 +19,8 @@ from eldgr_dspy.programs.pools.entries import Entry, Sample
 from eldgr_dspy.programs.pools.predictions import read_predictions
 from eldgr_dspy.programs.pools.questions import read_questions
 from eldgr_dspy.rows import MAX_CANDIDATES, MAX_CHARACTERS
+from tests.pools.layouts import table
 from tests.pools.refusals import refused
-
-
-def table(path: Path, *rows: Sequence[str]) -> Path:
-    """A table as spreadsheets write it."""
-    with path.open("w", encoding="utf-8", newline="") as out:
-        csv.writer(out, delimiter="\t" if ".tsv" in path.name else ",").writerows(rows)
-    return path
 
 
 def read(path: Path, **names: Sequence[str]) -> list[Entry]:

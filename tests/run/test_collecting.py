@@ -186,6 +186,50 @@ def test_samples_are_distinct_under_the_cache_of_dspy() -> None:
     assert [one.answer for one in rows()[0].candidates] == ["Doha", "Paris", "Lyon"]
 
 
+def test_columns_of_predictions_are_kept_if_asked_for_and_those_of_another_kind_counted(
+    returning: Callable[..., None],
+) -> None:
+    """What is wrong with a column costs no sample; a program that has such fields by chance works as before."""
+    chat = {"content": [{"token": "D", "logprob": -0.5}]}
+    returning(
+        {"answer": "Doha", "confidence": 0.9, "logprobs": chat, "tags": None},
+        {"answer": "Paris", "confidence": "high", "scores": {"prm": 1}},
+        {"answer": "Lyon", "confidence": 90, "tags": "cot"},
+    )
+    found = collected("Returning", n=3, limit=1, columns=True)
+    assert (found.failed, found.unusable) == (0, 2)
+    assert found.fault.startswith("confidence must be a number from 0 to 1; got 'high'. Divide a percentage by 100")
+    first, second, third = rows()[0].candidates
+    assert first.model_dump(exclude={"text", "source"}) == {
+        "answer": "Doha", "confidence": 0.9, "logprobs": {"tokens": [-0.5]},
+    }  # fmt: skip
+    assert second.model_dump(exclude={"text", "source"}) == {"answer": "Paris", "scores": {"prm": 1.0}}
+    assert third.model_dump(exclude={"text", "source"}) == {"answer": "Lyon"}
+    assert found.pool.sha256 == collected("Returning", n=3, limit=1, columns=True).pool.sha256  # from the journal
+    without = collected("Returning", n=3, limit=1, out="bare.jsonl")
+    assert (without.unusable, without.fault) == (0, "")
+    assert [one.model_dump().keys() for one in rows("bare.jsonl")[0].candidates] == [{"text", "answer", "source"}] * 3
+
+
+def test_a_collection_with_columns_is_not_resumed_without_them(returning: Callable[..., None]) -> None:
+    returning({"answer": "Doha", "confidence": 0.9})
+    collected("Returning", limit=1, columns=True)
+    with pytest.raises(RunChangedError, match="columns"):
+        collected("Returning", limit=1)
+
+
+def test_the_command_says_which_columns_are_left_out(
+    returning: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    returning({"answer": "Doha", "confidence": 90})
+    command = ["collect", f"{__name__}:Returning", "--devset", f"{__name__}:DEVSET", "--n", "1", "--out", "pool.jsonl"]
+    assert main([*command, "--columns"]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert (
+        "Samples with a column that is left out: 3. The first: confidence must be a number from 0 to 1; got 90." in said
+    )
+
+
 def test_a_reply_that_cannot_be_read_is_a_candidate_without_an_answer() -> None:
     replies = iter([_chat(reasoning="", answer="Doha"), "no fields", "no fields"] * 3)
     found = collected(lm=scripted_lm(lambda request: next(replies)))
