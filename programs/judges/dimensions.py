@@ -39,7 +39,7 @@ class DimensionalSelector(CountingJudge):
         """
         super().__init__()
         given = dict.fromkeys(DIMENSIONS, 1 / 3) if weights is None else dict(weights)
-        if given.keys() != set(DIMENSIONS) or not all(0 <= weight < math.inf for weight in given.values()):
+        if given.keys() != set(DIMENSIONS) or not all(map(_is_weight, given.values())):
             raise ArgumentError(
                 f"weights must give a number of at least 0 to each of {', '.join(DIMENSIONS)}; got {given!r:.200}."
             )
@@ -77,9 +77,15 @@ def standardised(values: Sequence[float]) -> list[float]:
     """
     if not values or min(values) == max(values):
         return [0.0] * len(values)
-    mean = math.fsum(values) / len(values)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
-    return [(value - mean) / deviation for value in values]
+    largest = max(map(abs, values))
+    scaled = [value / largest for value in values]  # no sum or square is too large or too small
+    mean = math.fsum(scaled) / len(scaled)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in scaled) / len(scaled))
+    return [(value - mean) / deviation for value in scaled]
+
+
+def _is_weight(given: object) -> bool:
+    return isinstance(given, int | float) and 0 <= given < math.inf
 
 
 def _confidences(ballot: Ballot) -> list[float | None] | str:

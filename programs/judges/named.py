@@ -4,6 +4,7 @@ import re
 
 import dspy
 
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.judges.dimensions import DimensionalSelector
 from eldgr_dspy.programs.judges.own import own_judge
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
@@ -29,6 +30,8 @@ def judge_named(given: str) -> dspy.Module | None:
     if name == "autodspy":
         from eldgr_dspy.programs.judges.pipelines import PipelineSelector
 
+        if not rest:
+            raise ArgumentError(f"autodspy must name a training pool; got {rest!r}. Write autodspy:FILE.")
         return PipelineSelector(rest)
     return own_judge(given) if is_own(given) else None
 

@@ -9,7 +9,7 @@ import dspy
 from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.named_objects import name_of, object_named, source_of
+from eldgr_dspy.named_objects import name_of, object_named, said, source_of
 from eldgr_dspy.programs.judges.counting import CallingJudge
 
 EXAMPLE = "my_selectors:longest"
@@ -35,7 +35,8 @@ class OwnSelector(CallingJudge):
         """
         super().__init__()
         given: object = choose
-        if not callable(given) or inspect.iscoroutinefunction(choose):
+        called = (given, getattr(given, "__call__", None))  # noqa: B004 - the method is looked at, not tested for
+        if not callable(given) or any(map(inspect.iscoroutinefunction, called)) or isinstance(given, dspy.Module):
             raise ArgumentError(
                 f"choose must be a function of a ballot, not async; got {type(choose).__name__}. Write a dspy.Module "
                 "in the judge's role to ask an LM."
@@ -58,10 +59,30 @@ def own_judge(name: str) -> dspy.Module:
         ArgumentError: It cannot be found, or is something else.
     """
     found: Any = object_named(name, "judges", EXAMPLE)
-    if isinstance(found, type) and issubclass(found, dspy.Module):
-        found = found()
+    if isinstance(found, type):
+        found = _made(name, found)
     if isinstance(found, dspy.Module):
         return found
     if not callable(found):
-        raise ArgumentError(f"judges: {name} must be a dspy.Module or a function; got {type(found).__name__}.")
-    return OwnSelector(found)
+        raise _unfit(name, type(found).__name__)
+    choose: Any = found
+    return OwnSelector(choose)
+
+
+def _made(name: str, kind: type) -> dspy.Module:
+    """Return a judge of a user's class."""
+    if not issubclass(kind, dspy.Module):
+        raise _unfit(name, f"the class {kind.__name__}")
+    try:
+        return kind()
+    except Exception as error:
+        raise ArgumentError(
+            f"judges: {name} must be a judge's class that needs no argument; it raised {said(error)}. Name an object "
+            "that is one."
+        ) from error
+
+
+def _unfit(name: str, got: str) -> ArgumentError:
+    return ArgumentError(
+        f"judges: {name} must be a dspy.Module or a function of a ballot; got {got}. Name a function or a judge."
+    )

@@ -50,13 +50,14 @@ class PipelineSelector(CountingJudge):
         super().__init__()
         pool = open_pool(path)
         self.formula, self.trained_on = f"autodspy:{path}", pool.sha256
-        self.trained_questions, groups = set[str](), list[tuple[str, dict[str, float]]]()
+        self.trained_questions, known = set[str](), list[tuple[str, dict[str, float]]]()
         for row in pool.rows():
             self.trained_questions.add(folded_question(row.question))
-            if row.gold and (rewards := _rewards(row)):
-                groups.append((row.question, rewards))
+            if row.gold:
+                known.append((row.question, _rewards(row)))
+        groups = [(question, rewards) for question, rewards in known if rewards]
         self.pipelines = sorted({name for _, rewards in groups for name in rewards})
-        _require_trainable(pool, len(groups), self.pipelines)
+        _require_trainable(pool, len(known), self.pipelines)
         self._weights = _trained(groups, self.pipelines)
 
     @property
@@ -69,6 +70,8 @@ class PipelineSelector(CountingJudge):
         if folded_question(ballot.question) in self.trained_questions:
             return dspy.Prediction(abstained="the selector was trained on this question", orders=[])
         names = [stated.pipeline for stated in ballot.stated]
+        if not ballot.voters:
+            return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
         if not any(names):
             return dspy.Prediction(abstained=f"{INAPPLICABLE}the pool states no tags or sources", orders=[])
         if lacking := [index for index in ballot.voters if not names[index]]:

@@ -22,7 +22,7 @@ from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.reservations import Reserved
 from eldgr_dspy.programs.run.results import FILES, Results
-from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings
+from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, Statement, require_same
 from eldgr_dspy.programs.run.runner import Runner, Settled
 from eldgr_dspy.programs.run.scheduling import amap_ordered, map_ordered, rarer_collections, reused_threads
@@ -105,7 +105,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
     From then on signals are noted; the run checks for them whenever it writes something.
     """
     pools = open_pools(plan.pools, selector.settings.type)
-    _require_unseen(plan, pools)
+    _require_unseen(selector, plan, pools)
     recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
     recordings.require_made_for(pools, selector.settings.type)
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
@@ -160,15 +160,15 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
             results.close()
 
 
-def _require_unseen(plan: Plan, pools: Sequence[Pool]) -> None:
+def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> None:
     """Refuse a judge that was trained on questions of a pool: they may be in no figure."""
-    for name, judge in plan.judges.items():
+    for asked, judge in modules_of(selector, plan.judges).items():
         trained: Collection[str] = getattr(judge, "trained_questions", ())
         for pool in pools if trained else ():
             seen = sum(1 for row in rows_of(pool, plan) if folded_question(row.question) in trained)
             if seen:
                 raise ArgumentError(
-                    f"judges: {name} was trained on {seen:,} of the {pool.n:,} questions of {pool.path}, which may be "
+                    f"The {asked} was trained on {seen:,} of the {pool.n:,} questions of {pool.path}, which may be "
                     "in no figure. Split the pool with eldgr pool split, train on one part and evaluate the other."
                 )
 

@@ -1,0 +1,140 @@
+"""The selector in the style of DRM: an example by hand, what it lacks, and its weights."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.ballots import INAPPLICABLE, Ballot, Logprobs, Stated
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.judges.dimensions import DIMENSIONS, DimensionalSelector, standardised
+from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
+from tests.judges.balloting import ballot, majority, shuffled
+
+ONLY = {name: dict.fromkeys(DIMENSIONS, 0.0) | {name: 1.0} for name in DIMENSIONS}
+
+
+def stating(reasoning: float | None, answer: float | None, relevance: Any = 0.5, coherence: Any = 0.5) -> Stated:
+    scores = {"relevance": relevance, "coherence": coherence}
+    known = {name: value for name, value in scores.items() if value is not None}
+    return Stated(logprobs=Logprobs(probability=0.5, reasoning=reasoning, answer=answer), scores=known)
+
+
+def count(counted: Ballot, weights: Any = None) -> Any:
+    return DimensionalSelector(weights)(ballot=counted)
+
+
+# Confidence: -1, -1, -2, -3; mean -1.75, so that a is above it. Relevance: 0, 0, 1, .4. Coherence: 0, 0, .4, 1.
+EXAMPLE = ballot("aabc", [stating(-0.5, -0.5, 0.0, 0.0)] * 2 + [stating(-1, -1, 1.0, 0.4), stating(-2, -1, 0.4, 1.0)])
+
+
+def test_the_sum_prefers_another_answer_than_majority_and_than_one_dimension_each() -> None:
+    # Confidence: deviations .75, .75, -.25, -1.25, standard deviation .829; z .905, .905, -.302, -1.508.
+    # Relevance: mean .35, standard deviation .409; z -.855, -.855, 1.588, .122. Coherence: the last two change places.
+    # Sums over 3: a (.905 - .855 - .855) / 3 = -.268; b (-.302 + 1.588 + .122) / 3 = .47; c (-1.508 + 1.711) / 3 = .07.
+    said = count(EXAMPLE)
+    assert (said.preferred, majority(EXAMPLE)) == (2, "a")
+    assert said.judge_rationale.startswith("0.47 standard deviations")
+    assert [count(EXAMPLE, ONLY[name]).preferred for name in DIMENSIONS] == [0, 2, 3]
+    assert WeightedVote("best_of_n:coherence")(ballot=EXAMPLE).preferred == 3
+    assert WeightedVote("soft_sc")(ballot=EXAMPLE).preferred == 0
+
+
+def test_the_confidence_is_the_mean_of_the_reasoning_plus_the_sum_of_the_answer() -> None:
+    # Of tokens -.1, -.3 | -1: mean -.2 plus sum -1. Of -.4, -.4 | -.3, -.3: mean -.4 plus sum -.6, which is higher.
+    given_tokens = [Logprobs.of_tokens([-0.1, -0.3, -1.0], 1), Logprobs.of_tokens([-0.4, -0.4, -0.3, -0.3], 2)]
+    stated = [Stated(logprobs=one, scores={"relevance": 0.5, "coherence": 0.5}) for one in given_tokens]
+    assert count(ballot("ab", stated)).preferred == 1
+    # The mean over all tokens of the second, -.35, is above the first's, -.467; the summed answers are -1 and -.6.
+    longer = [Logprobs.of_tokens([-0.1, -0.3, -1.0], 1), Logprobs.of_tokens([-0.4, -0.3, -0.3, -0.3], 3)]
+    stated = [Stated(logprobs=one, scores={"relevance": 0.5, "coherence": 0.5}) for one in longer]
+    assert count(ballot("ab", stated)).preferred == 0  # -1.2 against -.4 - .9 = -1.3
+
+
+def test_a_dimension_that_is_the_same_for_all_adds_nothing() -> None:
+    alike = ballot("abb", [stating(-1, -1, 0.3, 0.1), stating(-1, -1, 0.3, 0.1), stating(-1, -1, 0.3, 0.2)])
+    assert count(alike).preferred == count(alike, ONLY["coherence"]).preferred == 2
+    assert count(ballot("abb", [stating(-1, -1)] * 3)).preferred == 1  # nothing differs, so that votes decide
+    assert standardised([0.1] * 3) == [0.0] * 3
+    assert standardised([]) == []
+
+
+def test_values_are_standardised_over_the_candidates_that_vote() -> None:
+    """A candidate that does not vote may lack everything, and moves no mean."""
+    voting = [stating(-0.5, -0.5, 0.0, 0.0)] * 2 + [stating(-1, -1, 1.0, 0.4), stating(-2, -1, 0.4, 1.0)]
+    said = count(ballot("aa-bc", [*voting[:2], Stated(), *voting[2:]]))
+    assert (said.preferred, said.judge_rationale) == (3, count(EXAMPLE).judge_rationale)
+
+
+SCORED: list[Any] = [stating(-1, -1), stating(-2, -2)]
+
+
+@pytest.mark.parametrize(
+    ("stated", "reason"),
+    [
+        ([Stated()] * 2, "{N/A}the pool states no log-probabilities"),
+        ([Stated(scores=SCORED[0].scores)] * 2, "{N/A}the pool states no log-probabilities"),
+        ([stating(-1, None)] * 2, "{N/A}the pool states no log-probabilities of answers"),
+        ([stating(-1, -1, None)] * 2, "{N/A}the pool states no score 'relevance'"),
+        ([stating(-1, -1, 0.5, None)] * 2, "{N/A}the pool states no score 'coherence'"),
+        ([stating(-1, -1, None), stating(-1, None, None)], "{N/A}the pool states no score 'relevance'"),
+        ([SCORED[0], Stated(scores=SCORED[0].scores)], "no log-probabilities of reasoning and answer are stated of"),
+        ([SCORED[0], stating(None, -1)], "no log-probabilities of reasoning and answer are stated of candidate 1"),
+        ([SCORED[0], stating(-1, -1, None)], "no score 'relevance' is stated of candidate 1"),
+        ([SCORED[0], stating(-1, -1, [0.1, 0.2])], "it has a number for each step"),
+    ],
+)
+def test_what_is_lacking_is_an_abstention(stated: Sequence[Stated], reason: str) -> None:
+    said = count(ballot("ab", stated))
+    assert said.abstained.startswith(reason.replace("{N/A}", INAPPLICABLE))
+    assert "preferred" not in said
+
+
+def test_without_a_candidate_that_votes_it_abstains() -> None:
+    assert count(ballot("--", [Stated()] * 2)).abstained == "there is no candidate to judge"
+
+
+@given(st.lists(st.sampled_from((0.0, 0.5, 1.0, 1e-320, 1e-200, 1e200, -1.7e308, 1.7e308, 0.1, 0.3)), max_size=6))
+def test_standardised_values_keep_their_order_whatever_their_size(values: list[float]) -> None:
+    found = standardised(values)
+    assert all(map(math.isfinite, found))
+    assert all(a <= b for x, a in zip(values, found, strict=True) for y, b in zip(values, found, strict=True) if x <= y)
+    if len(set(values)) > 1:
+        assert math.isclose(math.fsum(z * z for z in found) / len(found), 1.0)
+        assert math.isclose(math.fsum(found), 0.0, abs_tol=1e-9)
+
+
+@settings(max_examples=30)
+@given(st.permutations(range(4)), st.integers(0, 99))
+def test_another_order_of_the_candidates_prefers_the_same_candidate(order: list[int], seed: int) -> None:
+    values = [2.0**-index for index in shuffled(4, seed)]
+    stated = [stating(-value, -1.0, value, value * value) for value in values]
+    keys = "aabc"
+    before = count(ballot(keys, stated)).preferred
+    after = count(ballot("".join(keys[i] for i in order), [stated[i] for i in order])).preferred
+    assert order[after] == before
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {},
+        {"confidence": 1.0},
+        dict.fromkeys((*DIMENSIONS, "length"), 0.25),
+        dict.fromkeys(DIMENSIONS, -0.1),
+        dict.fromkeys(DIMENSIONS, math.inf),
+        dict.fromkeys(DIMENSIONS, math.nan),
+        dict.fromkeys(DIMENSIONS, "1"),
+        dict.fromkeys(DIMENSIONS),
+    ],
+)
+def test_other_weights_are_refused(weights: Any) -> None:
+    with pytest.raises(ArgumentError, match="weights must give a number of at least 0 to each of confidence, relev"):
+        DimensionalSelector(weights)
+
+
+def test_it_is_positioned_and_needs_log_probabilities() -> None:
+    assert DimensionalSelector().facts == {"gold_in_training": False, "logprobs": True, "positioned": True}
