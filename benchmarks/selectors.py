@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dspy
 from dspy.lm15 import Request
@@ -94,7 +94,7 @@ def counting(training: Path) -> dict[str, dspy.Module]:
 
 def reply(request: Request) -> str:
     """Answer any of our signatures by the words of the prompt, without looking at a right answer."""
-    prompt, schema = text_of(request), request.config.response_format or {}
+    prompt, schema = text_of(request), cast(Any, request.config.response_format)
     properties = schema["schema"]["properties"]
     blocks = dict[str, list[str]]()
     for kind, text in _BLOCK.findall(prompt):

@@ -1,6 +1,7 @@
 """What judges share that count a ballot instead of asking an LM."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import dspy
 
@@ -38,7 +39,9 @@ class CallingJudge(CountingJudge):
 
     async def aforward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
         """Do the same as `forward`, in a thread."""
-        counted: dspy.Prediction = await dspy.asyncify(self.count)(ballot)
+        count: Any = self.count  # DSPy's types admit modules alone
+        threaded: Any = dspy.asyncify(count)
+        counted: dspy.Prediction = await threaded(ballot)
         return counted
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
