@@ -2,12 +2,14 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eldgr_dspy.errors import RunChangedError
+from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.judges.own import OwnSelector
 from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
@@ -147,6 +149,8 @@ def test_a_forecast_counts_no_call_of_a_judge_without_an_lm(capsys: pytest.Captu
         ("best_of_n:prm:mean", 1, "must end with nothing more; got 'mean'."),
         ("autodspy", 1, "autodspy must name a training pool; got ''. Write autodspy:FILE."),
         ("autodspy:none.jsonl", 1, "none.jsonl"),
+        ("cisk:0.5", 1, "A model must be PROVIDER/MODEL"),
+        ("drm:1", 1, "A model must be PROVIDER/MODEL"),
         ("command_judges:missing", 1, "has no 'missing'; check the name."),
         ("command_judges:number", 1, "must be a dspy.Module or a function of a ballot; got int."),
         ("no_such_module:judge", 1, "the module 'no_such_module' cannot be imported"),
@@ -183,6 +187,15 @@ def test_a_lock_ships_the_judge_that_was_frozen(name: str, kind: type, capsys: p
     one = stated(row(1))
     pred = select(**{part: one[part] for part in ("question", "candidates", "evidence")})
     assert (pred.answer, pred.branch, pred.preference) == ("Paris", "judge", 2)
+
+
+def test_a_lock_finds_a_class_in_the_working_directory_as_the_command_did(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed(capsys, "freeze", *given("fixed"), "--rules", "eldgr", "--out", "rule.lock.json")
+    monkeypatch.delitem(sys.modules, "command_judges")  # as in a new process
+    object_named.cache_clear()
+    assert type(Selector.from_frozen("rule.lock.json").judge).__name__ == "Fixed"
 
 
 def test_a_lock_with_another_formula_or_a_changed_function_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
