@@ -5,7 +5,6 @@ models' names. What was made is then compared with the lock as a run under a loc
 a lock is refused with the difference, and never replaced by another one.
 """
 
-import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -15,8 +14,10 @@ import dspy
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.named_judges import asked_by, judge_in, unlabelled
+from eldgr_dspy.named_objects import object_named
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.judges.named import judge_named
+from eldgr_dspy.programs.judges.own import EXAMPLE
 from eldgr_dspy.programs.judges.styles import JudgeStyle, judge_in_style
 from eldgr_dspy.programs.models import is_of_ollama, lm_named
 from eldgr_dspy.programs.roles import Judge
@@ -111,7 +112,7 @@ def _candidates(role: Role, details: Mapping[str, Any]) -> Iterator[dspy.Module]
     """Yield modules of the described class: made without arguments, or a judge in a style."""
     home, _, name = str(details.get("module")).rpartition(".")
     with suppress(Exception):  # no such module or class, or it needs arguments: the lock's check says what differs
-        yield getattr(importlib.import_module(home), name)()
+        yield object_named(f"{home}:{name}", "judges", EXAMPLE)()
     for part in details.get("attributes", {}).values() if role == "judge" else ():
         with suppress(Exception):  # as above
             yield judge_named(part.get("formula") or part["source"]["name"]) or Judge()

@@ -281,7 +281,7 @@ def test_the_matrix_counts_what_each_judge_fixes_breaks_and_tells_apart(pool: Pa
     assert [one["recovery"] and one["recovery"]["value"] for one in (a, b, c)] == [100.0, 0.0, 100.0]
     assert [one["discrimination"] and one["discrimination"]["value"] for one in (a, b, c)] == [1.0, 0.5, None]
     assert [one["score_ties"] and one["score_ties"]["value"] for one in (a, b, c)] == [0.0, 100.0, None]
-    assert (a["order_effect"], a["gold_in_training"], a["asked"], a["calls"]) == (None, None, 12, 12)
+    assert (a["order_effect"], a["gold_in_training"], a["asked"], a["calls"]) == (None, False, 12, 12)
     assert [(one["rule"], one["against"]) for one in pool_found["contrasts"]] == [
         (f"eldgr[{name}]", f"judge[{name}]") for name in "abc"
     ]

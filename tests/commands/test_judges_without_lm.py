@@ -1,0 +1,215 @@
+"""`--judges` with formulas, trained selectors and judges of a user's own: run, frozen, shipped, refused."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.errors import RunChangedError
+from eldgr_dspy.named_objects import object_named
+from eldgr_dspy.programs.commands import main
+from eldgr_dspy.programs.judges.own import OwnSelector
+from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
+from eldgr_dspy.programs.selector import Selector
+from tests.capitals import row, write_pool
+from tests.lm_server import Answer, Asked, serving
+from tests.run.frozen import rewrite
+
+MODULE = '''
+import dspy
+
+from eldgr_dspy.programs.roles import Judge
+
+
+def last(ballot):
+    """Prefer the last candidate."""
+    return len(ballot.answers) - 1
+
+
+class MyJudge(Judge):
+    """The judge of the package under another name."""
+
+
+class Fixed(dspy.Module):
+    def forward(self, question, evidence, candidates):
+        return dspy.Prediction(preferred=len(candidates) - 1)
+
+
+number = 7
+'''
+WORDS = {
+    "cisc": "cisc:0.5",
+    "prm": "best_of_n:prm:min",
+    "drm": "drm",
+    "policy": "autodspy:train.jsonl",
+    "own": "command_judges:last",
+    "fixed": "command_judges:Fixed",
+}
+
+
+def stated(one: dict[str, Any]) -> dict[str, Any]:
+    """A row whose last candidate, Paris, has the highest of all values."""
+    for index, candidate in enumerate(one["candidates"]):
+        high = 0.9 if index == 2 else 0.1
+        candidate |= {"confidence": high, "tags": ["cot" if index == 2 else "direct"]}
+        candidate["scores"] = {"prm": [0.95, high], "relevance": high, "coherence": high}
+        candidate["logprobs"] = {"reasoning": -1 + high, "answer": -1 + high}
+    return one
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("command_judges.py").write_text(MODULE)
+    write_pool(Path("capitals.jsonl"), (stated(row(number)) for number in range(4)))
+    write_pool(Path("train.jsonl"), (stated(row(number)) for number in range(50, 54)))
+    return tmp_path
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str, rc: int = 0) -> str:
+    code = main([*arguments])
+    out, err = capsys.readouterr()
+    assert code == rc, err
+    return " ".join(err.split()) if rc else out
+
+
+def given(*names: str) -> list[str]:
+    return ["--judges", ",".join(f"{name}={WORDS[name]}" for name in names or WORDS)]
+
+
+def test_each_word_names_its_judge(capsys: pytest.CaptureFixture[str]) -> None:
+    run = ["evaluate", "capitals.jsonl", *given(), "--quiet", "--out", "run"]
+    pool = json.loads(printed(capsys, *run, "--json"))["pools"]["capitals"]
+    assert list(pool["judges"]) == [*WORDS]
+    for name, judge in pool["judges"].items():
+        assert (judge["alone"], judge["locked"], judge["calls"], judge["lacks"]) == (100.0, 100.0, 0, None), name
+    facts = {name: (of["gold_in_training"], of["logprobs"], of["positioned"]) for name, of in pool["judges"].items()}
+    assert facts == {
+        "cisc": (False, False, False),
+        "prm": (False, False, False),
+        "drm": (False, True, True),
+        "policy": (True, False, True),
+        "own": (False, False, False),
+        "fixed": (None, None, None),
+    }
+    again = json.loads(printed(capsys, "decide", "run", "--rules", "eldgr", "--json"))["pools"]["capitals"]
+    assert {name: of["alone"] for name, of in again["judges"].items()} == dict.fromkeys(WORDS, 100.0)
+
+
+def test_a_judge_that_the_pool_lacks_the_values_of_is_na_in_what_is_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_pool(Path("bare.jsonl"), map(row, range(4)))
+    printed(
+        capsys, "evaluate", "bare.jsonl", *given("cisc", "own"), "--quiet", "--out", "run", "--max-abstentions", "0"
+    )
+    for command in (["report", "run", "--format", "text"], ["decide", "run", "--rules", "eldgr"]):
+        said = " ".join(printed(capsys, *command).split())
+        assert "the pool states no confidence" in said
+        assert "gave no usable reply" not in said
+    journal = ["evaluate", "bare.jsonl", "--judges", "cisc,own", "--replay", "run/journal.jsonl", "--quiet"]
+    found = json.loads(printed(capsys, *journal, "--out", "again", "--json"))["pools"]["bare"]
+    assert {name: of["lacks"] for name, of in found["judges"].items()} == {
+        "cisc": "the pool states no confidence",
+        "own": None,
+    }
+
+
+def test_a_judge_class_of_a_module_asks_the_model_of_the_judge(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def behave(asked: Asked) -> Answer:
+        return Answer(json.dumps({"judge_rationale": "", "assessments": [], "preferred": 2}))
+
+    with serving(behave) as server:
+        models = ["--judge", "openai/served", "--api-base", server.address]
+        run = ["evaluate", "capitals.jsonl", "--judges", "mine=command_judges:MyJudge", *models, "--quiet"]
+        pool = json.loads(printed(capsys, *run, "--out", "run", "--json"))["pools"]["capitals"]
+        assert (pool["judges"]["mine"]["alone"], pool["judges"]["mine"]["calls"]) == (100.0, 4)
+        assert [(entry.model, entry.role) for entry in server.log] == [("served", "judge")] * 4
+
+
+def test_a_forecast_counts_no_call_of_a_judge_without_an_lm(capsys: pytest.CaptureFixture[str]) -> None:
+    said = json.loads(printed(capsys, "evaluate", "capitals.jsonl", *given("cisc", "drm"), "--dry-run", "--json"))
+    roles = said["pools"]["capitals"]["roles"]
+    assert [roles[f"judge[{name}]"]["calls"] for name in ("cisc", "drm")] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("word", "code", "said"),
+    [
+        ("cisc:0", 1, "formula='cisc:0' must end with a number from 1e-06 to 1e+06; got '0'."),
+        ("cisc:warm", 1, "formula='cisc:warm' must end with a number"),
+        ("best_of_n", 1, "formula='best_of_n' must name a score. Write best_of_n:SCORE, such as best_of_n:prm."),
+        ("best_of_n:prm:mean", 1, "must end with nothing more; got 'mean'."),
+        ("autodspy", 1, "autodspy must name a training pool; got ''. Write autodspy:FILE."),
+        ("autodspy:none.jsonl", 1, "none.jsonl"),
+        ("cisk:0.5", 1, "A model must be PROVIDER/MODEL"),
+        ("drm:1", 1, "A model must be PROVIDER/MODEL"),
+        ("command_judges:missing", 1, "has no 'missing'; check the name."),
+        ("command_judges:number", 1, "must be a dspy.Module or a function of a ballot; got int."),
+        ("no_such_module:judge", 1, "the module 'no_such_module' cannot be imported"),
+    ],
+)
+def test_a_word_that_names_no_judge_is_refused_with_a_sentence(
+    word: str, code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said in printed(capsys, "evaluate", "capitals.jsonl", "--judges", f"a={word}", "--out", "run", rc=code)
+    assert not Path("run").exists()
+
+
+def test_a_policy_on_its_training_questions_is_refused_with_their_count(capsys: pytest.CaptureFixture[str]) -> None:
+    write_pool(Path("both.jsonl"), (stated(row(number)) for number in range(48, 53)))
+    said = printed(capsys, "evaluate", "both.jsonl", *given("policy"), "--out", "run", rc=1)
+    assert re.search(r"policy.* was trained on 3 of the 5 questions of both\.jsonl", said)
+    assert "Split the pool with eldgr pool split" in said
+
+
+def test_a_model_for_judges_that_ask_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--judge", "openai/m", "--out", "run"]
+    said = printed(capsys, "evaluate", "capitals.jsonl", *given("cisc"), *options, rc=1)
+    assert "--judge=openai/m is for judges that are given as NAME=STYLE" in said
+
+
+@pytest.mark.parametrize(("name", "kind"), [("cisc", WeightedVote), ("own", OwnSelector)])
+def test_a_lock_ships_the_judge_that_was_frozen(name: str, kind: type, capsys: pytest.CaptureFixture[str]) -> None:
+    printed(capsys, "freeze", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.lock.json")
+    locked = ["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--quiet", "--out", "run", "--json"]
+    found = json.loads(printed(capsys, *locked, *given("cisc", "own")))["pools"]["capitals"]
+    assert found["rules"][f"eldgr[{name}]"]["em"] == 100.0
+    select = Selector.from_frozen("rule.lock.json", rule=f"eldgr[{name}]")
+    assert type(select.judge) is kind
+    one = stated(row(1))
+    pred = select(**{part: one[part] for part in ("question", "candidates", "evidence")})
+    assert (pred.answer, pred.branch, pred.preference) == ("Paris", "judge", 2)
+
+
+def test_a_lock_finds_a_class_in_the_working_directory_as_the_command_did(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed(capsys, "freeze", *given("fixed"), "--rules", "eldgr", "--out", "rule.lock.json")
+    monkeypatch.delitem(sys.modules, "command_judges")  # as in a new process
+    object_named.cache_clear()
+    assert type(Selector.from_frozen("rule.lock.json").judge).__name__ == "Fixed"
+
+
+def test_a_lock_with_another_formula_or_a_changed_function_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    printed(capsys, "freeze", *given("cisc", "own"), "--rules", "majority,eldgr", "--out", "rule.lock.json")
+    locked = ["evaluate", "capitals.jsonl", "--lock", "rule.lock.json", "--quiet", "--out", "run"]
+    other = ["--judges", "cisc=cisc:0.6,own=command_judges:last"]
+    assert "roles.judge[cisc]" in printed(capsys, *locked, *other, rc=1)
+    roles = json.loads(Path("rule.lock.json").read_text())["roles"]
+    assert roles["judge[own]"]["attributes"]["self"]["source"]["name"] == "command_judges:last"
+    rewrite(Path("rule.lock.json"), lambda lock: source_in(lock).update(source="0" * 16))
+    assert "roles.judge[own]" in printed(capsys, *locked, *given("cisc", "own"), rc=1)
+    with pytest.raises(RunChangedError, match=r"roles\.judge\[own\]"):
+        Selector.from_frozen("rule.lock.json", rule="eldgr[own]")
+
+
+def source_in(lock: Any) -> Any:
+    return lock["roles"]["judge[own]"]["attributes"]["self"]["source"]

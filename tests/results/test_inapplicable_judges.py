@@ -1,0 +1,250 @@
+"""A judge that needs what a pool does not state has no result: N/A everywhere, with the reason, however it is read."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eldgr_dspy.ballots import Ballot
+from eldgr_dspy.figures.finished_run import read_run
+from eldgr_dspy.formatting import UNDEFINED
+from eldgr_dspy.programs.judges.dimensions import DimensionalSelector
+from eldgr_dspy.programs.judges.own import OwnSelector
+from eldgr_dspy.programs.judges.weighted_votes import WeightedVote
+from eldgr_dspy.programs.roles import Judge
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.run.redecisions import decide_again
+from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.tables.baselines import baselines_table
+from eldgr_dspy.tables.judges import judges_table, judging_table
+from eldgr_dspy.tables.pool import paper_table
+from tests.capitals import row, untimed, write_pool
+from tests.selecting import SILENT, selector_of
+
+N = 12
+LACKS = {"prm": "the pool states no score 'prm'", "drm": "the pool states no log-probabilities"}
+APPLIED = ("cisc", "last", "bcrl", "part")
+
+
+def last(counted: Ballot) -> int:
+    return len(counted.answers) - 1
+
+
+def judges(*names: str) -> dict[str, Any]:
+    made: Mapping[str, Any] = {
+        "cisc": WeightedVote("cisc:0.1"),
+        "last": OwnSelector(last),
+        "bcrl": WeightedVote("bcrl_max"),
+        "part": WeightedVote("best_of_n:part"),
+        "prm": WeightedVote("best_of_n:prm"),
+        "drm": DimensionalSelector(),
+    }
+    return {name: made[name] for name in names or made}
+
+
+def rows() -> list[dict[str, Any]]:
+    """Consensus is Nice, which is right on nine of twelve questions; the evidence certifies Paris alone.
+
+    All candidates have confidences; `part` is stated of all on six questions, of one on one, and of none on the others.
+    """
+    made = [
+        row(number, answers=("Nice", "Nice", "Oslo", "Paris"), gold=["Paris" if number % 4 == 3 else "Nice"])
+        for number in range(N)
+    ]
+    for number, one in enumerate(made):
+        for index, candidate in enumerate(one["candidates"]):
+            candidate["confidence"] = (0.2, 0.1, 0.9, 0.3)[index]
+            if number < 6 or (number == 6 and index == 0):
+                candidate["scores"] = {"part": (0.2, 0.1, 0.9, 0.3)[index]}
+    return made
+
+
+def run(folder: Path, *names: str, out: str = "run", **plan: Any) -> Any:
+    pool = write_pool(folder / "capitals.jsonl", rows())
+    given = plan.pop("judges", None) or judges(*names)
+    return evaluate(selector_of(SILENT), Plan([pool], folder / out, judges=given, **plan))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """A run of all judges, and its summary; tests only read it."""
+    folder = tmp_path_factory.mktemp("inapplicable")
+    return folder, run(folder)
+
+
+def of(summary: Any) -> Any:
+    return summary["pools"]["capitals"]
+
+
+# -- what the summary says --
+
+
+def test_the_judge_has_no_figure_and_the_reason_is_stated(finished: tuple[Path, Any]) -> None:
+    pool = of(finished[1])
+    assert {name: one["lacks"] for name, one in pool["judges"].items()} == {**dict.fromkeys(APPLIED), **LACKS}
+    assert pool["withheld"] == {f"{rule}[{name}]": {"judge": N} for rule in ("judge", "eldgr") for name in LACKS}
+    assert not {f"{rule}[{name}]" for rule in ("judge", "eldgr") for name in LACKS} & set(pool["rules"])
+    for name in LACKS:
+        judge = pool["judges"][name]
+        assert (judge["asked"], judge["abstained"]) == (N, N)
+        for figure in ("alone", "locked", "delta", "worst_alone", "worst_locked", "recovery", "audit", "decided"):
+            assert judge[figure] is None, figure
+    assert of(json.loads((finished[0] / "run" / "summary.json").read_text()))["judges"]["prm"]["lacks"] == LACKS["prm"]
+
+
+def test_there_is_no_contrast_no_bound_no_price_and_no_usefulness(finished: tuple[Path, Any]) -> None:
+    pool = of(finished[1])
+    labels = [f"{rule}[{name}]" for rule in ("judge", "eldgr") for name in LACKS]
+    assert [one["against"] for one in pool["contrasts"]] == [f"judge[{name}]" for name in APPLIED]
+    for figures in (pool["bounds"], pool["bounds_any_span"], pool["price"]):
+        assert [figures[label] for label in labels if figures.get(label) is not None] == []
+    assert pool["bounds"]["judge[cisc]"] is not None
+    for name, why in LACKS.items():
+        for use in pool["baselines"]["judges"][f"judge[{name}]"].values():
+            assert (use["em"], use["useful"], use["reason"]) == (None, None, why)
+
+
+def test_there_is_no_remark_of_replies_that_cannot_be_used(finished: tuple[Path, Any]) -> None:
+    assert not any("judge[" in remark for remark in of(finished[1])["remarks"])
+
+
+def test_a_judge_that_applies_to_some_questions_has_figures_and_abstentions(finished: tuple[Path, Any]) -> None:
+    """It prefers Oslo where it prefers any, on 0 to 5, and abstains on six; consensus is right on 6, 8, 9 and 10."""
+    judge = of(finished[1])["judges"]["part"]
+    assert (judge["lacks"], judge["asked"], judge["abstained"], judge["failed"]) == (None, N, 6, 0)
+    assert judge["alone"] == pytest.approx(100 * 4 / N)
+
+
+def test_what_judges_need_is_stated(finished: tuple[Path, Any]) -> None:
+    facts = {
+        name: (one["gold_in_training"], one["logprobs"], one["positioned"])
+        for name, one in of(finished[1])["judges"].items()
+    }
+    counted = (False, False, False)
+    assert facts == {
+        "cisc": counted,
+        "last": counted,
+        "part": counted,
+        "prm": counted,
+        "bcrl": (False, False, True),
+        "drm": (False, True, True),
+    }
+
+
+# -- what the tables show --
+
+
+def shown(table: Any, name: str) -> tuple[str, ...]:
+    return next(tuple(cells) for cells in table.rows if cells[0] == name)
+
+
+def test_every_cell_of_the_judge_is_na_and_a_note_says_why(finished: tuple[Path, Any]) -> None:
+    pool = of(finished[1])
+    alone, how = judges_table("capitals", pool), judging_table("capitals", pool)
+    assert alone is not None and how is not None
+    for name, why in LACKS.items():
+        *figures, gold, logprobs = shown(alone, name)[1:]
+        assert set(figures) == {"N/A"}
+        assert (gold, logprobs) == ("false", "true" if name == "drm" else "false")
+        assert set(shown(how, name)[1:]) == {"N/A"}
+        assert f"{name} is N/A: {why}." in alone.notes
+        main = paper_table("capitals", pool)
+        assert set(shown(main, f"judge[{name}]")[1:]) == {UNDEFINED}
+        assert f"judge[{name}] is not applicable: {why}." in main.notes
+    assert "N/A" not in shown(alone, "cisc")
+    assert baselines_table("capitals", pool) is not None
+
+
+def test_the_page_says_why(finished: tuple[Path, Any]) -> None:
+    page = (finished[0] / "run" / "report.html").read_text()
+    assert "prm is N/A: the pool states no score" in page
+    assert "drm is N/A: the pool states no log-probabilities" in page
+
+
+# -- positioned judges are not tested --
+
+
+def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(finished: tuple[Path, Any], tmp_path: Path) -> None:
+    tested = {one["against"]: (one["p"], one["p_holm"]) for one in of(finished[1])["contrasts"]}
+    assert tested["judge[bcrl]"] == (2 / 2**9, None)
+    without = run(tmp_path, "cisc", "last", "part")
+    assert {one["against"]: (one["p"], one["p_holm"]) for one in of(without)["contrasts"]} == {
+        name: values for name, values in tested.items() if name != "judge[bcrl]"
+    }
+    # Alone, cisc loses the nine questions that consensus has right, and part five of them; last prefers what ships.
+    assert {name: values for name, values in tested.items() if name != "judge[bcrl]"} == {
+        "judge[cisc]": (2 / 2**9, 3 * 2 / 2**9),
+        "judge[part]": (2 / 2**5, 2 * 2 / 2**5),
+        "judge[last]": (1.0, 1.0),
+    }
+    table = judges_table("capitals", of(finished[1]))
+    assert table is not None
+    assert shown(table, "bcrl")[4] == "N/A"
+    assert any("not rerun" in note and "bcrl and drm" in note for note in table.notes)
+
+
+# -- the same, however it is read --
+
+
+def test_a_resumed_run_says_the_same_and_asks_nobody(finished: tuple[Path, Any], tmp_path: Path) -> None:
+    first = run(tmp_path)
+    journal = (tmp_path / "run" / "journal.jsonl").read_bytes()
+    assert untimed(of(run(tmp_path))) == untimed(of(first)) == untimed(of(finished[1]))
+    assert (tmp_path / "run" / "journal.jsonl").read_bytes().count(b'"role": "judge"') == journal.count(
+        b'"role": "judge"'
+    )
+
+
+def test_decided_again_it_says_the_same(finished: tuple[Path, Any]) -> None:
+    again: Any = decide_again(read_run(finished[0] / "run"), ["near(2)"]).figures["capitals"]
+    pool = of(finished[1])
+    for name in (*APPLIED, *LACKS):
+        assert {**again["judges"][name], "decided": None} == {**pool["judges"][name], "decided": None}
+    assert again["withheld"].keys() == {*pool["withheld"], *(f"near(2)[{name}]" for name in LACKS)}
+    assert [one["p_holm"] for one in again["contrasts"]] == [one["p_holm"] for one in pool["contrasts"]]
+
+
+def test_replayed_it_says_the_same_except_what_the_judges_were_made_of(
+    finished: tuple[Path, Any], tmp_path: Path
+) -> None:
+    journal = finished[0] / "run" / "journal.jsonl"
+    pool = write_pool(tmp_path / "capitals.jsonl", rows())
+    recorded = {name: Judge() for name in (*APPLIED, *LACKS)}
+    again = of(evaluate(Selector(), Plan([pool], tmp_path / "again", judges=recorded, replay=journal)))
+    before = of(finished[1])
+    assert again["withheld"] == before["withheld"]
+    for name in (*APPLIED, *LACKS):
+        judge, was = again["judges"][name], before["judges"][name]
+        assert [judge[fact] for fact in ("gold_in_training", "logprobs", "positioned")] == [None] * 3
+        assert {k: judge[k] for k in ("lacks", "alone", "locked", "asked", "abstained")} == {
+            k: was[k] for k in ("lacks", "alone", "locked", "asked", "abstained")
+        }
+    table = judges_table("capitals", again)
+    assert table is not None
+    assert all(cells[-2:] == ("N/A", "N/A") for cells in table.rows)
+    assert any("a recording, or a judge of your own, does not state it" in note for note in table.notes)
+
+
+def test_a_judge_that_is_added_is_the_only_one_that_is_asked(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def judge(name: str) -> OwnSelector:
+        def choose(counted: Ballot) -> int:
+            asked.append(name)
+            return 0
+
+        return OwnSelector(choose)
+
+    first = {"one": judge("one"), **judges("prm")}
+    run(tmp_path, judges=first)
+    assert asked == ["one"] * N
+    found = of(run(tmp_path, judges={**first, "two": judge("two"), **judges("drm")}))
+    assert asked == ["one"] * N + ["two"] * N
+    assert {name: one["lacks"] for name, one in found["judges"].items()} == {"one": None, "two": None, **LACKS}
+
+
+def test_it_does_not_count_as_an_unusable_reply(tmp_path: Path) -> None:
+    found = run(tmp_path, "prm", "drm", max_abstentions=0)
+    assert {name: one["lacks"] for name, one in of(found)["judges"].items()} == LACKS
