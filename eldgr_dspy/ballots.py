@@ -5,9 +5,11 @@ any name, and the tags of the pipeline that made it. This module uses only the s
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
@@ -104,10 +106,14 @@ class Ballot:
     classes: tuple[str | None, ...]
     stated: tuple[Stated, ...]
 
-    @property
-    def voters(self) -> list[int]:
+    @cached_property
+    def voters(self) -> tuple[int, ...]:
         """The candidates that vote, by pool index."""
-        return [index for index, key in enumerate(self.classes) if key is not None]
+        return tuple(index for index, key in enumerate(self.classes) if key is not None)
+
+    @cached_property
+    def _votes(self) -> Mapping[str | None, int]:
+        return Counter(self.classes)
 
     def first(self, weights: Sequence[float]) -> int | None:
         """Return the candidate with the highest weight; of equal ones that with most votes, then the earliest.
@@ -115,19 +121,18 @@ class Ballot:
         Args:
             weights: One a candidate; those of candidates without a vote are not read.
         """
-        votes = {key: self.classes.count(key) for key in set(self.classes)}
-        return max(self.voters, key=lambda i: (weights[i], votes[self.classes[i]], -i), default=None)
+        return max(self.voters, key=lambda i: (weights[i], self._votes[self.classes[i]], -i), default=None)
 
     def elected(self, weights: Sequence[float]) -> int | None:
         """Return the best candidate of the class with the highest sum of weights; ties are as in `first`.
 
         Weights are added as the decimals that they are written as, so that .1 + .2 ties with .3.
         """
-        exact = [Fraction(repr(float(weight))) for weight in weights]
-        keys = dict.fromkeys(self.classes[i] for i in self.voters)
-        sums = {key: sum(exact[i] for i in self.voters if self.classes[i] == key) for key in keys}
+        sums: dict[str | None, Fraction] = {}
+        for i in self.voters:
+            sums[self.classes[i]] = sums.get(self.classes[i], Fraction()) + Fraction(repr(float(weights[i])))
         # Of equal ones `max` takes the first, and classes are in the order of their earliest candidates.
-        won = max(keys, key=lambda key: (sums[key], self.classes.count(key)), default=None)
+        won = max(sums, key=lambda key: (sums[key], self._votes[key]), default=None)
         alike = [i for i in self.voters if self.classes[i] == won]
         return max(alike, key=lambda i: (weights[i], -i), default=None)
 

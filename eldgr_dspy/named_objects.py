@@ -59,6 +59,11 @@ class NamedFunction:
             )
 
 
+def is_dotted(name: str) -> bool:
+    """Return whether a text has the form `module:object`."""
+    return _DOTTED.fullmatch(name) is not None
+
+
 @cache
 def object_named(name: str, argument: str, example: str) -> Any:
     """Return the object of that name.
@@ -70,7 +75,7 @@ def object_named(name: str, argument: str, example: str) -> Any:
     Raises:
         ArgumentError: the name has another form, the module cannot be imported, or it has no such object.
     """
-    if not _DOTTED.fullmatch(name):
+    if not is_dotted(name):
         raise ArgumentError(
             f"{argument} must name a {argument.removesuffix('s')}; got {name!r}. Write MODULE:FUNCTION, such as "
             f"{example}."

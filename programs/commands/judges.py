@@ -34,24 +34,24 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
     made: dict[str, Any] = {}
     for name, (style, model) in judges.items():
         given = models.judges[name]
-        if given is None and not {"", name} & set(recorded):
-            raise ArgumentError(
-                f"--judges {name} needs a model or a recording. Give {name}=MODEL or --replay {name}=FILE."
-            )
-        if given in get_args(Style) and model is None:
-            raise ArgumentError(f"--judges {name}={given} needs a model. Give {name}={given}:MODEL, or --judge MODEL.")
-        if given is not None and given.startswith(PANEL):
+        if given is None:
+            if not {"", name} & set(recorded):
+                raise ArgumentError(
+                    f"--judges {name} needs a model or a recording. Give {name}=MODEL or --replay {name}=FILE."
+                )
+            made[name] = Judge()
+        elif given.startswith(PANEL):
             made[name] = _panel(name, given.removeprefix(PANEL).split("+"), models)
-            continue
-        named = None if given is None else judge_named(given)
-        if named is not None:
+        elif (named := judge_named(given)) is not None:
             if name in lms and predictors(named):
                 named.set_lm(lms[name])
             made[name] = named
-            continue
-        lm: dict[Role, Any] = {"judge": lms[name]} if name in lms else {}
-        shown = (style, models.orders if style in ("listwise", "pairwise") else 1)
-        made[name] = Judge() if given is None else selector_of(lm, {**settings, "replies": models.replies}, shown).judge
+        elif given in get_args(Style) and model is None:
+            raise ArgumentError(f"--judges {name}={given} needs a model. Give {name}={given}:MODEL, or --judge MODEL.")
+        else:
+            lm: dict[Role, Any] = {"judge": lms[name]} if name in lms else {}
+            shown = (style, models.orders if style in ("listwise", "pairwise", "universal") else 1)
+            made[name] = selector_of(lm, {**settings, "replies": models.replies}, shown).judge
     return made
 
 

@@ -1,18 +1,15 @@
 """Judges without an LM by the words of the command, and judges of your own by their names."""
 
-import re
-
 import dspy
 
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.named_objects import is_dotted
 from eldgr_dspy.programs.judges.dimensions import DimensionalSelector
 from eldgr_dspy.programs.judges.own import own_judge
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
 
 PANEL = "panel:"
 """How the word of a panel begins; its models follow, joined by `+`."""
-
-_OWN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 
 
 def judge_named(given: str) -> dspy.Module | None:
@@ -43,4 +40,4 @@ def is_without_lm(given: str) -> bool:
 
 def is_own(given: str) -> bool:
     """Return whether a word is the name of an object of yours, `module:object`."""
-    return not is_without_lm(given) and _OWN.fullmatch(given) is not None
+    return not is_without_lm(given) and is_dotted(given)
