@@ -208,7 +208,7 @@ def test_a_single_number_is_its_own_fold() -> None:
 
 
 @pytest.mark.parametrize("formula", READS)
-def test_the_largest_numbers_that_a_pool_may_state_are_counted(formula: str) -> None:
+def test_the_largest_floats_are_counted(formula: str) -> None:
     highest = 1.7e308 if WEIGHINGS[formula].column == "scores" else 1.0
     assert count(READS[formula], stated_by(formula, "abb", (highest, highest, highest))).preferred == 1
 
