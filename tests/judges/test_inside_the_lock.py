@@ -1,6 +1,7 @@
 """Judges that ask no LM, inside the lock: whatever they prefer, the rule decides on it as on any judge's preference."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -132,6 +133,14 @@ def test_what_ships_is_what_the_rule_decides_on_the_same_preference(
 def test_awaited_it_decides_the_same(judge: dspy.Module, inputs: dict[str, Any]) -> None:
     select = selector(judge, consult="always")
     assert asyncio.run(select.acall(**inputs)).toDict() == select(**inputs).toDict()
+
+
+def test_dspy_warns_of_nothing_when_it_is_awaited(judge: dspy.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+    warned: list[str] = []
+    monkeypatch.setattr(logging.getLogger("dspy.primitives.module"), "warning", lambda said, *_: warned.append(said))
+    counted = ballot_of(case_of({"question": "Which?", "candidates": ["Dubai"], "evidence": []}))
+    said = asyncio.run(judge.acall(ballot=counted))
+    assert (warned, "abstained" in said or "preferred" in said) == ([], True)
 
 
 def test_the_laws_of_a_selector_hold(judge: dspy.Module) -> None:

@@ -77,6 +77,17 @@ def test_the_policy_is_right_on_questions_that_it_has_not_seen_and_majority_and_
     assert majority(ballot("abcc")) == "c"
 
 
+def test_a_question_on_which_all_pipelines_are_alike_teaches_nothing(tmp_path: Path) -> None:
+    """The advantage is a reward minus the group's mean: ten easy questions do not make up for the one that differs."""
+    easy = [{**row, "candidates": [{"answer": "Right", "source": "easy"}]} for row in rows(SEEN)]
+    both = [{"answer": "Wrong", "source": "easy"}, {"answer": "Right", "source": "hard"}]
+    hard = {**rows(UNSEEN)[1], "id": "hard", "candidates": both}
+    judge = PipelineSelector(write_pool(tmp_path / "train.jsonl", [*easy, hard]))
+    stated = [Stated(source="easy"), Stated(source="hard")]
+    asked = [judge(ballot=ballot("ab", stated, question)).preferred for question in questions(UNSEEN[1:])]
+    assert asked == [1] * len(asked)
+
+
 def test_training_is_the_same_every_time_and_in_any_order_of_the_candidates(tmp_path: Path) -> None:
     pool = write_pool(tmp_path / "train.jsonl", rows(SEEN))
     turned = [{**row, "candidates": row["candidates"][::-1]} for row in rows(SEEN)]

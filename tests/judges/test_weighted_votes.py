@@ -69,6 +69,11 @@ def test_parameters_change_what_is_preferred() -> None:
     assert [won(f"borda:s:{p}", stated_by("borda", *STEADY)) for p in (0, 0.5, 3)] == ["a", "b", "c"]
 
 
+def test_equal_scores_share_the_points_of_their_ranks() -> None:
+    """With p = 2, a has 16 points, and the three b share 9 + 4 + 1 = 14; 9 for each of them would be more."""
+    assert won("borda:s:2", stated_by("borda", "abbb", (0.9, 0.5, 0.5, 0.5))) == "a"
+
+
 def test_an_abstaining_vote_abstains_below_its_threshold_and_not_at_it() -> None:
     counted = stated_by("bcrl_max", "aab", (0.2, 0.2, 0.5))
     assert count("bcrl_abstaining", counted).preferred == count("bcrl_max", counted).preferred == 2
@@ -208,7 +213,7 @@ def test_a_single_number_is_its_own_fold() -> None:
 
 
 @pytest.mark.parametrize("formula", READS)
-def test_the_largest_numbers_that_a_pool_may_state_are_counted(formula: str) -> None:
+def test_the_largest_floats_are_counted(formula: str) -> None:
     highest = 1.7e308 if WEIGHINGS[formula].column == "scores" else 1.0
     assert count(READS[formula], stated_by(formula, "abb", (highest, highest, highest))).preferred == 1
 
