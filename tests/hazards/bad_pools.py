@@ -53,7 +53,8 @@ BAD_ROWS: list[tuple[dict[str, Any], str]] = [
     ({"candidates": {"answer": "Nice"}}, "candidates is {'answer': 'Nice'} (dict); expected a list."),
     (
         {"candidates": [{"answer": "Nice", "score": 0.5}]},
-        "candidates[0].score is 0.5 (float); not a field of a candidate, which has text, answer and source: put "
+        "candidates[0].score is 0.5 (float); not a field of a candidate, which has text, answer, source, "
+        "confidence, logprobs, scores and tags: put "
         "anything else under the row's `meta`.",
     ),
     (
