@@ -1,7 +1,7 @@
 """Pairs never reject a right answer for a wrong one, never leave their parts, and depend on order only in ties."""
 
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -69,12 +69,16 @@ def test_without_a_limit_every_pair_of_the_parts_is_written_or_dropped(pool: Dra
 @given(drawn().map(distinct).flatmap(lambda pool: st.tuples(st.just(pool), st.permutations(range(len(pool.classes))))))
 def test_the_order_of_candidates_changes_which_answers_are_paired_only_in_ties(given: tuple[Drawn, list[int]]) -> None:
     pool, order = given
-    mixed = Drawn(*([column[index] for index in order] for column in pool))
+    mixed = Drawn(*(taken(column, order) for column in pool))
     found, again = preferences(*pool), preferences(*mixed)
     assert found.outcome == again.outcome
     votes = Counter(key for key in pool.classes if key is not None)
     if len(set(votes.values())) == len(votes):
         assert (answers(pool, found), found.dropped) == (answers(mixed, again), again.dropped)
+
+
+def taken(column: list[Any], order: list[int]) -> list[Any]:
+    return [column[index] for index in order]
 
 
 def answers(pool: Drawn, found: Preferences) -> list[tuple[str | None, str | None]]:
