@@ -81,7 +81,8 @@ def _logp(model: Any, tokenizer: Any, asked: str, said: str) -> float:
 @trains
 @pytest.mark.parametrize("messages", [True, False])
 def test_a_policy_trained_by_dpo_on_the_pairs_prefers_the_certified_answers(tmp_path: Path, messages: bool) -> None:
-    from trl import DPOConfig, DPOTrainer
+    from trl.trainer.dpo_config import DPOConfig
+    from trl.trainer.dpo_trainer import DPOTrainer
 
     model, tokenizer = policy()
     before = lead(model, tokenizer)
@@ -98,7 +99,8 @@ def test_a_policy_trained_by_dpo_on_the_pairs_prefers_the_certified_answers(tmp_
 @trains
 @pytest.mark.parametrize("messages", [True, False])
 def test_kto_takes_the_rows_with_labels(tmp_path: Path, messages: bool) -> None:
-    from trl import KTOConfig, KTOTrainer
+    from trl.trainer.kto_config import KTOConfig
+    from trl.trainer.kto_trainer import KTOTrainer
 
     model, tokenizer = policy()
     arguments = KTOConfig(str(tmp_path / "run"), max_steps=1, **SETTINGS)
@@ -113,7 +115,8 @@ def test_kto_takes_the_rows_with_labels(tmp_path: Path, messages: bool) -> None:
 @trains
 def test_the_reward_trainer_takes_the_margin(tmp_path: Path) -> None:
     from transformers import Qwen2ForSequenceClassification
-    from trl import RewardConfig, RewardTrainer
+    from trl.trainer.reward_config import RewardConfig
+    from trl.trainer.reward_trainer import RewardTrainer
 
     model, tokenizer = policy()
     of: Any = Qwen2ForSequenceClassification
