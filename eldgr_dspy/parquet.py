@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -56,13 +56,27 @@ def write_parquet(path: Path, out: IO[bytes], records: Iterator[dict[str, Any]])
         "options": arrow.list_(text),
     }
     shape = arrow.schema([(name, columns.get(name, text)) for name in Row.model_fields])
+    _write(arrow, out, shape, map(_packed, records))
+
+
+def write_table(path: Path, out: IO[bytes], records: Iterator[dict[str, Any]]) -> None:
+    """Write records, at least one, into a file that will replace `path`; the first one states names and types."""
+    arrow = _pyarrow(path)
+    first = next(records)
+    _write(arrow, out, arrow.Table.from_pylist([first]).schema, chain([first], records))
+
+
+def _write(arrow: Any, out: IO[bytes], shape: Any, records: Iterator[dict[str, Any]]) -> None:
     with arrow.parquet.ParquetWriter(out, shape, compression="zstd") as writer:
         while batch := list(islice(records, 256)):
-            for record in batch:
-                _pack_json(record, ("meta",))
-                for one in record["candidates"]:
-                    _pack_json(one, JSON_COLUMNS)
             writer.write_batch(arrow.RecordBatch.from_pylist(batch, schema=shape))
+
+
+def _packed(record: dict[str, Any]) -> dict[str, Any]:
+    _pack_json(record, ("meta",))
+    for one in record["candidates"]:
+        _pack_json(one, JSON_COLUMNS)
+    return record
 
 
 def unpack_row(record: dict[str, Any], where: str) -> None:

@@ -30,11 +30,22 @@ from eldgr_dspy.files import (
     replacing,
     require_file,
 )
-from eldgr_dspy.parquet import read_parquet, unpack_row, write_parquet
+from eldgr_dspy.parquet import read_parquet, unpack_row, write_parquet, write_table
 from eldgr_dspy.rows import Row, schema, validate
 from eldgr_dspy.words import Task
 
-__all__ = ["SUFFIXES", "Pool", "Row", "open_pool", "open_pools", "pool_name", "read_records", "schema", "write_pool"]
+__all__ = [
+    "SUFFIXES",
+    "Pool",
+    "Row",
+    "open_pool",
+    "open_pools",
+    "pool_name",
+    "read_records",
+    "schema",
+    "write_pool",
+    "write_records",
+]
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 
@@ -137,13 +148,29 @@ def write_rows(path: Path, out: IO[bytes], rows: Iterable[Row]) -> Pool:
     census, kind = _Census(path), _kind(path)
     if kind == "parquet":
         write_parquet(path, out, map(_record, census.taking(rows)))
-    elif kind == "gz":
-        with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed:  # the same rows, the same bytes
-            packed.writelines(_lines(path, census.taking(rows)))
     else:
-        out.writelines(_lines(path, census.taking(rows)))
+        _write_lines(kind, out, _lines(path, census.taking(rows)))
     census.refuse_twins()
     return census.pool()
+
+
+def write_records(path: str | Path, records: Iterable[dict[str, Any]]) -> None:
+    """Write records that are not rows of a pool, in the format of the name, whole or not at all.
+
+    Args:
+        path: The file. records: at least one; all have the fields of the first, and none is null.
+
+    Raises:
+        PoolError: if the name states no known format.
+        OSError: if they cannot be written.
+    """
+    path = Path(path)
+    kind = _kind(path)
+    with replacing(path) as out:
+        if kind == "parquet":
+            write_table(path, out, iter(records))
+        else:
+            _write_lines(kind, out, map(_line, records))
 
 
 def pool_name(path: Path) -> str:
@@ -269,7 +296,20 @@ def _record(row: Row) -> dict[str, Any]:
 
 def _lines(path: Path, rows: Iterable[Row]) -> Iterator[bytes]:
     for row in rows:
-        line = json.dumps(_record(row), ensure_ascii=False, allow_nan=False).translate(_SEPARATORS).encode("utf-8")
-        if len(line) >= MAX_LINE:
-            raise PoolError(f"{path}, id {row.id!r}: a row of {len(line):,} bytes; at most {MAX_LINE:,} can be read.")
-        yield line + b"\n"
+        line = _line(_record(row))
+        if len(line) > MAX_LINE:
+            shown = f"a row of {len(line) - 1:,} bytes; at most {MAX_LINE:,} can be read"
+            raise PoolError(f"{path}, id {row.id!r}: {shown}.")
+        yield line
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=False, allow_nan=False).translate(_SEPARATORS).encode("utf-8") + b"\n"
+
+
+def _write_lines(kind: _Kind, out: IO[bytes], lines: Iterable[bytes]) -> None:
+    if kind == "gz":
+        with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0) as packed:  # the same rows, the same bytes
+            packed.writelines(lines)
+    else:
+        out.writelines(lines)

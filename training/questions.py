@@ -5,24 +5,14 @@ The trainer and `sample_pool` use the same rows, so that a policy is asked as it
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.programs.pools.prompts import ASKED, prompt_of
 from eldgr_dspy.programs.pools.questions import Evidence, read_questions
 from eldgr_dspy.words import Task
 
-ASKED: Final[dict[Task, str]] = {
-    "retrieval": "Reason in short sentences, one a line. Then write the answer, in a few words, on a line of its own: "
-    "A: answer",
-    "arithmetic": "Reason in short steps, one a line. Then write the answer, a number, on a line of its own: "
-    "#### number",
-}
-"""The request below a question: the forms that `format` rewards. The paper prints no prompt; these are ours."""
-
-
-def prompt_of(question: str, task: Task) -> list[dict[str, str]]:
-    """Return the prompt of a question as messages: the question alone, without its evidence."""
-    return [{"role": "user", "content": f"{question}\n\n{ASKED[answer_type(task).name]}"}]
+__all__ = ["ASKED", "prompt_of", "training_rows"]
 
 
 def training_rows(path: str | Path, task: Task, evidence: Evidence = "paragraphs") -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""`eldgr pool`: build a pool from predictions, check pools, and split one in two."""
+"""`eldgr pool`: build a pool from predictions, check pools, split one in two, and make preference pairs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,6 +12,7 @@ from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import AnswerName, Renamed, answer_option
 from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
+from eldgr_dspy.programs.commands.pairs import pairs
 from eldgr_dspy.system import refusal
 from eldgr_dspy.words import Task
 
@@ -39,7 +40,7 @@ def _columns(context: click.Context, option: click.Parameter, given: tuple[str, 
 @click.group()
 @click.pass_context
 def pool(context: click.Context, /) -> None:
-    """Build, check and split pools.
+    """Build, check and split pools; write preference pairs.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
@@ -168,6 +169,9 @@ def split(source: Path, confirm: float, seed: int, out_dev: Path, out_confirm: P
         raise click.ClickException(f"The parts could not be written: {refusal(error)}") from error
     _show(parts)
     say(f"Written to {out_dev} for development and to {out_confirm} for confirmation.")
+
+
+pool.add_command(pairs)
 
 
 def _show(pools: "Sequence[Pool]", *, form: Form = "text", out: Path | None = None, notes: Sequence[str] = ()) -> None:

@@ -393,6 +393,7 @@ def command_page(reader: Reader) -> str:
         "eldgr pool build --help",
         "eldgr pool check --help",
         "eldgr pool split --help",
+        "eldgr pool pairs --help",
     ):
         block = re.compile(rf"^```console\n\$ {line}\n.*?^```$", re.DOTALL | re.MULTILINE)
         assert block.search(text)

@@ -1,0 +1,86 @@
+"""Which candidates of a question to prefer to which others, for training on preferences.
+
+The candidates are parted and not scored: each of the upper part is better than each of the lower one. The parts are the
+certified and the uncertified candidates, or the right and the wrong ones. Source: the paper proposes to part candidates
+by their certificate; pairs of them are ours.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Outcome = Literal["paired", "unanswered", "one_class", "no_chosen", "no_rejected", "against_gold"]
+"""What became of a question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """The pairs of one question.
+
+    Attributes:
+        outcome: `paired`, or why there is no pair: no candidate votes, all vote together, the upper or the lower part
+            is empty, or each pair would reject a right answer for a wrong one.
+        pairs: The chosen and the rejected candidate of each pair, by pool index.
+        dropped: How many pairs were passed over because they would reject a right answer for a wrong one.
+    """
+
+    outcome: Outcome
+    pairs: tuple[tuple[int, int], ...] = ()
+    dropped: int = 0
+
+
+def preferences(
+    classes: Sequence[str | None],
+    texts: Sequence[str],
+    upper: Sequence[bool | None],
+    right: Sequence[bool] | None = None,
+    most: int = 1,
+) -> Preferences:
+    """Return the pairs of one question. Each argument but `most` has one entry a candidate.
+
+    Args:
+        classes: Which candidates vote together: equal keys do. A candidate of None does not vote and is in no pair.
+        texts: Their texts. Of equal texts only one is used, in the upper part if it is in both.
+        upper: True in the upper part, False in the lower one; a candidate of None is in no pair.
+        right: Whether its answer is right; None where that is unknown, so that no pair is dropped.
+        most: How many pairs there may be.
+
+    In each part, candidates of the class with most votes come first, then those of the earliest class, then the
+    earliest. The first of one part meets the first of the other one; further pairs follow by the sum of their places.
+    """
+    votes = Counter(key for key in classes if key is not None)
+    if len(votes) < 2:
+        return Preferences("one_class" if votes else "unanswered")
+    in_order = [index for key, _ in votes.most_common() for index, own in enumerate(classes) if own == key]
+    chosen = _distinct([index for index in in_order if upper[index]], texts)
+    rejected = _distinct([index for index in in_order if upper[index] is False], texts, but=chosen)
+    if not chosen or not rejected:
+        return Preferences("no_rejected" if chosen else "no_chosen")
+    better, worse = [*chosen.values()], [*rejected.values()]
+    pairs, dropped = list[tuple[int, int]](), 0
+    for one, other in _by_places(len(better), len(worse)):
+        pair = better[one], worse[other]
+        if right is not None and right[pair[1]] and not right[pair[0]]:
+            dropped += 1
+        else:
+            pairs.append(pair)
+        if len(pairs) == most:
+            break
+    return Preferences("paired" if pairs else "against_gold", tuple(pairs), dropped)
+
+
+def _distinct(indices: Sequence[int], texts: Sequence[str], but: Container[str] = ()) -> dict[str, int]:
+    """Return the first of the candidates with each text, in their order."""
+    first = dict[str, int]()
+    for index in indices:
+        if texts[index] not in but:
+            first.setdefault(texts[index], index)
+    return first
+
+
+def _by_places(n: int, m: int) -> Iterator[tuple[int, int]]:
+    """Yield the places of all pairs of two lists, from 0: by their sum, then by the first."""
+    for total in range(n + m - 1):
+        for first in range(max(0, total - m + 1), min(n, total + 1)):
+            yield first, total - first

@@ -1,0 +1,99 @@
+"""`eldgr pool pairs`: write preference pairs for training."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import click
+from click.core import ParameterSource
+
+from eldgr_dspy.formatting import questions
+from eldgr_dspy.programs.commands.messages import say
+from eldgr_dspy.programs.commands.options import answer_option, certificate_option, refusal_options
+from eldgr_dspy.programs.commands.output import Form, form_options, write
+from eldgr_dspy.system import refusal
+
+if TYPE_CHECKING:
+    from eldgr_dspy.programs.pools.pairs import PairCounts
+    from eldgr_dspy.tables.table import Table
+
+_FILE = click.Path(path_type=Path)
+_Layout = Literal["dpo", "kto"]
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("source", metavar="POOL", type=_FILE)
+@click.option("--out", required=True, type=_FILE, metavar="FILE", help="File to write: .jsonl, .jsonl.gz or .parquet.")
+@click.option(
+    "--layout",
+    type=click.Choice(get_args(_Layout)),
+    default="dpo",
+    help="Rows with chosen and rejected, or with completion and label.",
+)
+@click.option("--most", type=click.IntRange(min=1), default=1, metavar="N", help="Write at most N pairs a question.")
+@click.option("--gold", is_flag=True, help="Choose right answers over wrong ones, whatever is certified.")
+@click.option("--score", metavar="NAME", help="Recorded score whose difference is the margin of a pair.")
+@click.option("--messages", is_flag=True, help="Write prompts and completions as messages.")
+@click.option("--with-evidence", "evidence", is_flag=True, help="Show the evidence in the prompt.")
+@click.option("--ask", metavar="TEXT", help="Request below the question.  [default: as in training]")
+@answer_option
+@certificate_option
+@refusal_options
+@form_options("pool_pairs")
+@click.pass_context
+def pairs(
+    context: click.Context,
+    /,
+    source: Path,
+    out: Path,
+    layout: _Layout,
+    most: int,
+    gold: bool,
+    score: str | None,
+    messages: bool,
+    evidence: bool,
+    ask: str | None,
+    form: Form,
+    **settings: Any,
+) -> None:
+    """Write preference pairs for training.
+
+    In each pair a certified answer is chosen and an uncertified one rejected. The answers with most votes come first.
+    If the pool has gold answers, a right one is never rejected for a wrong one. TRL's trainers for DPO, KTO and rewards
+    read the file.
+
+    With --gold, right answers are chosen and wrong ones rejected. Use it for arithmetic, where evidence certifies
+    nothing.
+    """
+    from eldgr_dspy.pools import open_pools
+    from eldgr_dspy.programs.pools.pairs import Pairing, write_pairs
+    from eldgr_dspy.questions import Settings
+
+    if gold and context.get_parameter_source("certificate") is not ParameterSource.DEFAULT:
+        raise click.UsageError("--gold and --certificate contradict each other. Give one of them.", context)
+    pairing = Pairing(layout, most, gold, score, messages, evidence, ask)
+    chosen = Settings(**settings)
+    (pool,) = open_pools([source], chosen.type)
+    try:
+        counts = write_pairs(pool, out, chosen, pairing)
+    except OSError as error:
+        raise click.ClickException(f"{out} could not be written: {refusal(error)}") from error
+    value = {"pool": pool.name, "sha256": pool.sha256, "layout": layout, **counts.figures()}
+    write(value, [_table(pool.name, pool.n, counts, gold=gold)], form, None, "The counts")
+    say(f"Written to {out}.")
+
+
+def _table(name: str, n: int, counts: "PairCounts", *, gold: bool) -> "Table":
+    from eldgr_dspy.programs.pools.pairs import fates
+    from eldgr_dspy.tables.table import Table
+
+    rows = tuple((text, f"{found:,}") for fate, text in fates(gold).items() if (found := counts.questions[fate]))
+    notes = [f"Pairs: {counts.pairs:,}. Rows written: {counts.rows:,}."]
+    if counts.dropped:
+        notes.append(f"Pairs dropped, because they would reject a right answer for a wrong one: {counts.dropped:,}.")
+    if counts.checked:
+        right = f"the chosen answer is right in {counts.right_chosen:,}, the rejected one in {counts.right_rejected:,}"
+        notes.append(f"Of {counts.checked:,} pairs with a gold answer, {right}.")
+    if counts.checked < counts.pairs:
+        unchecked = f"{counts.pairs - counts.checked:,} of {counts.pairs:,}"
+        notes.append(f"Pairs without a gold answer, so that right and wrong are not checked: {unchecked}.")
+    return Table(f"{name}: pairs of {questions(n)}", ("questions", "count"), rows, tuple(notes))

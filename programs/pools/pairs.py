@@ -1,0 +1,225 @@
+"""Preference pairs from a pool, in the formats of TRL: a certified answer is chosen, an uncertified one rejected.
+
+With `gold` a right answer is chosen and a wrong one rejected instead. Source: ours, after the paper's proposal to part
+candidates by their certificate.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certifying import naming_question
+from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.formatting import questions
+from eldgr_dspy.pools import Pool, write_records
+from eldgr_dspy.preferences import Outcome, Preferences, preferences
+from eldgr_dspy.programs.pools.prompts import prompt_of
+from eldgr_dspy.questions import Settings, require_one_of
+from eldgr_dspy.rows import Row
+
+Layout = Literal["dpo", "kto"]
+"""`dpo`: a row a pair, with `prompt`, `chosen` and `rejected`. `kto`: a row a text: `prompt`, `completion`, `label`."""
+
+Fate = Literal[Outcome, "no_gold", "no_score"]
+"""What became of a question of the pool: also no gold answer where that parts, or no score for a margin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """How a pool becomes pairs.
+
+    Attributes:
+        layout: Of the rows.
+        most: How many pairs a question may have.
+        gold: Whether gold answers part the candidates and not certificates.
+        score: The name of a recorded score; a pair gets a `margin`, the chosen candidate's less the rejected one's.
+        messages: Whether prompts and completions are messages, and not texts.
+        evidence: Whether prompts show the evidence.
+        ask: The request below the question; None for that of the answer type, see `prompt_of`.
+    """
+
+    layout: Layout = "dpo"
+    most: int = 1
+    gold: bool = False
+    score: str | None = None
+    messages: bool = False
+    evidence: bool = False
+    ask: str | None = None
+
+    def __post_init__(self) -> None:
+        require_one_of("layout", self.layout, get_args(Layout))
+        if type(self.most) is not int or self.most < 1:
+            raise ArgumentError(
+                f"most must be a whole number of at least 1; got {self.most!r:.80}. Give 1 for one pair."
+            )
+        if self.score is not None and self.layout == "kto":
+            raise ArgumentError(
+                "score must be left out with layout='kto', whose rows have no margin. Drop one of them."
+            )
+
+
+def fates(gold: bool) -> dict[Fate, str]:
+    """Return in words what may become of a question; `gold` as in `Pairing`."""
+    return {
+        "paired": "with a pair",
+        "unanswered": "without any answer",
+        "one_class": "with one class of answers",
+        "no_gold": "without a gold answer",
+        "no_chosen": "without a right answer" if gold else "without a certified answer",
+        "no_rejected": "without a wrong answer" if gold else "without an uncertified answer",
+        "against_gold": "whose pairs would reject a right answer for a wrong one",
+        "no_score": "without the scores for a margin",
+    }
+
+
+@dataclass(slots=True)
+class PairCounts:
+    """What was written of a pool, and why some questions have no pair.
+
+    Attributes:
+        questions: How many questions met each fate; every question is counted once.
+        pairs: How many pairs there are. rows: how many rows were written.
+        dropped: Pairs that were passed over, because they would reject a right answer for a wrong one.
+        checked: Pairs of questions with a gold answer. right_chosen, right_rejected: in how many of these the chosen
+            and the rejected answer are right.
+        scores: The names of all scores that candidates state.
+    """
+
+    questions: Counter[Fate] = field(default_factory=Counter[Fate])
+    pairs: int = 0
+    rows: int = 0
+    dropped: int = 0
+    checked: int = 0
+    right_chosen: int = 0
+    right_rejected: int = 0
+    scores: set[str] = field(default_factory=set[str])
+
+    def add(self, fate: Fate, found: Preferences, right: Sequence[bool] | None) -> None:
+        """Take the pairs of a question."""
+        self.questions[fate] += 1
+        self.pairs += len(found.pairs)
+        self.dropped += found.dropped
+        if right is not None:
+            self.checked += len(found.pairs)
+            self.right_chosen += sum(right[chosen] for chosen, _ in found.pairs)
+            self.right_rejected += sum(right[rejected] for _, rejected in found.pairs)
+
+    def figures(self) -> dict[str, Any]:
+        """Return the counts as JSON has them."""
+        names = ("pairs", "rows", "dropped", "checked", "right_chosen", "right_rejected")
+        counted = {fate: self.questions[fate] for fate in fates(gold=False)}
+        return {**{name: getattr(self, name) for name in names}, "questions": counted}
+
+
+def write_pairs(
+    pool: Pool, path: str | Path, settings: Settings | None = None, pairing: Pairing | None = None
+) -> PairCounts:
+    """Write the preference pairs of a pool, whole or not at all, and return their counts.
+
+    Args:
+        pool: The pool.
+        path: The file; its name states the format, as that of a pool does.
+        settings: What certifies, and what refuses.
+        pairing: How the pool becomes pairs.
+
+    Raises:
+        ArgumentError: The evidence certifies no answers of this type, or the certificate asks an LM.
+        PoolError: There is no pair, or the score is unknown or not one number. No file is written then.
+        OSError: The file cannot be written.
+    """
+    path, settings, pairing = Path(path), settings or Settings(), pairing or Pairing()
+    kind = settings.type or answer_type(pool.task)
+    if kind.way == "derivation" and not pairing.gold:
+        raise ArgumentError(
+            f"{pool.path} must have answers that evidence certifies; got answers of the type {kind.name!r}, which "
+            "derivations certify. Choose right answers over wrong ones instead (--gold)."
+        )
+    if settings.own and settings.own.consulted:
+        raise ArgumentError(
+            f"certificate must be one that asks no LM; got {settings.own.name!r}. Give a policy or a plain function."
+        )
+    if path.resolve() == pool.path.resolve():
+        raise ArgumentError(f"{path} must not be the pool itself. Give the pairs another name.")
+    counts = PairCounts()
+    write_records(path, _records(pool, settings, pairing, counts))
+    return counts
+
+
+def _records(pool: Pool, settings: Settings, pairing: Pairing, counts: PairCounts) -> Iterator[dict[str, Any]]:
+    """Yield the rows to write and count them; if there are none, raise."""
+    for row in pool.rows():
+        with naming_question(pool.name, row.id):
+            case = Case(row.to_question(), settings)
+            right = [case.type.right(answer, row.gold) for answer in case.question.answers] if row.gold else None
+            fate, found = _pairs(row, case, right, pairing)
+        counts.scores.update(name for candidate in row.candidates for name in candidate.scores)
+        counts.add(fate, found, right)
+        for record in _rows(row, case, found, pairing, f"{pool.path}, id {row.id!r}"):
+            counts.rows += 1
+            yield record
+    if pairing.score is not None and pairing.score not in counts.scores:
+        stated = ", ".join(sorted(counts.scores)) or "no scores"
+        raise PoolError(
+            f"{pool.path}: score must be one that candidates state; got {pairing.score!r}, and they state {stated}. "
+            "Give one of these, or leave it out."
+        )
+    if not counts.pairs:
+        said = fates(pairing.gold).items()
+        why = ", ".join(f"{counts.questions[fate]:,} {words}" for fate, words in said if counts.questions[fate])
+        raise PoolError(
+            f"{pool.path}: no question gives a pair, so no file is written; of {questions(pool.n)}: {why}. Give more "
+            "samples a question, evidence that certifies some of them, or gold answers with --gold."
+        )
+
+
+def _pairs(row: Row, case: Case, right: Sequence[bool] | None, pairing: Pairing) -> tuple[Fate, Preferences]:
+    """Return what became of a question, with its pairs."""
+    classes, texts, answers = case.vote.classes, case.question.texts, case.question.answers
+    parts: list[bool | None]
+    if pairing.gold:
+        parts = [None] * len(classes) if right is None else [*right]
+    else:
+        pairs = zip(classes, answers, strict=True)
+        parts = [None if key is None else case.certified(answer) for key, answer in pairs]
+    found = preferences(classes, texts, parts, right, pairing.most)
+    if pairing.gold and right is None and found.outcome == "no_chosen":
+        return "no_gold", found
+    if pairing.score is None or not found.pairs:
+        return found.outcome, found
+    scored = [part if pairing.score in one.scores else None for part, one in zip(parts, row.candidates, strict=True)]
+    found = preferences(classes, texts, scored, right, pairing.most)
+    return "no_score" if found.outcome in ("no_chosen", "no_rejected") else found.outcome, found
+
+
+def _rows(row: Row, case: Case, found: Preferences, pairing: Pairing, where: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a question's pairs."""
+    question = case.question
+    evidence = question.passages if pairing.evidence else ()
+    asked = prompt_of(case.type.shown_question(question), row.task, evidence, pairing.ask)
+    # A text and its completion are read as one, so a line ends between them.
+    prompt = asked if pairing.messages else f"{asked[0]['content']}\n"
+    said: list[Any] = [
+        [{"role": "assistant", "content": text}] if pairing.messages else text for text in question.texts
+    ]
+    if pairing.layout == "kto":
+        for label, indices in zip((True, False), zip(*found.pairs, strict=True), strict=False):
+            for index in dict.fromkeys(indices):
+                yield {"prompt": prompt, "completion": said[index], "label": label}
+        return
+    for chosen, rejected in found.pairs:
+        record = {"prompt": prompt, "chosen": said[chosen], "rejected": said[rejected]}
+        if pairing.score is None:
+            yield record
+        else:
+            scores = [_number(row.candidates[index].scores[pairing.score], where) for index in (chosen, rejected)]
+            yield {**record, "margin": scores[0] - scores[1]}
+
+
+def _number(score: object, where: str) -> float:
+    if not isinstance(score, float):
+        raise PoolError(f"{where}: score must name one number a candidate; got one a step. Give another score.")
+    return score

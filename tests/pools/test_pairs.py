@@ -1,0 +1,350 @@
+"""Preference pairs of a pool: which answers are paired, what the rows hold, and what is refused."""
+
+import gzip
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eldgr_dspy.cases import Case
+from eldgr_dspy.certificates import Passage
+from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.pools import Pool, Row, open_pool, read_records, write_pool, write_records
+from eldgr_dspy.programs.pools.pairs import PairCounts, Pairing, write_pairs
+from eldgr_dspy.programs.pools.prompts import ASKED, prompt_of
+from eldgr_dspy.questions import Settings
+from tests.results.pools import ARTIFACTS
+
+EVIDENCE = [{"title": "Doha", "text": "The capital of Qatar is Doha."}, {"text": "Lusail is a city north of it."}]
+QUESTION = "What is the capital of Qatar?"
+DOHA, DUBAI = "It is in Qatar.\nA: Doha", "So it is Dubai.\nA: Dubai"
+
+
+def row(*answers: str | None, number: int = 0, **changes: Any) -> dict[str, Any]:
+    texts = {"Doha": DOHA, "Dubai": DUBAI}
+    candidates = [{"text": texts.get(answer or "", f"A: {answer}"), "answer": answer} for answer in answers]
+    return {
+        "id": f"q{number}",
+        "question": QUESTION,
+        "task": "retrieval",
+        "candidates": candidates,
+        "evidence": EVIDENCE,
+        "gold": ["Doha"],
+        **changes,
+    }
+
+
+def pool_of(folder: Path, *rows: dict[str, Any]) -> Pool:
+    return write_pool(folder / "pool.jsonl", map(Row.model_validate, rows))
+
+
+def written(
+    folder: Path, *rows: dict[str, Any], settings: Settings | None = None, name: str = "pairs.jsonl", **pairing: Any
+) -> tuple[list[Any], PairCounts]:
+    counts = write_pairs(pool_of(folder, *rows), folder / name, settings, Pairing(**pairing))
+    return [record for _, record in read_records(folder / name)], counts
+
+
+def prompted(*parts: str) -> str:
+    return "\n\n".join([*parts, ASKED["retrieval"]])
+
+
+# -- which answers are paired -----------------------------------------------------------------------------------------
+
+
+@st.composite
+def rows(draw: st.DrawFn, number: int) -> dict[str, Any]:
+    """A question whose candidates have texts of their own; yes and no, refusals and blanks among the answers."""
+    some = st.sampled_from(("Doha", "Lusail", "Dubai", "doha", "Paris", "yes", "no", "I don't know", " ", None))
+    answers = draw(st.lists(some, min_size=1, max_size=6))
+    return {
+        **row(number=number),
+        "candidates": [{"text": f"{number}.{place}: {a}", "answer": a} for place, a in enumerate(answers)],
+        "evidence": draw(st.sampled_from((EVIDENCE, []))),
+        "gold": draw(st.sampled_from(([], ["Doha"], ["Dubai"], ["yes"]))),
+    }
+
+
+POOLS = st.integers(1, 4).flatmap(lambda n: st.tuples(*map(rows, range(n))))
+
+
+@settings(max_examples=30)
+@given(POOLS, st.integers(1, 4), st.sampled_from(("inapplicable", "no_answer")))
+def test_a_certified_answer_is_chosen_over_an_uncertified_one_and_a_wrong_one_never_over_a_right_one(
+    given: Sequence[dict[str, Any]], most: int, refusal: Any
+) -> None:
+    under = Settings(refusal=refusal)
+    paired = row("Doha", "Dubai", number=len(given))
+    with tempfile.TemporaryDirectory() as folder:
+        records, counts = written(Path(folder), *given, paired, settings=under, most=most)
+    assert records.pop()["chosen"] == DOHA
+    assert sum(counts.questions.values()) == len(given) + 1
+    assert counts.pairs == counts.rows == len(records) + 1 <= most * counts.questions["paired"]
+    for record in records:
+        of = Row.model_validate(given[int(record["chosen"].partition(".")[0])])
+        case = Case(of.to_question(), under)
+        chosen, rejected = (
+            next(one.answer for one in of.candidates if one.text == record[name]) for name in ("chosen", "rejected")
+        )
+        assert case.certified(chosen) is True and case.certified(rejected) is False
+        assert {chosen, rejected}.isdisjoint({"yes", "no", "I don't know", " ", None})
+        if of.gold:
+            assert case.type.right(chosen, of.gold) or not case.type.right(rejected, of.gold)
+
+
+def test_every_question_is_counted_once_with_its_reason(tmp_path: Path) -> None:
+    every = [
+        row("Doha", "Dubai", "Dubai", number=0),
+        row("Doha", "Doha", number=1),
+        row(None, " ", number=2),
+        row("Dubai", "Paris", number=3),
+        row("Doha", "Lusail", number=4),
+        row("Lusail", "Dubai", gold=["Dubai"], number=5),
+        row("yes", "Doha", number=6),
+        row("Doha", "Dubai", evidence=[], number=7),
+        row("Doha", "Dubai", gold=[], number=8),
+    ]
+    records, counts = written(tmp_path, *every)
+    assert [(one["chosen"], one["rejected"]) for one in records] == [(DOHA, DUBAI)] * 2
+    assert counts.figures() == {
+        "pairs": 2,
+        "rows": 2,
+        "dropped": 1,
+        "checked": 1,
+        "right_chosen": 1,
+        "right_rejected": 0,
+        "questions": {
+            "paired": 2,
+            "unanswered": 1,
+            "one_class": 1,
+            "no_gold": 0,
+            "no_chosen": 2,
+            "no_rejected": 2,
+            "against_gold": 1,
+            "no_score": 0,
+        },
+    }
+
+
+def test_the_settings_say_what_certifies(tmp_path: Path) -> None:
+    """In lower case it does not occur under `token`; a certificate of the user's own may turn everything around."""
+    (one,), _ = written(tmp_path, row("doha", "Lusail", gold=[]), settings=Settings(certificate="token"))
+    assert (one["chosen"], one["rejected"]) == ("A: Lusail", "A: doha")
+
+    def not_in_qatar(answer: str, evidence: object) -> bool:
+        return answer == "Dubai"
+
+    (one,), _ = written(tmp_path, row("Doha", "Dubai", gold=[]), settings=own(not_in_qatar))
+    assert (one["chosen"], one["rejected"]) == (DUBAI, DOHA)
+
+
+def test_with_gold_right_answers_are_chosen_over_wrong_ones(tmp_path: Path) -> None:
+    sums = {"task": "arithmetic", "question": "What is 2 + 2?", "evidence": []}
+    every = [
+        row("5", "4", "5", gold=["4"], number=0, **sums),
+        row("5", "6", gold=["4"], number=1, **sums),
+        row("4", "4.0", gold=["4"], number=2, **sums),
+        row("4", "5", gold=[], number=3, **sums),
+    ]
+    (one,), counts = written(tmp_path, *every, gold=True)
+    assert (one["chosen"], one["rejected"]) == ("A: 4", "A: 5")
+    assert one["prompt"] == f"What is 2 + 2?\n\n{ASKED['arithmetic']}\n"
+    assert counts.questions == {"paired": 1, "no_chosen": 1, "one_class": 1, "no_gold": 1}
+    assert (counts.checked, counts.right_chosen, counts.right_rejected) == (1, 1, 0)
+
+
+# -- what the rows hold -----------------------------------------------------------------------------------------------
+
+
+def test_a_pair_is_texts_by_default(tmp_path: Path) -> None:
+    records, _ = written(tmp_path, row("Dubai", "Doha"))
+    assert records == [{"prompt": f"{prompted(QUESTION)}\n", "chosen": DOHA, "rejected": DUBAI}]
+
+
+def test_a_pair_may_be_messages_with_the_evidence_in_the_prompt(tmp_path: Path) -> None:
+    records, _ = written(tmp_path, row("Dubai", "Doha"), messages=True, evidence=True)
+    passages = ["Doha\nThe capital of Qatar is Doha.", "Lusail is a city north of it."]
+    assert records == [
+        {
+            "prompt": [{"role": "user", "content": prompted(*passages, QUESTION)}],
+            "chosen": [{"role": "assistant", "content": DOHA}],
+            "rejected": [{"role": "assistant", "content": DUBAI}],
+        }
+    ]
+
+
+def test_the_rows_of_kto_have_each_text_once_with_its_label(tmp_path: Path) -> None:
+    records, counts = written(tmp_path, row("Dubai", "Doha", "Paris"), layout="kto", most=5, ask="")
+    assert records == [
+        {"prompt": f"{QUESTION}\n", "completion": DOHA, "label": True},
+        {"prompt": f"{QUESTION}\n", "completion": DUBAI, "label": False},
+        {"prompt": f"{QUESTION}\n", "completion": "A: Paris", "label": False},
+    ]
+    assert (counts.pairs, counts.rows) == (2, 3)
+
+
+def test_a_candidate_without_a_text_is_written_by_its_answer(tmp_path: Path) -> None:
+    bare = row("Dubai", "Doha", candidates=[{"answer": "Dubai"}, {"answer": "Doha"}])
+    (one,), _ = written(tmp_path, bare)
+    assert (one["chosen"], one["rejected"]) == ("Doha", "Dubai")
+
+
+def scored(*scores: Any) -> list[dict[str, Any]]:
+    pairs = zip(("Dubai", "Doha", "Doha"), scores, strict=True)
+    return [{"text": f"{a} {n}", "answer": a, "scores": {"prm": n} if n is not None else {}} for a, n in pairs]
+
+
+def test_a_margin_is_the_difference_of_a_recorded_score(tmp_path: Path) -> None:
+    every = [
+        row(candidates=scored(0.25, 1, 0.5), number=0),
+        row(candidates=scored(0.75, None, 0.5), number=1),
+        row(candidates=scored(None, 1, 1), number=2),
+    ]
+    records, counts = written(tmp_path, *every, score="prm")
+    assert [(one["chosen"], one["margin"]) for one in records] == [("Doha 1", 0.75), ("Doha 0.5", -0.25)]
+    assert counts.questions == {"paired": 2, "no_score": 1}
+
+
+def test_the_prompt_of_a_choice_has_its_options(tmp_path: Path) -> None:
+    counts = write_pairs(open_pool(ARTIFACTS / "demo-choice.jsonl"), tmp_path / "pairs.jsonl")
+    first = next(record for _, record in read_records(tmp_path / "pairs.jsonl"))
+    assert first["prompt"].endswith("A. Sydney\nB. Canberra\nC. Melbourne\nD. Perth\n")
+    assert sum(counts.questions.values()) == open_pool(ARTIFACTS / "demo-choice.jsonl").n
+
+
+def test_a_prompt_is_the_one_of_training() -> None:
+    from eldgr_dspy.training import prompt_of as trained
+
+    assert trained is prompt_of
+    assert trained("Who?", "short") == [{"role": "user", "content": prompted("Who?")}]
+    assert prompt_of("Who?", "choice") == [{"role": "user", "content": "Who?"}]
+    assert prompt_of("Who?", "short", [Passage("", "Ada.")], "Now.")[0]["content"] == "Ada.\n\nWho?\n\nNow."
+
+
+@pytest.mark.parametrize("name", ["pairs.jsonl.gz", "pairs.parquet"])
+@pytest.mark.parametrize("pairing", [{"messages": True}, {"score": "prm"}, {"layout": "kto"}], ids=str)
+def test_every_format_holds_the_same_rows(tmp_path: Path, name: str, pairing: dict[str, Any]) -> None:
+    every = [row(candidates=scored(0.25, 1, 0.5), number=n) for n in range(3)]
+    plain, _ = written(tmp_path, *every, **pairing)
+    records, counts = written(tmp_path, *every, name=name, **pairing)
+    assert records == plain and len(records) == counts.rows >= 3
+
+
+def test_a_parquet_file_holds_more_rows_than_are_in_memory(tmp_path: Path) -> None:
+    write_records(tmp_path / "numbers.parquet", ({"n": n, "even": n % 2 == 0} for n in range(600)))
+    assert [one["n"] for _, one in read_records(tmp_path / "numbers.parquet")] == list(range(600))
+
+
+def test_the_same_pool_gives_the_same_bytes_and_a_line_ends_only_where_a_row_does(tmp_path: Path) -> None:
+    split = row("Dubai", "Doha", question="One\u2028two?")
+    before = [(written(tmp_path, split, name="a.jsonl.gz"), (tmp_path / "a.jsonl.gz").read_bytes())[1] for _ in "ab"]
+    assert before[0] == before[1]
+    (line,) = gzip.decompress(before[0]).decode().splitlines()
+    assert json.loads(line)["prompt"].startswith("One\u2028two?")
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+
+def own(function: Any) -> Settings:
+    return Settings(certificate=function)
+
+
+async def asking(answer: str, evidence: object) -> bool:
+    raise AssertionError
+
+
+SUMS: dict[str, Any] = {"task": "arithmetic", "evidence": [], "gold": ["4"]}
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a type without evidence": (
+        lambda folder: written(folder, row("4", "5", **SUMS)),
+        "must have answers that evidence certifies; got answers of the type 'arithmetic', which derivations certify. "
+        "Choose right answers over wrong ones instead (--gold).",
+    ),
+    "a pool with one class": (
+        lambda folder: written(folder, row("Doha"), row("Lusail", number=1)),
+        "no question gives a pair, so no file is written; of 2 questions: 2 with one class of answers. Give more ",
+    ),
+    "a pool without evidence": (
+        lambda folder: written(folder, row("Doha", "Dubai", evidence=[])),
+        "of 1 question: 1 without a certified answer. ",
+    ),
+    "no gold with --gold": (
+        lambda folder: written(folder, row("Doha", "Dubai", gold=[]), gold=True),
+        "of 1 question: 1 without a gold answer. ",
+    ),
+    "no wrong answer with --gold": (
+        lambda folder: written(folder, row("Doha", "Dubai", gold=["Doha", "Dubai"]), gold=True),
+        "of 1 question: 1 without a wrong answer. ",
+    ),
+    "an unknown score": (
+        lambda folder: written(folder, row(candidates=scored(0, 0, 1)), score="orm"),
+        "score must be one that candidates state; got 'orm', and they state prm. Give one of these, or leave it out.",
+    ),
+    "no scores at all": (
+        lambda folder: written(folder, row("Doha", "Dubai"), score="orm"),
+        "got 'orm', and they state no scores.",
+    ),
+    "a score a step": (
+        lambda folder: written(folder, row(candidates=scored([0.5], [0.5, 1], 1)), score="prm"),
+        "id 'q0': score must name one number a candidate; got one a step. Give another score.",
+    ),
+    "a margin for kto": (
+        lambda folder: written(folder, row("Doha", "Dubai"), score="prm", layout="kto"),
+        "score must be left out with layout='kto', whose rows have no margin. Drop one of them.",
+    ),
+    "no pair at most": (
+        lambda folder: written(folder, row("Doha", "Dubai"), most=0),
+        "most must be a whole number of at least 1; got 0. Give 1 for one pair.",
+    ),
+    "a truth value at most": (lambda folder: written(folder, row("Doha", "Dubai"), most=True), "got True. Give 1 "),
+    "an unknown layout": (
+        lambda folder: written(folder, row("Doha", "Dubai"), layout="ppo"),
+        "layout='ppo' is not known; use one of 'dpo', 'kto'.",
+    ),
+    "an unknown format": (
+        lambda folder: written(folder, row("Doha", "Dubai"), name="pairs.csv"),
+        "pairs.csv: the format is not known by its name; use one of .jsonl, .jsonl.gz, .parquet.",
+    ),
+    "the pool as the file": (
+        lambda folder: written(folder, row("Doha", "Dubai"), name="pool.jsonl"),
+        "pool.jsonl must not be the pool itself. Give the pairs another name.",
+    ),
+    "a certificate that is asked": (
+        lambda folder: written(folder, row("Doha", "Dubai"), settings=own(asking)),
+        "certificate must be one that asks no LM; got 'tests.pools.test_pairs:asking'. Give a policy or ",
+    ),
+    "a certificate that fails": (
+        lambda folder: written(folder, row("Doha", "Dubai"), settings=own(lambda _, __: 1 / 0)),
+        "Question 'q0' of pool 'pool': The certificate ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("refused", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_cannot_become_pairs_is_refused_with_a_sentence_and_leaves_no_file(
+    tmp_path: Path, refused: Callable[[Path], object], said: str
+) -> None:
+    with pytest.raises((ArgumentError, PoolError)) as error:
+        refused(tmp_path)
+    assert said in str(error.value)
+    assert {path.name for path in tmp_path.iterdir()} <= {"pool.jsonl"}
+
+
+def test_an_earlier_file_stays_where_there_is_no_pair(tmp_path: Path) -> None:
+    written(tmp_path, row("Doha", "Dubai"))
+    before = (tmp_path / "pairs.jsonl").read_bytes()
+    with pytest.raises(PoolError, match="no question gives a pair"):
+        written(tmp_path, row("Doha"))
+    assert (tmp_path / "pairs.jsonl").read_bytes() == before
+
+
+def test_without_gold_nothing_is_checked(tmp_path: Path) -> None:
+    (one,), counts = written(tmp_path, row("Lusail", "Dubai", gold=[]))
+    assert one["chosen"] == "A: Lusail"
+    assert (counts.pairs, counts.checked, counts.dropped) == (1, 0, 0)

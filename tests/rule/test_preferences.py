@@ -1,0 +1,130 @@
+"""Pairs never reject a right answer for a wrong one, never leave their parts, and depend on order only in ties."""
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.preferences import Preferences, preferences
+
+
+class Drawn(NamedTuple):
+    """A pool of one question, an entry a candidate."""
+
+    classes: list[str | None]
+    texts: list[str]
+    upper: list[bool | None]
+    right: list[bool]
+
+
+@st.composite
+def drawn(draw: st.DrawFn, texts: str = "pqr") -> Drawn:
+    """Candidates whose part and rightness are those of their class, as certificates and scores are."""
+    classes = draw(st.lists(st.sampled_from([None, "a", "b", "c", "d"]), max_size=8))
+    part = {key: draw(st.sampled_from([True, False, None])) for key in (None, *"abcd")}
+    right = {key: draw(st.booleans()) for key in (None, *"abcd")}
+    said = [draw(st.sampled_from(texts)) for _ in classes]
+    return Drawn(classes, said, [part[key] for key in classes], [right[key] for key in classes])
+
+
+def distinct(pool: Drawn) -> Drawn:
+    """The same pool with a text of its own for each candidate."""
+    return pool._replace(texts=[f"text {number}" for number in range(len(pool.classes))])
+
+
+@given(drawn(), st.integers(1, 20))
+def test_the_chosen_candidate_is_of_the_upper_part_and_the_rejected_one_of_the_lower(pool: Drawn, most: int) -> None:
+    found = preferences(*pool, most=most)
+    assert len(found.pairs) == len(set(found.pairs)) <= most
+    for chosen, rejected in found.pairs:
+        assert pool.upper[chosen] is True and pool.upper[rejected] is False
+        assert pool.classes[chosen] is not None and pool.classes[rejected] is not None
+        assert pool.texts[chosen] != pool.texts[rejected]
+
+
+@given(drawn(), st.integers(1, 20))
+def test_no_right_answer_is_rejected_for_a_wrong_one(pool: Drawn, most: int) -> None:
+    for chosen, rejected in preferences(*pool, most=most).pairs:
+        assert pool.right[chosen] or not pool.right[rejected]
+
+
+@given(drawn(), st.integers(1, 20))
+def test_more_pairs_begin_with_those_of_fewer(pool: Drawn, most: int) -> None:
+    fewer, more = (preferences(*pool, most=n).pairs for n in (most, most + 1))
+    assert more[:most] == fewer
+
+
+@given(drawn())
+def test_without_a_limit_every_pair_of_the_parts_is_written_or_dropped(pool: Drawn) -> None:
+    pool = distinct(pool)
+    voters = [index for index, key in enumerate(pool.classes) if key is not None]
+    of_parts = {(i, j) for i in voters for j in voters if pool.upper[i] is True and pool.upper[j] is False}
+    kept = {(i, j) for i, j in of_parts if pool.right[i] or not pool.right[j]}
+    found = preferences(*pool, most=100)
+    assert set(found.pairs) == kept and found.dropped == len(of_parts) - len(kept)
+
+
+@given(drawn().map(distinct).flatmap(lambda pool: st.tuples(st.just(pool), st.permutations(range(len(pool.classes))))))
+def test_the_order_of_candidates_changes_which_answers_are_paired_only_in_ties(given: tuple[Drawn, list[int]]) -> None:
+    pool, order = given
+    mixed = Drawn(*(taken(column, order) for column in pool))
+    found, again = preferences(*pool), preferences(*mixed)
+    assert found.outcome == again.outcome
+    votes = Counter(key for key in pool.classes if key is not None)
+    if len(set(votes.values())) == len(votes):
+        assert (answers(pool, found), found.dropped) == (answers(mixed, again), again.dropped)
+
+
+def taken(column: list[Any], order: list[int]) -> list[Any]:
+    return [column[index] for index in order]
+
+
+def answers(pool: Drawn, found: Preferences) -> list[tuple[str | None, str | None]]:
+    return [(pool.classes[chosen], pool.classes[rejected]) for chosen, rejected in found.pairs]
+
+
+CASES = {
+    "nobody votes": ([None, None], [None, None], None, Preferences("unanswered")),
+    "no candidates": ([], [], None, Preferences("unanswered")),
+    "one class": (["a", "a", None], [True, True, None], None, Preferences("one_class")),
+    "nothing above": (["a", "b"], [False, False], None, Preferences("no_chosen")),
+    "nothing below": (["a", "b"], [True, True], None, Preferences("no_rejected")),
+    "yes or no is neither": (["yes", "b"], [None, True], None, Preferences("no_rejected")),
+    "most votes first": (
+        ["a", "b", "b", "c", "d", "d"],
+        [True] * 3 + [False] * 3,
+        None,
+        Preferences("paired", ((1, 4),)),
+    ),
+    "earliest on a tie": (["a", "b", "c", "d"], [False, True, True, False], None, Preferences("paired", ((1, 0),))),
+    "the right one is not rejected": (["a", "b"], [True, False], [False, True], Preferences("against_gold", (), 1)),
+    "the next one is": (
+        ["a", "b", "b", "c"],
+        [True, False, False, False],
+        [False, True, True, False],
+        Preferences("paired", ((0, 3),), 2),
+    ),
+    "both are right": (["a", "b"], [True, False], [True, True], Preferences("paired", ((0, 1),))),
+    "both are wrong": (["a", "b"], [True, False], [False, False], Preferences("paired", ((0, 1),))),
+}
+
+
+@pytest.mark.parametrize(("classes", "upper", "right", "expected"), CASES.values(), ids=CASES)
+def test_one_question(
+    classes: list[str | None], upper: list[bool | None], right: list[bool] | None, expected: Preferences
+) -> None:
+    assert preferences(classes, [f"text {n}" for n in range(len(classes))], upper, right) == expected
+
+
+def test_further_pairs_follow_by_the_sum_of_their_places() -> None:
+    classes, upper = ["a", "a", "a", "b", "b"], [True] * 3 + [False] * 2
+    found = preferences(classes, list("vwxyz"), upper, most=5)
+    assert found.pairs == ((0, 3), (0, 4), (1, 3), (1, 4), (2, 3))
+
+
+def test_of_equal_texts_one_is_used_and_none_is_rejected_that_is_chosen() -> None:
+    found = preferences(["a", "a", "b", "b", "b"], list("ppqpq"), [True, True, False, False, False], most=10)
+    assert found == Preferences("paired", ((0, 2),))
+    assert preferences(["a", "b"], ["same", "same"], [True, False]) == Preferences("no_rejected")

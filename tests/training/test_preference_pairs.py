@@ -1,0 +1,129 @@
+"""TRL reads the preference pairs of a pool, and a policy that is trained on them prefers what was chosen."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from eldgr_dspy.pools import Row, write_pool
+from eldgr_dspy.programs.pools.pairs import Pairing, write_pairs
+from tests.training.training_on import EVIDENCE, GOLD, REPLIES, policy, trains
+
+SETTINGS: dict[str, Any] = {
+    "per_device_train_batch_size": 4,
+    "max_length": 128,
+    "learning_rate": 1e-3,
+    "lr_scheduler_type": "constant",
+    "logging_steps": 1,
+    "save_strategy": "no",
+    "report_to": [],
+    "use_cpu": True,
+    "bf16": False,
+    "gradient_checkpointing": False,
+    "disable_tqdm": True,
+    "seed": 1,
+}
+
+
+def written(folder: Path, **pairing: Any) -> Any:
+    """The pairs of the small world of these tests, as `datasets` loads them from a file; a right answer scores 1."""
+    from datasets import Dataset
+
+    rows = [
+        Row.model_validate(
+            {
+                "id": question,
+                "question": question,
+                "task": "retrieval",
+                "candidates": [
+                    {"text": text, "answer": text.rpartition(": ")[2], "scores": {"prm": score}}
+                    for text, score in zip(REPLIES[question], (1, 0.25), strict=False)
+                ],
+                "evidence": EVIDENCE[question],
+                "gold": [gold],
+            }
+        )
+        for question, gold in GOLD.items()
+    ]
+    pool = write_pool(folder / "pool.jsonl", rows)
+    write_pairs(pool, folder / "pairs.jsonl", None, Pairing(ask="", **pairing))
+    return Dataset.from_json(str(folder / "pairs.jsonl"), cache_dir=str(folder / "cache"))
+
+
+def trainer(of: Any, arguments: Any, rows: Any, **given: Any) -> Any:
+    from transformers import PrinterCallback
+
+    made = of(args=arguments, train_dataset=rows, **given)
+    made.remove_callback(PrinterCallback)
+    return made
+
+
+def lead(model: Any, tokenizer: Any) -> list[float]:
+    """How much likelier the certified reply to each question is than the uncertified one, in nats."""
+    leads = list[float]()
+    for question, (certified, other, *_) in REPLIES.items():
+        messages = [{"role": "user", "content": question}]
+        asked = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        leads.append(_logp(model, tokenizer, asked, certified) - _logp(model, tokenizer, asked, other))
+    return leads
+
+
+def _logp(model: Any, tokenizer: Any, asked: str, said: str) -> float:
+    ids = tokenizer(asked + said, return_tensors="pt").input_ids
+    with torch.no_grad():
+        logps = model(ids).logits[0, :-1].log_softmax(-1)
+    first = len(tokenizer(asked).input_ids) - 1
+    return float(logps.gather(1, ids[0, 1:, None])[first:].sum())
+
+
+@trains
+@pytest.mark.parametrize("messages", [True, False])
+def test_a_policy_trained_by_dpo_on_the_pairs_prefers_the_certified_answers(tmp_path: Path, messages: bool) -> None:
+    from trl.trainer.dpo_config import DPOConfig
+    from trl.trainer.dpo_trainer import DPOTrainer
+
+    model, tokenizer = policy()
+    before = lead(model, tokenizer)
+    arguments = DPOConfig(str(tmp_path / "run"), max_steps=12, **SETTINGS)
+    rows = written(tmp_path, messages=messages)
+    made = trainer(DPOTrainer, arguments, rows, model=model, ref_model=copy.deepcopy(model), processing_class=tokenizer)
+    made.train()
+    margins = [entry["rewards/margins"] for entry in made.state.log_history if "rewards/margins" in entry]
+    assert margins[0] == pytest.approx(0, abs=1e-5)
+    assert margins[-1] > margins[3] > 0
+    assert all(now > then + 1 for now, then in zip(lead(model, tokenizer), before, strict=True))
+
+
+@trains
+@pytest.mark.parametrize("messages", [True, False])
+def test_kto_takes_the_rows_with_labels(tmp_path: Path, messages: bool) -> None:
+    from trl.trainer.kto_config import KTOConfig
+    from trl.trainer.kto_trainer import KTOTrainer
+
+    model, tokenizer = policy()
+    arguments = KTOConfig(str(tmp_path / "run"), max_steps=1, **SETTINGS)
+    rows = written(tmp_path, layout="kto", messages=messages)
+    made = trainer(KTOTrainer, arguments, rows, model=model, ref_model=copy.deepcopy(model), processing_class=tokenizer)
+    assert made.train_dataset["label"] == [True, False, True, False]
+    said = [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in made.train_dataset["completion_ids"]]
+    assert said == [text for replies in REPLIES.values() for text in replies[:2]]
+    made.train()
+
+
+@trains
+def test_the_reward_trainer_takes_the_margin(tmp_path: Path) -> None:
+    from transformers import Qwen2ForSequenceClassification
+    from trl.trainer.reward_config import RewardConfig
+    from trl.trainer.reward_trainer import RewardTrainer
+
+    model, tokenizer = policy()
+    of: Any = Qwen2ForSequenceClassification
+    model.config.num_labels = 1
+    arguments = RewardConfig(str(tmp_path / "run"), max_steps=1, **SETTINGS)
+    rows = written(tmp_path, score="prm", messages=True)
+    made = trainer(RewardTrainer, arguments, rows, model=of(model.config), processing_class=tokenizer)
+    batch = next(iter(made.get_train_dataloader()))
+    assert batch["margin"].tolist() == [0.75, 0.75]
+    made.train()
