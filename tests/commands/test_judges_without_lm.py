@@ -92,7 +92,7 @@ def test_each_word_names_its_judge(capsys: pytest.CaptureFixture[str]) -> None:
         "prm": (False, False, False),
         "drm": (False, True, True),
         "policy": (True, False, True),
-        "own": (False, False, False),
+        "own": (None, None, None),
         "fixed": (None, None, None),
     }
     again = json.loads(printed(capsys, "decide", "run", "--rules", "eldgr", "--json"))["pools"]["capitals"]

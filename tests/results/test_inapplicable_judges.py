@@ -122,12 +122,11 @@ def test_what_judges_need_is_stated(finished: tuple[Path, Any]) -> None:
         name: (one["gold_in_training"], one["logprobs"], one["positioned"])
         for name, one in of(finished[1])["judges"].items()
     }
-    counted = (False, False, False)
     assert facts == {
-        "cisc": counted,
-        "last": counted,
-        "part": counted,
-        "prm": counted,
+        "cisc": (False, False, False),
+        "last": (None, None, None),
+        "part": (False, False, False),
+        "prm": (False, False, False),
         "bcrl": (False, False, True),
         "drm": (False, True, True),
     }
@@ -154,6 +153,7 @@ def test_every_cell_of_the_judge_is_na_and_a_note_says_why(finished: tuple[Path,
         assert set(shown(main, f"judge[{name}]")[1:]) == {UNDEFINED}
         assert f"judge[{name}] is not applicable: {why}." in main.notes
     assert "N/A" not in shown(alone, "cisc")
+    assert shown(alone, "last")[-2:] == ("N/A", "N/A")
     assert baselines_table("capitals", pool) is not None
 
 
