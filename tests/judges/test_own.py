@@ -12,6 +12,7 @@ import pytest
 from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.judges import PairwiseJudge, Panel, SwapConsistent
 from eldgr_dspy.programs.judges.named import is_own, judge_named
 from eldgr_dspy.programs.judges.own import OwnSelector, own_judge
 from eldgr_dspy.programs.run.fingerprints import describe
@@ -173,6 +174,16 @@ class Later:
 def test_what_cannot_be_called_with_a_ballot_is_refused(choose: Any) -> None:
     with pytest.raises(ArgumentError, match=r"choose must be a function of a ballot, not async; got .*\. Write"):
         OwnSelector(choose)
+
+
+@pytest.mark.parametrize("wrap", [SwapConsistent, PairwiseJudge, lambda judge: SwapConsistent(Panel([judge]))])
+def test_inside_a_judge_that_shows_texts_it_says_that_a_ballot_is_missing(wrap: Any) -> None:
+    select = selector_of()
+    select.judge = wrap(OwnSelector(last))
+    with pytest.raises(ArgumentError, match=r"OwnSelector must be given a ballot; got None\. Make it the judge"):
+        select(**CONTESTED)
+    with pytest.raises(ArgumentError, match="must be given a ballot"):
+        asyncio.run(select.acall(**CONTESTED))
 
 
 def test_a_changed_function_is_another_judge() -> None:
