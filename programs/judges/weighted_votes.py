@@ -44,7 +44,8 @@ class Weighing:
 def _softmax(values: Sequence[float], temperature: float) -> list[float]:
     highest = max(values, default=0.0)
     powers = [math.exp((value - highest) / temperature) for value in values]
-    return [power / math.fsum(powers) for power in powers]
+    total = math.fsum(powers)
+    return [power / total for power in powers]
 
 
 def _borda(values: Sequence[float], power: float) -> list[float]:
@@ -176,9 +177,14 @@ def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -
         "scores": lambda stated: stated.scores.get(score),
     }[column]
     what = {"confidence": "confidence", "logprobs": "log-probabilities", "scores": f"score {score!r}"}[column]
+    if column == "logprobs" and any(stated.logprobs for stated in ballot.stated):
+        what = "lowest log-probability" if fold == "min" else "mean probability of tokens"
     values: list[float | None] = [None] * len(ballot.classes)
     if ballot.voters and all(read(stated) is None for stated in ballot.stated):
         return f"{INAPPLICABLE}the pool states no {what}"
+    steps = (isinstance(read(ballot.stated[index]), list | tuple) for index in ballot.voters)
+    if ballot.voters and not fold and all(steps):
+        return f"{INAPPLICABLE}{what} has a number for each step; min, last or product makes one of them"
     for index in ballot.voters:
         value = read(ballot.stated[index])
         if value is None:
@@ -196,8 +202,8 @@ def folded_steps(value: float | Sequence[float], fold: str) -> float | str:
         return float(value)
     if fold == "product":
         return math.prod(value) if all(0 <= step <= 1 for step in value) else "a product needs steps from 0 to 1"
-    if fold == "":
-        return "it has a number for each step: name min, last or product"
+    if not fold:
+        return "it has a number for each step; min, last or product makes one of them"
     return float(min(value) if fold == "min" else value[-1])
 
 
