@@ -7,7 +7,7 @@ from typing import Any
 import dspy
 import pytest
 
-from eldgr_dspy.ballots import INAPPLICABLE, Stated
+from eldgr_dspy.ballots import INAPPLICABLE, Ballot, Stated
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.contrasts import contrasts_of
 from eldgr_dspy.figures.judge_facts import judge_facts
@@ -43,6 +43,14 @@ def named(*true: str) -> dict[str, bool]:
     return {name: name in true for name in KNOWN}
 
 
+def first(counted: Ballot) -> int:
+    return 0
+
+
+def length(example: dspy.Example, candidate: dspy.Prediction) -> int:
+    return len(candidate.text)
+
+
 class Checker(dspy.Module):
     """A module of a user's own with a part that happens to be called `facts`."""
 
@@ -60,13 +68,13 @@ class Checker(dspy.Module):
         (DimensionalSelector, named("logprobs", "positioned")),
         (SliceJudge, named("positioned")),
         (PlanThenCheck, named("positioned")),
-        (lambda: OwnSelector(len), None),
-        (lambda: BestOf(len), None),
+        (lambda: OwnSelector(first), None),
+        (lambda: BestOf(length), None),
         (Checker, None),
         (lambda: Panel([Judge(), LexicalJudge()]), named()),
         (lambda: Panel([Judge(), WeightedVote("soft_sc")]), named("logprobs")),
         (lambda: Panel([Panel([SliceJudge()]), WeightedVote("soft_sc")]), named("logprobs", "positioned")),
-        (lambda: Panel([Judge(), OwnSelector(len)]), None),
+        (lambda: Panel([Judge(), OwnSelector(first)]), None),
     ],
 )
 def test_each_judge_states_what_is_known_of_it(judge: Callable[[], dspy.Module], stated: Any) -> None:
