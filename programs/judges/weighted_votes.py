@@ -18,6 +18,7 @@ from eldgr_dspy.programs.judges.counting import CountingJudge
 Column = Literal["confidence", "logprobs", "scores"]
 Fold = Literal["min", "last", "product"]
 """How the scores of steps become one: the lowest, the last, or their product."""
+_FOLDS: dict[str, tuple[str, ...]] = {"scores": get_args(Fold), "logprobs": ("mean", "min")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,7 @@ class WeightedVote(CountingJudge):
         score = words.pop(0) if weighing.column == "scores" and words else ""
         if weighing.column == "scores" and not score:
             raise ArgumentError(f"formula={formula!r:.80} must name a score. Write {name}:SCORE, such as {name}:prm.")
-        folds = {"scores": get_args(Fold), "logprobs": ("mean", "min")}.get(weighing.column, ())
-        fold = words.pop(0) if words and words[0] in folds else ""
+        fold = words.pop(0) if words and words[0] in _FOLDS.get(weighing.column, ()) else ""
         parameter = _parameter(formula, weighing, words)
         self._weighing, self._reading, self._parameter = weighing, (score, fold), parameter
 
@@ -159,8 +159,11 @@ def _parameter(formula: str, weighing: Weighing, words: Sequence[str]) -> float:
     except ValueError:
         value = math.nan
     if weighing.parameter is None or len(words) > 1 or not low <= value <= high or math.isinf(value):
-        end = "nothing more" if weighing.parameter is None else f"a number from {low:g} to {high:g}"
-        raise ArgumentError(f"formula={formula!r:.80} must end with {end}; got {':'.join(words)!r:.40}.")
+        end = f"a number from {low:g} to {high:g}"
+        if weighing.parameter is None:
+            folds = ", ".join(_FOLDS.get(weighing.column, ()))
+            end = f"one of {folds}, or with nothing more" if folds else "nothing more"
+        raise ArgumentError(f"formula={formula!r:.80} must end with {end}; got {':'.join(words)!r:.40}. Leave it out.")
     return value
 
 

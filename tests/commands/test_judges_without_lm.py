@@ -146,7 +146,7 @@ def test_a_forecast_counts_no_call_of_a_judge_without_an_lm(capsys: pytest.Captu
         ("cisc:0", 1, "formula='cisc:0' must end with a number from 1e-06 to 1e+06; got '0'."),
         ("cisc:warm", 1, "formula='cisc:warm' must end with a number"),
         ("best_of_n", 1, "formula='best_of_n' must name a score. Write best_of_n:SCORE, such as best_of_n:prm."),
-        ("best_of_n:prm:mean", 1, "must end with nothing more; got 'mean'."),
+        ("best_of_n:prm:mean", 1, "must end with one of min, last, product, or with nothing more; got 'mean'."),
         ("autodspy", 1, "autodspy must name a training pool; got ''. Write autodspy:FILE."),
         ("autodspy:none.jsonl", 1, "none.jsonl"),
         ("cisk:0.5", 1, "A model must be PROVIDER/MODEL"),
