@@ -140,6 +140,17 @@ def test_a_forecast_counts_no_call_of_a_judge_without_an_lm(capsys: pytest.Captu
     assert [roles[f"judge[{name}]"]["calls"] for name in ("cisc", "drm")] == [0, 0]
 
 
+@pytest.mark.parametrize(("word", "calls"), [("universal:openai/m", 1), ("panel:openai/m+openai/n", 2)])
+def test_candidates_that_are_shown_together_are_shown_in_each_order(
+    word: str, calls: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    for orders in (1, 3):
+        run = ["evaluate", "capitals.jsonl", "--judges", f"j={word}", "--orders", str(orders), "--dry-run", "--json"]
+        role = json.loads(printed(capsys, *run))["pools"]["capitals"]["roles"]["judge[j]"]
+        assert role["calls"] == calls * orders * role["to_ask"] > 0
+
+
 @pytest.mark.parametrize(
     ("word", "code", "said"),
     [
