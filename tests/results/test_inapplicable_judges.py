@@ -185,6 +185,13 @@ def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(finished: tuple[Pat
     assert any("not rerun" in note and "bcrl and drm" in note for note in table.notes)
 
 
+def test_what_else_is_undefined_of_a_positioned_judge_has_its_reason(tmp_path: Path) -> None:
+    table = judging_table("capitals", of(run(tmp_path, "bcrl")))
+    assert table is not None
+    headers = [header for header, cell in zip(table.headers, shown(table, "bcrl"), strict=True) if cell == "N/A"]
+    assert headers == [note.split("N/A under ")[1].split(":")[0] for note in table.notes if "N/A under" in note] != []
+
+
 # -- the same, however it is read --
 
 
