@@ -25,7 +25,8 @@ class JudgeFacts(TypedDict):
 def judge_facts(heads: Iterable[Mapping[str, Any]]) -> dict[str, JudgeFacts]:
     """Return the facts of each named judge that was asked, from the lines of a journal that state its roles.
 
-    A recording states none, nor does a module of a user's own without an attribute `facts`.
+    A recording states none, nor does a module of a user's own without an attribute `facts`, nor a judge of ours that
+    calls a user's function.
     """
     known: dict[str, JudgeFacts] = {}
     for head in heads:
@@ -38,10 +39,9 @@ def judge_facts(heads: Iterable[Mapping[str, Any]]) -> dict[str, JudgeFacts]:
 
 def _facts(details: Mapping[str, Any]) -> JudgeFacts | None:
     stated = details.get("facts")
-    if isinstance(stated, Mapping):
-        gold, logprobs, positioned = (bool(stated.get(name)) for name in ("gold_in_training", "logprobs", "positioned"))
-        return {"gold_in_training": gold, "logprobs": logprobs, "positioned": positioned}
-    if not str(details.get("module")).startswith(_OURS):
+    calls_function = any("source" in part for part in details.get("attributes", {}).values())
+    if calls_function if str(details.get("module")).startswith(_OURS) else stated is None:
         return None
+    gold, logprobs, positioned = (bool((stated or {}).get(name)) for name in JudgeFacts.__annotations__)
     shown = any(prompt.get("demos") for prompt in details.get("prompts", {}).values())
-    return {"gold_in_training": shown, "logprobs": False, "positioned": False}
+    return {"gold_in_training": gold or shown, "logprobs": logprobs, "positioned": positioned}

@@ -118,14 +118,16 @@ def _measured(figures: Measured | None) -> str:
 def _table(
     title: str, headers: tuple[str, ...], rows: Sequence[tuple[str, ...]], notes: Iterable[str], pool: PoolFigures
 ) -> Table:
-    """A table in which what is undefined is N/A, with the reason below, unless the judge does not apply at all."""
+    """A table in which what is undefined is N/A, with the reason below, unless a note on the judge has said it."""
     shown = [tuple(_ABSENT if UNDEFINED in cell else cell for cell in row) for row in rows]
-    lacking = {judge for judge, of in pool.get("judges", {}).items() if of.get("lacks") or of.get("positioned")}
+    judges = pool.get("judges", {})
+    noted = {(judge, header) for judge, of in judges.items() for header in headers if of.get("lacks")}
+    noted |= {(judge, "Holm p") for judge, of in judges.items() if of.get("positioned")}
     absent = dict.fromkeys(
         header
         for row in shown
         for header, cell in zip(headers, row, strict=True)
-        if cell == _ABSENT and row[0] not in lacking
+        if cell == _ABSENT and (row[0], header) not in noted
     )
     reasons = (f"{_ABSENT} under {header}: {_REASONS[header]}." for header in absent)
     return Table(title, headers, tuple(shown), (*notes, *reasons))

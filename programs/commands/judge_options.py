@@ -75,6 +75,6 @@ judges_option = click.option(
     metavar="NAME=MODEL,...",
     multiple=True,
     callback=lambda context, param, given: _judges_in(",".join(given), context, param),
-    help="Judges to compare, each a model, a style, STYLE:MODEL, a formula, MODULE:OBJECT or heuristic; a recorded one "
-    "by its NAME alone.",
+    help="Judges to compare, each a model, a style, STYLE:MODEL, heuristic, MODULE:NAME or a selector such as "
+    "cisc; a recorded one by its NAME alone.",
 )

@@ -58,12 +58,13 @@ def named_judges(models: Models, settings: Mapping[str, Any], recorded: Collecti
 def _panel(name: str, members: Sequence[str], models: Models) -> Any:
     """Return a panel of models, by majority."""
     from eldgr_dspy.programs.judges.panel import Panel
+    from eldgr_dspy.programs.judges.styles import judge_in_style
     from eldgr_dspy.programs.roles import Judge
 
     if len(members) < 2 or not all(members):
         raise ArgumentError(f"--judges {name} must have at least two models. Give {name}=panel:MODEL+MODEL.")
     lms = lms_of({str(n): model for n, model in enumerate(members)}, models.api_base, models.num_ctx)
-    judges = [Judge() for _ in members]
+    judges = [judge_in_style(Judge(), orders=models.orders) for _ in members]
     for judge, lm in zip(judges, lms.values(), strict=True):
         judge.set_lm(lm)
     return Panel(judges)

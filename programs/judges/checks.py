@@ -66,6 +66,11 @@ class PlanThenCheck(dspy.Module):
         self.navigator: dspy.Module = Navigator()
         self.interactor: dspy.Module = Interactor()
 
+    @property
+    def facts(self) -> dict[str, bool]:
+        """What the judge needs, as tables show it."""
+        return {"gold_in_training": False, "logprobs": False, "positioned": True}
+
     def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
         """Plan, then ask about each distinct candidate, one after the other.
 

@@ -6,6 +6,7 @@ from typing import Any
 import dspy
 
 from eldgr_dspy.ballots import Ballot
+from eldgr_dspy.errors import ArgumentError
 
 
 class CountingJudge(dspy.Module):
@@ -21,13 +22,17 @@ class CountingJudge(dspy.Module):
         """Return `preferred` and `judge_rationale`, or `abstained` with the reason."""
         raise NotImplementedError
 
-    def forward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
-        """Return what `count` says; the other inputs of a judge are not read."""
-        return self.count(ballot)
+    def forward(self, *, ballot: Ballot | None = None, **_: object) -> dspy.Prediction:
+        """Return what `count` says; the other inputs of a judge are not read.
 
-    async def aforward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+        Raises:
+            ArgumentError: There is no ballot, since a judge that shows texts asks it.
+        """
+        return self.count(_required(self, ballot))
+
+    async def aforward(self, *, ballot: Ballot | None = None, **_: object) -> dspy.Prediction:
         """Do the same as `forward`; it waits for nothing."""
-        return self.count(ballot)
+        return self.count(_required(self, ballot))
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
         """Return 0: it has no LM."""
@@ -37,13 +42,22 @@ class CountingJudge(dspy.Module):
 class CallingJudge(CountingJudge):
     """A judge that counts a ballot by code of the user's, which may take long or ask an LM."""
 
-    async def aforward(self, *, ballot: Ballot, **_: object) -> dspy.Prediction:
+    async def aforward(self, *, ballot: Ballot | None = None, **_: object) -> dspy.Prediction:
         """Do the same as `forward`, in a thread."""
         count: Any = self.count  # DSPy's types admit modules alone
         threaded: Any = dspy.asyncify(count)
-        counted: dspy.Prediction = await threaded(ballot)
+        counted: dspy.Prediction = await threaded(_required(self, ballot))
         return counted
 
     def most_calls(self, candidates: Sequence[str]) -> int | None:
         """Return None: it is not known whether the code asks an LM, and how often."""
         return None
+
+
+def _required(judge: CountingJudge, ballot: Ballot | None) -> Ballot:
+    if ballot is None:
+        raise ArgumentError(
+            f"{type(judge).__name__} must be given a ballot; got None. Make it the judge of a Selector, or a member of "
+            "a Panel there: SwapConsistent and PairwiseJudge show texts alone."
+        )
+    return ballot

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import dspy
 
-from eldgr_dspy.ballots import Ballot
+from eldgr_dspy.ballots import INAPPLICABLE, Ballot
 from eldgr_dspy.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.consulting import Said, ask
@@ -34,7 +34,8 @@ class Panel(dspy.Module):
     answer with more votes, then to the earliest. It abstains if no judge gives scores.
 
     A judge that abstains, or whose reply cannot be used, is absent: it prefers nothing, and counts as a score of 0 for
-    each candidate, as does a verdict without scores. A failed call is raised.
+    each candidate, as does a verdict without scores. If the pool lacks what each of them needs, the panel does not
+    apply either. A failed call is raised.
 
     Attributes:
         judges: Modules in the judge's role, each given the whole pool. combine: How verdicts are combined.
@@ -66,6 +67,13 @@ class Panel(dspy.Module):
     def takes_ballot(self) -> bool:
         """Whether a member counts ballots."""
         return any(getattr(judge, "takes_ballot", False) for judge in self.judges)
+
+    @property
+    def facts(self) -> dict[str, bool]:
+        """What any of its members needs, as tables show it; empty if none of them states it."""
+        known: list[Mapping[str, bool]] = [of for judge in self.judges if (of := getattr(judge, "facts", None))]
+        names = dict.fromkeys(name for of in known for name in of)
+        return {name: any(of.get(name) for of in known) for name in names}
 
     def forward(
         self, *, question: str, evidence: Sequence[str], candidates: Sequence[str], ballot: Ballot | None = None
@@ -112,10 +120,14 @@ class Panel(dspy.Module):
             return dspy.Prediction(abstained="there is no candidate to judge", members=[], orders=[])
         answers = answers_of(candidates)
         replies = [read_reply("judge", one.content, answers, n_passages) for one in said]
+        members = [_member(reply) for reply in replies]
+        reasons = [str(member.get("abstained", "")) for member in members]
+        if all(reason.startswith(INAPPLICABLE) for reason in reasons):
+            return dspy.Prediction(abstained=reasons[0], members=members, orders=[])
         verdicts = [reply for reply in replies if isinstance(reply, Verdict)]
         combined = _majority if self.combine == "majority" else _mean
         fields = combined(verdicts, answers, len(replies))
-        return dspy.Prediction(**fields, members=[_member(reply) for reply in replies], orders=[])
+        return dspy.Prediction(**fields, members=members, orders=[])
 
 
 def _majority(verdicts: Sequence[Verdict], answers: Sequence[str], n: int) -> dict[str, Any]:

@@ -31,9 +31,10 @@ class PipelineSelector(CountingJudge):
 
     A candidate's pipeline is its tags, or else its source. The policy is softmax-linear in the words of the question.
     It is trained on a pool with right answers: each question's pipelines are a group, and the advantage of one is its
-    reward, 1 or 0, minus the group's mean. It is given every pipeline's reward, so the gradient is exact, and training
-    is the same every time. If no candidate has a pipeline that was trained, it abstains; it also abstains on a question
-    it was trained on. Of several candidates of one pipeline, the earliest with an answer is preferred.
+    reward, the share of its candidates that are right, minus the group's mean. It is given every pipeline's reward, so
+    the gradient is exact, and training is the same every time. If no candidate has a pipeline that was trained, it
+    abstains; it also abstains on a question it was trained on. Of several candidates of one pipeline, the earliest with
+    an answer is preferred.
 
     Attributes:
         formula: `autodspy:FILE`. trained_on: The content hash of the training pool.

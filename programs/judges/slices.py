@@ -77,6 +77,11 @@ class SliceJudge(dspy.Module):
         self.size = size
         self.combine: Combine = combine
 
+    @property
+    def facts(self) -> dict[str, bool]:
+        """What the judge needs, as tables show it."""
+        return {"gold_in_training": False, "logprobs": False, "positioned": True}
+
     def forward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
         """Ask about each slice, one after the other.
 

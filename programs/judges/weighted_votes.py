@@ -18,6 +18,7 @@ from eldgr_dspy.programs.judges.counting import CountingJudge
 Column = Literal["confidence", "logprobs", "scores"]
 Fold = Literal["min", "last", "product"]
 """How the scores of steps become one: the lowest, the last, or their product."""
+_FOLDS: dict[str, tuple[str, ...]] = {"scores": get_args(Fold), "logprobs": ("mean", "min")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ class Weighing:
 def _softmax(values: Sequence[float], temperature: float) -> list[float]:
     highest = max(values, default=0.0)
     powers = [math.exp((value - highest) / temperature) for value in values]
-    return [power / math.fsum(powers) for power in powers]
+    total = math.fsum(powers)
+    return [power / total for power in powers]
 
 
 def _borda(values: Sequence[float], power: float) -> list[float]:
@@ -112,8 +114,7 @@ class WeightedVote(CountingJudge):
         score = words.pop(0) if weighing.column == "scores" and words else ""
         if weighing.column == "scores" and not score:
             raise ArgumentError(f"formula={formula!r:.80} must name a score. Write {name}:SCORE, such as {name}:prm.")
-        folds = {"scores": get_args(Fold), "logprobs": ("mean", "min")}.get(weighing.column, ())
-        fold = words.pop(0) if words and words[0] in folds else ""
+        fold = words.pop(0) if words and words[0] in _FOLDS.get(weighing.column, ()) else ""
         parameter = _parameter(formula, weighing, words)
         self._weighing, self._reading, self._parameter = weighing, (score, fold), parameter
 
@@ -158,8 +159,11 @@ def _parameter(formula: str, weighing: Weighing, words: Sequence[str]) -> float:
     except ValueError:
         value = math.nan
     if weighing.parameter is None or len(words) > 1 or not low <= value <= high or math.isinf(value):
-        end = "nothing more" if weighing.parameter is None else f"a number from {low:g} to {high:g}"
-        raise ArgumentError(f"formula={formula!r:.80} must end with {end}; got {':'.join(words)!r:.40}.")
+        end = f"a number from {low:g} to {high:g}"
+        if weighing.parameter is None:
+            folds = ", ".join(_FOLDS.get(weighing.column, ()))
+            end = f"one of {folds}, or with nothing more" if folds else "nothing more"
+        raise ArgumentError(f"formula={formula!r:.80} must end with {end}; got {':'.join(words)!r:.40}. Leave it out.")
     return value
 
 
@@ -176,9 +180,14 @@ def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -
         "scores": lambda stated: stated.scores.get(score),
     }[column]
     what = {"confidence": "confidence", "logprobs": "log-probabilities", "scores": f"score {score!r}"}[column]
+    if column == "logprobs" and any(stated.logprobs for stated in ballot.stated):
+        what = "lowest log-probability" if fold == "min" else "mean probability of tokens"
     values: list[float | None] = [None] * len(ballot.classes)
     if ballot.voters and all(read(stated) is None for stated in ballot.stated):
         return f"{INAPPLICABLE}the pool states no {what}"
+    steps = (isinstance(read(ballot.stated[index]), list | tuple) for index in ballot.voters)
+    if ballot.voters and not fold and all(steps):
+        return f"{INAPPLICABLE}{what} has a number for each step; min, last or product makes one of them"
     for index in ballot.voters:
         value = read(ballot.stated[index])
         if value is None:
@@ -196,8 +205,8 @@ def folded_steps(value: float | Sequence[float], fold: str) -> float | str:
         return float(value)
     if fold == "product":
         return math.prod(value) if all(0 <= step <= 1 for step in value) else "a product needs steps from 0 to 1"
-    if fold == "":
-        return "it has a number for each step: name min, last or product"
+    if not fold:
+        return "it has a number for each step; min, last or product makes one of them"
     return float(min(value) if fold == "min" else value[-1])
 
 

@@ -5,10 +5,12 @@ scores, statistics, audit and report are then made from them, and can be made ag
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+
+import dspy
 
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError
@@ -163,7 +165,8 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
 def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> None:
     """Refuse a judge that was trained on questions of a pool: they may be in no figure."""
     for asked, judge in modules_of(selector, plan.judges).items():
-        trained: Collection[str] = getattr(judge, "trained_questions", ())
+        parts = [part for _, part in judge.named_sub_modules(dspy.Module)]  # a panel may have a member that was trained
+        trained: set[str] = set().union(*(getattr(part, "trained_questions", ()) for part in parts))
         for pool in pools if trained else ():
             seen = sum(1 for row in rows_of(pool, plan) if folded_question(row.question) in trained)
             if seen:

@@ -41,8 +41,9 @@ def describe(module: dspy.Module) -> dict[str, Any]:
         "adapter_options": {} if adapter is None or adapter is STRICT else _options(adapter),
         "versions": {name: version(name) for name in ("dspy", "eldgr_dspy")},
     }
-    facts = getattr(module, "facts", None)
-    clean: dict[str, Any] = redacted_value({**details, "facts": facts} if facts else details)
+    facts = getattr(module, "facts", None)  # a module of a user's own may have another part of that name
+    stated = {"facts": facts} if facts and isinstance(facts, Mapping) and _is_plain(facts) else {}
+    clean: dict[str, Any] = redacted_value(details | stated)
     return clean
 
 

@@ -3,7 +3,8 @@
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,15 +178,28 @@ class RoleQuery(Query):
         self.reply: Heard = Abstention("not asked")
 
     def _ask(self) -> Said:
-        with naming_question(*self._key[:2]):
+        with self._naming():
             return ask(self.call.module, self._inputs)
 
     async def _aask(self) -> Said:
         if knows_async(self.call.module):
-            with naming_question(*self._key[:2]):
+            with self._naming():
                 return await aask(self.call.module, self._inputs)
         said: Said = await super()._aask()
         return said
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Add to what a user's code raises the question that it failed on."""
+        pool, id, asked = self._key
+        with naming_question(pool, id):
+            try:
+                yield
+            except self.failures:
+                raise
+            except Exception as error:
+                error.add_note(f"Raised by the {asked} on question {id!r} of pool {pool!r}.")
+                raise
 
     def _read(self, said: Said | Exception) -> dict[str, Any]:
         read, self.reply = _failed(said) if isinstance(said, Exception) else _reply(self._key[2], said, self._case)

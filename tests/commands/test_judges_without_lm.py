@@ -92,7 +92,7 @@ def test_each_word_names_its_judge(capsys: pytest.CaptureFixture[str]) -> None:
         "prm": (False, False, False),
         "drm": (False, True, True),
         "policy": (True, False, True),
-        "own": (False, False, False),
+        "own": (None, None, None),
         "fixed": (None, None, None),
     }
     again = json.loads(printed(capsys, "decide", "run", "--rules", "eldgr", "--json"))["pools"]["capitals"]
@@ -140,13 +140,24 @@ def test_a_forecast_counts_no_call_of_a_judge_without_an_lm(capsys: pytest.Captu
     assert [roles[f"judge[{name}]"]["calls"] for name in ("cisc", "drm")] == [0, 0]
 
 
+@pytest.mark.parametrize(("word", "calls"), [("universal:openai/m", 1), ("panel:openai/m+openai/n", 2)])
+def test_candidates_that_are_shown_together_are_shown_in_each_order(
+    word: str, calls: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    for orders in (1, 3):
+        run = ["evaluate", "capitals.jsonl", "--judges", f"j={word}", "--orders", str(orders), "--dry-run", "--json"]
+        role = json.loads(printed(capsys, *run))["pools"]["capitals"]["roles"]["judge[j]"]
+        assert role["calls"] == calls * orders * role["to_ask"] > 0
+
+
 @pytest.mark.parametrize(
     ("word", "code", "said"),
     [
         ("cisc:0", 1, "formula='cisc:0' must end with a number from 1e-06 to 1e+06; got '0'."),
         ("cisc:warm", 1, "formula='cisc:warm' must end with a number"),
         ("best_of_n", 1, "formula='best_of_n' must name a score. Write best_of_n:SCORE, such as best_of_n:prm."),
-        ("best_of_n:prm:mean", 1, "must end with nothing more; got 'mean'."),
+        ("best_of_n:prm:mean", 1, "must end with one of min, last, product, or with nothing more; got 'mean'."),
         ("autodspy", 1, "autodspy must name a training pool; got ''. Write autodspy:FILE."),
         ("autodspy:none.jsonl", 1, "none.jsonl"),
         ("cisk:0.5", 1, "A model must be PROVIDER/MODEL"),

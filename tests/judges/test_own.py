@@ -12,9 +12,12 @@ import pytest
 from eldgr_dspy.ballots import Ballot
 from eldgr_dspy.consultations import Abstention
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.judges import PairwiseJudge, Panel, SwapConsistent
 from eldgr_dspy.programs.judges.named import is_own, judge_named
 from eldgr_dspy.programs.judges.own import OwnSelector, own_judge
+from eldgr_dspy.programs.run.evaluation import Plan, aevaluate, evaluate
 from eldgr_dspy.programs.run.fingerprints import describe
+from tests.capitals import row, write_pool
 from tests.judges.balloting import ballot
 from tests.selecting import CONTESTED, SILENT, Returns, selector_of
 
@@ -175,6 +178,16 @@ def test_what_cannot_be_called_with_a_ballot_is_refused(choose: Any) -> None:
         OwnSelector(choose)
 
 
+@pytest.mark.parametrize("wrap", [SwapConsistent, PairwiseJudge, lambda judge: SwapConsistent(Panel([judge]))])
+def test_inside_a_judge_that_shows_texts_it_says_that_a_ballot_is_missing(wrap: Any) -> None:
+    select = selector_of()
+    select.judge = wrap(OwnSelector(last))
+    with pytest.raises(ArgumentError, match=r"OwnSelector must be given a ballot; got None\. Make it the judge"):
+        select(**CONTESTED)
+    with pytest.raises(ArgumentError, match="must be given a ballot"):
+        asyncio.run(select.acall(**CONTESTED))
+
+
 def test_a_changed_function_is_another_judge() -> None:
     assert describe(OwnSelector(last)) == describe(OwnSelector(last)) != describe(OwnSelector(lambda counted: 0))
     assert "facts" not in describe(OwnSelector(last))
@@ -248,3 +261,18 @@ def test_a_module_that_does_not_exist_is_refused() -> None:
 )
 def test_a_name_is_told_from_formulas_and_models(word: str, own_name: bool) -> None:
     assert is_own(word) is own_name
+
+
+# -- in a run --
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_a_function_raises_in_a_run_names_the_question(is_async: bool, tmp_path: Path) -> None:
+    def fails(counted: Ballot) -> int:
+        raise KeyError("mine")
+
+    pool = write_pool(tmp_path / "capitals.jsonl", [row(7, answers=("Nice", "Oslo"))])
+    plan = Plan([pool], tmp_path / "run", judges={"own": OwnSelector(fails)})
+    with pytest.raises(KeyError) as raised:
+        asyncio.run(aevaluate(selector_of(SILENT), plan)) if is_async else evaluate(selector_of(SILENT), plan)
+    assert raised.value.__notes__ == ["Raised by the judge[own] on question 'q7' of pool 'capitals'."]

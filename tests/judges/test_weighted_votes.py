@@ -194,7 +194,7 @@ def test_scores_on_another_scale_are_ranked_as_before(formula: str, keys: str, v
 @pytest.mark.parametrize(
     ("formula", "value", "reason"),
     [
-        ("best_of_n:s", [0.1, 0.2], "it has a number for each step: name min, last or product (score 's' of"),
+        ("best_of_n:s", [0.1, 0.2], "it has a number for each step; min, last or product makes one of them (score"),
         ("best_of_n:s:product", [0.5, 1.5], "a product needs steps from 0 to 1 (score 's' of candidate 1)"),
         ("best_of_n:s:product", [-0.5], "a product needs steps from 0 to 1 (score 's' of candidate 1)"),
         ("weighted_best_of_n:s:min", [0.5, -0.5], "weights that are added must be at least 0; candidate 1 has -0.5"),
@@ -205,6 +205,27 @@ def test_values_that_cannot_be_used_are_an_abstention(formula: str, value: Any, 
     said = count(formula, ballot("ab", [stating("best_of_n", 0.5), stating("best_of_n", value)]))
     assert said.abstained.startswith(reason)
     assert "preferred" not in said
+
+
+@pytest.mark.parametrize("formula", ["best_of_n:s", "weighted_best_of_n:s", "borda:s"])
+def test_a_score_of_steps_alone_does_not_apply_until_a_fold_is_named(formula: str) -> None:
+    counted = stated_by("best_of_n", "ab-", ([0.1, 0.2], [0.3, 0.1], 0.5))
+    reason = "score 's' has a number for each step; min, last or product makes one of them"
+    assert count(formula, counted).abstained == INAPPLICABLE + reason
+    assert count("best_of_n:s:min", counted).preferred == 0
+
+
+@pytest.mark.parametrize(
+    ("formula", "known", "lacking"),
+    [
+        ("soft_sc", Logprobs(least=-1.0), "mean probability of tokens"),
+        ("soft_sc:min", Logprobs(probability=0.5), "lowest log-probability"),
+        ("soft_sc", None, "log-probabilities"),
+    ],
+)
+def test_the_reason_names_the_summary_that_the_pool_lacks(formula: str, known: Logprobs | None, lacking: str) -> None:
+    said = count(formula, ballot("ab", [Stated(logprobs=known)] * 2))
+    assert said.abstained == f"{INAPPLICABLE}the pool states no {lacking}"
 
 
 def test_a_single_number_is_its_own_fold() -> None:
@@ -236,9 +257,12 @@ def test_values_from_0_to_1_are_the_scores_of_the_verdict() -> None:
         ("best_of_n", "must name a score"),
         ("borda:", "must name a score"),
         ("best_of_n::min", "must name a score"),
-        ("best_of_n:prm:max", "nothing more; got 'max'"),
+        ("best_of_n:prm:max", "one of min, last, product, or with nothing more; got 'max'. Leave it out"),
         ("best_of_n:prm:min:0.5", "nothing more; got '0.5'"),
-        ("weighted_best_of_n:prm:last:product", "nothing more; got 'product'"),
+        (
+            "weighted_best_of_n:prm:last:product",
+            "one of min, last, product, or with nothing more; got 'product'. Leave it out",
+        ),
         ("borda:prm:-1", "got '-1'"),
         ("borda:prm:1000", "a number from 0 to 100; got '1000'"),
         ("borda:prm:min:0.5:1", "got '0.5:1'"),

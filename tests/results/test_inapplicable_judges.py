@@ -122,12 +122,11 @@ def test_what_judges_need_is_stated(finished: tuple[Path, Any]) -> None:
         name: (one["gold_in_training"], one["logprobs"], one["positioned"])
         for name, one in of(finished[1])["judges"].items()
     }
-    counted = (False, False, False)
     assert facts == {
-        "cisc": counted,
-        "last": counted,
-        "part": counted,
-        "prm": counted,
+        "cisc": (False, False, False),
+        "last": (None, None, None),
+        "part": (False, False, False),
+        "prm": (False, False, False),
         "bcrl": (False, False, True),
         "drm": (False, True, True),
     }
@@ -154,6 +153,7 @@ def test_every_cell_of_the_judge_is_na_and_a_note_says_why(finished: tuple[Path,
         assert set(shown(main, f"judge[{name}]")[1:]) == {UNDEFINED}
         assert f"judge[{name}] is not applicable: {why}." in main.notes
     assert "N/A" not in shown(alone, "cisc")
+    assert shown(alone, "last")[-2:] == ("N/A", "N/A")
     assert baselines_table("capitals", pool) is not None
 
 
@@ -183,6 +183,13 @@ def test_a_positioned_judge_has_a_p_and_is_not_in_the_family(finished: tuple[Pat
     assert table is not None
     assert shown(table, "bcrl")[4] == "N/A"
     assert any("not rerun" in note and "bcrl and drm" in note for note in table.notes)
+
+
+def test_what_else_is_undefined_of_a_positioned_judge_has_its_reason(tmp_path: Path) -> None:
+    table = judging_table("capitals", of(run(tmp_path, "bcrl")))
+    assert table is not None
+    headers = [header for header, cell in zip(table.headers, shown(table, "bcrl"), strict=True) if cell == "N/A"]
+    assert headers == [note.split("N/A under ")[1].split(":")[0] for note in table.notes if "N/A under" in note] != []
 
 
 # -- the same, however it is read --
