@@ -127,7 +127,7 @@ class WeightedVote(CountingJudge):
     def count(self, ballot: Ballot) -> dspy.Prediction:
         """Count a ballot; returns `preferred` and `judge_rationale`, or `abstained` with the reason.
 
-        Also `assessments`, the values, where all of them lie from 0 to 1.
+        Also `assessments`, the values, where all of them lie from 0 to 1; 0 for a candidate that does not vote.
         """
         values = values_of(ballot, self._weighing.column, *self._reading)
         if isinstance(values, str):
@@ -145,7 +145,8 @@ class WeightedVote(CountingJudge):
             reason = f"the highest confidence is {weights[preferred]:g}, below {self._parameter:g}"
             return dspy.Prediction(abstained=reason, orders=[])
         rationale = f"{self.formula}: weight {weights[preferred]:.4g}"
-        assessments = [{"scalar": value} for value in values] if all(0 <= value <= 1 for value in given) else None
+        unit = all(0 <= value <= 1 for value in given)
+        assessments = [{"scalar": value or 0.0} for value in values] if unit else None  # 0 for one that does not vote
         return dspy.Prediction(preferred=preferred, judge_rationale=rationale, assessments=assessments, orders=[])
 
 
