@@ -5,6 +5,7 @@ any name, and the tags of the pipeline that made it. This module uses only the s
 """
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -117,7 +118,7 @@ class Ballot:
         Args:
             weights: One a candidate; those of candidates without a vote are not read.
         """
-        votes = {key: self.classes.count(key) for key in set(self.classes)}
+        votes = Counter(self.classes)
         return max(self.voters, key=lambda i: (weights[i], votes[self.classes[i]], -i), default=None)
 
     def elected(self, weights: Sequence[float]) -> int | None:
@@ -125,11 +126,11 @@ class Ballot:
 
         Weights are added as the decimals that they are written as, so that .1 + .2 ties with .3.
         """
-        exact = [Fraction(repr(float(weight))) for weight in weights]
-        keys = dict.fromkeys(self.classes[i] for i in self.voters)
-        sums = {key: sum(exact[i] for i in self.voters if self.classes[i] == key) for key in keys}
+        votes, sums = Counter(self.classes), defaultdict[str | None, Fraction](Fraction)
+        for i in self.voters:
+            sums[self.classes[i]] += Fraction(repr(float(weights[i])))
         # Of equal ones `max` takes the first, and classes are in the order of their earliest candidates.
-        won = max(keys, key=lambda key: (sums[key], self.classes.count(key)), default=None)
+        won = max(sums, key=lambda key: (sums[key], votes[key]), default=None)
         alike = [i for i in self.voters if self.classes[i] == won]
         return max(alike, key=lambda i: (weights[i], -i), default=None)
 
