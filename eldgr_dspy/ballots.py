@@ -26,7 +26,7 @@ INAPPLICABLE = "not applicable: "
 
 @dataclass(frozen=True, slots=True)
 class Logprobs:
-    """Log-probabilities of a candidate's tokens (natural logarithms), summed up; None where unknown.
+    """Log-probabilities of a candidate's tokens (natural logarithms), in summary; None where unknown.
 
     Attributes:
         mean: The mean over all tokens. least: The lowest.
@@ -50,7 +50,9 @@ class Logprobs:
         if not tokens:
             raise ArgumentError("tokens must have at least one log-probability; got an empty list. Leave it out.")
         if answer_tokens is not None and not 0 < answer_tokens <= len(tokens):
-            raise ArgumentError(f"answer_tokens must be from 1 to {len(tokens)}, the tokens; got {answer_tokens}.")
+            raise ArgumentError(
+                f"answer_tokens must be from 1 to {len(tokens)}, the tokens; got {answer_tokens}. Leave it out."
+            )
         before = tokens[: len(tokens) - answer_tokens] if answer_tokens else ()
         return cls(
             _mean(tokens),

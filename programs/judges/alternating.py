@@ -1,8 +1,7 @@
 """Tune the two roles of a `PlanThenCheck` in turn, and keep a stage only if the score does not fall.
 
 Source: that roles are trained by turns, one frozen while the other learns, is of SWIRL (Lu et al. 2025, arXiv
-2508.20018). With DSPy's optimizers in the place of reinforcement learning, and with a gate on other questions, it is
-ours.
+2508.20018). DSPy's optimizers instead of reinforcement learning, and the test on other questions, are ours.
 """
 
 import math

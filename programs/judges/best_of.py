@@ -64,7 +64,7 @@ class _Rewarding(CallingJudge):
         return dspy.Prediction(
             preferred=preferred,
             judge_rationale=f"reward {weights[preferred]:.4g}",
-            assessments=[{"scalar": reward} for reward in rewards] if unit else None,
+            assessments=[{"scalar": weight} for weight in weights] if unit else None,  # 0 for one that does not vote
             orders=[],
         )
 

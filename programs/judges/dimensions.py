@@ -41,7 +41,8 @@ class DimensionalSelector(CountingJudge):
         given = dict.fromkeys(DIMENSIONS, 1 / 3) if weights is None else dict(weights)
         if given.keys() != set(DIMENSIONS) or not all(map(_is_weight, given.values())):
             raise ArgumentError(
-                f"weights must give a number of at least 0 to each of {', '.join(DIMENSIONS)}; got {given!r:.200}."
+                f"weights must give a number of at least 0 to each of {', '.join(DIMENSIONS)}; got {given!r:.200}. "
+                "Name all three."
             )
         self.weights = given
 

@@ -13,7 +13,7 @@ PANEL = "panel:"
 
 
 def judge_named(given: str) -> dspy.Module | None:
-    """Return the judge of a word: a formula, `drm`, `autodspy:FILE` or `MODULE:NAME`; None for any other, as a model.
+    """Return the judge of a word: a formula, `drm`, `autodspy:FILE` or `MODULE:NAME`; None for others, such as a model.
 
     Raises:
         ArgumentError: The formula lacks something, or the module has no such object. PoolError: The training pool of

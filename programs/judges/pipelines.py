@@ -101,7 +101,8 @@ def _require_trainable(pool: Pool, n: int, pipelines: Sequence[str]) -> None:
         raise ArgumentError(f"{pool.path} must have right answers to train on; give a pool with gold.")
     if len(pipelines) < 2:
         raise ArgumentError(
-            f"{pool.path} must have candidates of at least two pipelines, in tags or source; got {len(pipelines)}."
+            f"{pool.path} must have candidates of at least two pipelines, in tags or source; got {len(pipelines)}. "
+            "State what made each."
         )
 
 

@@ -29,7 +29,8 @@ class Weighing:
         column: What it reads. elects: Whether weights are added by class; otherwise the highest weight wins.
         weights: Makes the weights of values, one for each candidate that votes, with the parameter.
         parameter: The parameter's default; None where the formula has none. range: where it must lie.
-        least: The lowest value that has a meaning. positioned: Whether it imitates a system that nobody reran.
+        least: The lowest value that has a meaning. positioned: Whether it imitates a system that was not rerun.
+        abstains_below: Whether it abstains if the highest weight is below the parameter.
     """
 
     column: Column
@@ -76,7 +77,7 @@ WEIGHINGS: dict[str, Weighing] = {
 * `best_of_n`: the highest score. `weighted_best_of_n`: the class with the highest sum of scores (Li et al. 2023).
 * `borda`: the class with most points (G - rank)^p, p = 0.5 (Kang et al. 2025, with self-certainty as the score).
 * `cisc`: the class with the highest sum of softmax(confidence / T), T = 1 (Taubenfeld et al. 2025).
-* `soft_sc`: the highest mean probability of tokens, or the highest lowest one (Wang et al. 2024).
+* `soft_sc`: the highest mean probability of tokens, or that of the least probable one (Wang et al. 2024).
 * `bcrl_max`, `bcrl_vote`, `bcrl_abstaining`: in the style of BCRL; see the page on positioned selectors.
 """
 
@@ -109,7 +110,7 @@ class WeightedVote(CountingJudge):
         self.formula = formula
         name, *words = formula.split(":")
         if name not in WEIGHINGS:
-            raise ArgumentError(f"formula must begin with one of {', '.join(WEIGHINGS)}; got {formula!r:.80}.")
+            raise ArgumentError(f"formula must begin with one of {', '.join(WEIGHINGS)}; got {formula!r:.80}. Use one.")
         weighing = WEIGHINGS[name]
         score = words.pop(0) if weighing.column == "scores" and words else ""
         if weighing.column == "scores" and not score:
@@ -127,7 +128,7 @@ class WeightedVote(CountingJudge):
     def count(self, ballot: Ballot) -> dspy.Prediction:
         """Count a ballot; returns `preferred` and `judge_rationale`, or `abstained` with the reason.
 
-        Also `assessments`, the values, where all of them lie from 0 to 1.
+        Also `assessments`, the values, where all of them lie from 0 to 1; 0 for a candidate that does not vote.
         """
         values = values_of(ballot, self._weighing.column, *self._reading)
         if isinstance(values, str):
@@ -145,7 +146,8 @@ class WeightedVote(CountingJudge):
             reason = f"the highest confidence is {weights[preferred]:g}, below {self._parameter:g}"
             return dspy.Prediction(abstained=reason, orders=[])
         rationale = f"{self.formula}: weight {weights[preferred]:.4g}"
-        assessments = [{"scalar": value} for value in values] if all(0 <= value <= 1 for value in given) else None
+        unit = all(0 <= value <= 1 for value in given)
+        assessments = [{"scalar": value or 0.0} for value in values] if unit else None  # 0 for one that does not vote
         return dspy.Prediction(preferred=preferred, judge_rationale=rationale, assessments=assessments, orders=[])
 
 

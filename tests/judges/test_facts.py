@@ -1,6 +1,6 @@
 """What tables show of a judge besides its figures: right answers in training, log-probabilities, a system imitated."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from eldgr_dspy.ballots import INAPPLICABLE, Ballot, Stated
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.contrasts import contrasts_of
-from eldgr_dspy.figures.judge_facts import judge_facts
+from eldgr_dspy.figures.judge_facts import JudgeFacts, judge_facts
 from eldgr_dspy.pools import write_pool
 from eldgr_dspy.programs.heuristics import LexicalJudge
 from eldgr_dspy.programs.judges import (
@@ -33,10 +33,8 @@ from tests.judges.balloting import ballot
 KNOWN = ("gold_in_training", "logprobs", "positioned")
 
 
-def facts(judge: dspy.Module) -> Mapping[str, bool] | None:
-    heads = [{"kind": "role", "name": "judge[j]", "details": describe(judge)}]
-    found: Mapping[str, Any] = judge_facts(heads)
-    return found.get("j")
+def facts(judge: dspy.Module) -> JudgeFacts | None:
+    return judge_facts([{"kind": "role", "name": "judge[j]", "details": describe(judge)}]).get("j")
 
 
 def named(*true: str) -> dict[str, bool]:

@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.ballots import INAPPLICABLE, Ballot, Logprobs, Stated
+from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.programs.judges import BestOf
 from eldgr_dspy.programs.judges.weighted_votes import WEIGHINGS, WeightedVote
+from eldgr_dspy.replies import read_reply
 from tests.judges.balloting import READS, ballot, classes, majority, shuffled, stated_by, stating
 from tests.naive import weighted_votes as naive
 
@@ -243,6 +246,14 @@ def test_values_from_0_to_1_are_the_scores_of_the_verdict() -> None:
     said = count("best_of_n:s", stated_by("best_of_n", "ab", (0.25, 1.0)))
     assert [one["scalar"] for one in said.assessments] == [0.25, 1.0]
     assert count("best_of_n:s", stated_by("best_of_n", "ab", (0.25, 1.5))).assessments is None
+
+
+@pytest.mark.parametrize("judge", [WeightedVote("bcrl_max"), BestOf(lambda _, candidate: candidate.answer == "b")])
+def test_a_candidate_without_an_answer_does_not_take_the_scores_of_the_others_away(judge: Any) -> None:
+    counted = stated_by("bcrl_max", "a-b", (0.0, None, 1.0))
+    verdict = read_reply("judge", judge(ballot=counted).toDict(), counted.answers, 1)
+    assert isinstance(verdict, Verdict)
+    assert (verdict.preferred, verdict.scores) == (2, (0.0, 0.0, 1.0))
 
 
 # -- formulas --
