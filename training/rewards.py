@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
@@ -71,6 +71,18 @@ class Reward(ABC):
         """
         for reward in self.parts:
             reward.prepare()
+
+    def check(self, call: Call) -> None:
+        """Raise if a row of the dataset has a value that cannot be rewarded, so that it is reported before a run.
+
+        Args:
+            call: All rows of the dataset as the columns of one call, without completions.
+
+        Raises:
+            ArgumentError: Naming the column and the row.
+        """
+        for reward in self.parts:
+            reward.check(replace(call, reward=reward.__name__))
 
     @abstractmethod
     def measure(self, call: Call) -> Measured:

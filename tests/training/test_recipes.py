@@ -366,6 +366,19 @@ def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on(tmp_path: Path) -> N
         list(training_rows(path, "qa"))
 
 
+def test_a_row_whose_gold_is_not_a_number_is_refused_with_its_line(tmp_path: Path) -> None:
+    """A solution is read for its number, in the field of GSM8K or in a field `gold`."""
+    path = tmp_path / "mine.jsonl"
+    rows = [{"question": "?", "gold": "The answer is 7."}, {"question": "?", "gold": None}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    assert [row["gold"] for row in training_rows(path, "arithmetic")] == [["7"], []]
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"question": "?", "gold": "a few"}]), "utf-8")
+    assert refused(lambda: list(training_rows(path, "arithmetic"))) == (
+        f"{path}, line 3: gold must be an answer of the type 'arithmetic', or a text that states one, as '#### 72'; "
+        "got 'a few'. Fix the row of the dataset."
+    )
+
+
 @pytest.mark.parametrize("task", ["retrieval", "arithmetic"])
 def test_a_prompt_asks_for_a_form_that_is_rewarded(task: Any) -> None:
     (message,) = prompt_of("What is 2+2?", task)
