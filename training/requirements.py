@@ -5,6 +5,7 @@ from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training.calls import Call, missing_column
+from eldgr_dspy.training.completions import outputs_of
 from eldgr_dspy.training.rewards import Reward
 
 
@@ -66,7 +67,7 @@ def _require_gold(dataset: Any, reward: Reward) -> None:
     names = [name for name in reward.needs if name in ("gold", "task")]
     rows = list(dataset.select_columns(names) if hasattr(dataset, "select_columns") else dataset)
     columns = {name: [row.get(name) for row in rows] for name in names}
-    reward.check(Call(reward.__name__, (), ("",) * len(rows), columns))
+    reward.check(Call(reward.__name__, (), outputs_of([""] * len(rows)), columns))
 
 
 def _require_template(prompt: object, tokenizer: Any) -> None:

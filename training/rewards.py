@@ -15,7 +15,8 @@ from typing import ClassVar
 
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training.calls import Call, Completion
+from eldgr_dspy.training.calls import Call
+from eldgr_dspy.training.completions import Completion
 from eldgr_dspy.training.randomness import kept_random_state
 
 
@@ -110,7 +111,8 @@ class Reward(ABC):
 
         Args:
             prompts: One a completion.
-            completions: Texts, or conversations of which only the assistant's messages are read.
+            completions: Texts, or conversations of which only the assistant's messages are read. The thinking of a
+                reasoning model has steps, but no answer; see `eldgr_dspy.training.completions`.
             columns: The dataset's columns, one entry a completion, and whatever else the trainer passes.
 
         Raises:

@@ -17,6 +17,7 @@ from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError, brief, settled
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.training.calls import Call, is_marked
+from eldgr_dspy.training.completions import Excerpt
 from eldgr_dspy.training.confidence import TokenConfidence
 from eldgr_dspy.training.policy import confidence_behind
 from eldgr_dspy.training.rewards import Measured, Reward, reasons
@@ -119,8 +120,8 @@ class StepReward(Reward):
                 stacklevel=4,
             )
             return [None] * len(call.texts)
-        rows = zip(call.texts, confidences, strict=True)
-        return [tokens.of_steps(text, split_steps(text).spans) for text, tokens in rows]
+        rows = zip(call.outputs, confidences, strict=True)
+        return [_of_steps(tokens, output.whole, output.reasoning) for output, tokens in rows]
 
     def _tables(self, reasonings: list[Reasoning]) -> list[StepTable] | Undefined:
         """Return the table of each completion; why there is none if the scorer failed and the run continues."""
@@ -147,6 +148,12 @@ def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
         return _one_each(call, passed)
     ids: Any = call.columns.get("completion_ids")
     return None if call.trainer is None or ids is None else confidence_behind(call.trainer, call.prompts, ids)
+
+
+def _of_steps(tokens: TokenConfidence, whole: str, reasoning: Excerpt) -> list[Score]:
+    """Return c_t of each step of an excerpt of the text that the tokens spell."""
+    spans = split_steps(reasoning.text).spans
+    return tokens.of_steps(whole, [reasoning.span(*span) for span in spans])
 
 
 def _one_each(call: Call, passed: object) -> list[TokenConfidence]:
