@@ -43,6 +43,10 @@ class Excerpt:
             tuple(place for piece, start in given for place in range(start, start + len(piece))),
         )
 
+    def within(self, outer: "Excerpt") -> "Excerpt":
+        """Return this excerpt of another one's text as an excerpt of the whole text."""
+        return Excerpt(self.text, tuple(outer.places[place] for place in self.places))
+
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return where a slice of the excerpt starts and ends in the text."""
         return (self.places[start], self.places[end - 1] + 1) if start < end else (0, 0)
