@@ -23,6 +23,9 @@ WORDS, LINE, NUMBERS = 500, 20, 10
 QUESTION, PASSAGES, PASSAGE = (15, 25), 10, (60, 120)
 """Words of a question, passages a question, words of a passage; as in HotpotQA."""
 
+COMPLETIONS: Final = 16
+"""Completions a step that are timed and counted. The recipes of the paper have 2, too few to keep a GPU busy."""
+
 
 class Shape(NamedTuple):
     """The models and settings of a training run.

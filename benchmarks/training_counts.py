@@ -19,7 +19,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, Qwen2ForCausalLM
 
-from benchmarks._shapes import SHAPES, policy_config
+from benchmarks._shapes import COMPLETIONS, SHAPES, policy_config
 from benchmarks._timing import line
 from benchmarks.nli import SHAPE as NLI_SHAPE
 from benchmarks.training import AIM
@@ -226,7 +226,7 @@ def main() -> None:
     """Print the counts and the bounds."""
     warnings.simplefilter("ignore", FutureWarning)  # TRL uses names of transformers that it will soon drop
     recipe = parsed(["--config", "ra_msd", "--use_cpu", "true", "--bf16", "false"])
-    completions, length = recipe.training.per_device_train_batch_size, recipe.training.max_completion_length
+    completions, length = COMPLETIONS, recipe.training.max_completion_length
     counts = counted(recipe)
     for name, value in counts._asdict().items():
         print(f"{name:<12}{value:>16,}")

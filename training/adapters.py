@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from eldgr_dspy.channels.undefined import Scores
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training.calls import COLUMNS, Call, texts_of
+from eldgr_dspy.training.calls import COLUMNS, Call
+from eldgr_dspy.training.completions import outputs_of
 from eldgr_dspy.training.randomness import kept_random_state
 from eldgr_dspy.training.rewards import Measured, Reward, weights_of
 
@@ -106,7 +107,8 @@ def score_completions(
         raise ArgumentError(f"rows must be one for each of {len(completions)} completions; got {len(rows)}.")
     columns = {name: [row[name] for row in rows] for name in COLUMNS if all(name in row for row in rows)}
     with kept_random_state():
-        measured = total.measure(Call(total.__name__, prompts or [""] * len(rows), texts_of(completions), columns))
+        asked = prompts or [""] * len(rows)
+        measured = total.measure(Call(total.__name__, asked, outputs_of(completions, asked), columns))
     return [
         Scored(score, {name: value for name, part in measured.parts.items() if isinstance(value := part[at], float)})
         for at, score in enumerate(measured.rewards())

@@ -1,4 +1,4 @@
-"""One call of a reward function: the completions as texts, and the dataset's columns.
+"""One call of a reward function: what each completion says, and the dataset's columns.
 
 A trainer passes everything by keyword, one entry a completion. If something is missing or of the wrong kind, the error
 names the reward, the column and the remedy.
@@ -13,10 +13,8 @@ from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import Extraction, extract_answer
+from eldgr_dspy.training.completions import Completion, Output, outputs_of
 from eldgr_dspy.words import Task
-
-Message = Mapping[str, object]
-Completion = str | Sequence[Message]
 
 COLUMNS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -38,14 +36,14 @@ class Call:
     Attributes:
         reward: The name of the reward, for errors.
         prompts: One a completion: text, or messages.
-        texts: The model's output, one a completion.
+        outputs: What the model wrote, one a completion.
         columns: Everything else that was passed, by name.
         trainer: Who calls, if known; None otherwise.
     """
 
     reward: str
     prompts: Sequence[object]
-    texts: tuple[str, ...]
+    outputs: tuple[Output, ...]
     columns: Mapping[str, object]
     trainer: Any = None
 
@@ -60,7 +58,12 @@ class Call:
         """
         owner = getattr(columns.get("log_metric"), "__self__", None)
         trainer = owner if hasattr(owner, "model") and hasattr(owner, "num_generations") else None
-        return cls(reward, prompts, texts_of(completions), columns, trainer)
+        return cls(reward, prompts, outputs_of(completions, prompts, trainer), columns, trainer)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What the model wrote, thinking included, without the tags around it."""
+        return tuple(output.reasoning.text for output in self.outputs)
 
     def column(self, name: str) -> list[Any]:
         """Return a column of the dataset, one entry a completion.
@@ -74,11 +77,11 @@ class Call:
         values = self.columns.get(name)
         if values is None:
             raise ArgumentError(missing_column(self.reward, name))
-        if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != len(self.texts):
+        if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != len(self.outputs):
             size = f"{len(values)} entries" if isinstance(values, Sized) else repr(values)
             raise ArgumentError(
                 f"The column {name!r} for the reward {self.reward!r} must have one entry for each of "
-                f"{len(self.texts)} completions; got {size:.80}."
+                f"{len(self.outputs)} completions; got {size:.80}."
             )
         return list(values)
 
@@ -100,7 +103,7 @@ class Call:
             ArgumentError: A task is not known; also as `strings`.
         """
         if task is not None:
-            return [task] * len(self.texts)
+            return [task] * len(self.outputs)
         named = self.strings("task")
         for at, name in enumerate(named):
             if name not in BUILT_IN:
@@ -110,8 +113,9 @@ class Call:
         return named
 
     def answers(self, task: Task | None) -> list[Extraction | None]:
-        """Return the final answer of each completion with its form; None if it has none."""
-        return [extract_answer(text, row_task) for text, row_task in zip(self.texts, self.tasks(task), strict=True)]
+        """Return the final answer of each completion with its form; None if it has none, or its thinking never ends."""
+        rows = zip(self.outputs, self.tasks(task), strict=True)
+        return [extract_answer(output.final, row_task) for output, row_task in rows]
 
     def passages(self) -> list[tuple[Passage, ...] | None]:
         """Return the passages of each row; None for one without a corpus, which differs from an empty corpus.
@@ -143,37 +147,4 @@ def missing_column(reward: str, name: str) -> str:
     return (
         f"The reward {reward!r} needs the column {name!r} ({COLUMNS[name]}), but it was not passed; add it to the "
         "dataset, and leave remove_unused_columns at False."
-    )
-
-
-def texts_of(completions: Sequence[Completion]) -> tuple[str, ...]:
-    """Return what the model itself wrote: with tools, a completion also holds other messages.
-
-    Raises:
-        ArgumentError: A completion is neither text nor messages, or a message's content is not text.
-    """
-    return tuple(_text(at, completion) for at, completion in enumerate(completions))
-
-
-def _text(at: int, completion: object) -> str:
-    if isinstance(completion, str):
-        return completion
-    messages: list[Any] = list(completion) if isinstance(completion, Sequence) else [None]
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise ArgumentError(
-            f"completions[{at}] must be text or a list of messages; got {completion!r:.80}. Give the output, '' if it "
-            "is empty."
-        )
-    return "\n".join(_content(message) for message in messages if message.get("role") == "assistant")
-
-
-def _content(message: Message) -> str:
-    content = message.get("content")
-    if content is None:  # a message that only calls a tool
-        return ""
-    if isinstance(content, str):
-        return content
-    raise ArgumentError(
-        f"completions: a message's content must be text; got {content!r:.80}. "
-        "Join the text parts of the message before it is rewarded."
     )

@@ -17,13 +17,19 @@ from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.cases import Case
 from eldgr_dspy.channels.undefined import Scores, Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError
+from eldgr_dspy.lexical import is_yes_no
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.training.calls import Call
 from eldgr_dspy.training.rewards import Measured, Reward
 from eldgr_dspy.words import Policy, Task
 
-Key = tuple[bool, bool, bool, float]
-"""Supported, supported and in consensus, scored, score: a later entry only breaks ties of the earlier ones."""
+Key = tuple[int, bool, bool, float]
+"""Stratum, supported and in consensus, scored, score: a later entry only breaks ties of the earlier ones."""
+
+SUPPORTED: Final = 2
+UNCERTIFIED: Final = 1
+INAPPLICABLE: Final = 0
+"""The strata: certified, or a yes or no where one is asked for; not certified; a yes or no where none is asked for."""
 
 NO_SCORE: Final = Undefined("there is no auxiliary score")
 
@@ -55,17 +61,19 @@ class Share:
 class GroupReward(Reward):
     """The place of a completion in the group rank: 1 for the best of its group, 0 for the worst, ties share theirs.
 
-    Certified answers (and a yes or no, to which a certificate does not apply) are before all others. A refusal is among
-    the others, so that a policy does not learn to refuse. Among the first, consensus breaks the first tie, then the
-    auxiliary score. No score moves a completion across that line. If all are equal each earns 0.5, from which a group
-    learns nothing. In arithmetic a derivation certifies, but no deriver is asked here, so there the auxiliary score
-    alone ranks.
+    There are three strata. First are certified answers. To a yes or no a certificate does not apply: it is among the
+    first if the question opens like one that asks for it, and last of all otherwise. All others are between them, also
+    a refusal, so that a policy does not learn to refuse. Among the first, consensus breaks the first tie. Then, in each
+    stratum, the auxiliary score decides. No score moves a completion to another stratum. If all are equal each earns
+    0.5, from which a group learns nothing. In arithmetic a derivation certifies, but no deriver is asked here, so there
+    the auxiliary score alone ranks.
 
-    A place does not show how good the group is. Also logged: `supported`, the share of completions before the line, and
-    `auxiliary`, the mean of those scores. Shown: `supported`.
+    A place does not show how good the group is. Also logged: `supported`, the share of completions in the first
+    stratum, and `auxiliary`, the mean of those scores. Shown: `supported`.
 
-    Source: the lexicographic group rank after Eq. 4 of the paper. Ours: the position in the group decides nothing, so
-    ties share a place and all answers with the most votes are consensus; and the scale.
+    Source: the lexicographic group rank after Eq. 4 of the paper. Ours: a stratum for a yes or no that was not asked
+    for, which the rank of a pool does not have; the position in the group decides nothing, so ties share a place and
+    all answers with the most votes are consensus; and the scale.
     """
 
     weight: ClassVar[float] = 1.0
@@ -169,7 +177,7 @@ class GroupReward(Reward):
         votes = case.vote.counts
         consensus = {key for key, n in votes.items() if n == max(votes.values())}
         keys = [_key(case, sample, key, key in consensus) for sample, key in zip(group, case.vote.classes, strict=True)]
-        return list(map(Place, midranks(keys), (key[0] for key in keys)))
+        return list(map(Place, midranks(keys), (key[0] == SUPPORTED for key in keys)))
 
 
 class Place(NamedTuple):
@@ -240,10 +248,15 @@ def _require_success(shares: Sequence[Share], error: Exception | None) -> None:
 
 
 def _key(case: Case, sample: Sample, key: str | None, in_consensus: bool) -> Key:
-    certified = key is not None and case.certified(sample.answer) is not False
-    supported = certified and not case.refuses(sample.answer)
-    score = sample.score
-    return supported, supported and in_consensus, score is not None, score or 0.0
+    stratum = UNCERTIFIED if key is None or case.refuses(sample.answer) else _stratum(case, sample.answer)
+    return stratum, stratum == SUPPORTED and in_consensus, sample.score is not None, sample.score or 0.0
+
+
+def _stratum(case: Case, answer: str | None) -> int:
+    certified = case.certified(answer)
+    if certified is None:
+        return SUPPORTED if is_yes_no(case.question.text) else INAPPLICABLE
+    return SUPPORTED if certified else UNCERTIFIED
 
 
 def _measured(own: Share, places: Sequence[Place]) -> Measured:

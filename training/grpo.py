@@ -15,7 +15,7 @@ from eldgr_dspy.showing import shown
 from eldgr_dspy.system import refusal
 from eldgr_dspy.training.curves import learning_curve
 from eldgr_dspy.training.plain_yaml import require_plain
-from eldgr_dspy.training.recipe import RewardArguments, recipe_path, rewards_of
+from eldgr_dspy.training.recipe import RewardArguments, first_rows, recipe_path, rewards_of
 from eldgr_dspy.training.rewards import Reward, weights_of
 from eldgr_dspy.training.same_recipe import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.trainer import confidence_trainer
@@ -99,7 +99,7 @@ def made(recipe: Recipe) -> Any:
         **(settings.model_init_kwargs or {}),
     }
     script, splits = recipe.script, _data(recipe)
-    train = _split(splits, script.dataset_train_split)
+    train = first_rows(_split(splits, script.dataset_train_split), recipe.rewards.train_rows)
     test = _split(splits, script.dataset_test_split) if settings.eval_strategy != "no" else None
     try:
         return confidence_trainer()(

@@ -9,6 +9,7 @@ from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import Extraction
 from eldgr_dspy.training.calls import COLUMNS, Call, is_marked
+from eldgr_dspy.training.gold import read_gold
 from eldgr_dspy.training.rewards import Measured, Reward, reasons
 from eldgr_dspy.words import Task
 
@@ -20,8 +21,10 @@ class OutcomeReward(Reward):
     """1 for a right final answer, 0 for a wrong or missing one; a row without gold is undefined.
 
     Right is an exact match in retrieval and numeric equality in arithmetic. Undefined earns 0, as does every completion
-    of the same row, so that nothing is gained or lost within a group. Also logged: `exact_match`, the mean over the
-    rows with gold, and `answered`, the share of completions that state or end in an answer.
+    of the same row, so that nothing is gained or lost within a group. A gold text that is not an answer of the task is
+    read for the answer that it states, such as the last line of a solution of GSM8K, or refused. Also logged:
+    `exact_match`, the mean over the rows with gold, and `answered`, the share of completions that state or end in an
+    answer.
 
     Shown: `answer`, and `note`, why there is none or why it is undefined.
 
@@ -42,13 +45,20 @@ class OutcomeReward(Reward):
 
     def measure(self, call: Call) -> Measured:
         """Return whether each completion is right; see `Reward.measure`."""
-        tasks, extractions = call.tasks(self.task), call.answers(self.task)
-        golds = [_accepted(call, at, gold) for at, gold in enumerate(call.column("gold"))]
+        tasks, extractions, golds = call.tasks(self.task), call.answers(self.task), self._golds(call)
         scores = Scores.of(_right(*row) for row in zip(extractions, golds, tasks, strict=True))
         answers = [extraction.answer if extraction else None for extraction in extractions]
         parts = {"exact_match": scores, "answered": _flags(extraction is not None for extraction in extractions)}
         notes = [why if extraction else NO_ANSWER for why, extraction in zip(reasons(scores), extractions, strict=True)]
         return Measured(scores, parts, {"answer": answers, "note": notes})
+
+    def check(self, call: Call) -> None:
+        """Raise if a row's gold cannot be read as an answer of its task; see `Reward.check`."""
+        self._golds(call)
+
+    def _golds(self, call: Call) -> list[tuple[str, ...]]:
+        rows = enumerate(zip(call.column("gold"), call.tasks(self.task), strict=True))
+        return [read_gold(f"gold[{at}]", _accepted(call, at, gold), task) for at, (gold, task) in rows]
 
 
 class FormatReward(Reward):

@@ -10,6 +10,7 @@ from typing import Any
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.programs.pools.prompts import ASKED, prompt_of
 from eldgr_dspy.programs.pools.questions import Evidence, read_questions
+from eldgr_dspy.training.gold import read_gold
 from eldgr_dspy.words import Task
 
 __all__ = ["ASKED", "prompt_of", "training_rows"]
@@ -24,7 +25,7 @@ def training_rows(path: str | Path, task: Task, evidence: Evidence = "paragraphs
         evidence: Which evidence of a HotpotQA row is used; see `read_questions`. GSM8K has none: `evidence` is null.
 
     Raises:
-        ArgumentError: The task is not known.
+        ArgumentError: The task is not known, or a row has gold that is not an answer of the task.
         PoolError: The file cannot be read, naming line and field.
     """
     task = answer_type(task).name
@@ -35,6 +36,6 @@ def training_rows(path: str | Path, task: Task, evidence: Evidence = "paragraphs
             "prompt": prompt_of(question, task),
             "question": question,
             "task": task,
-            "gold": list(entry.gold),
+            "gold": list(read_gold(f"{entry.where}: gold", entry.gold, task)),
             "evidence": [{"title": passage.title, "text": passage.text} for passage in entry.evidence] or None,
         }

@@ -7,7 +7,7 @@ arguments, so that vLLM, DeepSpeed, FSDP and whatever TRL adds need no line of o
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -45,6 +45,7 @@ class RewardArguments:
         channel_weights: A weight a channel, summing to 1.
         gate: The channels whose least value must reach `tau`.
         tau: The threshold of the gate.
+        train_rows: How many rows of the data are trained on, the first ones; None for all.
         drop: Channels whose weight is set to 0, the others renormalised; `logic` and `fact` also leave the gate.
         on_error: What to do with a batch that the NLI model fails on: `raise` ends the run; `undefined` warns, and its
             completions earn 0 for their steps.
@@ -61,6 +62,7 @@ class RewardArguments:
     gate: list[str] = field(default_factory=lambda: ["logic", "fact"], metadata={"help": "Channels of the gate."})
     tau: float = field(default=TAU, metadata={"help": "Threshold of the gate."})
     drop: list[str] = field(default_factory=list, metadata={"help": "Channels to drop."})
+    train_rows: int | None = field(default=None, metadata={"help": "The first rows of the data; all by default."})
     on_error: str = field(default="raise", metadata={"help": "When the NLI model fails: raise or undefined."})
 
     def __post_init__(self) -> None:
@@ -94,6 +96,21 @@ def rewards_of(arguments: RewardArguments) -> list[Any]:
         ArgumentError: A name is not known, or a field has a value that is not allowed.
     """
     return [_reward(name, arguments) for name in arguments.rewards]
+
+
+def first_rows(rows: Any, n: int | None) -> Any:
+    """Return the first rows of a dataset, which may be streamed.
+
+    Args:
+        rows: A dataset of Hugging Face's `datasets`.
+        n: How many; None, or more than there are, for all.
+
+    Raises:
+        ArgumentError: `n` is below 1.
+    """
+    if n is not None and n < 1:
+        raise ArgumentError(f"train_rows must be a whole number of at least 1; got {n}. Leave it out for all rows.")
+    return rows if n is None else rows.take(min(n, len(rows)) if isinstance(rows, Sized) else n)
 
 
 def recipe_path(name: str) -> Path:

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training.calls import missing_column
+from eldgr_dspy.training.calls import Call, missing_column
+from eldgr_dspy.training.completions import outputs_of
 from eldgr_dspy.training.rewards import Reward
 
 
@@ -15,7 +16,7 @@ def require_inputs(dataset: Any, rewards: Sequence[Reward], tokenizer: Any, sett
 
     Args:
         dataset: Of Hugging Face's `datasets`, with the column `prompt`; one that is streamed is judged by its first
-            row, and its passages are not checked.
+            row, and the passages and gold answers of the others are not checked.
         rewards: The rewards of this package.
         tokenizer: Of transformers.
         settings: The `GRPOConfig`, if there is one.
@@ -41,6 +42,8 @@ def require_inputs(dataset: Any, rewards: Sequence[Reward], tokenizer: Any, sett
                 raise ArgumentError(missing_column(reward.__name__, name))
         if "evidence" in reward.needs and isinstance(dataset, Sized):
             _require_passages(dataset, reward)
+        if "gold" in reward.needs:
+            _require_gold(dataset if isinstance(dataset, Sized) else [first], reward)
     _require_template(first["prompt"], tokenizer)
 
 
@@ -57,6 +60,14 @@ def _require_passages(dataset: Any, reward: Reward) -> None:
             "'evidence'; add them as strings or as {title, text}, or give all rows one corpus, by the field corpus of "
             "a recipe or by StepReward(NLIScorer(nli, retriever=...), evidence=False)."
         )
+
+
+def _require_gold(dataset: Any, reward: Reward) -> None:
+    """Let a reward check the columns of all rows; of a dataset on disk, only those that it reads are loaded."""
+    names = [name for name in reward.needs if name in ("gold", "task")]
+    rows = list(dataset.select_columns(names) if hasattr(dataset, "select_columns") else dataset)
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    reward.check(Call(reward.__name__, (), outputs_of([""] * len(rows)), columns))
 
 
 def _require_template(prompt: object, tokenizer: Any) -> None:

@@ -10,12 +10,13 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training.calls import Call, Completion
+from eldgr_dspy.training.calls import Call
+from eldgr_dspy.training.completions import Completion
 from eldgr_dspy.training.randomness import kept_random_state
 
 
@@ -72,6 +73,18 @@ class Reward(ABC):
         for reward in self.parts:
             reward.prepare()
 
+    def check(self, call: Call) -> None:
+        """Raise if a row of the dataset has a value that cannot be rewarded, so that it is reported before a run.
+
+        Args:
+            call: All rows of the dataset as the columns of one call, without completions.
+
+        Raises:
+            ArgumentError: Naming the column and the row.
+        """
+        for reward in self.parts:
+            reward.check(replace(call, reward=reward.__name__))
+
     @abstractmethod
     def measure(self, call: Call) -> Measured:
         """Return the results for each completion of a call.
@@ -98,7 +111,8 @@ class Reward(ABC):
 
         Args:
             prompts: One a completion.
-            completions: Texts, or conversations of which only the assistant's messages are read.
+            completions: Texts, or conversations of which only the assistant's messages are read. The thinking of a
+                reasoning model has steps, but no answer; see `eldgr_dspy.training.completions`.
             columns: The dataset's columns, one entry a completion, and whatever else the trainer passes.
 
         Raises:

@@ -1,8 +1,9 @@
 """The reward of the steps: mean_t R_step over the seven channels, for all completions of a batch in one call.
 
 `ra_msd` is all seven and `prm` is `logic` alone; they differ in the weights of the scorer. An undefined channel is
-dropped and the others renormalised, inside a step. A completion without a measurable step is undefined, earns 0 and is
-logged as such, so that a policy gains nothing by not being measurable.
+dropped and the others renormalised, inside a step. A step without a reward counts as 0 in the mean, and so does a line
+of padding. A completion without a measurable step is undefined, earns 0 and is logged as such. So a policy gains
+nothing by not being measurable.
 """
 
 import json
@@ -17,7 +18,9 @@ from eldgr_dspy.channels.undefined import Score, Scores, Undefined
 from eldgr_dspy.errors import ArgumentError, ScoringError, brief, settled
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.training.calls import Call, is_marked
+from eldgr_dspy.training.completions import Excerpt
 from eldgr_dspy.training.confidence import TokenConfidence
+from eldgr_dspy.training.padding import without_padding
 from eldgr_dspy.training.policy import confidence_behind
 from eldgr_dspy.training.rewards import Measured, Reward, reasons
 from eldgr_dspy.words import CHANNELS, Task
@@ -34,11 +37,16 @@ Confidences = Sequence[Score] | None
 class StepReward(Reward):
     """mean_t R_step of each completion, in [0, 1].
 
-    Also logged: the mean of each channel, over the completions where it is defined; `steps`, how many a completion has;
-    `conflated`, the share of them that is conflated in the paper's form; `failed`, whether the scorer failed. Shown:
-    `steps`, the table of the completion as JSON, and `note`, why it is undefined.
+    The divisor is the number of all steps, as in the paper, and of lines of padding (see `without_padding`), which are
+    cut out of the text. So a step that cannot be measured counts as 0, and lines that say nothing never raise it.
 
-    Source: mean_t R_step of the paper's completion reward, where it counts 1.
+    Also logged: the mean of each channel, over the completions where it is defined; `steps`, how many a completion has;
+    `padding`, how many lines of padding; `conflated`, the share of the steps that is conflated in the paper's form;
+    `failed`, whether the scorer failed. Shown: `steps`, the table of the completion as JSON, and `note`, why it is
+    undefined.
+
+    Source: mean_t R_step of the paper's completion reward, where it counts 1. Ours: what the paper leaves undefined
+    counts as 0.
     """
 
     weight: ClassVar[float] = 1.0
@@ -87,7 +95,8 @@ class StepReward(Reward):
 
     def measure(self, call: Call) -> Measured:
         """Return the steps' rewards and channels of each completion; see `Reward.measure`."""
-        tables = self._tables(self._reasonings(call))
+        trimmed = [without_padding(text) for text in call.texts]
+        tables = self._tables(self._reasonings(call, [kept for kept, _ in trimmed]))
         if isinstance(tables, Undefined):
             n = len(call.texts)
             failed = {"failed": Scores.of([1.0] * n)}
@@ -95,21 +104,24 @@ class StepReward(Reward):
         parts: dict[str, Scores] = {
             name: Scores.of([table.mean(name) for table in tables], name, 0, 1) for name in CHANNELS
         }
+        padding = [lines for _, lines in trimmed]
+        parts["padding"] = Scores.of([float(lines) for lines in padding])
         parts["steps"] = Scores.of([float(len(table.scores)) for table in tables])
         parts["conflated"] = Scores.of(map(_conflated, tables))
         parts["failed"] = Scores.of([0.0] * len(tables))
-        scores = Scores.of([table.reward for table in tables], "reward", 0, 1)
-        steps = [json.dumps(table.to_json(), ensure_ascii=False, allow_nan=False) for table in tables]
+        scores = Scores.of(map(_earned, tables, padding), "reward", 0, 1)
+        steps = list(map(_shown, tables, scores, padding))
         return Measured(scores, parts, {"steps": steps, "note": reasons(scores)})
 
-    def _reasonings(self, call: Call) -> list[Reasoning]:
+    def _reasonings(self, call: Call, kept: Sequence[Excerpt]) -> list[Reasoning]:
         questions = call.strings("question")
         answers = [answer.answer if answer and is_marked(answer) else "" for answer in call.answers(self.task)]
         passages = call.passages() if self.evidence else [None] * len(call.texts)
-        confidences = self._confidences(call) if self.confidence else [None] * len(call.texts)
-        return list(map(Reasoning, call.texts, questions, passages, answers, confidences))
+        confidences = self._confidences(call, kept) if self.confidence else [None] * len(kept)
+        texts = [excerpt.text for excerpt in kept]
+        return list(map(Reasoning, texts, questions, passages, answers, confidences))
 
-    def _confidences(self, call: Call) -> list[Confidences]:
+    def _confidences(self, call: Call, kept: Sequence[Excerpt]) -> list[Confidences]:
         """Return c_t of the steps of each completion; None for all if token probabilities are not known."""
         confidences = _token_confidence(call)
         if confidences is None:
@@ -119,8 +131,8 @@ class StepReward(Reward):
                 stacklevel=4,
             )
             return [None] * len(call.texts)
-        rows = zip(call.texts, confidences, strict=True)
-        return [tokens.of_steps(text, split_steps(text).spans) for text, tokens in rows]
+        rows = zip(call.outputs, kept, confidences, strict=True)
+        return [_of_steps(tokens, output.whole, own.within(output.reasoning)) for output, own, tokens in rows]
 
     def _tables(self, reasonings: list[Reasoning]) -> list[StepTable] | Undefined:
         """Return the table of each completion; why there is none if the scorer failed and the run continues."""
@@ -149,6 +161,12 @@ def _token_confidence(call: Call) -> Sequence[TokenConfidence] | None:
     return None if call.trainer is None or ids is None else confidence_behind(call.trainer, call.prompts, ids)
 
 
+def _of_steps(tokens: TokenConfidence, whole: str, reasoning: Excerpt) -> list[Score]:
+    """Return c_t of each step of an excerpt of the text that the tokens spell."""
+    spans = split_steps(reasoning.text).spans
+    return tokens.of_steps(whole, [reasoning.span(*span) for span in spans])
+
+
 def _one_each(call: Call, passed: object) -> list[TokenConfidence]:
     given = list(passed) if isinstance(passed, Sequence) else []
     if len(given) != len(call.texts) or not all(isinstance(tokens, TokenConfidence) for tokens in given):
@@ -170,6 +188,22 @@ def _checked(tables: object, n: int) -> list[StepTable]:
         for name in CHANNELS:
             Scores.of([table.mean(name)], name, 0, 1)
     return list(tables)
+
+
+def _earned(table: StepTable, padding: int) -> Score:
+    """Return the sum of the steps' rewards by the number of all steps and lines of padding; undefined without one."""
+    mean = table.reward
+    if isinstance(mean, Undefined):
+        return mean
+    measured = sum(not isinstance(step.reward, Undefined) for step in table.scores)
+    return mean * (measured / (len(table.scores) + padding))
+
+
+def _shown(table: StepTable, reward: Score, padding: int) -> str:
+    shown = {**table.to_json(), "padding": padding}
+    if not isinstance(reward, Undefined):
+        shown["reward"] = reward
+    return json.dumps(shown, ensure_ascii=False, allow_nan=False)
 
 
 def _conflated(table: StepTable) -> Score:

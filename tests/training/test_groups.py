@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,8 +50,42 @@ def test_where_nothing_tells_completions_apart_each_is_in_the_middle() -> None:
     assert places("Qatar") == [0.5]
 
 
-def test_an_answer_to_which_a_certificate_is_inapplicable_stands_with_the_certified() -> None:
-    assert places("yes", "Chile") == [1, 0]
+ASKED = "Was Qatar the host?"
+
+
+def test_a_yes_that_was_not_asked_for_is_behind_every_other_answer() -> None:
+    """Its certificate is inapplicable, so nothing could ever speak against it."""
+    assert places("Qatar", "yes") == [1, 0]
+    assert places("Qatar", "Chile", "yes", "no") == [1, pytest.approx(2 / 3), *[pytest.approx(1 / 6)] * 2]
+    assert places("yes", "yes", "yes", "Chile") == [*[pytest.approx(1 / 3)] * 3, 1], "votes do not help it"
+
+
+def test_where_a_question_asks_for_yes_or_no_either_stands_with_the_certified() -> None:
+    asked = {"question": [ASKED] * 3}
+    assert places("yes", "Chile", "Qatar", columns=asked) == [0.75, 0, 0.75]
+    assert places("yes", "no", "yes", columns=asked) == [0.75, 0, 0.75], "and consensus breaks the tie"
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_a_policy_that_is_trained_on_the_rank_alone_does_not_learn_to_say_yes(size: int) -> None:
+    """In every group that has both, a yes earns less on average than what is not one, certified or not.
+
+    So does its advantage, which is what trains, however rarely the policy's other answers are certified.
+    """
+    for group in combinations_with_replacement(("Qatar", "Chile", "Peru", "yes"), size):
+        found = places(*group)
+        said_yes = [place for answer, place in zip(group, found, strict=True) if answer == "yes"]
+        others = [place for answer, place in zip(group, found, strict=True) if answer != "yes"]
+        if said_yes and others:
+            assert max(said_yes) < 0.5 < sum(others) / len(others), group
+
+
+@given(st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+def test_the_mean_advantage_of_a_yes_is_negative_whatever_the_policy_says(yes: float, certified: float) -> None:
+    """Exact over all groups of two: the gradient on the logit of "yes" is its probability times this."""
+    policy = {"yes": yes, "Qatar": (1 - yes) * certified, "Chile": (1 - yes) * (1 - certified)}
+    mean = sum(other * places("yes", answer)[0] for answer, other in policy.items())
+    assert mean - 0.5 == pytest.approx(-(1 - yes) / 2)
 
 
 def test_a_refusal_earns_no_more_than_an_answer_without_a_certificate() -> None:
@@ -58,8 +93,9 @@ def test_a_refusal_earns_no_more_than_an_answer_without_a_certificate() -> None:
     assert places("None", "Qatar", "None") == [0.25, 1, 0.25]
 
 
-def test_a_completion_without_an_answer_is_last() -> None:
-    assert places("Qatar", "", "yes") == [0.75, 0, 0.75]
+def test_a_completion_without_an_answer_is_among_the_uncertified() -> None:
+    assert places("Qatar", "", "Chile") == [1, 0.25, 0.25]
+    assert places("yes", "", "no", columns={"question": [ASKED] * 3}) == [0.75, 0, 0.75]
 
 
 def test_in_arithmetic_the_auxiliary_score_alone_ranks() -> None:

@@ -65,6 +65,29 @@ def test_a_batch_without_any_gold_logs_no_exact_match() -> None:
     assert log.metrics["orm/undefined"] == 1 and "orm/exact_match" not in log.metrics
 
 
+SOLUTION = "Natalia sold 48/2 = <<48/2=24>>24 clips in May.\nThat is 48+24 = <<48+24=72>>72 in all.\n#### 72"
+
+
+@pytest.mark.parametrize("gold", [SOLUTION, [SOLUTION], "The answer is 72.", ["seventy-two", "72"]], ids=str)
+def test_gold_that_states_its_number_is_read_for_it(gold: Any) -> None:
+    """The field `answer` of GSM8K as it is: no completion equals a whole solution."""
+    assert outcome("48 + 24 = 72\n#### 72", gold) == 1.0
+    assert outcome("48 + 23 = 71\n#### 71", gold) == 0.0
+    assert outcome(SOLUTION, gold) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("gold", "task"), [("seventy-two", "arithmetic"), ("72 clips", "number"), ("", "retrieval"), ("  ", "number")]
+)
+def test_gold_that_no_answer_can_match_is_refused_and_not_scored_as_0(gold: str, task: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        orm(["?"] * 2, ["#### 72"] * 2, gold=[None, gold], task=[task] * 2)
+    assert str(caught.value) == (
+        f"gold[1] must be an answer of the type {task!r}, or a text that states one, as '#### 72'; got {gold!r}. Fix "
+        "the row of the dataset."
+    )
+
+
 @pytest.mark.parametrize("text", ["", "I do not know."])
 def test_a_completion_without_an_answer_is_wrong_and_the_log_says_what_to_do(text: str) -> None:
     log = Log()

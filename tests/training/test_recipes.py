@@ -14,7 +14,7 @@ from eldgr_dspy.training import format, orm
 from eldgr_dspy.training.grpo import parsed, trainable
 from eldgr_dspy.training.named_rewards import LOGIC_ALONE, NamedNLI
 from eldgr_dspy.training.questions import prompt_of, training_rows
-from eldgr_dspy.training.recipe import NAMES, RECIPES, RewardArguments, recipe_path, rewards_of
+from eldgr_dspy.training.recipe import NAMES, RECIPES, RewardArguments, first_rows, recipe_path, rewards_of
 from eldgr_dspy.words import CHANNELS
 from tests.refusing import refused
 from tests.training.by_name import ra_msd as fake
@@ -67,9 +67,56 @@ def test_a_recipe_at_the_scale_of_the_paper_says_what_the_paper_says(name: str) 
         "seed": 42,
         "max_completion_length": 128,
         "num_generations": 2 if name in POLICIES else 4,
+        "per_device_train_batch_size": 2 if name in POLICIES else 4,
+        "gradient_accumulation_steps": 1,
+        "train_rows": 500,
     }
     assert {field: fields(name)[field] for field in said} == said
     assert fields(name).get("max_steps") == (None if name in POLICIES else 30)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_run_is_longer_than_the_peak_that_the_paper_saw_near_step_72(name: str) -> None:
+    """Its steps are of two completions, and its training data are 500 questions."""
+    told = fields(name)
+    prompts = told["per_device_train_batch_size"] * told["gradient_accumulation_steps"] / told["num_generations"]
+    assert prompts == 1 and told["train_rows"] * told["num_train_epochs"] / prompts == 500 > 72
+
+
+STATED = {
+    *("nli", "reading", "documents", "corpus", "channel_weights", "gate", "tau", "drop", "rewards", "reward_weights"),
+    *("train_rows", "model_name_or_path", "use_peft", "lora_r", "lora_alpha", "lora_target_modules", "seed"),
+    *("num_generations", "max_completion_length", "learning_rate", "per_device_train_batch_size", "max_steps"),
+    *("gradient_accumulation_steps", "multi_objective_aggregation"),
+}
+"""What the paper states; `per_device_train_batch_size` and `rewards` not of every recipe."""
+
+
+@pytest.mark.parametrize("name", [*POLICIES, DROP])
+def test_all_that_the_paper_does_not_state_is_called_ours(name: str) -> None:
+    section, unnamed = "", set[str]()
+    for line in (RECIPES / f"{name}.yaml").read_text("utf-8").splitlines():
+        section = line if line.startswith("# ") else section
+        field, _, comment = line.partition("#")
+        if field and "ours" not in comment and "ours" not in section.partition(":")[2]:
+            unnamed.add(field.partition(":")[0])
+    assert unnamed <= STATED
+    assert ("rewards" in unnamed) == (name in ("ra_msd", DROP)), "the other three baselines are not defined"
+    assert ("per_device_train_batch_size" in unnamed) == (name in POLICIES)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_only_the_first_rows_are_trained_on(streamed: bool) -> None:
+    """As many as the recipe says; all without a number, or if there are fewer."""
+    from datasets import Dataset
+
+    rows: Any = Dataset.from_list([{"id": number} for number in range(5)])
+    rows = rows.to_iterable_dataset() if streamed else rows
+    wanted = {2: [0, 1], 9: [0, 1, 2, 3, 4], None: [0, 1, 2, 3, 4]}
+    assert {n: [row["id"] for row in first_rows(rows, n)] for n in wanted} == wanted
+    assert refused(lambda: first_rows(rows, 0)) == (
+        "train_rows must be a whole number of at least 1; got 0. Leave it out for all rows."
+    )
 
 
 @pytest.mark.parametrize("names", [POLICIES, tuple(f"miniature/{name}" for name in POLICIES)], ids=str)
@@ -317,6 +364,19 @@ def test_rows_of_gsm8k_and_hotpotqa_become_rows_to_train_on(tmp_path: Path) -> N
     )
     with pytest.raises(ArgumentError, match=r"task must be one of .*; got 'qa'"):
         list(training_rows(path, "qa"))
+
+
+def test_a_row_whose_gold_is_not_a_number_is_refused_with_its_line(tmp_path: Path) -> None:
+    """A solution is read for its number, in the field of GSM8K or in a field `gold`."""
+    path = tmp_path / "mine.jsonl"
+    rows = [{"question": "?", "gold": "The answer is 7."}, {"question": "?", "gold": None}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    assert [row["gold"] for row in training_rows(path, "arithmetic")] == [["7"], []]
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {"question": "?", "gold": "a few"}]), "utf-8")
+    assert refused(lambda: list(training_rows(path, "arithmetic"))) == (
+        f"{path}, line 3: gold must be an answer of the type 'arithmetic', or a text that states one, as '#### 72'; "
+        "got 'a few'. Fix the row of the dataset."
+    )
 
 
 @pytest.mark.parametrize("task", ["retrieval", "arithmetic"])

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from datasets import Dataset
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
@@ -60,7 +61,7 @@ def test_a_dataset_without_prompts_or_rows_is_named() -> None:
 
 
 STEPS = StepReward(Fixed())
-SOLVED = [{**ROWS[0], "task": "arithmetic", "evidence": None}]
+SOLVED = [{**ROWS[0], "task": "arithmetic", "gold": ["7"], "evidence": None}]
 
 
 @pytest.mark.parametrize("nothing", [None, []], ids=["null", "empty"])
@@ -82,6 +83,21 @@ def test_in_arithmetic_the_group_rank_reads_no_passage_and_its_auxiliary_reward_
     require_inputs(SOLVED, [orm, GroupReward(), GroupReward(auxiliary=prm, name="by_logic")], RENDERS)
     assert "no row of the dataset has any" in refused(SOLVED, [GroupReward(auxiliary=STEPS)])
     assert "no row of the dataset has any" in refused(SOLVED, [STEPS])
+
+
+@pytest.mark.parametrize("reward", [orm, TotalReward([format, orm]), GroupReward(auxiliary=orm)], ids=repr_of)
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_gold_that_is_not_a_number_where_one_is_expected_is_refused_with_its_row(reward: Reward, on_disk: bool) -> None:
+    """Before the first step, wherever the row is; what states a number is read for it."""
+    golds: list[Any] = [["72"], ["So <<24+48=72>>72 clips.\n#### 72"], None, ["seventy-two"]]
+    rows: Any = [{**SOLVED[0], "gold": gold} for gold in golds]
+    rows = Dataset.from_list(rows) if on_disk else rows
+    assert refused(rows, [reward]) == (
+        "gold[3] must be an answer of the type 'arithmetic', or a text that states one, as '#### 72'; got "
+        "'seventy-two'. Fix the row of the dataset."
+    )
+    require_inputs(rows.select(range(3)) if on_disk else rows[:3], [reward], RENDERS)
+    require_inputs(iter(rows), [reward], RENDERS)  # the reward itself refuses the row of a stream
 
 
 def test_messages_need_a_tokenizer_with_a_chat_template() -> None:

@@ -1,0 +1,178 @@
+"""What a completion says, its thinking and its answer apart.
+
+A reasoning model thinks between `<think>` and `</think>`, or in a message's field `reasoning_content` or `thinking`.
+Its thinking has steps, as its answer has, but a draft in there is not the answer. So the answer is read after the end
+of the thinking, and thinking that never ends has none. Some chat templates put the opening tag at the end of the
+prompt; such a completion begins inside the thinking.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, zip_longest
+from typing import Any, Final
+
+from eldgr_dspy.errors import ArgumentError
+
+Message = Mapping[str, object]
+Completion = str | Sequence[Message]
+
+THINKING: Final = ("reasoning_content", "thinking")
+"""The fields of a message that hold thinking."""
+
+_OPEN = re.compile(r"<think(?:ing)?>")
+_CLOSE = re.compile(r"</think(?:ing)?>")
+_TAG = re.compile(r"</?think(?:ing)?>")
+_OPEN_AT_THE_END = re.compile(r"<think(?:ing)?>\s*\Z")
+_BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)")
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Slices of a text, joined, and where each character was; one that was put between slices has a place there too."""
+
+    text: str
+    places: tuple[int, ...]
+
+    @classmethod
+    def of(cls, pieces: Iterable[tuple[str, int]]) -> "Excerpt":
+        """Return pieces joined, each with the place of its first character; no place is used twice."""
+        given = list(pieces)
+        return cls(
+            "".join(piece for piece, _ in given),
+            tuple(place for piece, start in given for place in range(start, start + len(piece))),
+        )
+
+    def within(self, outer: "Excerpt") -> "Excerpt":
+        """Return this excerpt of another one's text as an excerpt of the whole text."""
+        return Excerpt(self.text, tuple(outer.places[place] for place in self.places))
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Return where a slice of the excerpt starts and ends in the text."""
+        return (self.places[start], self.places[end - 1] + 1) if start < end else (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What the model wrote.
+
+    Attributes:
+        whole: The text, with the tags around its thinking.
+        reasoning: The same without tags: what is split into steps.
+        final: The text after the thinking: what is read for the answer. Empty if the thinking does not end.
+    """
+
+    whole: str
+    reasoning: Excerpt
+    final: str
+
+
+def outputs_of(
+    completions: Sequence[Completion], prompts: Sequence[object] = (), trainer: Any = None
+) -> tuple[Output, ...]:
+    """Return what the model itself wrote: with tools, a completion also holds other messages.
+
+    Args:
+        completions: Texts or lists of messages.
+        prompts: The prompt of each; without them no completion begins inside its thinking.
+        trainer: Whose chat template renders the prompts, if it is known.
+
+    Raises:
+        ArgumentError: A completion is neither text nor messages, or a message's content or thinking is not text.
+    """
+    given = zip_longest(completions, prompts[: len(completions)], fillvalue="")
+    rendered = _opens_thinking(trainer)
+    return tuple(_output(at, completion, rendered, prompt) for at, (completion, prompt) in enumerate(given))
+
+
+def _output(at: int, completion: object, rendered: bool, prompt: object) -> Output:
+    if isinstance(completion, str):
+        return _read(completion, inside=isinstance(prompt, str) and _OPEN_AT_THE_END.search(prompt) is not None)
+    messages: list[Any] = list(completion) if isinstance(completion, Sequence) else [None]
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise ArgumentError(
+            f"completions[{at}] must be text or a list of messages; got {completion!r:.80}. Give the output, '' if it "
+            "is empty."
+        )
+    own = [_message(message, rendered) for message in messages if message.get("role") == "assistant"]
+    return own[0] if len(own) == 1 else _joined(own)
+
+
+def _message(message: Message, rendered: bool) -> Output:
+    content = _text(message, "content")
+    thought = next(filter(None, (_text(message, name).strip() for name in THINKING)), "")
+    said = _read(content, inside=rendered and not thought)
+    if not thought:
+        return said
+    texts = list(filter(None, (thought, said.reasoning.text.strip())))
+    both = _gap(texts).join(texts)
+    return Output(both, Excerpt.of([(both, 0)]), said.final)
+
+
+def _read(whole: str, *, inside: bool) -> Output:
+    """Return a text that begins inside the thinking, or outside of it."""
+    tags = list(_TAG.finditer(whole))
+    ends = [tag.end() for tag in tags if _CLOSE.fullmatch(tag.group())]
+    after = ends[-1] if ends else 0
+    unended = _OPEN.search(whole, after) is not None or (inside and not ends)
+    if not tags:
+        return Output(whole, Excerpt.of([(whole, 0)]), "" if unended else whole)
+    edges = [0, *(edge for tag in tags for edge in tag.span()), len(whole)]
+    between = [(start, whole[start:end]) for start, end in zip(edges[::2], edges[1::2], strict=True)]
+    pieces = [(text.strip(), start + len(text) - len(text.lstrip())) for start, text in between if text.strip()]
+    return Output(whole, _set_apart(pieces), "" if unended else whole[after:])
+
+
+def _set_apart(pieces: Sequence[tuple[str, int]]) -> Excerpt:
+    """Return pieces as lines, or as paragraphs if one of them has paragraphs, so that none shares a step with another.
+
+    What is put between two pieces has the place of the tag that was there.
+    """
+    gap = _gap(piece for piece, _ in pieces)
+    alternating = [both for piece, start in pieces for both in ((piece, start), (gap, start + len(piece)))]
+    return Excerpt.of(alternating[:-1])
+
+
+def _gap(texts: Iterable[str]) -> str:
+    return "\n\n" if any(_BLANK_LINE.search(text) for text in texts) else "\n"
+
+
+def _joined(own: Sequence[Output]) -> Output:
+    starts = [0]
+    for output in own:
+        starts.append(starts[-1] + len(output.whole) + 1)
+    pieces = list[tuple[str, int]]()
+    for output, (start, end) in zip(own, pairwise(starts), strict=True):
+        pieces += [
+            (letter, start + place)
+            for letter, place in zip(output.reasoning.text, output.reasoning.places, strict=True)
+        ]
+        pieces.append(("\n", end - 1))
+    whole, final = ("\n".join(texts) for texts in ([one.whole for one in own], [one.final for one in own]))
+    return Output(whole, Excerpt.of(pieces[:-1]), final)
+
+
+def _opens_thinking(trainer: Any) -> bool:
+    """Return whether the chat template of a trainer ends each prompt with an opening tag."""
+    tokenizer = getattr(trainer, "processing_class", None)
+    template = getattr(trainer, "chat_template", None) or getattr(tokenizer, "chat_template", None)
+    if tokenizer is None or not isinstance(template, str) or "<think" not in template:
+        return False
+    settings = getattr(trainer, "chat_template_kwargs", None) or {}
+    asked = [{"role": "user", "content": "?"}]
+    shown: Any = tokenizer.apply_chat_template(
+        asked, chat_template=template, add_generation_prompt=True, tokenize=False, **settings
+    )
+    return _OPEN_AT_THE_END.search(shown) is not None
+
+
+def _text(message: Message, name: str) -> str:
+    content = message.get(name)
+    if content is None:  # a message that only calls a tool, or does not think
+        return ""
+    if isinstance(content, str):
+        return content
+    raise ArgumentError(
+        f"completions: a message's {name} must be text; got {content!r:.80}. "
+        "Join the text parts of the message before it is rewarded."
+    )
