@@ -80,7 +80,7 @@ class GroupReward(Reward):
         wanted, parts = auxiliary is not None and auxiliary.confidence, [auxiliary] if auxiliary else []
         super().__init__(name, list(dict.fromkeys(columns)), confidence=wanted, parts=parts)
         self.task: Task | None = task
-        self.auxiliary, self.group_size = auxiliary, group_size
+        self.auxiliary, self.group_size, self.compares = auxiliary, group_size, True
         self.settings = Settings(certificate=certificate)
 
     def wants_passages(self, task: str | None) -> bool:
