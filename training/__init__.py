@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from eldgr_dspy.training.requirements import require_inputs
     from eldgr_dspy.training.rewards import Reward, weights_of
     from eldgr_dspy.training.sampling import sample_pool
+    from eldgr_dspy.training.step_credit import StepCreditGRPOTrainer
     from eldgr_dspy.training.steps_reward import StepReward
     from eldgr_dspy.training.strata import Lexicographic
     from eldgr_dspy.training.trainer import ConfidenceGRPOTrainer, PolicyConfidence
@@ -62,6 +63,7 @@ __all__ = [
     "process_reward",
     "NamedNLI",
     "ConfidenceGRPOTrainer",
+    "StepCreditGRPOTrainer",
     "PolicyConfidence",
     "TokenConfidence",
     "token_logps",
@@ -105,6 +107,7 @@ _HOMES = {
     "requirements": ["require_inputs"],
     "rewards": ["Reward", "weights_of"],
     "sampling": ["sample_pool"],
+    "step_credit": ["StepCreditGRPOTrainer"],
     "steps_reward": ["StepReward"],
     "strata": ["Lexicographic"],
     "trainer": ["ConfidenceGRPOTrainer", "PolicyConfidence"],
