@@ -14,7 +14,15 @@ from eldgr_dspy.channels.protocols import Reasoning
 from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.channels.table import StepTable, score_steps
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.training import Conditioned, ConfidenceGRPOTrainer, StepCreditGRPOTrainer, StepReward, orm
+from eldgr_dspy.training import (
+    Conditioned,
+    ConfidenceGRPOTrainer,
+    Lexicographic,
+    StepCreditGRPOTrainer,
+    StepReward,
+    format,
+    orm,
+)
 from eldgr_dspy.training.step_credit import Spread, scales, spread
 from tests.tiny_policy import tiny_policy, tiny_tokenizer
 from tests.training.calling import UNMEASURED
@@ -227,11 +235,19 @@ def test_where_no_step_is_measured_the_loss_is_trls_own(tmp_path: Path) -> None:
 @trains
 @pytest.mark.slow
 def test_a_training_runs_with_it_also_where_completions_are_split_and_shuffled(tmp_path: Path) -> None:
-    rewards = [orm, StepReward(Knows(), confidence=False)]
+    strata, both = Lexicographic([orm, format]), Conditioned(format, on=orm)
+    rewards = [orm, StepReward(Knows(), confidence=False), strata, both]
     settings: dict[str, Any] = {"per_device_train_batch_size": 4, "gradient_accumulation_steps": 2, "num_iterations": 2}
     made = trainer(rewards, tmp_path, of=StepCreditGRPOTrainer, **settings)
     made.train()
-    assert all(math.isfinite(entry["loss"]) for entry in made.state.log_history if "loss" in entry)
+    logged = made.state.log_history
+    assert all(math.isfinite(entry["loss"]) for entry in logged if "loss" in entry)
+    sampled = [entry for entry in logged if "reward" in entry]
+    assert sampled and {entry["rewards/orm_then_format/mean"] for entry in sampled} == {0.5}, "the middle of any group"
+    for entry in sampled:
+        assert (
+            entry["format_conditioned/passed"] == entry["orm/exact_match"] >= entry["rewards/format_conditioned/mean"]
+        )
 
 
 @trains
