@@ -14,11 +14,20 @@ from eldgr_dspy.words import CHANNELS
 if TYPE_CHECKING:
     from eldgr_dspy.training.adapters import Scored, TotalReward, score_completions
     from eldgr_dspy.training.calls import COLUMNS
+    from eldgr_dspy.training.conditioned import Conditioned, Gated
     from eldgr_dspy.training.confidence import TokenConfidence
     from eldgr_dspy.training.curves import LearningCurve, Point, draw_curves, read_curve, rolling_mean
     from eldgr_dspy.training.generation import Sampling
     from eldgr_dspy.training.groups import GroupReward, eldgr_rank
-    from eldgr_dspy.training.named_rewards import NamedNLI, prm, process_reward, ra_msd
+    from eldgr_dspy.training.named_rewards import (
+        NamedNLI,
+        orm_then_format_then_ra_msd,
+        prm,
+        process_reward,
+        ra_msd,
+        ra_msd_conditioned,
+        ra_msd_gated,
+    )
     from eldgr_dspy.training.outcome import FormatReward, OutcomeReward, format, orm
     from eldgr_dspy.training.policy import policy_confidence, token_logps
     from eldgr_dspy.training.questions import prompt_of, training_rows
@@ -27,7 +36,9 @@ if TYPE_CHECKING:
     from eldgr_dspy.training.requirements import require_inputs
     from eldgr_dspy.training.rewards import Reward, weights_of
     from eldgr_dspy.training.sampling import sample_pool
+    from eldgr_dspy.training.step_credit import StepCreditGRPOTrainer
     from eldgr_dspy.training.steps_reward import StepReward
+    from eldgr_dspy.training.strata import Lexicographic
     from eldgr_dspy.training.trainer import ConfidenceGRPOTrainer, PolicyConfidence
 
 __all__ = [
@@ -36,16 +47,23 @@ __all__ = [
     "prm",
     "ra_msd",
     "eldgr_rank",
+    "ra_msd_conditioned",
+    "ra_msd_gated",
+    "orm_then_format_then_ra_msd",
     "weights_of",
     "OutcomeReward",
     "FormatReward",
     "StepReward",
     "GroupReward",
+    "Conditioned",
+    "Gated",
+    "Lexicographic",
     "TotalReward",
     "Reward",
     "process_reward",
     "NamedNLI",
     "ConfidenceGRPOTrainer",
+    "StepCreditGRPOTrainer",
     "PolicyConfidence",
     "TokenConfidence",
     "token_logps",
@@ -72,6 +90,7 @@ __all__ = [
 _HOMES = {
     "adapters": ["Scored", "TotalReward", "score_completions"],
     "calls": ["COLUMNS"],
+    "conditioned": ["Conditioned", "Gated"],
     "confidence": ["TokenConfidence"],
     "curves": ["LearningCurve", "Point", "draw_curves", "read_curve", "rolling_mean"],
     "generation": ["Sampling"],
@@ -80,12 +99,17 @@ _HOMES = {
     "policy": ["policy_confidence", "token_logps"],
     "questions": ["prompt_of", "training_rows"],
     "randomness": ["kept_random_state"],
-    "named_rewards": ["NamedNLI", "prm", "process_reward", "ra_msd", *(f"ra_msd_without_{name}" for name in CHANNELS)],
+    "named_rewards": [
+        *("NamedNLI", "prm", "process_reward", "ra_msd", *(f"ra_msd_without_{name}" for name in CHANNELS)),
+        *("ra_msd_conditioned", "ra_msd_gated", "orm_then_format_then_ra_msd"),
+    ],
     "recipe": ["RewardArguments", "recipe_path", "rewards_of"],
     "requirements": ["require_inputs"],
     "rewards": ["Reward", "weights_of"],
     "sampling": ["sample_pool"],
+    "step_credit": ["StepCreditGRPOTrainer"],
     "steps_reward": ["StepReward"],
+    "strata": ["Lexicographic"],
     "trainer": ["ConfidenceGRPOTrainer", "PolicyConfidence"],
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}

@@ -4,19 +4,21 @@ TRL's asynchronous GRPO has no `reward_weights`, so it needs `TotalReward`. `sco
 parts, for a trainer with an interface of its own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import mul
 from typing import ClassVar
 
 from eldgr_dspy.channels.undefined import Scores
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training.calls import COLUMNS, Call
 from eldgr_dspy.training.completions import outputs_of
+from eldgr_dspy.training.composite import Composite
 from eldgr_dspy.training.randomness import kept_random_state
 from eldgr_dspy.training.rewards import Measured, Reward, weights_of
 
 
-class TotalReward(Reward):
+class TotalReward(Composite):
     """3.0 R_ORM + 0.5 R_format + mean_t R_step as one reward; each of its terms is logged under it, as `total/orm`.
 
     A term that is undefined adds 0, and is logged as `total/orm/undefined`; the sum itself is always defined.
@@ -37,40 +39,16 @@ class TotalReward(Reward):
         Raises:
             ArgumentError: Two terms have one name, or there is not a weight for each.
         """
-        own = weights_of(rewards)
-        self.weights = tuple(own if weights is None else weights)
+        super().__init__(name, rewards)
+        self.weights = tuple(weights_of(self.parts) if weights is None else weights)
         if len(self.weights) != len(rewards):
             raise ArgumentError(f"weights must be one for each of {len(rewards)} rewards; got {len(self.weights)}.")
-        needs = dict.fromkeys(column for reward in rewards for column in reward.needs)
-        super().__init__(name, list(needs), confidence=any(reward.confidence for reward in rewards), parts=rewards)
-
-    def wants_passages(self, task: str | None) -> bool:
-        """Whether one of its terms needs passages; see `Reward.wants_passages`."""
-        return any(reward.wants_passages(task) for reward in self.parts)
 
     def measure(self, call: Call) -> Measured:
         """Return the weighted sum of each completion with its terms; see `Reward.measure`."""
-        measured = dict(self._terms(call))
-        sums = [
-            sum(weight * value for weight, value in zip(self.weights, row, strict=True))
-            for row in zip(*(term.rewards() for term in measured.values()), strict=True)
-        ]
-        terms = {name: term.scores for name, term in measured.items()}
-        flags = {f"{name}/undefined": Scores.of((~scores.defined).astype(float)) for name, scores in terms.items()}
-        parts = {f"{name}/{part}": scores for name, term in measured.items() for part, scores in term.parts.items()}
-        shown = {f"{name}_{column}": rows for name, term in measured.items() for column, rows in term.shown.items()}
-        return Measured(Scores.of(sums), {**terms, **flags, **parts}, shown)
-
-    def _terms(self, call: Call) -> Iterator[tuple[str, Measured]]:
-        """Measure the terms in order; if one fails, the later ones are told, because other processes may wait there."""
-        for at, term in enumerate(self.parts):
-            try:
-                measured = term.measure(replace(call, reward=term.__name__))
-            except Exception as error:
-                for later in self.parts[at + 1 :]:
-                    later.give_up(error)
-                raise
-            yield term.__name__, measured
+        terms = self.terms(call)
+        rows = zip(*(term.rewards() for term in terms.values()), strict=True)
+        return self.logged(Measured(Scores.of([sum(map(mul, self.weights, row)) for row in rows])), terms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,13 +50,17 @@ class TokenConfidence:
             One score a span; undefined if the tokens do not spell the text exactly once, if no token ends in the span,
             or if one of its tokens has no number.
         """
-        if self.text.count(text) != 1:
-            return [ELSEWHERE] * len(spans)
-        at = self.text.index(text)
-        return [self._of(at + start, at + end) for start, end in spans]
+        places = self.places(text, spans)
+        return [ELSEWHERE] * len(spans) if places is None else [self._of(self.logps[place]) for place in places]
 
-    def _of(self, start: int, end: int) -> Score:
-        logps = self.logps[bisect_right(self.ends, start) : bisect_right(self.ends, end)]
+    def places(self, text: str, spans: Sequence[tuple[int, int]]) -> list[slice] | None:
+        """Return which tokens end in each span, as `of_steps` takes them; None if they do not spell the text once."""
+        if self.text.count(text) != 1:
+            return None
+        at = self.text.index(text)
+        return [slice(*(bisect_right(self.ends, at + edge) for edge in span)) for span in spans]
+
+    def _of(self, logps: tuple[float, ...]) -> Score:
         if not logps:
             return NO_TOKEN
         mean = math.fsum(logps) / len(logps) if not any(map(math.isnan, logps)) else math.nan

@@ -1,14 +1,9 @@
 """The group rank of EL-DGR as a reward: a completion's place among those of its own question.
 
-A trainer distributes completions over processes in one order, process by process, in which those of a prompt are
-together; a group may cross the end of a process. So answers and auxiliary scores of all processes are collected, and
-each process ranks the groups that its own completions are in. This is a collective operation: every process of a run
-must call the reward, as a trainer does, and if one fails all raise.
+A group may be split between processes, so answers and auxiliary scores of all processes are collected; see
+`eldgr_dspy.training.gathering`.
 """
 
-import hashlib
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple
@@ -16,10 +11,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 from eldgr_dspy.answer_types import BUILT_IN
 from eldgr_dspy.cases import Case
 from eldgr_dspy.channels.undefined import Scores, Undefined
-from eldgr_dspy.errors import ArgumentError, ScoringError
 from eldgr_dspy.lexical import is_yes_no
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.training.calls import Call
+from eldgr_dspy.training.gathering import in_groups, require_group_size, tell_failure
 from eldgr_dspy.training.rewards import Measured, Reward
 from eldgr_dspy.words import Policy, Task
 
@@ -39,23 +34,12 @@ class Sample:
     """What the other processes need to know about a completion.
 
     Attributes:
-        prompt: The prompt, as text.
         answer: Its final answer; None without one.
         score: Its auxiliary score; None without one.
     """
 
-    prompt: str
     answer: str | None
     score: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What one process tells the others: its completions in order and their number a prompt, or why it has failed."""
-
-    samples: tuple[Sample, ...]
-    size: int
-    failure: str | None = None
 
 
 class GroupReward(Reward):
@@ -99,13 +83,12 @@ class GroupReward(Reward):
         Raises:
             ArgumentError: `certificate` is not a policy, or `group_size` not a whole number from 1.
         """
-        if group_size is not None and (type(group_size) is not int or group_size < 1):
-            raise ArgumentError(f"group_size must be a whole number of at least 1; got {group_size!r:.80}.")
+        require_group_size(group_size)
         columns = ["question", "evidence", *([] if task else ["task"]), *(auxiliary.needs if auxiliary else ())]
         wanted, parts = auxiliary is not None and auxiliary.confidence, [auxiliary] if auxiliary else []
         super().__init__(name, list(dict.fromkeys(columns)), confidence=wanted, parts=parts)
         self.task: Task | None = task
-        self.auxiliary, self.group_size = auxiliary, group_size
+        self.auxiliary, self.group_size, self.compares = auxiliary, group_size, True
         self.settings = Settings(certificate=certificate)
 
     def wants_passages(self, task: str | None) -> bool:
@@ -121,28 +104,25 @@ class GroupReward(Reward):
             ArgumentError: The completions are not whole groups of one prompt each, or their size is not known.
             ScoringError: Another process of the run failed.
         """
-        rows, error = list[Question](), None
-        try:
+        rows = list[Question]()
+
+        def tell() -> list[Sample]:
             scores = self._auxiliary_scores(call)  # first, because other processes may wait in there
-            rows = self._questions(call)
-            own = self._share(call, scores)
-        except Exception as raised:  # noqa: BLE001 - raised again, once the other processes know of it
-            own, error = _failed(raised), raised
-        shares, rank = everyone(own)
-        _require_success(shares, error)
-        groups = whole_groups(shares)
-        first = sum(len(share.samples) for share in shares[:rank])
-        places = [divmod(first + at, own.size) for at in range(len(rows))]
+            rows.extend(self._questions(call))
+            answers = [answer.answer if answer else None for answer in call.answers(self.task)]
+            return list(map(Sample, answers, scores))
+
+        groups, spots = in_groups(call, self.group_size, tell)
         ranked = dict[int, list[Place]]()
-        for (group, _), row in zip(places, rows, strict=True):
+        for (group, _), row in zip(spots, rows, strict=True):
             if group not in ranked:
                 ranked[group] = self._rank(row, groups[group])
-        return _measured(own, [ranked[group][at] for group, at in places])
+        return _measured([groups[group][at] for group, at in spots], [ranked[group][at] for group, at in spots])
 
     def give_up(self, error: Exception) -> None:
         """Tell the other processes, which wait for this one's completions; see `Reward.give_up`."""
         super().give_up(error)
-        everyone(_failed(error))
+        tell_failure(error)
 
     def _auxiliary_scores(self, call: Call) -> list[float | None]:
         if self.auxiliary is None:
@@ -154,23 +134,6 @@ class GroupReward(Reward):
         """Return the question of each row with its evidence, and no candidates yet."""
         rows = zip(call.strings("question"), call.tasks(self.task), call.passages(), strict=True)
         return [Question(question, task, (), passages=passages or ()) for question, task, passages in rows]
-
-    def _share(self, call: Call, scores: Sequence[float | None]) -> Share:
-        prompts = [json.dumps(prompt, sort_keys=True, default=_as_text) for prompt in call.prompts]
-        answers = [answer.answer if answer else None for answer in call.answers(self.task)]
-        return Share(tuple(map(Sample, prompts, answers, scores)), self._size(call))
-
-    def _size(self, call: Call) -> int:
-        """Return how many completions a prompt has: as the trainer samples now, which differs in evaluation."""
-        trainer = call.trainer
-        number = "num_generations" if trainer is None or trainer.model.training else "num_generations_eval"
-        size: Any = getattr(trainer, number, self.group_size)
-        if size is None:
-            raise ArgumentError(
-                f"The reward {self.__name__!r} does not know how many completions a prompt has; give group_size, or "
-                "call it from a trainer of TRL with num_generations."
-            )
-        return int(size)
 
     def _rank(self, row: Question, group: Sequence[Sample]) -> list["Place"]:
         case = Case(replace(row, answers=tuple(sample.answer for sample in group)), self.settings)
@@ -187,64 +150,13 @@ class Place(NamedTuple):
     supported: bool
 
 
-def midranks(keys: Sequence[Key]) -> list[float]:
+def midranks(keys: Sequence[tuple[Any, ...]]) -> list[float]:
     """Return the place of each key among all, from 0 for the least to 1 for the greatest; equal ones share the mean.
 
     If all are equal, or there is only one, each is at 0.5.
     """
     beaten = [sum(other < key for other in keys) + (sum(other == key for other in keys) - 1) / 2 for key in keys]
     return [count / (len(keys) - 1) if len(keys) > 1 else 0.5 for count in beaten]
-
-
-def whole_groups(shares: Sequence[Share]) -> list[list[Sample]]:
-    """Return the completions of all processes in groups, in the order in which a trainer distributes them.
-
-    A group is a place in that order. Equal prompts alone do not make a group: two rows of a dataset may have the same.
-
-    Raises:
-        ArgumentError: They are not whole groups, or a group has completions of different prompts.
-    """
-    samples, size = [sample for share in shares for sample in share.samples], shares[0].size
-    groups = [samples[at : at + size] for at in range(0, len(samples), size)]
-    for number, group in enumerate(groups):
-        if len(group) != size or len({sample.prompt for sample in group}) > 1:
-            raise ArgumentError(
-                f"{len(samples)} completions are not groups of {size} of one prompt each: group {number} has "
-                f"{len(group)} completions of {len({sample.prompt for sample in group})} prompts; give the "
-                "num_generations of the trainer as group_size, and completions in the trainer's order."
-            )
-    return groups
-
-
-def everyone(own: Share) -> tuple[list[Share], int]:
-    """Return what all processes of the run tell, in order, and the number of this one; alone, it has only its own."""
-    torch: Any = sys.modules.get("torch")
-    distributed = torch.distributed if torch is not None and torch.distributed.is_available() else None
-    if distributed is None or not distributed.is_initialized():
-        return [own], 0
-    shares: list[Any] = [None] * distributed.get_world_size()
-    distributed.all_gather_object(shares, own)
-    return shares, distributed.get_rank()
-
-
-def _failed(error: Exception) -> Share:
-    return Share((), 0, f"{type(error).__name__}: {error}")
-
-
-def _as_text(part: Any) -> str:
-    """Return the part of a prompt that is not text or a number; an image by its content, since copies differ."""
-    if not callable(getattr(part, "tobytes", None)):
-        return str(part)
-    shape = [getattr(part, name, None) for name in ("mode", "size", "shape", "dtype")]
-    return f"{type(part).__name__} {shape} {hashlib.sha256(part.tobytes()).hexdigest()}"
-
-
-def _require_success(shares: Sequence[Share], error: Exception | None) -> None:
-    if error is not None:
-        raise error
-    for rank, share in enumerate(shares):
-        if share.failure is not None:
-            raise ScoringError(f"Process {rank} of {len(shares)} could not rank its completions: {share.failure}")
 
 
 def _key(case: Case, sample: Sample, key: str | None, in_consensus: bool) -> Key:
@@ -259,8 +171,8 @@ def _stratum(case: Case, answer: str | None) -> int:
     return SUPPORTED if certified else UNCERTIFIED
 
 
-def _measured(own: Share, places: Sequence[Place]) -> Measured:
-    scores = [NO_SCORE if sample.score is None else sample.score for sample in own.samples]
+def _measured(samples: Sequence[Sample], places: Sequence[Place]) -> Measured:
+    scores = [NO_SCORE if sample.score is None else sample.score for sample in samples]
     parts = {"supported": Scores.of([float(place.supported) for place in places]), "auxiliary": Scores.of(scores)}
     shown = {"supported": [place.supported for place in places]}
     return Measured(Scores.of([place.place for place in places], "place", 0, 1), parts, shown)

@@ -22,13 +22,18 @@ from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.programs.scoring.retrieval import retriever
 from eldgr_dspy.training import eldgr_rank, format, orm
+from eldgr_dspy.training.conditioned import Conditioned, Gated
 from eldgr_dspy.training.named_rewards import NLI_VARIABLE, NamedNLI, process_reward
 from eldgr_dspy.training.steps_reward import StepReward
+from eldgr_dspy.training.strata import Lexicographic
 
 RECIPES: Final = Path(__file__).parent / "recipes"
 """Where the recipes of this package are."""
 
-NAMES: Final = ("orm", "format", "prm", "ra_msd", "eldgr_rank")
+NAMES: Final = (
+    *("orm", "format", "prm", "ra_msd", "eldgr_rank"),
+    *("ra_msd_conditioned", "ra_msd_gated", "orm_then_format_then_ra_msd"),
+)
 
 
 @dataclass
@@ -131,6 +136,12 @@ def recipe_path(name: str) -> Path:
 def _reward(name: str, arguments: RewardArguments) -> Any:
     if name == "ra_msd":
         return _steps(arguments)
+    if name == "ra_msd_conditioned":
+        return Conditioned(_steps(arguments), on=orm)
+    if name == "ra_msd_gated":
+        return Gated(_steps(arguments))
+    if name == "orm_then_format_then_ra_msd":
+        return Lexicographic([orm, format, _steps(arguments)])
     if name == "prm":
         return process_reward(NamedNLI(arguments.nli), on_error=_any(arguments.on_error))
     plain = {"orm": orm, "format": format, "eldgr_rank": eldgr_rank}

@@ -48,6 +48,7 @@ class Reward(ABC):
         needs: The columns of the dataset that it reads, of `COLUMNS`.
         confidence: Whether it reads token confidence, which costs a forward pass of the policy.
         parts: The rewards that it is made of.
+        compares: Whether it compares the completions of a group, for which every process of a run must measure it.
     """
 
     weight: ClassVar[float]
@@ -59,6 +60,7 @@ class Reward(ABC):
         self.needs = tuple(needs)
         self.confidence = confidence
         self.parts = tuple(parts)
+        self.compares: bool = any(part.compares for part in parts)
 
     def wants_passages(self, task: str | None) -> bool:
         """Return whether it reads the passages of a row with this task."""

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from eldgr_dspy.errors import EldgrError
-from eldgr_dspy.training import GroupReward, Reward, TotalReward, format
+from eldgr_dspy.training import GroupReward, Lexicographic, Reward, TotalReward, format, orm
 from tests.training.calling import rows, said
 from tests.training.training_on import ROWS, trainer
 
@@ -61,6 +61,11 @@ def nested() -> GroupReward:
     return GroupReward(auxiliary=GroupReward(name="inner", group_size=4), group_size=4)
 
 
+def strata() -> Lexicographic:
+    """A rank by two rewards, of which the second brings the processes together too."""
+    return Lexicographic([orm, GroupReward(name="inner", group_size=4)], group_size=4)
+
+
 def unread(rank: int) -> Any:
     """Completions of which the second process cannot read one: its content is in parts."""
     return None if rank == 0 else [said([{"type": "text", "text": "A: Doha"}]), *["A: Doha"] * 5]
@@ -83,6 +88,10 @@ CALLS: dict[str, Callable[[int], Any]] = {
     "a term fails": lambda rank: called(rank, total(), **second(rank, "task", "poetry")),
     "nested, one fails": lambda rank: called(rank, nested(), **second(rank, "question", 7)),
     "again, in the end": called,
+    "strata": lambda rank: called(rank, strata()),
+    "strata, a part fails": lambda rank: called(rank, strata(), **second(rank, "task", "poetry")),
+    "strata, one cannot be read": lambda rank: called(rank, strata(), unread(rank)),
+    "strata, again": lambda rank: called(rank, strata()),
     "groups of five": lambda rank: called(rank, GroupReward(group_size=5)),
 }
 

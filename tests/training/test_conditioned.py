@@ -1,0 +1,269 @@
+"""A reward that counts only where another passes can't be bought; what can't be told is undefined and earns 0."""
+
+import math
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eldgr_dspy.channels.rewards import PAPER, Weighting, step_reward
+from eldgr_dspy.channels.table import StepTable, score_steps
+from eldgr_dspy.channels.undefined import Score, Undefined
+from eldgr_dspy.errors import ArgumentError, ScoringError
+from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
+from eldgr_dspy.training import (
+    Conditioned,
+    Gated,
+    GroupReward,
+    StepReward,
+    TotalReward,
+    format,
+    orm,
+    score_completions,
+    weights_of,
+)
+from tests.refusing import refused
+from tests.scoring.readers import Reader
+from tests.training.calling import Broken, Fixed, Log, by_heart, rows
+from tests.training.given import Given, rewarded
+
+UNKNOWN = Undefined("not measured")
+
+scores = st.none().map(lambda _: UNKNOWN) | st.floats(0, 1)
+pairs = st.lists(st.tuples(scores, scores), min_size=1, max_size=5)
+
+
+def conditioned(pairs: Sequence[tuple[Score, Score]], at_least: float = 0.5) -> list[float]:
+    """The reward of completions whose condition and reward are given."""
+    condition, reward = (
+        Given(name, column) for name, column in zip(("on", "reward"), zip(*pairs, strict=True), strict=True)
+    )
+    return rewarded(Conditioned(reward, on=condition, at_least=at_least), len(pairs))
+
+
+def test_a_reward_counts_only_where_the_condition_reaches_the_threshold() -> None:
+    assert conditioned([(0.5, 0.25), (0.49, 1.0), (1.0, 0.75)]) == [0.25, 0.0, 0.75]
+
+
+@given(pairs, st.floats(-1, 2))
+def test_each_completion_earns_its_reward_or_nothing(drawn: list[tuple[Score, Score]], at_least: float) -> None:
+    for (on, reward), found in zip(drawn, conditioned(drawn, at_least), strict=True):
+        passes = not isinstance(on, Undefined) and on >= at_least
+        assert found == (reward if passes and not isinstance(reward, Undefined) else 0.0)
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
+def test_a_higher_reward_or_a_higher_condition_never_earns_less(
+    on: float, more_on: float, reward: float, more: float, at_least: float
+) -> None:
+    lower, higher = conditioned([sorted_pair(on, more_on, reward, more)[at] for at in (0, 1)], at_least)
+    assert lower <= higher
+
+
+def sorted_pair(on: float, more_on: float, reward: float, more: float) -> list[tuple[Score, Score]]:
+    return [(min(on, more_on), min(reward, more)), (max(on, more_on), max(reward, more))]
+
+
+def test_what_is_undefined_earns_nothing_and_is_logged_as_undefined() -> None:
+    log = Log()
+    reward = Conditioned(Given("steps", [0.5, UNKNOWN, UNKNOWN, 0.5]), on=Given("on", [1, 1, 0, UNKNOWN]), name="both")
+    assert rewarded(reward, 4, **log.arguments) == [0.5, 0, 0, 0]
+    assert log.metrics["both/undefined"] == 0.5, "where the condition fails, the reward need not be known"
+    assert log.metrics["both/passed"] == pytest.approx(2 / 3) and log.metrics["both/on"] == pytest.approx(2 / 3)
+    assert (log.metrics["both/steps"], log.metrics["both/steps/undefined"], log.metrics["both/on/undefined"]) == (
+        0.5,
+        0.5,
+        0.25,
+    )
+
+
+def test_a_row_without_gold_favours_no_completion_of_it() -> None:
+    reward = Conditioned(StepReward(Fixed(), confidence=False), on=orm)
+    texts = ["The host was Qatar.\nA: Qatar", "The host was Dubai.\nA: Dubai"]
+    assert reward(["?"] * 2, texts, **rows(2, gold=[None, None])) == [0.0, 0.0]
+    assert reward(["?"] * 2, texts, **rows(2)) == [1.0, 0.0]
+
+
+def test_a_wrong_answer_earns_nothing_for_any_steps_and_is_logged_with_them() -> None:
+    log = Log()
+    steps = StepReward(NLIScorer(Reader(by_heart)), confidence=False)
+    texts = ["The host was Qatar.\nA: Chile", "The host was Qatar.\nA: Qatar"]
+    alone = steps(["?"] * 2, texts, **rows(2))
+    reward = Conditioned(steps, on=orm)
+    assert reward(["?"] * 2, texts, **rows(2), **log.arguments) == [0.0, alone[1]] and alone[0] > 0.5
+    assert log.metrics["ra_msd_conditioned/orm/exact_match"] == 0.5
+    assert log.metrics["ra_msd_conditioned/ra_msd"] == pytest.approx(sum(alone) / 2)
+    assert log.columns["ra_msd_conditioned_orm_answer"] == ["Chile", "Qatar"]
+
+
+def test_a_reward_that_is_its_own_condition_is_a_threshold() -> None:
+    one = Given("one", [0.4, 0.6])
+    assert rewarded(Conditioned(one, on=one, at_least=0.5), 2) == [0.0, 0.6] and one.calls == 1
+
+
+def test_the_condition_is_measured_once_for_all_completions_and_all_rewards_that_share_it() -> None:
+    on, inner = Given("on", [1.0, 0.0, 1.0]), Given("inner", [0.5] * 3)
+    total = TotalReward([Conditioned(inner, on=on), Conditioned(Given("outer", [0.25] * 3), on=on)])
+    assert rewarded(total, 3) == [0.75, 0.0, 0.75] and (on.calls, inner.calls) == (1, 1)
+    assert rewarded(total, 3) == [0.75, 0.0, 0.75] and on.calls == 2, "another call is another batch"
+
+
+def test_a_reward_that_compares_a_group_is_measured_wherever_it_is_a_part() -> None:
+    """Each time, all processes meet in it: one that has failed elsewhere could not know that it is not needed again."""
+    group = GroupReward(group_size=2)
+    assert Conditioned(orm, on=group).compares and not Conditioned(orm, on=format).compares
+
+
+@pytest.mark.parametrize("at_least", [math.nan, math.inf, -math.inf, True, "1", None])
+def test_a_threshold_that_is_not_a_finite_number_is_refused(at_least: Any) -> None:
+    sentence = refused(lambda: Conditioned(format, on=orm, at_least=at_least))
+    assert sentence == f"at_least must be a finite number; got {at_least!r}. Give one, such as 1.0."
+
+
+def test_it_is_pickled_named_and_weighed_as_the_other_rewards() -> None:
+    reward = Conditioned(format, on=orm)
+    again = pickle.loads(pickle.dumps(reward))  # noqa: S301
+    assert (again.__name__, again.needs, again.at_least) == ("format_conditioned", ("gold", "task"), 1.0)
+    assert weights_of([orm, reward, Conditioned(format, on=orm, name="other")]) == [3.0, 1.0, 1.0]
+    with pytest.raises(ArgumentError, match="2 rewards are named 'orm'"):
+        Conditioned(Given("orm", [1.0]), on=orm)
+
+
+def test_other_trainers_get_it_with_its_parts() -> None:
+    row = {name: values[0] for name, values in rows(1).items()}
+    (scored,) = score_completions([Conditioned(format, on=orm)], ["A: Qatar"], [row])
+    assert scored.score == 1 and scored.parts["format_conditioned/passed"] == 1
+
+
+def test_a_scorer_that_fails_ends_the_training_as_it_does_alone() -> None:
+    with pytest.raises(ScoringError, match="'ra_msd' failed on 1 completions"):
+        Conditioned(StepReward(Broken(), confidence=False), on=orm)(["?"], ["A: Qatar"], **rows(1))
+    survived = StepReward(Broken(), confidence=False, on_error="undefined")
+    for reward in (Conditioned(survived, on=orm), Gated(survived)):
+        with pytest.warns(UserWarning, match="they earn 0"):
+            assert reward(["?"], ["A: Qatar"], **rows(1)) == [0.0]
+
+
+# --- reward functions that are not ours -------------------------------------------------------------------------------
+
+
+def short(prompts: list[Any], completions: list[Any], **columns: Any) -> list[Any]:
+    """A reward function as TRL's users write it; it does not apply to an empty completion."""
+    texts = [one if isinstance(one, str) else one[0]["content"] for one in completions]
+    return [None if not text else math.nan if text == "?" else len(text) < 10 for text in texts]
+
+
+def test_a_function_of_trl_may_be_either_part_and_none_and_nan_of_it_are_undefined() -> None:
+    log = Log()
+    texts = ["A: Qatar", "", "?", "The answer is A: Qatar"]
+    reward = Conditioned(short, on=Given("on", [1.0] * 4))
+    assert reward(["?"] * 4, texts, **log.arguments) == [1.0, 0.0, 0.0, 0.0]
+    assert log.metrics["short_conditioned/undefined"] == 0.5
+    assert Conditioned(Given("one", [0.5] * 4), on=short)(["?"] * 4, texts) == [0.5, 0, 0, 0]
+    assert pickle.loads(pickle.dumps(reward)).parts[-1].function is short  # noqa: S301
+
+
+def test_a_function_gets_what_the_trainer_passed() -> None:
+    def seen(prompts: Any, completions: Any, completion_ids: Any, difficulty: Any, **rest: Any) -> Any:
+        assert (prompts, completion_ids, difficulty, set(rest)) == (["?"], [[7]], [3], {"log_metric", "log_extra"})
+        assert completions == [[{"role": "assistant", "content": "A: Qatar"}]]
+        return np.array([0.5], dtype=np.float32)
+
+    said = [[{"role": "assistant", "content": "A: Qatar"}]]
+    reward = Conditioned(seen, on=format)
+    columns = {"task": ["retrieval"], "completion_ids": [[7]], "difficulty": [3], **Log().arguments}
+    with pytest.raises(AssertionError):
+        reward(["?"], said, **columns)
+    del columns["task"]
+    assert Conditioned(seen, on=Given("on", [1.0]))(["?"], said, **columns) == [0.5]
+
+
+async def later(**_: Any) -> list[float]:
+    return [1.0]
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (later, "The reward function 'later' is async, and it was called without await; give one that is not"),
+        (lambda **_: [1.0, 1.0], "must return one number for each of 1 completions; got 2"),
+        (lambda **_: None, "must return a list; got None"),
+        (lambda **_: "1", "must return a list; got '1'"),
+        (lambda **_: [math.inf], "[0] must be a finite number; got inf"),
+        (lambda **_: ["1"], "[0] must be a finite number; got '1'"),
+    ],
+)
+def test_what_a_function_may_not_return_is_named(function: Any, said: str) -> None:
+    assert said in refused(lambda: rewarded(Conditioned(function, on=Given("on", [1.0])), 1))
+
+
+def test_what_is_not_a_reward_is_refused() -> None:
+    nothing: Any = 7
+    assert "must be a reward or a reward function; got 7" in refused(lambda: Conditioned(nothing, on=orm))
+
+
+# --- the gate of a completion -----------------------------------------------------------------------------------------
+
+
+class ByStep(Fixed):
+    """A scorer that gives each step the `logic`, `fact` and `info` that a test says."""
+
+    def __init__(self, steps: Sequence[tuple[Score, Score, Score]], weighting: Weighting = PAPER) -> None:
+        super().__init__()
+        self.steps, self.weighting = list(steps), weighting
+
+    def _table(self, text: str) -> StepTable:
+        columns: dict[Any, list[Score]] = {
+            name: list(column)
+            for name, column in zip(("logic", "fact", "info"), zip(*self.steps, strict=True), strict=True)
+        }
+        return StepTable(text, ((0, 1),) * len(self.steps), score_steps(columns, weighting=self.weighting))
+
+
+def gated(steps: Sequence[tuple[Score, Score, Score]], weighting: Weighting = PAPER) -> tuple[float, float]:
+    """The reward of the steps of one completion, gated and alone."""
+    reward = StepReward(ByStep(steps, weighting), confidence=False)
+    return Gated(reward)(["?"], ["text"], **rows(1))[0], reward(["?"], ["text"], **rows(1))[0]
+
+
+@given(scores, scores, scores)
+def test_for_one_step_the_gate_is_that_of_the_paper(logic: Score, fact: Score, info: Score) -> None:
+    with_gate, alone = gated([(logic, fact, info)])
+    (by_hand,) = step_reward({"logic": [logic], "fact": [fact], "info": [info]})
+    assert with_gate == alone == (0.0 if isinstance(by_hand, Undefined) else pytest.approx(by_hand))
+
+
+def test_a_completion_earns_the_weaker_of_its_mean_logic_and_fact_where_that_is_below_tau() -> None:
+    assert gated([(1.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 0.0, 1.0)])[0] == pytest.approx(1 / 3)
+    at_tau, alone = gated([(1.0, 1.0, 1.0), (1.0, 0.0, 1.0)])
+    assert at_tau == alone == 0.5, "tau passes"
+
+
+def test_one_channel_that_is_undefined_leaves_the_gate_and_two_leave_none() -> None:
+    assert gated([(UNKNOWN, 0.25, 1.0)])[0] == 0.25
+    assert gated([(UNKNOWN, UNKNOWN, 0.25)]) == (0.25, 0.25)
+    assert gated([(UNKNOWN, UNKNOWN, UNKNOWN)]) == (0.0, 0.0)
+
+
+def test_a_channel_that_is_dropped_is_not_in_the_gate_and_tau_is_that_of_the_scorer() -> None:
+    assert gated([(1.0, 0.0, 1.0)], PAPER.without("fact"))[0] == 1.0
+    steps = [(1.0, 0.75, 1.0), (1.0, 0.25, 1.0)]
+    assert gated(steps, Weighting(tau=0.25)) == (gated(steps, Weighting(tau=0.25))[1],) * 2
+    assert gated(steps, Weighting(tau=0.75))[0] == 0.5
+    assert gated([(0.0, 0.0, 1.0)], Weighting(gated=frozenset()))[0] > 0
+
+
+def test_the_gate_is_logged_with_the_channels() -> None:
+    log = Log()
+    reward = Gated(StepReward(ByStep([(1.0, 0.25, 1.0)]), confidence=False))
+    assert reward(["?"], ["text"], **rows(1), **log.arguments) == [0.25]
+    assert [log.metrics[f"ra_msd_gated/{name}"] for name in ("gate", "passed", "ra_msd/fact")] == [0.25, 0, 0.25]
+
+
+def test_only_a_reward_of_steps_has_a_gate() -> None:
+    other: Any = orm
+    assert "steps must be a StepReward, which measures the channels of the gate" in refused(lambda: Gated(other))
