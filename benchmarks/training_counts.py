@@ -24,6 +24,7 @@ from benchmarks._timing import line
 from benchmarks.nli import SHAPE as NLI_SHAPE
 from benchmarks.training import AIM
 from eldgr_dspy.training.grpo import Recipe, parsed
+from eldgr_dspy.training.policy import CHUNK
 
 PROMPT, LINE, PAIR, NLI_BATCH = 100, 20, 150, 16
 PAIRS: Final = {"own passages": 7.6, "one corpus": 11.4}
@@ -202,7 +203,7 @@ def memory(counts: Counts, completions: int, length: int) -> dict[str, float]:
         "adapter, its gradients and two moments, float32": 4 * WHOLE * counts.adapter,
         "weights of the NLI model, float32": WHOLE * counts.nli,
         "in generation: the cache": tokens * _cached(),
-        "in the confidence: logits, bfloat16": completions * (length + 1) * shape["vocab_size"] * HALF,
+        "in the confidence: logits of a chunk, twice, float32": 2 * CHUNK * shape["vocab_size"] * WHOLE,
         "in the update: a checkpoint a layer": tokens * width * layers * HALF,
         "in the update: one layer, made again": tokens * (4 * inner + 8 * width) * HALF,
     }

@@ -5,10 +5,14 @@ resumed only with its original settings. Every flag and field of `GRPOConfig` an
 `accelerate launch -m` it runs on many processes.
 """
 
+import re
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
+from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from eldgr_dspy.errors import ArgumentError, EldgrError, brief
 from eldgr_dspy.showing import shown
@@ -19,6 +23,13 @@ from eldgr_dspy.training.recipe import RewardArguments, first_rows, recipe_path,
 from eldgr_dspy.training.rewards import Reward, weights_of
 from eldgr_dspy.training.same_recipe import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.trainer import confidence_trainer
+
+_PACKAGES: Final = {
+    "use_peft": "peft",
+    "use_vllm": "vllm",
+    "load_in_4bit": "bitsandbytes",
+    "load_in_8bit": "bitsandbytes",
+}
 
 
 class Recipe(NamedTuple):
@@ -53,7 +64,7 @@ def parsed(arguments: Sequence[str]) -> Recipe:
     except (ValueError, TypeError) as error:
         raise ArgumentError(
             f"The recipe cannot be read ({brief(error)}); its fields are those of RewardArguments here, and of TRL's "
-            "GRPOConfig, ModelConfig and ScriptArguments."
+            f"GRPOConfig, ModelConfig and ScriptArguments.{_meant(str(error), groups)}"
         ) from error
 
 
@@ -72,13 +83,19 @@ def train(recipe: Recipe) -> Any:
         (recipe.rewards, recipe.training, recipe.model), trainer.train_dataset, trainer.accelerator.num_processes
     )
     if resume:
-        require_same_recipe(folder, begun)
-    elif trainer.is_world_process_zero():
+        require_same_recipe(folder, begun, raise_max_steps=recipe.rewards.raise_max_steps)
+    if (not resume or recipe.rewards.raise_max_steps) and trainer.is_world_process_zero():
         write_recipe(folder, begun)
     trainer.accelerator.print(trainable(trainer.model))
-    trainer.train(resume_from_checkpoint=resume)
+    result = _trained(trainer, resume)
+    if result is None:
+        trainer.accelerator.print(f"The run was finished after {trainer.state.global_step} steps; nothing was trained.")
+    else:
+        trainer.log_metrics("train", result.metrics)
     trainer.save_model(str(folder))
     trainer.accelerator.print(f"The model is in {folder}.")
+    if recipe.training.push_to_hub:
+        trainer.push_to_hub(dataset_name=recipe.script.dataset_name)
     return trainer
 
 
@@ -130,17 +147,56 @@ def trainable(model: Any) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; an error that is raised on purpose is one sentence, and ends with exit code 1."""
     try:
-        train(parsed(sys.argv[1:] if arguments is None else arguments))
+        trainer = train(parsed(sys.argv[1:] if arguments is None else arguments))
     except EldgrError as error:
         sys.exit(str(error))
     except OSError as error:
         sys.exit(shown(refusal(error)))
+    if hasattr(trainer, "end"):  # of transformers from 5.18
+        trainer.end()
+
+
+class _Finished(Exception):
+    """Raised before the first step of a run that has had its last."""
+
+
+def _trained(trainer: Any, resume: Any) -> Any:
+    """Train and return the result; None if the checkpoint is the last one, after which transformers trains a step."""
+    from transformers import TrainerCallback
+
+    class Finishing(TrainerCallback):
+        def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            if state.global_step >= state.max_steps:
+                raise _Finished
+
+    trainer.add_callback(Finishing())
+    try:
+        return trainer.train(resume_from_checkpoint=resume)
+    except _Finished:
+        return None
+
+
+def _meant(error: str, groups: Sequence[Any]) -> str:
+    """Return a sentence with the nearest field for each one in an error that is not known; empty if none is near."""
+    known = [field.name for group in groups for field in fields(group)]
+    unknown = [name.replace("-", "_") for name in re.findall(r"--([\w-]+)", error)]
+    nearest = {name: get_close_matches(name, known, 1) for name in unknown if name not in known}
+    return "".join(f" For {name!r}, did you mean {near[0]!r}?" for name, near in nearest.items() if near)
 
 
 def _require_complete(recipe: Recipe, rewards: int) -> None:
-    """Refuse a recipe without a model or with the wrong number of weights, which TRL would say less clearly."""
+    """Refuse a recipe that lacks a model, a package or a weight, which TRL would say later or less clearly."""
     if recipe.model.model_name_or_path is None:
         raise ArgumentError("The recipe names no model; give model_name_or_path, a folder or a name on the Hub.")
+    if recipe.script.dataset_streaming and recipe.training.max_steps <= 0:
+        raise ArgumentError(
+            f"max_steps must be at least 1 with dataset_streaming, as a stream has no length; got "
+            f"{recipe.training.max_steps}. Set it."
+        )
+    for name, package in _PACKAGES.items():
+        wanted = getattr(recipe.model, name, False) or getattr(recipe.training, name, False)
+        if wanted and find_spec(package) is None:
+            raise ArgumentError(f"{name}: true needs the package {package}; run: pip install {package}")
     weights = recipe.training.reward_weights
     if weights is not None and len(weights) != rewards:
         raise ArgumentError(

@@ -6,6 +6,7 @@ by all of them. They hold no model and pickle in a few hundred bytes.
 """
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +15,7 @@ from typing import Any, Final
 from eldgr_dspy.channels.protocols import NLI
 from eldgr_dspy.channels.rewards import PAPER, Weighting
 from eldgr_dspy.channels.undefined import Floats
-from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI
+from eldgr_dspy.programs.scoring.cross_encoder import DEFAULT, CrossEncoderNLI, Precision
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.training.conditioned import Conditioned, Gated
 from eldgr_dspy.training.outcome import format, orm
@@ -24,6 +25,9 @@ from eldgr_dspy.words import CHANNELS, Channel
 
 NLI_VARIABLE: Final = "ELDGR_NLI"
 
+BATCH: Final = 16
+"""Pairs that an NLI model reads at once, unless a recipe says otherwise."""
+
 _OTHERS: tuple[Channel, ...] = tuple(name for name in CHANNELS if name != "logic")
 
 LOGIC_ALONE: Final[Weighting] = PAPER.without(*_OTHERS)
@@ -32,14 +36,21 @@ LOGIC_ALONE: Final[Weighting] = PAPER.without(*_OTHERS)
 
 @dataclass(frozen=True, slots=True)
 class NamedNLI:
-    """An NLI model that is loaded on first use, once a process; it pickles as its name.
+    """An NLI model that is loaded on first use, once a process; it pickles as its name and settings.
 
     Attributes:
         model: A name on the Hugging Face Hub or a folder; None takes that of `ELDGR_NLI` on first use, or else the
             paper's.
+        dtype: The precision of weights and arithmetic.
+        batch_size: Pairs at once.
+        device: As torch names it; None follows the trainer of the process, and takes a GPU if there is neither a
+            trainer nor a device.
     """
 
     model: str | None = None
+    dtype: Precision = "float32"
+    batch_size: int = BATCH
+    device: str | None = None
 
     @property
     def name(self) -> str:
@@ -55,12 +66,20 @@ class NamedNLI:
         return self._loaded().probabilities(pairs)
 
     def _loaded(self) -> NLI:
-        return _load(self.model or os.environ.get(NLI_VARIABLE) or DEFAULT)
+        model = self.model or os.environ.get(NLI_VARIABLE) or DEFAULT
+        return _load(model, self.dtype, self.batch_size, self.device or _device_of_trainer())
 
 
 @cache
-def _load(model: str) -> CrossEncoderNLI:
-    return CrossEncoderNLI(model)
+def _load(model: str, dtype: Precision, batch_size: int, device: str | None) -> CrossEncoderNLI:
+    return CrossEncoderNLI(model, dtype=dtype, batch_size=batch_size, device=device)
+
+
+def _device_of_trainer() -> str | None:
+    """Return the device of the trainer in this process, as accelerate keeps it; None if there is no trainer yet."""
+    accelerate = sys.modules.get("accelerate")
+    state: Any = None if accelerate is None else accelerate.PartialState
+    return str(state().device) if state is not None and state._shared_state else None
 
 
 def process_reward(nli: NLI, name: str = "prm", on_error: OnError = "raise") -> StepReward:

@@ -11,7 +11,7 @@ from collections.abc import Sequence, Sized
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Retriever
@@ -19,11 +19,13 @@ from eldgr_dspy.channels.rewards import PAPER, TAU, Weighting
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import read_records
 from eldgr_dspy.programs.inputs import to_passages
+from eldgr_dspy.programs.scoring.cross_encoder import Precision
 from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.programs.scoring.retrieval import retriever
+from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.training import eldgr_rank, format, orm
 from eldgr_dspy.training.conditioned import Conditioned, Gated
-from eldgr_dspy.training.named_rewards import NLI_VARIABLE, NamedNLI, process_reward
+from eldgr_dspy.training.named_rewards import BATCH, NLI_VARIABLE, NamedNLI, process_reward
 from eldgr_dspy.training.steps_reward import StepReward
 from eldgr_dspy.training.strata import Lexicographic
 
@@ -54,6 +56,10 @@ class RewardArguments:
         drop: Channels whose weight is set to 0, the others renormalised; `logic` and `fact` also leave the gate.
         on_error: What to do with a batch that the NLI model fails on: `raise` ends the run; `undefined` warns, and its
             completions earn 0 for their steps.
+        nli_dtype: The precision of the NLI model: float32, bfloat16 or float16.
+        nli_batch_size: Pairs that it reads at once.
+        nli_device: Where it reads, as torch names it; None follows the trainer.
+        raise_max_steps: Whether a resumed run may have more `max_steps` than it was started with.
     """
 
     rewards: list[str] = field(default_factory=lambda: ["orm", "format", "ra_msd"], metadata={"help": "Names."})
@@ -69,6 +75,10 @@ class RewardArguments:
     drop: list[str] = field(default_factory=list, metadata={"help": "Channels to drop."})
     train_rows: int | None = field(default=None, metadata={"help": "The first rows of the data; all by default."})
     on_error: str = field(default="raise", metadata={"help": "When the NLI model fails: raise or undefined."})
+    nli_dtype: str = field(default="float32", metadata={"help": "Precision of the NLI model."})
+    nli_batch_size: int = field(default=BATCH, metadata={"help": "Pairs that the NLI model reads at once."})
+    nli_device: str | None = field(default=None, metadata={"help": "Device of the NLI model, if not the trainer's."})
+    raise_max_steps: bool = field(default=False, metadata={"help": "Let a resumed run have more max_steps."})
 
     def __post_init__(self) -> None:
         self.nli = self.nli or os.environ.get(NLI_VARIABLE)  # so that the record of a run has it
@@ -143,20 +153,27 @@ def _reward(name: str, arguments: RewardArguments) -> Any:
     if name == "orm_then_format_then_ra_msd":
         return Lexicographic([orm, format, _steps(arguments)])
     if name == "prm":
-        return process_reward(NamedNLI(arguments.nli), on_error=_any(arguments.on_error))
+        return process_reward(_nli(arguments), on_error=_any(arguments.on_error))
     plain = {"orm": orm, "format": format, "eldgr_rank": eldgr_rank}
     return plain[name] if name in plain else _imported(name)
 
 
 def _steps(arguments: RewardArguments) -> StepReward:
     scorer = NLIScorer(
-        NamedNLI(arguments.nli),
+        _nli(arguments),
         retriever=None if arguments.corpus is None else _corpus(Path(arguments.corpus)),
         k=arguments.documents,
         reading=_any(arguments.reading),
         weighting=arguments.weighting(),
     )
     return StepReward(scorer, evidence=arguments.corpus is None, on_error=_any(arguments.on_error))
+
+
+def _nli(arguments: RewardArguments) -> NamedNLI:
+    require_one_of("nli_dtype", arguments.nli_dtype, get_args(Precision))
+    if arguments.nli_batch_size < 1:
+        raise ArgumentError(f"nli_batch_size must be at least 1; got {arguments.nli_batch_size}. Give 1 or more.")
+    return NamedNLI(arguments.nli, _any(arguments.nli_dtype), arguments.nli_batch_size, arguments.nli_device)
 
 
 def _any(given: Any) -> Any:

@@ -10,7 +10,23 @@ from eldgr_dspy.training.rewards import Reward
 
 
 def require_inputs(dataset: Any, rewards: Sequence[Reward], tokenizer: Any, settings: Any = None) -> None:
-    """Raise unless the dataset has the columns and passages that the rewards read, and its prompts can be rendered.
+    """Raise unless `require_columns` and `require_template` pass.
+
+    Args:
+        dataset: As in `require_columns`.
+        rewards: The rewards of this package.
+        tokenizer: Of transformers.
+        settings: The `GRPOConfig`, if there is one.
+
+    Raises:
+        ArgumentError: In one sentence: what is missing, and how to fix it.
+    """
+    require_columns(dataset, rewards, settings)
+    require_template(dataset, tokenizer)
+
+
+def require_columns(dataset: Any, rewards: Sequence[Reward], settings: Any = None) -> None:
+    """Raise unless the dataset has the columns and passages that the rewards read; this needs no model.
 
     A row may lack passages. If all lack them, a reward that reads passages would not be the one that was asked for.
 
@@ -18,7 +34,6 @@ def require_inputs(dataset: Any, rewards: Sequence[Reward], tokenizer: Any, sett
         dataset: Of Hugging Face's `datasets`, with the column `prompt`; one that is streamed is judged by its first
             row, and the passages and gold answers of the others are not checked.
         rewards: The rewards of this package.
-        tokenizer: Of transformers.
         settings: The `GRPOConfig`, if there is one.
 
     Raises:
@@ -44,7 +59,25 @@ def require_inputs(dataset: Any, rewards: Sequence[Reward], tokenizer: Any, sett
             _require_passages(dataset, reward)
         if "gold" in reward.needs:
             _require_gold(dataset if isinstance(dataset, Sized) else [first], reward)
-    _require_template(first["prompt"], tokenizer)
+
+
+def require_template(dataset: Any, tokenizer: Any) -> None:
+    """Raise unless the tokenizer can render the dataset's prompts.
+
+    Args:
+        dataset: With the column `prompt`; its first row is read.
+        tokenizer: Of transformers.
+
+    Raises:
+        ArgumentError: The prompts are messages, and the tokenizer has no chat template.
+    """
+    if isinstance(next(iter(dataset))["prompt"], str) or getattr(tokenizer, "chat_template", None):
+        return
+    name = getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__
+    raise ArgumentError(
+        f"The column 'prompt' holds messages, but the tokenizer {name!r} has no chat template to render them; set "
+        "tokenizer.chat_template, train from an instruction-tuned model, or give prompts as text."
+    )
 
 
 def _require_passages(dataset: Any, reward: Reward) -> None:
@@ -68,13 +101,3 @@ def _require_gold(dataset: Any, reward: Reward) -> None:
     rows = list(dataset.select_columns(names) if hasattr(dataset, "select_columns") else dataset)
     columns = {name: [row.get(name) for row in rows] for name in names}
     reward.check(Call(reward.__name__, (), outputs_of([""] * len(rows)), columns))
-
-
-def _require_template(prompt: object, tokenizer: Any) -> None:
-    if isinstance(prompt, str) or getattr(tokenizer, "chat_template", None):
-        return
-    name = getattr(tokenizer, "name_or_path", "") or type(tokenizer).__name__
-    raise ArgumentError(
-        f"The column 'prompt' holds messages, but the tokenizer {name!r} has no chat template to render them; set "
-        "tokenizer.chat_template, train from an instruction-tuned model, or give prompts as text."
-    )

@@ -1,9 +1,10 @@
 """A resumed run keeps its original settings: its recipe is written down, and another one is refused on resume."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import fields
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ _FREE: Final = (
     *("log", "save_", "eval", "per_device_eval", "hub_", "push_", "trackio_", "dataloader_", "do_", "dataset", "ddp_"),
     *("vllm_server", "vllm_group_port", "vllm_gpu", "num_completions_to_print", "skip_memory", "local_rank"),
     *("torch_empty_cache", "restore_callback", "load_best", "metric_for", "greater_is", "include_", "prediction_"),
+    *("raise_max_steps", "nli_device"),
 )
 
 
@@ -28,13 +30,13 @@ def recipe_of(groups: Iterable[Any], rows: Iterable[Mapping[str, Any]], processe
 
     Args:
         groups: Dataclasses of fields.
-        rows: The data.
+        rows: The data; of a stream, which has no length, only the first row is read.
         processes: How many train together.
     """
     named = {field.name: getattr(group, field.name) for group in groups for field in fields(group)}
     kept = {name: value for name, value in named.items() if not name.startswith(_FREE)}
     data = sha256()
-    for row in rows:
+    for row in rows if isinstance(rows, Sized) else islice(rows, 1):
         data.update(json.dumps(row, sort_keys=True, default=str).encode())
     plain: dict[str, Any] = json.loads(json.dumps(kept, default=str))
     if plain.get("corpus"):
@@ -42,10 +44,15 @@ def recipe_of(groups: Iterable[Any], rows: Iterable[Mapping[str, Any]], processe
     return {**plain, "processes": processes, "data": data.hexdigest()[:16]}
 
 
-def require_same_recipe(folder: Path, recipe: Mapping[str, Any]) -> None:
+def require_same_recipe(folder: Path, recipe: Mapping[str, Any], *, raise_max_steps: bool = False) -> None:
     """Raise unless a run that is resumed has the recipe that it was started with.
 
     A field that only one of the two knows is ignored: TRL gets new ones with its releases.
+
+    Args:
+        folder: Of the run.
+        recipe: The one to resume with.
+        raise_max_steps: Whether `max_steps` may be larger than it was; never smaller.
 
     Raises:
         RunChangedError: Saying which fields differ, and how.
@@ -58,13 +65,16 @@ def require_same_recipe(folder: Path, recipe: Mapping[str, Any]) -> None:
             f"resume_from_checkpoint is set, but output_dir={str(folder)!r} has no run to resume: it has no {FILE}; "
             "leave the field out to start one, or give the folder of the run."
         ) from None
-    both = begun.keys() & recipe.keys()
+    before, now = begun.get("max_steps", -1), recipe.get("max_steps", -1)
+    more = 0 < before < now
+    both = (begun.keys() & recipe.keys()) - ({"max_steps"} if more and raise_max_steps else set())
     changed = differences({name: begun[name] for name in both}, {name: recipe[name] for name in both})
     if changed:
         listed = "\n".join(f"  {line}" for line in changed)
+        longer = " To train for more steps, set raise_max_steps: true." if more and not raise_max_steps else ""
         raise RunChangedError(
             f"{folder}: the run to resume was started with another recipe:\n{listed}\n"
-            "Give each of these fields its original value, or another output_dir for a new run."
+            f"Give each of these fields its original value, or another output_dir for a new run.{longer}"
         )
 
 

@@ -179,7 +179,7 @@ def step_credit_trainer() -> "type[GRPOTrainer]":
 
 
 def _steps(table: str | None, output: Output) -> list[tuple[int, int, float | None]]:
-    """Return where each step of a table as JSON is in the whole output, and its reward; nothing if the scorer failed."""
+    """Return where each step of a table is in the whole output, and its reward; nothing if the scorer failed."""
     rows = json.loads(table)["steps"] if table else []
     scored = without_padding(output.reasoning.text)[0].within(output.reasoning)  # the text that was split into steps
     return [(*scored.span(row["start"], row["end"]), row["reward"]) for row in rows]

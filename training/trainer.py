@@ -4,12 +4,14 @@ Without it each reward that needs the confidence computes it by itself, as under
 with it they are computed once, for all rewards, and anything missing is reported before the run starts.
 """
 
+from collections.abc import Mapping
 from functools import cache
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.training.policy import policy_confidence
-from eldgr_dspy.training.requirements import require_inputs
+from eldgr_dspy.training.requirements import require_columns, require_template
 from eldgr_dspy.training.rewards import Reward, require_names
 from eldgr_dspy.training.steps_reward import TOKEN_CONFIDENCE
 
@@ -31,16 +33,13 @@ class PolicyConfidence:
             ArgumentError: A dataset lacks a column or the passages that a reward reads, or the tokenizer a chat
                 template; two rewards have one name; or an NLI model cannot be loaded.
         """
+        given = signature(super().__init__).bind_partial(*args, **kwargs).arguments
+        datasets = _require_ready(given | given.get("kwargs", {}))  # before the model is built, which takes long
         super().__init__(*args, **kwargs)
         trainer: Any = self
         require_names(trainer.reward_func_names)
-        rewards = [reward for reward in trainer.reward_funcs if isinstance(reward, Reward)]
-        held_out = trainer.eval_dataset
-        for dataset in (trainer.train_dataset, *(held_out.values() if isinstance(held_out, dict) else [held_out])):
-            if dataset is not None:
-                require_inputs(dataset, rewards, trainer.processing_class, trainer.args)
-        for reward in rewards:
-            reward.prepare()
+        for dataset in datasets:
+            require_template(dataset, trainer.processing_class)
 
     def _generate(self, prompts: list[Any]) -> Any:
         above: Any = super()
@@ -58,6 +57,20 @@ class PolicyConfidence:
         """Return whether any reward reads it; one from outside this package may."""
         trainer: Any = self
         return any(not isinstance(reward, Reward) or reward.confidence for reward in trainer.reward_funcs)
+
+
+def _require_ready(given: Mapping[str, Any]) -> list[Any]:
+    """Raise unless the arguments of a trainer have what its rewards need, and return its datasets."""
+    functions, settings, held_out = given.get("reward_funcs"), given.get("args"), given.get("eval_dataset")
+    several = functions if isinstance(functions, list) else [functions]
+    rewards = [reward for reward in several if isinstance(reward, Reward)]
+    all_data = [given.get("train_dataset"), *(held_out.values() if isinstance(held_out, dict) else [held_out])]
+    datasets = [dataset for dataset in all_data if dataset is not None]
+    for dataset in datasets:
+        require_columns(dataset, rewards, settings)
+    for reward in rewards:
+        reward.prepare()
+    return datasets
 
 
 if TYPE_CHECKING:

@@ -5,10 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import torch
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.pools import open_pool
@@ -67,6 +71,40 @@ def test_a_run_is_resumed_with_the_recipe_that_it_was_begun_with(tmp_path: Path)
         "  processes: 1 -> 2\n"
         "Give each of these fields its original value, or another output_dir for a new run."
     )
+
+
+def test_a_run_of_more_steps_is_resumed_only_if_that_is_asked_for(tmp_path: Path) -> None:
+    write_recipe(tmp_path, {"max_steps": 30, "tau": 0.5})
+    with pytest.raises(RunChangedError, match=r"max_steps: 30 -> 40\n.* To train for more steps, set raise_max_steps"):
+        require_same_recipe(tmp_path, {"max_steps": 40, "tau": 0.5})
+    require_same_recipe(tmp_path, {"max_steps": 40, "tau": 0.5}, raise_max_steps=True)
+    require_same_recipe(tmp_path, {"max_steps": 30, "tau": 0.5}, raise_max_steps=True)
+    with pytest.raises(RunChangedError, match=r"recipe:\n  tau: 0.5 -> 0.6\nGive"):
+        require_same_recipe(tmp_path, {"max_steps": 40, "tau": 0.6}, raise_max_steps=True)
+
+
+@pytest.mark.parametrize(("before", "now"), [(30, 20), (30, -1), (-1, 30)])
+def test_a_run_is_never_shortened_nor_counted_otherwise(before: int, now: int, tmp_path: Path) -> None:
+    write_recipe(tmp_path, {"max_steps": before})
+    with pytest.raises(RunChangedError, match=rf"max_steps: {before} -> {now}\nGive .* new run\.$"):
+        require_same_recipe(tmp_path, {"max_steps": now}, raise_max_steps=True)
+
+
+def test_of_a_stream_one_row_is_read() -> None:
+    from datasets import IterableDataset
+
+    read = []
+
+    def rows(first: dict[str, str]) -> Iterator[dict[str, str]]:
+        for row in (first, *[{"prompt": "again"}] * 9):
+            read.append(row)
+            yield row
+
+    hashes = []
+    for prompt in ("Who?", "Who?", "Where?"):
+        stream: Any = IterableDataset.from_generator(rows, gen_kwargs={"first": {"prompt": prompt}})
+        hashes.append(recipe_of([Settings()], stream, 1)["data"])
+    assert len(read) == 3 and hashes[0] == hashes[1] != hashes[2]
 
 
 def test_where_no_run_was_begun_none_is_resumed(tmp_path: Path) -> None:
@@ -163,6 +201,75 @@ def test_another_recipe_or_a_second_beginning_is_a_sentence_and_not_a_traceback(
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
+def test_a_run_may_get_more_steps_and_once_finished_trains_no_further_one(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It ends within an epoch, where transformers trains one step more than it should."""
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    again = shutil.copytree(run, tmp_path / "run")
+    shutil.copytree(run.parent / "data", tmp_path / "data")
+    resumed = [*flags(again), "--resume_from_checkpoint", "true", "--max_steps", "5", "--raise_max_steps", "true"]
+    model, before = again / "adapter_model.safetensors", (again / "adapter_model.safetensors").read_bytes()
+
+    def steps() -> list[int]:
+        return [point.step for point in read_curve(again / "learning_curve.jsonl")]
+
+    main(resumed)
+    trained = model.read_bytes()
+    assert steps() == [1, 2, 3, 4, 5] and trained != before
+    assert json.loads((again / "recipe.json").read_text("utf-8"))["max_steps"] == 5
+    model.unlink()  # as if the run was killed before it saved its model
+    capsys.readouterr()
+    main(resumed)
+    assert steps() == [1, 2, 3, 4, 5] and model.read_bytes() == trained
+    assert "The run was finished after 5 steps; nothing was trained." in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
+def test_a_run_reads_a_stream(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(run.parent / "data", tmp_path / "data")
+    main([*flags(tmp_path / "run"), "--dataset_streaming", "true", "--max_steps", "1"])
+    assert len(read_curve(tmp_path / "run" / "learning_curve.jsonl")) == 1
+
+
+class Scripted:
+    """A trainer that writes down what is asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.train_dataset, self.model = ROWS, torch.nn.Linear(1, 1)
+        self.accelerator = SimpleNamespace(num_processes=1, print=lambda text: None)
+
+    def is_world_process_zero(self) -> bool:
+        return True
+
+    def add_callback(self, callback: object) -> None:
+        pass
+
+    def train(self, resume_from_checkpoint: object) -> Any:
+        self.asked.append("train")
+        return SimpleNamespace(metrics={"train_loss": 0.5})
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given, **named: self.asked.append((name, *given, *named.values()))
+
+
+@pytest.mark.parametrize("push", [False, True])
+def test_a_run_ends_as_a_script_of_trl_and_pushes_only_if_asked(
+    push: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scripted, folder = Scripted(), str(tmp_path / "run")
+    monkeypatch.setattr("eldgr_dspy.training.grpo.made", lambda recipe: scripted)
+    main(["--config", "miniature/orm", "--output_dir", folder, "--push_to_hub", str(push), "--dataset_name", "mine"])
+    pushed = [("push_to_hub", "mine")] if push else []
+    logged = ("log_metrics", "train", {"train_loss": 0.5})
+    assert scripted.asked == ["train", logged, ("save_model", folder), *pushed, ("end",)]
+
+
+@pytest.mark.slow
 def test_a_pool_is_sampled_from_what_a_run_leaves(run: Path, tmp_path: Path) -> None:
     asked = [{**row, "id": f"q{number}"} for number, row in enumerate(ROWS)]
     steps = {"early": run / "checkpoint-2", "late": run}
@@ -193,6 +300,17 @@ def test_what_is_missing_is_one_sentence(arguments: list[str], said: str) -> Non
         main(arguments)
 
 
+NO_POLICY = ["--model_name_or_path", "/nowhere/model"]  # all else is checked before the policy is built
+
+
+@pytest.mark.parametrize("wanted", ["use_peft", "use_vllm"])
+def test_a_package_that_is_wanted_and_absent_is_named_first(wanted: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eldgr_dspy.training.grpo.find_spec", lambda name: None)
+    package = wanted.removeprefix("use_")
+    with pytest.raises(SystemExit, match=rf"{wanted}: true needs the package {package}; run: pip install {package}"):
+        main(["--config", "miniature/orm", "--use_peft", "false", f"--{wanted}", "true", *NO_POLICY])
+
+
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")
 @pytest.mark.parametrize(
     ("text", "more", "said"),
@@ -200,15 +318,17 @@ def test_what_is_missing_is_one_sentence(arguments: list[str], said: str) -> Non
         ("{", [], "cannot be loaded"),
         ('{"prompt": "Who?"}', ["--dataset_train_split", "training"],
          r"dataset_train_split must be a split of the data \(train\); got 'training'\. Give"),
-        ('{"prompt": "Who?"}', [], "The reward 'orm' needs the column 'gold'"),
-        (json.dumps({**ROWS[0], "evidence": None}), [],
+        ('{"prompt": "Who?"}', NO_POLICY, "The reward 'orm' needs the column 'gold'"),
+        (json.dumps({**ROWS[0], "evidence": None}), NO_POLICY,
          "The reward 'ra_msd' reads passages, but no row of the dataset has any in the column 'evidence'"),
         (json.dumps(ROWS[0]), ["--model_name_or_path", "/nowhere/model"],
          r"model_name_or_path='/nowhere/model' cannot be loaded \(.*; give a folder with a model and its tokenizer"),
-        (json.dumps(ROWS[0]), ["--rewards", "orm", "format", "prm", "--nli", str(ROOT / "docs")],
+        (json.dumps(ROWS[0]), [*NO_POLICY, "--rewards", "orm", "format", "prm", "--nli", str(ROOT / "docs")],
          "has no config.json"),
+        (json.dumps(ROWS[0]), ["--dataset_streaming", "true", "--max_steps", "-1"],
+         "max_steps must be at least 1 with dataset_streaming, as a stream has no length; got -1"),
     ],
-    ids=["broken", "split", "column", "passages", "model", "nli"],
+    ids=["broken", "split", "column", "passages", "model", "nli", "stream"],
 )  # fmt: skip
 def test_data_and_models_that_cannot_be_trained_with_are_one_sentence(
     text: str, more: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

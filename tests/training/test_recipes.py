@@ -209,6 +209,14 @@ def test_every_recipe_says_what_becomes_of_a_batch_that_the_nli_model_fails_on(n
     assert rewards_of_named(arguments)[2].on_error == "undefined"
 
 
+@pytest.mark.parametrize("name", ["prm", "ra_msd"])
+def test_precision_batch_and_device_of_the_nli_model_are_fields(name: str) -> None:
+    flags = ["--nli_dtype", "bfloat16", "--nli_batch_size", "64", "--nli_device", "cuda:1"]
+    arguments = parsed(["--config", name, "--use_cpu", "true", *flags]).rewards
+    small = "cross-encoder/nli-deberta-v3-small"
+    assert rewards_of_named(arguments)[2].scorer.nli == NamedNLI(small, "bfloat16", 64, "cuda:1")
+
+
 def test_a_corpus_stands_for_the_evidence_of_all_rows(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"title": "Cup", "text": "The host was Qatar."}\n{"text": "Doha is a city."}\n', "utf-8")
@@ -244,9 +252,25 @@ def test_a_reward_of_ones_own_is_named_with_dots() -> None:
         ({"documents": 0}, "k must be a whole number of at least 1; got 0"),
         ({"reading": "labels"}, "reading='labels' is not known"),
         ({"corpus": "absent.jsonl"}, "corpus='absent.jsonl' cannot be read (absent.jsonl: no such file"),
+        ({"nli_dtype": "float8"}, "nli_dtype='float8' is not known; use one of 'float32', 'bfloat16', 'float16'"),
+        ({"nli_batch_size": 0}, "nli_batch_size must be at least 1; got 0"),
         ({"on_error": "ignore"}, "on_error='ignore' is not known; use one of 'raise', 'undefined'"),
     ],
-    ids=["name", "dotted", "drop", "gate", "tau", "sum", "json", "documents", "reading", "corpus", "on_error"],
+    ids=[
+        "name",
+        "dotted",
+        "drop",
+        "gate",
+        "tau",
+        "sum",
+        "json",
+        "documents",
+        "reading",
+        "corpus",
+        "nli_dtype",
+        "nli_batch",
+        "on_error",
+    ],
 )
 def test_a_field_that_cannot_be_is_named(changed: dict[str, Any], said: str) -> None:
     assert said in refused(lambda: rewards_of(RewardArguments(**{"rewards": ["ra_msd"], **changed})))
@@ -288,6 +312,23 @@ def test_a_field_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("learning_rat: 1.0e-5\n", "utf-8")
     with pytest.raises(ArgumentError, match=r"The recipe cannot be read \(.*learning_rat.*; its fields are those of"):
         parsed(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"])
+
+
+@pytest.mark.parametrize(
+    ("field", "near"), [("learning_rat", "learning_rate"), ("gates", "gate"), ("lora_rr", "lora_r")]
+)
+def test_a_misspelt_field_is_named_with_the_nearest_one(field: str, near: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(f"{field}: 1\n", "utf-8")
+    for given in (["--config", str(tmp_path / "mine.yaml")], [f"--{field.replace('_', '-')}x", "1"]):
+        with pytest.raises(ArgumentError) as caught:
+            parsed([*given, "--use_cpu", "true"])
+        sentence = str(caught.value)
+        assert sentence.endswith(f", did you mean {near!r}?") and f"For '{field}" in sentence
+
+
+def test_a_field_that_is_like_no_other_gets_no_suggestion(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("qqqqq: 1\n", "utf-8")
+    assert refused(lambda: parsed(["--config", str(tmp_path / "mine.yaml")])).endswith("ScriptArguments.")
 
 
 def test_fields_of_trl_pass_through() -> None:
