@@ -186,7 +186,10 @@ _MODELS = (
         help="Context of Ollama's models, in tokens.  [default: 8192]",
     ),
     click.option(
-        "--judge-style", type=choice(Style), default="listwise", help="Show the judge all candidates, two, one or none."
+        "--judge-style",
+        type=choice(Style),
+        default="listwise",
+        help="How the judge is shown candidates: all, pairs, one a call, slices, for checks, or none.",
     ),
     click.option(
         "--orders", type=click.IntRange(1, 100), default=1, help="Ask the judge in this many candidate orders."

@@ -119,4 +119,5 @@ def test_the_confidence_of_a_step_is_not_that_of_padding() -> None:
     tokens = TokenConfidence(text, (4, 9, 12), (0.0, -9.0, 0.0))
     StepReward(scorer)(["?"], [text], **rows(1), token_confidence=[tokens])
     confidences = scorer.given[0].confidences
-    assert confidences == [1.0, 1.0] and not any(isinstance(one, Undefined) for one in confidences)
+    assert confidences is not None and list(confidences) == [1.0, 1.0]
+    assert not any(isinstance(one, Undefined) for one in confidences)
