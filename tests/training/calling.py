@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.channels.protocols import Reasoning
@@ -54,6 +54,29 @@ class Fixed:
         spans = split_steps(text).spans
         columns: dict[Any, list[Score]] = {"logic": [self.logic] * len(spans), "fact": [self.fact] * len(spans)}
         return StepTable(text, spans, score_steps(columns))
+
+
+class ByLength(Fixed):
+    """A scorer that likes long texts."""
+
+    def _table(self, text: str) -> StepTable:
+        self.logic = self.fact = min(1.0, len(text) / 100)
+        return super()._table(text)
+
+
+class Model(NamedTuple):
+    training: bool
+
+
+class Trainer(NamedTuple):
+    """As much of a trainer as is asked."""
+
+    model: Model
+    num_generations: int = 2
+    num_generations_eval: int = 4
+
+    def log(self, name: str, value: float) -> None:
+        """What a reward finds the trainer by."""
 
 
 class Broken:

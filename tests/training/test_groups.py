@@ -7,7 +7,7 @@ import subprocess
 import sys
 from itertools import combinations_with_replacement
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,7 +18,7 @@ from eldgr_dspy.ranking import rank
 from eldgr_dspy.training import GroupReward, StepReward, eldgr_rank
 from eldgr_dspy.training.groups import Key, midranks
 from tests.dates import LISTED
-from tests.training.calling import Broken, Fixed, Log, rows
+from tests.training.calling import Broken, ByLength, Log, Model, Trainer, rows
 from tests.training.training_on import EVIDENCE, ROWS, completions
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,14 +106,6 @@ def test_in_arithmetic_the_auxiliary_score_alone_ranks() -> None:
     assert GroupReward(auxiliary=auxiliary, group_size=3)(["?"] * 3, texts, **rows(3, **columns)) == [0, 0.5, 1]
 
 
-class ByLength(Fixed):
-    """A scorer that likes long texts."""
-
-    def _table(self, text: str) -> Any:
-        self.logic = self.fact = min(1.0, len(text) / 100)
-        return super()._table(text)
-
-
 def test_the_auxiliary_score_moves_nothing_across_strata_and_is_logged() -> None:
     log = Log()
     texts = ["A: Qatar", "So much is said of it that it is long. A: Chile", "It is said of it.\nA: Qatar"]
@@ -152,21 +144,6 @@ def test_groups_are_places_in_the_order_of_the_trainer_and_not_equal_prompts() -
     texts = ["A: Qatar", "A: Chile", "A: Qatar", "A: Chile"]
     evidence = [["It was Qatar."], ["It was Qatar."], ["It was Chile."], ["It was Chile."]]
     assert GroupReward(group_size=2)(["?"] * 4, texts, **rows(4, evidence=evidence)) == [1, 0, 0, 1]
-
-
-class Model(NamedTuple):
-    training: bool
-
-
-class Trainer(NamedTuple):
-    """As much of a trainer as is asked."""
-
-    model: Model
-    num_generations: int = 2
-    num_generations_eval: int = 4
-
-    def log(self, name: str, value: float) -> None:
-        """What a reward finds the trainer by."""
 
 
 @pytest.mark.parametrize(("training", "expected"), [(True, [1, 0, 0.5, 0.5]), (False, [1, 1 / 3, 1 / 3, 1 / 3])])

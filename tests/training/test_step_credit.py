@@ -229,7 +229,11 @@ def test_where_no_step_is_measured_the_loss_is_trls_own(tmp_path: Path) -> None:
     )
     given, own = scored(made, 2), scored(alone, 2)
     assert given["advantages"].tolist() == [[one] * given["completion_ids"].size(1) for one in own["advantages"]]
-    assert made._compute_loss(made.model, given).item() == alone._compute_loss(alone.model, own).item()
+    for loss in ("grpo", "bnpo", "dr_grpo", "dapo", "luspo", "cispo", "sapo", "vespo"):
+        made.loss_type = alone.loss_type = loss
+        assert made._compute_loss(made.model, given).item() == pytest.approx(
+            alone._compute_loss(alone.model, own).item(), abs=1e-7
+        ), loss
 
 
 @trains
@@ -243,8 +247,9 @@ def test_a_training_runs_with_it_also_where_completions_are_split_and_shuffled(t
     logged = made.state.log_history
     assert all(math.isfinite(entry["loss"]) for entry in logged if "loss" in entry)
     sampled = [entry for entry in logged if "reward" in entry]
-    assert sampled and {entry["rewards/orm_then_format/mean"] for entry in sampled} == {0.5}, "the middle of any group"
+    assert sampled
     for entry in sampled:
+        assert entry["rewards/orm_then_format/mean"] == pytest.approx(0.5), "the middle of any group"
         assert (
             entry["format_conditioned/passed"] == entry["orm/exact_match"] >= entry["rewards/format_conditioned/mean"]
         )

@@ -25,9 +25,8 @@ from eldgr_dspy.training import (
 )
 from eldgr_dspy.training.recipe import NAMES, RewardArguments, rewards_of
 from tests.refusing import refused
-from tests.training.calling import Log, rows
+from tests.training.calling import ByLength, Log, Model, Trainer, rows
 from tests.training.given import Given, rewarded
-from tests.training.test_groups import ByLength, Model, Trainer
 
 UNKNOWN = Undefined("not measured")
 
