@@ -118,8 +118,17 @@ def recipe_of(shape: Shape, device: str, steps: int, scratch: Path) -> Recipe:
     """Return the recipe with the NLI model of the shape, without saving and without a shared corpus."""
     nli = model_of_real_shape(scratch / "nli", **shape.nli)
     told = ("--output_dir", str(scratch / "run"), "--max_steps", str(steps + 1), "--save_strategy", "no")
-    told = (*told, "--per_device_train_batch_size", str(COMPLETIONS))
-    flags = [*told, "--disable_tqdm", "true", "--nli", str(nli), *shape.flags, *(ON_CPU if device == "cpu" else ())]
+    size = ("--per_device_train_batch_size", str(COMPLETIONS))
+    flags = [
+        *told,
+        *size,
+        "--disable_tqdm",
+        "true",
+        "--nli",
+        str(nli),
+        *shape.flags,
+        *(ON_CPU if device == "cpu" else ()),
+    ]
     recipe = parsed(["--config", "ra_msd", *flags])
     recipe.rewards.corpus = None
     return recipe

@@ -39,7 +39,7 @@ def test_the_padding_of_one_line_of_sentences_does_not_make_them_one_step() -> N
 
     text = "The host was Qatar. So it is hot. Then it is cold."
     before, after = earned(text, read)["prm"], earned(f"{text}\nHmm.", read)["prm"]
-    assert (before, after) == (pytest.approx(1 / 3), pytest.approx(1 / 4))
+    assert before == pytest.approx(1 / 3) and after == pytest.approx(1 / 4)
 
 
 LAYOUTS = (
