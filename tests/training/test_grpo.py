@@ -94,12 +94,19 @@ def step_reward(channels: dict[str, float | None]) -> float | None:
     return sum(CHANNELS[name] * score for name, score in known.items()) / total if known else None
 
 
+def over_all_steps(rewards: Sequence[float], shown: str) -> float:
+    """What steps earn together by the number of all steps, measured or not, and of lines of padding."""
+    table: dict[str, Any] = json.loads(shown)
+    n: int = len(table["steps"]) + table["padding"]
+    return sum(rewards) / max(1, n)
+
+
 def test_the_reward_of_the_steps_is_that_of_the_shown_channels(run: Run) -> None:
     for entry, step in zip(run.log, run.steps, strict=True):
         tables = [[one["channels"] for one in json.loads(row["ra_msd_steps"])["steps"]] for row in step]
         for row, table in zip(step, tables, strict=True):
             rewards = [reward for reward in map(step_reward, table) if reward is not None]
-            assert row["ra_msd"] == pytest.approx(mean(rewards) if rewards else 0.0, abs=1e-6)
+            assert row["ra_msd"] == pytest.approx(over_all_steps(rewards, row["ra_msd_steps"]), abs=1e-6)
             assert (row["ra_msd_note"] is None) == bool(rewards)
         for name in CHANNELS:
             means = [[one[name] for one in table if one[name] is not None] for table in tables]
@@ -135,7 +142,7 @@ def test_the_process_reward_is_the_mean_of_logic(run: Run) -> None:
         for row in step:
             logic = [one["channels"]["logic"] for one in json.loads(row["prm_steps"])["steps"]]
             known = [score for score in logic if score is not None]
-            assert row["prm"] == pytest.approx(mean(known) if known else 0.0, abs=1e-6)
+            assert row["prm"] == pytest.approx(over_all_steps(known, row["prm_steps"]), abs=1e-6)
         assert entry["rewards/prm/mean"] == pytest.approx(mean([row["prm"] for row in step]), abs=1e-6)
 
 
