@@ -137,7 +137,7 @@ class StepCredit(PolicyConfidence):
         self._rewards = above._calculate_rewards(inputs, prompts, completions, completion_ids_list)
         tokenizer = getattr(trainer.processing_class, "tokenizer", trainer.processing_class)
         rows = zip(completion_ids_list, outputs_of(completions, prompts, self), self._tables, strict=True)
-        self._spread = [spread(tokenizer, ids, one.whole, _steps(table, one)) for ids, one, table in rows]
+        self._spread = [spread(tokenizer, ids, one.whole, steps_in(table, one)) for ids, one, table in rows]
         return self._rewards
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
@@ -178,7 +178,7 @@ def step_credit_trainer() -> "type[GRPOTrainer]":
     return type("StepCreditGRPOTrainer", bases, {"__doc__": StepCredit.__doc__, "__module__": __name__})
 
 
-def _steps(table: str | None, output: Output) -> list[tuple[int, int, float | None]]:
+def steps_in(table: str | None, output: Output) -> list[tuple[int, int, float | None]]:
     """Return where each step of a table is in the whole output, and its reward; nothing if the scorer failed."""
     rows = json.loads(table)["steps"] if table else []
     scored = without_padding(output.reasoning.text)[0].within(output.reasoning)  # the text that was split into steps
