@@ -16,6 +16,7 @@ import torch
 from eldgr_dspy.errors import EldgrError
 from eldgr_dspy.training import GroupReward, Lexicographic, Reward, TotalReward, format, orm
 from tests.training.calling import rows, said
+from tests.training.crediting import BOTH, RIGHT, scored, toy
 from tests.training.training_on import ROWS, trainer
 
 WHO = "Who was the host?"
@@ -27,6 +28,9 @@ ANSWERS = ("Qatar", "Chile", "Chile", "Chile", "Qatar", "Peru", "Peru", "Qatar",
 PROMPTS = (*["first"] * 4, *["same"] * 8)
 EVIDENCE = (*[["The host was Qatar."]] * 8, *[["The host was Peru."]] * 4)
 
+# The second group of four again stands in both processes.
+CREDITED = ([BOTH] * 6, [f"{RIGHT}\nA: Qatar"] * 6)
+
 
 def main(folder: Path) -> None:
     faulthandler.dump_traceback_later(300, exit=True)  # should one wait for the other in vain, it says where
@@ -34,7 +38,10 @@ def main(folder: Path) -> None:
     made = trainer([GroupReward()], folder, rows=[*ROWS, THIRD], per_device_train_batch_size=6, log_completions=True)
     made.train()
     rank = made.accelerator.process_index
+    own = toy(folder, CREDITED[rank], num_generations=4)
+    credit = scored(own, 6)["advantages"].tolist()
     seen = {"processes": made.accelerator.num_processes, **{name: what(rank) for name, what in CALLS.items()}}
+    seen["credit"] = credit
     (folder / f"seen-{rank}.json").write_text(json.dumps(seen))
     sys.stdout.flush()
     os._exit(0)  # PyTorch can stand still, or abort, as a group is freed while a thread of it waits for the interpreter
