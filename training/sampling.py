@@ -19,10 +19,12 @@ from eldgr_dspy.programs.inputs import to_passages
 from eldgr_dspy.questions import require_one_of
 from eldgr_dspy.rows import Row, validate
 from eldgr_dspy.training.checkpoints import Checkpoint, Precision, rendered
+from eldgr_dspy.training.completions import outputs_of
 from eldgr_dspy.training.generation import Sampling, complete, numbers
 from eldgr_dspy.training.samples import Key, Sample, SamplesFile
 
 _PLACES = 4
+_END = 16  # tokens at the end of a prompt, among which a template may open the thinking
 
 
 def sample_pool(
@@ -56,10 +58,10 @@ def sample_pool(
         dtype: The precision of the weights; `auto` as they were saved.
 
     Returns:
-        The pool. An answer is what `extract_answer` finds, null if it finds none. `samples` under `meta`, which is not
-        part of the content hash, has for each candidate in order: whether it `ended` or was cut off, the `form` of its
-        answer, and where its tokens end in the text (`ends`) with their log-probabilities (`logps`) by the model itself
-        at temperature 1.
+        The pool. An answer is what `extract_answer` finds after the thinking, null if it finds none. `samples` under
+        `meta`, which is not part of the content hash, has for each candidate in order: whether it `ended` or was cut
+        off, the `form` of its answer, and where its tokens end in the text (`ends`) with their log-probabilities
+        (`logps`) by the model itself at temperature 1.
 
     Raises:
         ArgumentError: A checkpoint or its chat template cannot be used, a prompt is too long, there is no checkpoint,
@@ -88,7 +90,7 @@ def sample_pool(
                 samples.require_prompt(key, _hash(plan.prompts[key[0]]))
         for plan in plans:
             _fill(samples, plan, sampling, batch_size, device, dtype)
-        return write_pool(path, _rows(asked, [plan.checkpoint.name for plan in plans], sampling, samples))
+        return write_pool(path, _rows(asked, plans, sampling, samples))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,18 +194,19 @@ def _batch(model: Any, plan: _Plan, keys: Sequence[Key], sampling: Sampling) -> 
     ]
 
 
-def _rows(asked: Sequence[_Asked], names: Sequence[str], sampling: Sampling, samples: SamplesFile) -> Iterator[Row]:
+def _rows(asked: Sequence[_Asked], plans: Sequence[_Plan], sampling: Sampling, samples: SamplesFile) -> Iterator[Row]:
     for question in asked:
-        own = [
-            samples.samples[question.row.id, name, number]
-            for name in names
-            for number in range(1, sampling.samples + 1)
-        ]
-        yield _row(question.row, own)
+        id, own, prompts = question.row.id, list[Sample](), list[str]()
+        for plan in plans:
+            own += [samples.samples[id, plan.checkpoint.name, number] for number in range(1, sampling.samples + 1)]
+            prompts += [plan.tokenizer.decode(plan.prompts[id][-_END:])] * sampling.samples
+        yield _row(question.row, own, prompts)
 
 
-def _row(row: Row, samples: Sequence[Sample]) -> Row:
-    answers = [extract_answer(sample.text, row.task) for sample in samples]
+def _row(row: Row, samples: Sequence[Sample], prompts: Sequence[str]) -> Row:
+    """Return a question with its samples; what a model thinks is part of the text, and holds no answer."""
+    outputs = outputs_of([sample.text for sample in samples], prompts)
+    answers = [extract_answer(output.final, row.task) for output in outputs]
     pairs = list(zip(samples, answers, strict=True))
     candidates = [
         {

@@ -88,6 +88,15 @@ def test_the_answer_is_what_is_found_in_the_text_and_the_form_says_how(pool: Poo
     assert {"Doha", "Dubai"} & {one.answer for one in next(pool.rows()).candidates}
 
 
+def test_a_completion_that_never_leaves_its_thinking_has_no_answer(tmp_path: Path) -> None:
+    tried = copied(saved_policy(), tmp_path / "model")
+    template = (tried / "chat_template.jinja").read_text("utf-8")
+    (tried / "chat_template.jinja").write_text(template + "{% if add_generation_prompt %}<think>\n{% endif %}", "utf-8")
+    pool = sampled(tmp_path / "pool.jsonl", checkpoints={"tried": tried})
+    candidates = [one for row in pool.rows() for one in row.candidates]
+    assert any(one.text.strip() for one in candidates) and {one.answer for one in candidates} == {None}
+
+
 def test_what_is_written_is_what_is_opened_in_any_format(pool: Pool, tmp_path: Path) -> None:
     assert open_pool(pool.path).sha256 == pool.sha256
     assert sampled(tmp_path / "pool.parquet").sha256 == pool.sha256
