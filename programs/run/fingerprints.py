@@ -16,6 +16,7 @@ from pydantic import BaseModel, PydanticUserError, TypeAdapter
 from eldgr_dspy.programs.certifier import Certifier
 from eldgr_dspy.programs.credentials import remember_credentials
 from eldgr_dspy.programs.engines.strict import STRICT
+from eldgr_dspy.programs.judges.counting import CallingJudge
 from eldgr_dspy.redaction import MASK, SECRET_NAME, redacted_message, redacted_value
 
 UNWRITTEN = "unwritten"
@@ -54,7 +55,8 @@ def predictors(module: dspy.Module) -> list[tuple[str, Any]]:
 
 def asks_by_code(module: dspy.Module) -> bool:
     """Return whether a module calls a user's function, which may ask the LM of DSPy's settings."""
-    return isinstance(module, Certifier) and not isinstance(module.certificate, dspy.Module)
+    certifies = isinstance(module, Certifier) and not isinstance(module.certificate, dspy.Module)
+    return certifies or any(isinstance(part, CallingJudge) for _, part in module.named_sub_modules(dspy.Module))
 
 
 def fingerprint(details: Mapping[str, Any]) -> str:

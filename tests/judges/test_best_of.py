@@ -259,3 +259,11 @@ def test_a_changed_reward_is_another_judge() -> None:
     one, other = describe(BestOf(length)), describe(BestOf(length, threshold=0.5))
     assert one != other
     assert "facts" not in one
+
+
+def test_a_reward_may_ask_the_lm_of_the_settings_so_another_lm_is_another_judge() -> None:
+    told = []
+    for model in ("scripted/one", "scripted/other", "scripted/one"):
+        with dspy.context(lm=scripted_lm([], model=model)):
+            told.append(describe(BestOf(length)))
+    assert told[0] == told[2] != told[1] and told[0]["lm"]["model"] == "scripted/one"
