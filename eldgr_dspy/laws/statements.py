@@ -192,13 +192,16 @@ def evidence_order_and_duplicates_do_not_matter(outcome: Outcome) -> Finding | N
 
 
 def more_evidence_never_uncertifies(outcome: Outcome) -> Finding | None:
-    """Check that added passages keep every certificate and every final consensus."""
+    """Check that added passages keep every certificate and every final consensus.
+
+    An answer to which no certificate applied may become certified: by another spelling of its class.
+    """
     answers = dict.fromkeys((*outcome.trial.question.answers, outcome.answer, outcome.repair))
     marked = [answer for answer in answers if outcome.case.certified(answer) is not False]
     if not (outcome.trial.more and marked):
         return None
     other = outcome.again(outcome.trial.with_evidence((*outcome.trial.question.passages, *outcome.trial.more)))
-    lost = [answer for answer in marked if other.case.certified(answer) is not outcome.case.certified(answer)]
+    lost = [answer for answer in marked if other.case.certified(answer) not in {outcome.case.certified(answer), True}]
     final = outcome.task == "retrieval" and outcome.mark is not False
     more = [passage.text for passage in outcome.trial.more]
     return Finding(not lost and (outcome.agrees(other) or not final), f"the same certificates with {more} added", other)

@@ -11,10 +11,11 @@ from eldgr_dspy.answer_types import BUILT_IN, load_type
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.answer_types.free_text import FreeText
 from eldgr_dspy.certificates import Passage
+from eldgr_dspy.consultations import Repair
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.authority import pool_authority
-from eldgr_dspy.laws import LawBroken
+from eldgr_dspy.laws import LAW, LawBroken
 from eldgr_dspy.laws.of_types import LAWS_OF_TYPES, kept
 from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.programs.testing import check_selector
@@ -67,6 +68,15 @@ def test_a_built_in_type_keeps_the_laws_that_it_does_not_give_up(trial: Trial) -
     outcome = MAJORITY.settle(trial)
     for law in kept(trial.question.type, LAWS_OF_TYPES):
         law.check(outcome)
+
+
+def test_a_repair_in_the_class_of_a_yes_or_no_may_become_certified() -> None:
+    kind = WITH_MODELS["free_text"]
+    trial = Trial(Question("Which?", kind.name, ("No",), kind=kind), more=(Passage("", "No no No"),))
+    before, after = (MAJORITY.settle(one).case.certified("No no") for one in (trial, trial.with_evidence(trial.more)))
+    assert (before, after) == (None, True)
+    repaired = trial.replying("repairer", Repair("No no"))
+    LAW["more_evidence_never_uncertifies"].check(MAJORITY.settle(repaired))
 
 
 @by_name
