@@ -86,7 +86,8 @@ def score_completions(
     columns = {name: [row[name] for row in rows] for name in COLUMNS if all(name in row for row in rows)}
     with kept_random_state():
         asked = prompts or [""] * len(rows)
-        measured = total.measure(Call(total.__name__, asked, outputs_of(completions, asked), columns))
+        outputs = outputs_of(completions, asked)
+        measured = total.measure(Call(total.__name__, asked, outputs, columns, completions=completions))
     return [
         Scored(score, {name: value for name, part in measured.parts.items() if isinstance(value := part[at], float)})
         for at, score in enumerate(measured.rewards())

@@ -62,6 +62,18 @@ def test_thinking_that_does_not_end_in_an_answer_earns_neither_outcome_nor_forma
     )
 
 
+@pytest.mark.parametrize("last", [said("<think>Is it Dubai?"), thought("thinking", content="")], ids=["tags", "field"])
+def test_after_a_tool_thinking_that_does_not_end_takes_back_the_earlier_answer(last: Any) -> None:
+    called = [*said("A: Doha"), {"role": "tool", "content": "Dubai"}]
+    assert orm(["?"], [called + last], **DOHA) == format(["?"], [called + last], **DOHA) == [0.0]
+    assert orm(["?"], [called + said("<think>Yes.</think>So it is.")], **DOHA) == [1.0]
+
+
+def test_a_message_after_one_of_paragraphs_shares_no_step_with_it() -> None:
+    (output,) = outputs_of([[*said("a b\n\nc d"), {"role": "tool", "content": "x"}, *said("e f")]])
+    assert [step.content for step in split_steps(output.reasoning.text).steps] == ["a b", "c d", "e f"]
+
+
 UNENDED = f"{THOUGHT}\nA: Doha"
 
 
