@@ -1,7 +1,7 @@
 """The same rewards for trainers with another interface: one callable with the weights inside, and a score a completion.
 
-TRL's asynchronous GRPO has no `reward_weights`, so it needs `TotalReward`. `score_completions` gives a score and its
-parts, for a trainer with an interface of its own.
+TRL's asynchronous GRPO has no `reward_weights`, so it needs `TotalReward`; that trainer was not run here.
+`score_completions` gives a score and its parts, for a trainer with an interface of its own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,10 @@ class TotalReward(Composite):
         super().__init__(name, rewards)
         self.weights = tuple(weights_of(self.parts) if weights is None else weights)
         if len(self.weights) != len(rewards):
-            raise ArgumentError(f"weights must be one for each of {len(rewards)} rewards; got {len(self.weights)}.")
+            raise ArgumentError(
+                f"weights must be one for each of {len(rewards)} rewards; got {len(self.weights)}. Give as many, or "
+                "leave them out for the paper's."
+            )
 
     def measure(self, call: Call) -> Measured:
         """Return the weighted sum of each completion with its terms; see `Reward.measure`."""
@@ -86,7 +89,8 @@ def score_completions(
     columns = {name: [row[name] for row in rows] for name in COLUMNS if all(name in row for row in rows)}
     with kept_random_state():
         asked = prompts or [""] * len(rows)
-        measured = total.measure(Call(total.__name__, asked, outputs_of(completions, asked), columns))
+        outputs = outputs_of(completions, asked)
+        measured = total.measure(Call(total.__name__, asked, outputs, columns, completions=completions))
     return [
         Scored(score, {name: value for name, part in measured.parts.items() if isinstance(value := part[at], float)})
         for at, score in enumerate(measured.rewards())

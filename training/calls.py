@@ -39,7 +39,7 @@ class Call:
         outputs: What the model wrote, one a completion.
         columns: Everything else that was passed, by name.
         trainer: Who calls, if known; None otherwise.
-        completions: As they were passed, one for each text; empty if only the texts are known.
+        completions: As they were passed, one for each output; empty where rows are checked before a run.
         shared: What the parts of a reward gave in this call, each by its `id`.
     """
 

@@ -138,18 +138,21 @@ def _gap(texts: Iterable[str]) -> str:
 
 
 def _joined(own: Sequence[Output]) -> Output:
+    """Return several messages as one; if the last one does not get beyond its thinking, there is no answer."""
+    gap = _gap(output.whole for output in own)
     starts = [0]
     for output in own:
-        starts.append(starts[-1] + len(output.whole) + 1)
+        starts.append(starts[-1] + len(output.whole) + len(gap))
     pieces = list[tuple[str, int]]()
     for output, (start, end) in zip(own, pairwise(starts), strict=True):
         pieces += [
             (letter, start + place)
             for letter, place in zip(output.reasoning.text, output.reasoning.places, strict=True)
         ]
-        pieces.append(("\n", end - 1))
-    whole, final = ("\n".join(texts) for texts in ([one.whole for one in own], [one.final for one in own]))
-    return Output(whole, Excerpt.of(pieces[:-1]), final)
+        pieces.append((gap, end - len(gap)))
+    unended = bool(own) and bool(own[-1].whole.strip()) and not own[-1].final.strip()
+    final = "" if unended else gap.join(one.final for one in own)
+    return Output(gap.join(one.whole for one in own), Excerpt.of(pieces[:-1]), final)
 
 
 def _opens_thinking(trainer: Any) -> bool:

@@ -48,7 +48,7 @@ class FunctionReward(Reward):
             ArgumentError: The function is async, or does not return a finite number or None for each completion.
         """
         name = self.__name__
-        given = self.function(prompts=call.prompts, completions=call.completions or call.texts, **call.columns)
+        given = self.function(prompts=call.prompts, completions=call.completions, **call.columns)
         given = settled(given, f"The reward function {name!r}", "give one that is not")
         if isinstance(given, str) or not isinstance(given, Iterable):
             raise ArgumentError(f"The reward function {name!r} must return a list; got {given!r:.80}. Fix it.")

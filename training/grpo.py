@@ -188,9 +188,11 @@ def _require_complete(recipe: Recipe, rewards: int) -> None:
     """Refuse a recipe that lacks a model, a package or a weight, which TRL would say later or less clearly."""
     if recipe.model.model_name_or_path is None:
         raise ArgumentError("The recipe names no model; give model_name_or_path, a folder or a name on the Hub.")
-    if recipe.script.dataset_streaming and recipe.training.max_steps <= 0:
+    mixed = bool(recipe.datasets.datasets)
+    field, streamed = ("", recipe.datasets.streaming) if mixed else ("dataset_", recipe.script.dataset_streaming)
+    if streamed and recipe.training.max_steps <= 0:
         raise ArgumentError(
-            f"max_steps must be at least 1 with dataset_streaming, as a stream has no length; got "
+            f"max_steps must be at least 1 with {field}streaming, as a stream has no length; got "
             f"{recipe.training.max_steps}. Set it."
         )
     for name, package in _PACKAGES.items():

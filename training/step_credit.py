@@ -18,7 +18,7 @@ Source: ours. The process supervision of the GRPO paper gives a token the sum ov
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,7 +27,7 @@ from eldgr_dspy.training.completions import Output, outputs_of
 from eldgr_dspy.training.confidence import token_confidence
 from eldgr_dspy.training.padding import without_padding
 from eldgr_dspy.training.steps_reward import StepReward
-from eldgr_dspy.training.trainer import PolicyConfidence
+from eldgr_dspy.training.trainer import PolicyConfidence, functions_of
 
 if TYPE_CHECKING:
     from trl.trainer.grpo_trainer import GRPOTrainer
@@ -106,24 +106,29 @@ class StepCredit(PolicyConfidence):
             ArgumentError: There is no such reward among `reward_funcs`, or `multi_objective_aggregation` is not
                 "sum_then_normalize"; also as `ConfidenceGRPOTrainer`.
         """
+        self._steps, self._at = steps, 0
         super().__init__(*args, **kwargs)
-        trainer: Any = self
-        found = [at for at, reward in enumerate(trainer.reward_funcs) if isinstance(reward, StepReward)]
-        names = [trainer.reward_func_names[at] for at in found]
-        if steps not in names:
-            raise ArgumentError(
-                f"steps must be the name of a StepReward among the rewards ({', '.join(names) or 'no reward is one'}); "
-                f"got {steps!r:.80}. Give one, or train with ConfidenceGRPOTrainer."
-            )
-        if trainer.multi_objective_aggregation != "sum_then_normalize":
-            raise ArgumentError(
-                "multi_objective_aggregation must be 'sum_then_normalize' to credit steps; got "
-                f"{trainer.multi_objective_aggregation!r:.80}. Set it, or train with ConfidenceGRPOTrainer."
-            )
-        self._steps, self._at = steps, found[names.index(steps)]
         self._tables: list[str | None] = []
         self._rewards: Any = None
         self._spread: list[Spread] = []
+
+    def _require_ready(self, given: Mapping[str, Any]) -> list[Any]:
+        """Raise also unless there are steps to credit, as `__init__` says."""
+        found = {one.__name__: at for at, one in enumerate(functions_of(given)) if isinstance(one, StepReward)}
+        if self._steps not in found:
+            raise ArgumentError(
+                f"steps must be the name of a StepReward among the rewards ({', '.join(found) or 'no reward is one'}); "
+                f"got {self._steps!r:.80}. Give one, or train with ConfidenceGRPOTrainer."
+            )
+        summed = "sum_then_normalize"
+        aggregation = getattr(given.get("args"), "multi_objective_aggregation", summed)
+        if aggregation != summed:
+            raise ArgumentError(
+                f"multi_objective_aggregation must be {summed!r} to credit steps; got {aggregation!r:.80}. Set it, or "
+                "train with ConfidenceGRPOTrainer."
+            )
+        self._at = found[self._steps]
+        return super()._require_ready(given)
 
     def _log_completion_extra(self, column: str, values: list[Any]) -> None:
         """Keep the tables of the steps, which the reward shows of each completion."""

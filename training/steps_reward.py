@@ -38,7 +38,8 @@ class StepReward(Reward):
     """mean_t R_step of each completion, in [0, 1].
 
     The divisor is the number of all steps, as in the paper, and of lines of padding (see `without_padding`), which are
-    cut out of the text. So a step that cannot be measured counts as 0, and lines that say nothing never raise it.
+    cut out of the text. So a step that cannot be measured counts as 0, and lines of at most one word never raise it.
+    Lines of two words are steps, and are scored.
 
     Also logged: the mean of each channel, over the completions where it is defined; `steps`, how many a completion has;
     `padding`, how many lines of padding; `conflated`, the share of the steps that is conflated in the paper's form;

@@ -34,12 +34,23 @@ class PolicyConfidence:
                 template; two rewards have one name; or an NLI model cannot be loaded.
         """
         given = signature(super().__init__).bind_partial(*args, **kwargs).arguments
-        datasets = _require_ready(given | given.get("kwargs", {}))  # before the model is built, which takes long
+        datasets = self._require_ready(given | given.get("kwargs", {}))  # before the model is built, which takes long
         super().__init__(*args, **kwargs)
         trainer: Any = self
         require_names(trainer.reward_func_names)
         for dataset in datasets:
             require_template(dataset, trainer.processing_class)
+
+    def _require_ready(self, given: Mapping[str, Any]) -> list[Any]:
+        """Raise unless the arguments of the trainer have what its rewards need, and return its datasets."""
+        held_out, rewards = given.get("eval_dataset"), [one for one in functions_of(given) if isinstance(one, Reward)]
+        all_data = [given.get("train_dataset"), *(held_out.values() if isinstance(held_out, dict) else [held_out])]
+        datasets = [dataset for dataset in all_data if dataset is not None]
+        for dataset in datasets:
+            require_columns(dataset, rewards, given.get("args"))
+        for reward in rewards:
+            reward.prepare()
+        return datasets
 
     def _generate(self, prompts: list[Any]) -> Any:
         above: Any = super()
@@ -59,18 +70,10 @@ class PolicyConfidence:
         return any(not isinstance(reward, Reward) or reward.confidence for reward in trainer.reward_funcs)
 
 
-def _require_ready(given: Mapping[str, Any]) -> list[Any]:
-    """Raise unless the arguments of a trainer have what its rewards need, and return its datasets."""
-    functions, settings, held_out = given.get("reward_funcs"), given.get("args"), given.get("eval_dataset")
-    several = functions if isinstance(functions, list) else [functions]
-    rewards = [reward for reward in several if isinstance(reward, Reward)]
-    all_data = [given.get("train_dataset"), *(held_out.values() if isinstance(held_out, dict) else [held_out])]
-    datasets = [dataset for dataset in all_data if dataset is not None]
-    for dataset in datasets:
-        require_columns(dataset, rewards, settings)
-    for reward in rewards:
-        reward.prepare()
-    return datasets
+def functions_of(given: Mapping[str, Any]) -> list[Any]:
+    """Return the reward functions among the arguments of a trainer, one or several."""
+    functions = given.get("reward_funcs")
+    return functions if isinstance(functions, list) else [functions]
 
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.pools import Pool, write_records
-from eldgr_dspy.preferences import Outcome, Preferences, preferences
+from eldgr_dspy.preferences import Outcome, Preferences, preferences, taken_apart
 from eldgr_dspy.programs.pools.prompts import prompt_of
 from eldgr_dspy.questions import Settings, require_one_of
 from eldgr_dspy.rows import Row
@@ -188,6 +188,8 @@ def _pairs(row: Row, case: Case, right: Sequence[bool] | None, pairing: Pairing)
     found = preferences(classes, texts, parts, right, pairing.most)
     if pairing.gold and right is None and found.outcome == "no_chosen":
         return "no_gold", found
+    if pairing.layout == "kto" and right is not None:
+        found = taken_apart(found, right)
     if pairing.score is None or not found.pairs:
         return found.outcome, found
     scored = [part if pairing.score in one.scores else None for part, one in zip(parts, row.candidates, strict=True)]

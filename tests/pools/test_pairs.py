@@ -178,6 +178,14 @@ def test_a_pair_may_be_messages_with_the_evidence_in_the_prompt(tmp_path: Path) 
     ]
 
 
+def test_the_rows_of_kto_never_reject_a_right_answer_where_they_choose_a_wrong_one(tmp_path: Path) -> None:
+    asked = row("Doha", "Lusail", "Dubai", "Paris", gold=["Doha", "Dubai"])
+    records, counts = written(tmp_path, asked, layout="kto", most=5)
+    labels = {record["completion"]: record["label"] for record in records}
+    assert labels == {DOHA: True, DUBAI: False, "A: Paris": False}
+    assert (counts.pairs, counts.dropped, counts.questions["paired"]) == (2, 2, 1)
+
+
 def test_the_rows_of_kto_have_each_text_once_with_its_label(tmp_path: Path) -> None:
     records, counts = written(tmp_path, row("Dubai", "Doha", "Paris"), layout="kto", most=5, ask="")
     assert records == [

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eldgr_dspy.preferences import Preferences, preferences
+from eldgr_dspy.preferences import Preferences, preferences, taken_apart
 
 
 class Drawn(NamedTuple):
@@ -48,6 +48,24 @@ def test_the_chosen_candidate_is_of_the_upper_part_and_the_rejected_one_of_the_l
 def test_no_right_answer_is_rejected_for_a_wrong_one(pool: Drawn, most: int) -> None:
     for chosen, rejected in preferences(*pool, most=most).pairs:
         assert pool.right[chosen] or not pool.right[rejected]
+
+
+@given(drawn(), st.integers(1, 20))
+def test_taken_apart_no_right_answer_is_rejected_for_a_wrong_one_of_another_pair(pool: Drawn, most: int) -> None:
+    found = preferences(*pool, most=most)
+    apart = taken_apart(found, pool.right)
+    assert apart.outcome == found.outcome and apart.pairs[:1] == found.pairs[:1]
+    assert set(apart.pairs) <= set(found.pairs)
+    assert apart.dropped - found.dropped == len(found.pairs) - len(apart.pairs)
+    assert all(
+        pool.right[chosen] or not pool.right[rejected] for chosen, _ in apart.pairs for _, rejected in apart.pairs
+    )
+
+
+def test_taken_apart_only_a_pair_that_contradicts_an_earlier_one_is_dropped() -> None:
+    found = Preferences("paired", ((0, 1), (2, 3), (0, 3)))
+    assert taken_apart(found, [True, True, False, False]) == Preferences("paired", ((0, 1), (0, 3)), 1)
+    assert taken_apart(found, [True, False, False, False]) == found
 
 
 @given(drawn(), st.integers(1, 20))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eldgr_dspy.channels.steps import split_steps
 from eldgr_dspy.training import GroupReward, StepReward, TokenConfidence, format, orm, score_completions
-from eldgr_dspy.training.completions import outputs_of
+from eldgr_dspy.training.completions import Message, outputs_of
 from tests.refusing import refused
 from tests.training.calling import Fixed, rows, said
 from tests.training.training_on import trains
@@ -60,6 +60,19 @@ def test_thinking_that_does_not_end_in_an_answer_earns_neither_outcome_nor_forma
     assert (
         GroupReward(group_size=2)(["?"] * 2, [completion, *answered], **rows(2, evidence=[["Doha."]] * 2)) == [0.5] * 2
     )
+
+
+@pytest.mark.parametrize("last", [said("<think>Is it Dubai?"), thought("thinking", content="")], ids=["tags", "field"])
+def test_after_a_tool_thinking_that_does_not_end_takes_back_the_earlier_answer(last: Any) -> None:
+    called: list[Any] = [*said("A: Doha"), {"role": "tool", "content": "Dubai"}]
+    assert orm(["?"], [called + last], **DOHA) == format(["?"], [called + last], **DOHA) == [0.0]
+    assert orm(["?"], [called + said("<think>Yes.</think>So it is.")], **DOHA) == [1.0]
+
+
+def test_a_message_after_one_of_paragraphs_shares_no_step_with_it() -> None:
+    messages: list[Message] = [*said("a b\n\nc d"), {"role": "tool", "content": "x"}, *said("e f")]
+    (output,) = outputs_of([messages])
+    assert [step.content for step in split_steps(output.reasoning.text).steps] == ["a b", "c d", "e f"]
 
 
 UNENDED = f"{THOUGHT}\nA: Doha"

@@ -182,6 +182,14 @@ def test_a_function_gets_what_the_trainer_passed() -> None:
     assert Conditioned(seen, on=Given("on", [1.0]))(["?"], said, **columns) == [0.5]
 
 
+def test_a_function_gets_the_thinking_from_other_trainers_too() -> None:
+    def seen(completions: Any, **_: Any) -> list[float]:
+        return [float("</think>" in completion) for completion in completions]
+
+    total = [Conditioned(seen, on=Given("on", [1.0]))]
+    assert [scored.score for scored in score_completions(total, ["<think>a b</think>A: Qatar"], [{}])] == [1.0]
+
+
 async def later(**_: Any) -> list[float]:
     return [1.0]
 

@@ -18,7 +18,7 @@ from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.pools import open_pool
 from eldgr_dspy.training.curves import read_curve
 from eldgr_dspy.training.generation import Sampling
-from eldgr_dspy.training.grpo import main
+from eldgr_dspy.training.grpo import made, main, parsed
 from eldgr_dspy.training.same_recipe import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.sampling import sample_pool
 from tests.training.saved import saved_policy
@@ -301,6 +301,14 @@ def test_what_is_missing_is_one_sentence(arguments: list[str], said: str) -> Non
 
 
 NO_POLICY = ["--model_name_or_path", "/nowhere/model"]  # all else is checked before the policy is built
+
+
+def test_a_mixture_that_is_streamed_needs_a_number_of_steps(tmp_path: Path) -> None:
+    file = tmp_path / "mixed.yaml"
+    data = "datasets: [{path: json, data_files: rows.jsonl}]\nstreaming: true\n"
+    file.write_text(f"rewards: [orm]\nmodel_name_or_path: m\noutput_dir: out\nuse_cpu: true\nbf16: false\n{data}")
+    with pytest.raises(ArgumentError, match="max_steps must be at least 1 with streaming, as a stream has no length"):
+        made(parsed(["--config", str(file)]))
 
 
 @pytest.mark.parametrize("wanted", ["use_peft", "use_vllm"])

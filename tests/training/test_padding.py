@@ -121,3 +121,12 @@ def test_the_confidence_of_a_step_is_not_that_of_padding() -> None:
     confidences = scorer.given[0].confidences
     assert confidences is not None and list(confidences) == [1.0, 1.0]
     assert not any(isinstance(one, Undefined) for one in confidences)
+
+
+def test_two_words_are_a_step_and_raise_a_low_mean_if_they_are_neutral() -> None:
+    def read(premise: str, hypothesis: str) -> Any:
+        return "contradiction" if "wrong" in hypothesis else "neutral"
+
+    low = "It is wrong here."
+    assert earned(low, read) == earned("Hmm.\n" * 30 + low, read) == {"ra_msd": 0.0, "prm": 0.0}
+    assert all(reward > 0.35 for reward in earned("Hmm, well.\n" * 30 + low, read).values())

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -220,7 +221,11 @@ def test_a_training_runs_with_it_also_where_completions_are_split_and_shuffled(t
 
 @trains
 @pytest.mark.slow
-def test_what_it_cannot_credit_is_refused(tmp_path: Path) -> None:
+def test_what_it_cannot_credit_is_refused_before_the_model_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from trl.trainer.grpo_trainer import GRPOTrainer
+
     steps = StepReward(Knows(), confidence=False)
 
     def made(rewards: list[Any], **arguments: Any) -> Any:
@@ -234,6 +239,10 @@ def test_what_it_cannot_credit_is_refused(tmp_path: Path) -> None:
             model, rewards, config, Dataset.from_list(ROWS), processing_class=tokenizer, **arguments
         )
 
+    def built(*_: Any, **__: Any) -> None:
+        raise AssertionError("the model is built before what is wanted is checked")
+
+    monkeypatch.setattr(GRPOTrainer, "__init__", wraps(GRPOTrainer.__init__)(built))
     with pytest.raises(ArgumentError, match=r"steps must be the name of a StepReward .*ra_msd.; got 'prm'\. Give one"):
         made([orm, steps], steps="prm")
     with pytest.raises(ArgumentError, match=r"among the rewards .no reward is one.; got 'ra_msd'"):
