@@ -192,10 +192,7 @@ def evidence_order_and_duplicates_do_not_matter(outcome: Outcome) -> Finding | N
 
 
 def more_evidence_never_uncertifies(outcome: Outcome) -> Finding | None:
-    """Check that added passages keep every certificate and every final consensus.
-
-    An answer to which no certificate applied may become certified: by another spelling of its class.
-    """
+    """Check that added passages keep certificates and final consensus; what none applied to may become certified."""
     answers = dict.fromkeys((*outcome.trial.question.answers, outcome.answer, outcome.repair))
     marked = [answer for answer in answers if outcome.case.certified(answer) is not False]
     if not (outcome.trial.more and marked):

@@ -130,7 +130,8 @@ def test_memory_grows_by_a_few_bytes_a_row(tmp_path: Path) -> None:
             tracemalloc.stop()
 
     peak(10)  # what is allocated once
-    assert peak(6_000) - peak(1_000) < 5_000 * 64
+    few, many = (min(peak(n) for _ in range(2)) for n in (1_000, 6_000))  # other threads allocate too
+    assert many - few < 5_000 * 64
 
 
 # -- the content hash --
