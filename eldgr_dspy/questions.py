@@ -1,6 +1,6 @@
 """A question with its frozen pool and evidence, and the settings of the rule."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -143,7 +143,7 @@ class Question:
         passages: The evidence, in the order in which it was retrieved.
         options: What there is to choose from, for a type that needs options.
         kind: The answer type itself, where no name finds it; None for the one of that name.
-        stated: What the pool states of each candidate besides, in the same order; empty if it states nothing.
+        states: Returns `stated`; it is called only for a judge that counts.
     """
 
     text: str
@@ -153,7 +153,7 @@ class Question:
     passages: tuple[Passage, ...] = ()
     options: tuple[str, ...] = ()
     kind: AnswerType | None = field(default=None, repr=False, compare=False)
-    stated: tuple[Stated, ...] = field(default=(), repr=False, compare=False)
+    states: Callable[[], tuple[Stated, ...]] = field(default=tuple, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task", self.type.name)
@@ -166,6 +166,11 @@ class Question:
     def type(self) -> AnswerType:
         """The answer type."""
         return self.kind or answer_type(self.task)
+
+    @property
+    def stated(self) -> tuple[Stated, ...]:
+        """What the pool states of each candidate besides, in the same order; empty if it states nothing."""
+        return self.states()
 
     def role_inputs(self, role: Role) -> dict[str, object]:
         """Return the inputs of `role`, by the names of its signature's fields. The gold answer is not among them."""

@@ -24,6 +24,7 @@ from pydantic_core import PydanticCustomError
 from eldgr_dspy.answer_types import BUILT_IN, answer_type
 from eldgr_dspy.answer_types.base import require_options
 from eldgr_dspy.answers import answer_class
+from eldgr_dspy.ballots import Stated
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.columns import COLUMNS, Columns, any_stated, fault_of, quoted
 from eldgr_dspy.errors import ArgumentError, PoolError
@@ -151,8 +152,12 @@ class Row(_Model):
             texts=tuple(candidate.text or candidate.answer or "" for candidate in self.candidates),
             passages=tuple(Passage(passage.title, passage.text) for passage in self.evidence),
             options=tuple(self.options),
-            stated=any_stated(candidate.stated(candidate.source) for candidate in self.candidates),
+            states=self.stated,
         )
+
+    def stated(self) -> tuple[Stated, ...]:
+        """Return what is stated of each candidate besides text and answer; empty if nothing is stated of any."""
+        return any_stated(candidate.stated(candidate.source) for candidate in self.candidates)
 
     @property
     def unstated(self) -> set[str]:

@@ -8,6 +8,7 @@ that names its place.
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from decimal import Decimal
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -60,7 +61,8 @@ def to_question(
     pairs = [_candidate(candidate, index, kind, answer_field) for index, candidate in enumerate(pool)]
     asked, texts, answers = _capped(question, "question"), tuple(t for t, _ in pairs), tuple(a for _, a in pairs)
     stated = any_stated(_stated(pool)) if columns else ()
-    return Question(asked, kind.name, answers, texts, to_passages(evidence), _options(options, kind), kind, stated)
+    passages, listed = to_passages(evidence), _options(options, kind)
+    return Question(asked, kind.name, answers, texts, passages, listed, kind, partial(tuple, stated))
 
 
 def columns_of(candidates: Any, answer_field: str) -> list[Columns]:
