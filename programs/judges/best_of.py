@@ -20,7 +20,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.extraction import before_answer
 from eldgr_dspy.named_objects import name_of, said, source_of
 from eldgr_dspy.programs.consulting import FAILURES
-from eldgr_dspy.programs.judges.counting import CallingJudge
+from eldgr_dspy.programs.judges.counting import CallingJudge, assessments_of
 from eldgr_dspy.programs.judges.weighted_votes import Fold, folded_steps
 from eldgr_dspy.questions import require_one_of
 
@@ -60,11 +60,10 @@ class _Rewarding(CallingJudge):
         preferred = ballot.elected(weights) if self.combine == "vote" else self._first(ballot, weights)
         if preferred is None:
             return dspy.Prediction(abstained="there is no candidate to judge", orders=[])
-        unit = all(reward is None or 0 <= reward <= 1 for reward in rewards)
         return dspy.Prediction(
             preferred=preferred,
             judge_rationale=f"reward {weights[preferred]:.4g}",
-            assessments=[{"scalar": weight} for weight in weights] if unit else None,  # 0 for one that does not vote
+            assessments=assessments_of(rewards),
             orders=[],
         )
 

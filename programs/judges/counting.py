@@ -61,3 +61,10 @@ def _required(judge: CountingJudge, ballot: Ballot | None) -> Ballot:
             "a Panel there: SwapConsistent and PairwiseJudge show texts alone."
         )
     return ballot
+
+
+def assessments_of(values: Sequence[float | None]) -> list[dict[str, float]] | None:
+    """Return values as a judge's assessments, 0 for a candidate that does not vote; None if one is not from 0 to 1."""
+    if not all(value is None or 0 <= value <= 1 for value in values):
+        return None
+    return [{"scalar": value or 0.0} for value in values]

@@ -13,7 +13,7 @@ import dspy
 
 from eldgr_dspy.ballots import INAPPLICABLE, Ballot, Stated
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.programs.judges.counting import CountingJudge
+from eldgr_dspy.programs.judges.counting import CountingJudge, assessments_of
 
 Column = Literal["confidence", "logprobs", "scores"]
 Fold = Literal["min", "last", "product"]
@@ -41,6 +41,9 @@ class Weighing:
     least: float = -math.inf
     positioned: bool = False
     abstains_below: bool = False
+
+
+_UNFOLDED = "has a number for each step; min, last or product makes one of them"
 
 
 def _softmax(values: Sequence[float], temperature: float) -> list[float]:
@@ -146,9 +149,9 @@ class WeightedVote(CountingJudge):
             reason = f"the highest confidence is {weights[preferred]:g}, below {self._parameter:g}"
             return dspy.Prediction(abstained=reason, orders=[])
         rationale = f"{self.formula}: weight {weights[preferred]:.4g}"
-        unit = all(0 <= value <= 1 for value in given)
-        assessments = [{"scalar": value or 0.0} for value in values] if unit else None  # 0 for one that does not vote
-        return dspy.Prediction(preferred=preferred, judge_rationale=rationale, assessments=assessments, orders=[])
+        return dspy.Prediction(
+            preferred=preferred, judge_rationale=rationale, assessments=assessments_of(values), orders=[]
+        )
 
 
 def _parameter(formula: str, weighing: Weighing, words: Sequence[str]) -> float:
@@ -189,7 +192,7 @@ def values_of(ballot: Ballot, column: Column, score: str = "", fold: str = "") -
         return f"{INAPPLICABLE}the pool states no {what}"
     steps = (isinstance(read(ballot.stated[index]), list | tuple) for index in ballot.voters)
     if ballot.voters and not fold and all(steps):
-        return f"{INAPPLICABLE}{what} has a number for each step; min, last or product makes one of them"
+        return f"{INAPPLICABLE}{what} {_UNFOLDED}"
     for index in ballot.voters:
         value = read(ballot.stated[index])
         if value is None:
@@ -208,7 +211,7 @@ def folded_steps(value: float | Sequence[float], fold: str) -> float | str:
     if fold == "product":
         return math.prod(value) if all(0 <= step <= 1 for step in value) else "a product needs steps from 0 to 1"
     if not fold:
-        return "it has a number for each step; min, last or product makes one of them"
+        return f"it {_UNFOLDED}"
     return float(min(value) if fold == "min" else value[-1])
 
 

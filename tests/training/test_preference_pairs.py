@@ -9,21 +9,15 @@ import torch
 
 from eldgr_dspy.pools import Row, write_pool
 from eldgr_dspy.programs.pools.pairs import Pairing, write_pairs
+from tests.training import training_on
 from tests.training.training_on import EVIDENCE, GOLD, REPLIES, policy, trains
 
 SETTINGS: dict[str, Any] = {
+    **training_on.SETTINGS,
     "per_device_train_batch_size": 4,
     "max_length": 128,
     "learning_rate": 1e-3,
-    "lr_scheduler_type": "constant",
-    "logging_steps": 1,
-    "save_strategy": "no",
-    "report_to": [],
-    "use_cpu": True,
-    "bf16": False,
     "gradient_checkpointing": False,
-    "disable_tqdm": True,
-    "seed": 1,
 }
 
 

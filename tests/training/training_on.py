@@ -12,6 +12,18 @@ from tests.tiny_policy import tiny_policy, tiny_tokenizer, warmed
 # TRL and PEFT use names of transformers that it is about to drop.
 trains = pytest.mark.filterwarnings("ignore:.* is deprecated and will be removed in v6:FutureWarning")
 
+SETTINGS: dict[str, Any] = {
+    "lr_scheduler_type": "constant",
+    "logging_steps": 1,
+    "save_strategy": "no",
+    "report_to": [],
+    "use_cpu": True,
+    "bf16": False,
+    "disable_tqdm": True,
+    "seed": 1,
+}
+"""Of any trainer of TRL: a few steps on a processor, and nothing written but what is asked for."""
+
 HOST, BREAD = "Which is the capital of the host?", "What is bread made of?"
 GOLD = {HOST: "Doha", BREAD: "flour"}
 EVIDENCE: dict[str, list[dict[str, str]]] = {
@@ -73,14 +85,7 @@ def trainer(
         "max_completion_length": 18,
         "max_steps": 3,
         "learning_rate": 3e-3,
-        "lr_scheduler_type": "constant",
-        "logging_steps": 1,
-        "save_strategy": "no",
-        "report_to": [],
-        "use_cpu": True,
-        "bf16": False,
-        "disable_tqdm": True,
-        "seed": 1,
+        **SETTINGS,
     }
     made = (of or ConfidenceGRPOTrainer)(
         model=model,
