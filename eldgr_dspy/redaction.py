@@ -172,7 +172,10 @@ def remember_settings(settings: Mapping[str, Any], *, within: str = "", any_text
         elif isinstance(value, Mapping):
             remember_settings({str(inner): setting for inner, setting in value.items()}, within=name, any_text=any_text)
         elif isinstance(value, list | tuple):
-            items = {value[0]: value[1]} if len(value) == 2 and isinstance(value[0], str) else {}  # a header as a pair
+            pair = (
+                len(value) == 2 and isinstance(value[0], str) and "://" not in value[0]
+            )  # a header, not two addresses
+            items = {value[0]: value[1]} if pair else {}
             remember_settings(items, within=name, any_text=any_text)
             for item in value:
                 remember_settings({name: item}, within=within, any_text=any_text)

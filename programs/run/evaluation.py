@@ -123,7 +123,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         RunDirectory(out, fresh=plan.fresh) as directory,
         rarer_collections(),
         reused_threads(),
-        metered_settings(),
+        metered_settings(plan.timeout),
         selector.reading(),
         ExitStack() as results,
     ):

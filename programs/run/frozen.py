@@ -21,7 +21,7 @@ from eldgr_dspy.programs.judges.own import EXAMPLE
 from eldgr_dspy.programs.judges.styles import JudgeStyle, judge_in_style
 from eldgr_dspy.programs.models import is_of_ollama, lm_named
 from eldgr_dspy.programs.roles import Judge
-from eldgr_dspy.programs.run.fingerprints import UNWRITTEN, describe, describe_lm, predictors
+from eldgr_dspy.programs.run.fingerprints import UNWRITTEN, describe, describe_lm, predictors, without_servers
 from eldgr_dspy.programs.run.locks import Lock, read_lock, require_frozen
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.redaction import MASK
@@ -154,8 +154,14 @@ class _LMs:
         details = stated.get(name) if stated and "settings" not in stated else stated
         if details is None:
             return None
-        known = (lm for lm in (self._given, dspy.settings.lm) if lm is not None and describe_lm(lm) == details)
+        known = (lm for lm in (self._given, dspy.settings.lm) if lm is not None and _is_same(lm, details))
         return next(known, self._given if self._required else None) or _named(details["model"], details["settings"])
+
+
+def _is_same(lm: dspy.BaseLM, details: Mapping[str, Any]) -> bool:
+    """Return whether an LM is the one that is described; of several servers it may have others."""
+    stated, now = without_servers({"lm": details}, {"lm": describe_lm(lm)})
+    return stated == now
 
 
 def _named(model: str, settings: Mapping[str, Any]) -> dspy.LM:

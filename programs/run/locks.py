@@ -31,7 +31,7 @@ from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.named_judges import for_judges, require_judges
 from eldgr_dspy.own_certificates import OwnCertificate
-from eldgr_dspy.programs.run.fingerprints import describe
+from eldgr_dspy.programs.run.fingerprints import describe, without_servers
 from eldgr_dspy.programs.run.role_calls import metered_settings, modules_of
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Settings
@@ -138,7 +138,7 @@ def read_lock(path: Path) -> Lock:
 def require_frozen(
     lock: Lock, selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy.Module] | None = None
 ) -> None:
-    """Refuse a selector, judges and rules that are not what was frozen.
+    """Refuse a selector, judges and rules that are not what was frozen. An LM with several servers may have others.
 
     Rules are tried under the settings of the lock, so that another setting counts as one difference and not several.
 
@@ -146,13 +146,24 @@ def require_frozen(
         RunChangedError: saying what differs.
     """
     tried_under = Settings.from_json(lock.content["settings"])
-    changed = differences(lock.content, _frozen(selector, rules, tried_under, judges or {}))
+    changed = differences(*_unplaced(lock.content, _frozen(selector, rules, tried_under, judges or {})))
     if changed:
         listed = "\n".join(f"  {line}" for line in changed)
         raise RunChangedError(
             f"{lock.path}: this is not what was frozen:\n{listed}\n"
             "Undo the change, or freeze the current state as another lock."
         )
+
+
+def _unplaced(frozen: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return two contents of locks without the addresses of LMs that have several servers."""
+    roles = (
+        {role: dict(details) for role, details in frozen["roles"].items()},
+        {role: dict(details) for role, details in now["roles"].items()},
+    )
+    for role in roles[0].keys() & roles[1].keys():
+        roles[0][role], roles[1][role] = without_servers(roles[0][role], roles[1][role])
+    return {**frozen, "roles": roles[0]}, {**now, "roles": roles[1]}
 
 
 def _frozen(

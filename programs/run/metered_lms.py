@@ -5,26 +5,24 @@ keeps nothing in memory. It retries requests as DSPy would, but counts each one;
 """
 
 import asyncio
-import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import count
 from typing import Any
 
 import dspy
 
 from eldgr_dspy.errors import RunStoppedError
-from eldgr_dspy.programs.consulting import is_several_answers, is_transient, notice
+from eldgr_dspy.programs.balanced import ADDRESS, BalancedLM
+from eldgr_dspy.programs.consulting import is_several_answers, notice
 from eldgr_dspy.programs.lms import with_lms
+from eldgr_dspy.programs.retrying import Retries
 from eldgr_dspy.programs.run.connections import Lane, Numbers
 from eldgr_dspy.programs.run.metering import REQUEST, Entry, Meter, Request, current_meter, entry_of
 from eldgr_dspy.programs.run.scheduling import in_thread
 
 _UNSENT = (dspy.LMConfigurationError, dspy.LMUnsupportedFeatureError)
 """Failures before a request was sent."""
-
-_LONGEST_PAUSE = 60.0  # seconds, even if a server asks for more
 
 
 class _EchoError(dspy.LMTransportError):
@@ -34,6 +32,7 @@ class _EchoError(dspy.LMTransportError):
 class _Metered:
     """What a metered LM does differently; mixed into the class of the LM that it copies."""
 
+    resends = False  # an LM with several servers leaves it to this one
     retries: int
     lane: Lane
 
@@ -50,10 +49,10 @@ class _Metered:
         """Keep the record of a call for its meter, and nowhere else."""
         request = REQUEST.get()
         if request is not None:
-            request.record = entry
+            request.record, request.address = entry, ADDRESS.get()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        attempts = count()
+        again = self._again()
         while True:
             for seconds in _admission():
                 time.sleep(seconds)
@@ -63,7 +62,7 @@ class _Metered:
             except _EchoError:
                 self._reconnect()
             except dspy.LMError as error:
-                for seconds in self._pause(error, next(attempts)):
+                for seconds in self._pause(error, again):
                     time.sleep(seconds)
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
@@ -74,7 +73,7 @@ class _Metered:
         """
         if isinstance(getattr(self, "engine", None), str):
             return await in_thread(lambda: self(*args, **kwargs))
-        attempts = count()
+        again = self._again()
         while True:
             for seconds in _admission():
                 await asyncio.sleep(seconds)
@@ -84,7 +83,7 @@ class _Metered:
             except _EchoError:
                 self._reconnect()
             except dspy.LMError as error:
-                for seconds in self._pause(error, next(attempts)):
+                for seconds in self._pause(error, again):
                     await asyncio.sleep(seconds)
 
     def _reconnect(self) -> None:
@@ -117,15 +116,18 @@ class _Metered:
         record = request.record
         if record is not None and request.fresh:
             number = getattr(record["response"], "id", None)
-            if isinstance(number, str) and number and self.lane.is_echo(number):
+            if isinstance(number, str) and number and self.lane.is_echo(f"{number} {request.address}"):
                 raise _EchoError(f"The reply {number} was delivered before, to another request.")
 
-    def _pause(self, error: Any, attempt: int) -> Iterator[float]:
+    def _again(self) -> Retries:
+        """Return how often a call may send its request again."""
+        return Retries(self.retries, self.spare if isinstance(self, BalancedLM) else 0)
+
+    def _pause(self, error: Any, again: Retries) -> Iterator[float]:
         """Yield the pause before a request is retried, in short waits; raise the failure if it is not retried."""
-        meter = current_meter()
-        if attempt >= self.retries or not is_transient(error) or not (meter is None or meter.spending.may_retry()):
+        meter, left = current_meter(), again.pause_after(error)
+        if left is None or not (meter is None or meter.spending.may_retry()):
             raise error
-        left = min(_asked_pause(error, 2.0**attempt), _LONGEST_PAUSE)
         while meter is None or not (meter.over or meter.stopped()):
             if left <= 0:
                 return
@@ -168,31 +170,12 @@ def _unsent(error: BaseException) -> bool:
     return isinstance(error, _UNSENT) and not is_several_answers(error)
 
 
-def _asked_pause(error: BaseException, otherwise: float) -> float:
-    """Return how many seconds a server asks to wait; LiteLLM has it in the headers of what it raised."""
-    hint = getattr(error, "retry_after", None)
-    if hint is None:
-        hint = _header(error)
-    return float(hint) if isinstance(hint, int | float) and 0 <= hint < math.inf else otherwise
-
-
-def _header(error: BaseException | None) -> float | None:
-    """Return the seconds of a `Retry-After` header; a date there is ignored."""
-    while error is not None:
-        headers = getattr(error, "litellm_response_headers", None)
-        if headers is not None:
-            value = next((str(headers[name]) for name in headers if str(name).lower() == "retry-after"), "")
-            return float(value) if value.replace(".", "", 1).isdecimal() else None
-        error = error.__cause__
-    return None
-
-
 def metered_lm(lm: Any) -> Any:
     """Return a copy of an LM whose requests, answered or failed, are counted by the meter."""
     twin = lm.copy()
     # Its class, because DSPy would not accept a wrapper as an LM, and DSPy does not report the requests it retries.
     twin.__class__ = type("MeteredLM", (_Metered, type(lm)), {})
-    twin.retries, twin.num_retries = lm.num_retries, 0
+    twin.retries, twin.num_retries = lm.retries if isinstance(lm, BalancedLM) else lm.num_retries, 0
     twin.lane = Lane(Numbers())
     return twin
 

@@ -10,6 +10,7 @@ import pytest
 from dspy import lm15
 
 from eldgr_dspy.programs.consulting import aask, ask
+from eldgr_dspy.programs.retrying import Retries
 from eldgr_dspy.programs.roles import Judge
 from eldgr_dspy.programs.run.metered_lms import metered, metered_lm
 from eldgr_dspy.programs.run.metering import Meter, metering
@@ -102,7 +103,10 @@ def test_a_call_that_fails_is_counted_as_often_as_it_was_sent(  # hazard 80
 @pytest.mark.parametrize(("asked", "waited"), [(3600.0, 60.0), (59.0, 59.0), (0.0, 0.0), (None, 4.0), (-1.0, 4.0)])
 def test_a_server_may_ask_for_a_minute_s_pause_and_no_more(asked: float | None, waited: float) -> None:  # hazard 79
     lm = metered_lm(scripted_lm([], num_retries=3))
-    pause = lm._pause(dspy.LMRateLimitError("busy", retry_after=asked), 2)
+    again = Retries(3)
+    for _ in range(2):
+        again.pause_after(dspy.LMRateLimitError("busy"))
+    pause = lm._pause(dspy.LMRateLimitError("busy", retry_after=asked), again)
     assert sum(pause) == pytest.approx(waited)
 
 
@@ -110,7 +114,7 @@ def test_a_pause_ends_in_the_failure_where_the_run_stops_meanwhile() -> None:
     lm, stopped = metered_lm(scripted_lm([], num_retries=3)), list[bool]()
     failure = dspy.LMRateLimitError("busy", retry_after=60.0)
     with metering(Meter(stopped=lambda: bool(stopped))):
-        pause = lm._pause(failure, 0)
+        pause = lm._pause(failure, Retries(3))
         next(pause)
         stopped.append(True)
         with pytest.raises(dspy.LMRateLimitError) as caught:
