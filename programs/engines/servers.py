@@ -66,12 +66,18 @@ class Servers:
         """Take the addresses, in the order that decides between servers that are equally busy.
 
         Raises:
-            ArgumentError: There is no address, or one is given twice.
+            ArgumentError: There is no address, one is given twice, or one is not a text.
         """
+        given: Sequence[Any] = addresses
+        wrong = [address for address in given if not isinstance(address, str) or not address]
+        if wrong or not addresses:
+            found = repr(wrong[0]) if wrong else "an empty list"
+            raise ArgumentError(
+                f"api_base must hold addresses; got {found}. Give one such as http://localhost:8000/v1."
+            )
         if twice := [address for address in addresses if addresses.count(address) > 1]:
-            raise ArgumentError(f"Each address of a server must be given once; got {twice[0]!r} twice. Leave one out.")
-        if not addresses:
-            raise ArgumentError("api_base must hold at least one address; got an empty list. Add an address.")
+            shown = twice[0].rpartition("@")[2]  # the part before may be a password
+            raise ArgumentError(f"api_base must hold each address once; got {shown!r:.200} twice. Leave one out.")
         self.all = [server_at(address) for address in addresses]
 
     def take(self, tried: Collection[Server] = ()) -> Server:

@@ -151,9 +151,14 @@ def test_the_counts_of_requests_under_way_are_those_that_have_not_ended(
 
 @pytest.mark.parametrize(
     ("addresses", "said"),
-    [([], "api_base must hold at least one address"), ([NOBODY, NOBODY], "must be given once; got 'http://127")],
+    [
+        ([], "api_base must hold addresses; got an empty list"),
+        ([NOBODY, None], "api_base must hold addresses; got None"),
+        ([NOBODY, ""], "api_base must hold addresses; got ''"),
+        (["http://me:secret@h", NOBODY, "http://me:secret@h"], "must hold each address once; got 'h' twice"),
+    ],
 )
-def test_a_list_without_addresses_or_with_one_twice_is_refused(addresses: list[str], said: str) -> None:
+def test_a_list_without_addresses_or_with_one_twice_is_refused(addresses: Any, said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
         BalancedLM("openai/m", api_base=addresses)
     with pytest.raises(ArgumentError, match=said):
@@ -199,8 +204,9 @@ def test_a_server_that_hangs_is_left_after_the_timeout(way: Callable[[dspy.BaseL
 
     try:
         with farm(hangs, good) as (first, second):
+            held = balanced(first, second)
             with dspy.context(**{PATIENCE: 0.1}):
-                assert way(balanced(first, second)) == 2
+                assert way(held) == 2
             assert way(balanced(first, second, timeout=0.1)) == 2
             assert (len(first.log), len(second.log)) == (1, 2), "what is known of a server is known to every LM"
             over.set()
