@@ -21,7 +21,8 @@ def lm_named(
     """Return the LM of a name such as `ollama/deepseek-r1:7b` or `openai/gpt-4o-mini`.
 
     Args:
-        name: A provider and a model, as `dspy.LM` has them. `ollama/NAME` and `ollama_chat/NAME` are the same here.
+        name: A provider and a model, as `dspy.LM` has them. `ollama/NAME` and `ollama_chat/NAME` are the same here, and
+            so are `vllm/NAME` and `hosted_vllm/NAME`: a model on a server of vLLM's.
         api_base: Address of the server, if it is not the provider's own. For Ollama it may end in `/v1` or not. Several
             are balanced (`eldgr_dspy.programs.balanced`); these cannot be Ollama's.
         num_ctx: Tokens that prompt and reply may have together; only for a name of Ollama's.
@@ -34,6 +35,8 @@ def lm_named(
     provider, _, model = name.strip().partition("/")
     if not provider or not model.strip():
         raise ArgumentError(f"A model must be PROVIDER/MODEL, such as ollama/deepseek-r1:7b; got {name!r}.")
+    if provider == "vllm":  # to LiteLLM that is vLLM in this process
+        name = f"hosted_vllm/{model.strip()}"
     if api_base is not None and not isinstance(api_base, str):
         if is_of_ollama(name) and len(api_base) > 1:
             raise ArgumentError(

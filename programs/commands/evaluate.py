@@ -196,11 +196,8 @@ def evaluate(
         with models.asking(selector):
             _forecast(selector, plan, form)
         return
-    with (
-        _servers_said(models.api_base, quiet=quiet),
-        models.asking(selector),
-        progress_bar(session.begin, quiet=quiet or form == "json") as watcher,
-    ):
+    bar = progress_bar(session.begin, quiet=quiet or form == "json")
+    with _servers_said(models.api_base, quiet=quiet), models.asking(selector), bar as watcher:
         summary = run_over(selector, plan, watcher)
     if form == "json" or not quiet:
         _print(context, summary, out_of(plan), form, all_tables=all_tables)

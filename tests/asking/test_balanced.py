@@ -12,6 +12,7 @@ from typing import Any
 
 import dspy
 import pytest
+from dspy.lm15 import Message, Request
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -304,6 +305,15 @@ def test_names_with_several_addresses_are_balanced_and_one_address_is_plain() ->
     assert (type(plain), plain.kwargs["api_base"]) == (dspy.LM, NOBODY)
     with pytest.raises(ArgumentError, match=r"one address for 'ollama/q'; got 2\. Name the model openai/q"):
         lm_named("ollama/q", [NOBODY, "http://h"])
+
+
+def test_a_request_in_canonical_form_goes_elsewhere_too() -> None:
+    told = "[[ ## question ## ]]\n<q 0123456789abcdef>\nWho?\n</q 0123456789abcdef>\n\nRespond with JSON."
+    with farm(broken, good) as servers:
+        lm = balanced(*servers)
+        said = lm(Request(model=lm.model, system="`preferred`", messages=(Message.user(told),)))
+        assert (said.text, [len(one.log) for one in servers]) == (GOOD.text, [1, 1])
+    assert len(lm.history) == 1
 
 
 def test_the_calls_of_an_lm_are_in_its_history() -> None:

@@ -8,6 +8,9 @@ import pytest
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.programs.engines.ollama import OllamaLM
 from eldgr_dspy.programs.models import lm_named
+from eldgr_dspy.programs.roles import Judge
+from tests.asking.transport import GOOD
+from tests.lm_server import serving
 
 
 @pytest.mark.parametrize("name", ["ollama/deepseek-r1:7b", "ollama_chat/deepseek-r1:7b", " ollama/deepseek-r1:7b "])
@@ -48,3 +51,14 @@ def test_a_name_without_provider_or_model_is_refused(name: str) -> None:
 def test_an_address_without_a_host_is_refused() -> None:
     with pytest.raises(ArgumentError, match="must be an address"):
         lm_named("ollama/m", "http://")
+
+
+def test_a_model_of_vllm_is_on_a_server_and_a_placeholder_is_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with serving(lambda _: GOOD) as server:
+        with dspy.context(lm=lm_named(" vllm/Qwen/Qwen3-8B", server.address, cache=False)):
+            Judge()(question="Who?", evidence=["A\nIt was A."], candidates=["A", "B", "C"])
+        (entry,) = server.log
+    assert (entry.model, entry.token) == ("Qwen/Qwen3-8B", "EMPTY")
+    assert lm_named("vllm/Qwen/Qwen3-8B").model == lm_named("hosted_vllm/Qwen/Qwen3-8B").model

@@ -12,7 +12,7 @@ import dspy
 import pytest
 
 from eldgr_dspy.errors import RunChangedError, RunStoppedError
-from eldgr_dspy.programs.balanced import BalancedLM
+from eldgr_dspy.programs.balanced import PATIENCE, BalancedLM
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.engines.servers import Server
 from eldgr_dspy.programs.run.evaluation import evaluate
@@ -156,6 +156,23 @@ def test_a_run_ends_with_all_rows_if_all_of_these_happen_at_once(tmp_path: Path)
         assert {one.under_way for one in servers} == {0}
         over.set()
         check(farm, tmp_path, sum(one.failed for one in servers[1:]))
+
+
+def test_a_server_may_take_a_third_of_the_time_that_a_question_may_take(tmp_path: Path) -> None:
+    limits = set[float]()
+
+    class Noting(dspy.Module):
+        def forward(self, **inputs: Any) -> Any:
+            limits.add(dspy.settings.get(PATIENCE))
+            return dspy.Prediction(abstained="silent")
+
+    selector = Selector()
+    selector.judge = Noting()
+    for way, (run, workers) in WAYS.items():
+        if way != "async, in threads":
+            (tmp_path / way).mkdir()
+            run(selector, plan_of(tmp_path / way, workers, timeout=90.0))
+    assert limits == {30.0}
 
 
 def test_servers_share_the_work_evenly(tmp_path: Path) -> None:
