@@ -267,3 +267,16 @@ def test_the_command_balances_and_says_which_server_failed(tmp_path: Path, capsy
         check(farm, tmp_path, len(farm.servers[0].log), rules=1)
         assert main([*command, "--quiet", "--fresh"]) == 0
         assert "server" not in capsys.readouterr().err
+
+
+def test_the_command_freezes_several_servers_and_confirms_on_others(tmp_path: Path) -> None:
+    pool, lock = write_pool(tmp_path / "p.jsonl", map(row, range(QUESTIONS))), tmp_path / "rule.lock.json"
+    with Farm(good, good, good) as farm:
+        words = [["--api-base", address] for address in farm.addresses]
+        model = ["--lm", "vllm/m", "--rules", "judge"]
+        assert main(["freeze", *model, *words[0], *words[1], "--out", str(lock)]) == 0
+        served = Selector.from_frozen(lock)
+        assert [one.address for one in servers_of(served)] == farm.addresses[:2]
+        command = ["evaluate", str(pool), *model, "--lock", str(lock), "--quiet", "--out", str(tmp_path / "run")]
+        assert main([*command, *words[2], *words[1], *words[0]]) == 0
+        check(farm, tmp_path, 0, rules=1)
