@@ -7,6 +7,7 @@ addresses do not identify a reply. Ours.
 import asyncio
 import errno
 import socket
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -123,6 +124,7 @@ class _Call:
         self._servers = lm.servers
         self._again = Retries(lm.retries, lm.spare) if lm.resends else Retries(0)
         self._refused = set[Server]()
+        self._handled = sys.exception()  # by the caller: its connection was another one
 
     @contextmanager
     def request(self) -> Iterator[str]:
@@ -155,7 +157,7 @@ class _Call:
                     server.in_a_row,
                     server.reason.rstrip("."),
                 )
-            if _was_refused(error):
+            if self._was_refused(error):
                 self._refused.add(server)
             if self._servers.one_is_well:
                 send_elsewhere(error)
@@ -165,7 +167,7 @@ class _Call:
 
         A refused connection is no request to the model. So every server is tried, even where nothing is sent again.
         """
-        if _was_refused(error) and len(self._refused) < len(self._servers.all):
+        if self._was_refused(error) and len(self._refused) < len(self._servers.all):
             return 0.0
         pause = self._again.pause_after(error)
         if pause is None:
@@ -173,14 +175,13 @@ class _Call:
         self._refused.clear()
         return pause
 
-
-def _was_refused(error: BaseException | None) -> bool:
-    """Return whether no connection was made, so that the request did not reach the model."""
-    while error is not None:
-        if isinstance(error, socket.gaierror) or (isinstance(error, OSError) and error.errno in _UNREACHABLE):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    def _was_refused(self, error: BaseException | None) -> bool:
+        """Return whether no connection was made, so that the request did not reach the model."""
+        while error is not None and error is not self._handled:
+            if isinstance(error, socket.gaierror) or (isinstance(error, OSError) and error.errno in _UNREACHABLE):
+                return True
+            error = error.__cause__ or error.__context__
+        return False
 
 
 def _listed(api_base: Sequence[str] | str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import errno
 import logging
 import pickle
 import threading
@@ -206,9 +207,9 @@ def test_a_server_that_hangs_is_left_after_the_timeout(way: Callable[[dspy.BaseL
     try:
         with farm(hangs, good) as (first, second):
             held = balanced(first, second)
-            with dspy.context(**{PATIENCE: 0.1}):
+            with dspy.context(**{PATIENCE: 1.0}):
                 assert way(held) == 2
-            assert way(balanced(first, second, timeout=0.1)) == 2
+            assert way(balanced(first, second, timeout=1.0)) == 2
             assert (len(first.log), len(second.log)) == (1, 2), "what is known of a server is known to every LM"
             over.set()
     finally:
@@ -265,6 +266,17 @@ def test_a_run_counts_each_request_that_reached_a_server(capsys: pytest.CaptureF
     with metering() as meter, pytest.raises(dspy.LMTransportError):
         judged(lm)
     assert meter.calls == 1, "as with one server, where a refused connection counts too"
+
+
+def test_a_connection_that_was_refused_to_the_caller_before_is_not_the_servers() -> None:
+    with farm(broken, good) as servers:
+        lm = metered_lm(balanced(*servers))
+        with metering() as meter:
+            try:
+                raise ConnectionRefusedError(errno.ECONNREFUSED, "the caller's first choice")
+            except ConnectionRefusedError:
+                assert judged(lm) == 2
+        assert meter.calls == 2
 
 
 def test_the_same_number_from_two_servers_is_no_echo() -> None:
