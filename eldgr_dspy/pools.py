@@ -38,6 +38,7 @@ __all__ = [
     "SUFFIXES",
     "Pool",
     "Row",
+    "line_of",
     "open_pool",
     "open_pools",
     "pool_name",
@@ -149,7 +150,7 @@ def write_rows(path: Path, out: IO[bytes], rows: Iterable[Row]) -> Pool:
     if kind == "parquet":
         write_parquet(path, out, map(_record, census.taking(rows)))
     else:
-        _write_lines(kind, out, _lines(path, census.taking(rows)))
+        _write_lines(kind, out, (line_of(path, row) for row in census.taking(rows)))
     census.refuse_twins()
     return census.pool()
 
@@ -294,13 +295,13 @@ def _record(row: Row) -> dict[str, Any]:
     return row.model_dump(exclude=row.unstated)
 
 
-def _lines(path: Path, rows: Iterable[Row]) -> Iterator[bytes]:
-    for row in rows:
-        line = _line(_record(row))
-        if len(line) > MAX_LINE:
-            shown = f"a row of {len(line) - 1:,} bytes; at most {MAX_LINE:,} can be read"
-            raise PoolError(f"{path}, id {row.id!r}: {shown}.")
-        yield line
+def line_of(path: Path, row: Row) -> bytes:
+    """Return a row as a line of JSON for the pool at `path`. Raises `PoolError` if it is too long to be read."""
+    line = _line(_record(row))
+    if len(line) > MAX_LINE:
+        shown = f"a row of {len(line) - 1:,} bytes; at most {MAX_LINE:,} can be read"
+        raise PoolError(f"{path}, id {row.id!r}: {shown}.")
+    return line
 
 
 def _line(record: dict[str, Any]) -> bytes:

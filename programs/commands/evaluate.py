@@ -23,6 +23,7 @@ from eldgr_dspy.programs.commands.options import (
     with_options,
 )
 from eldgr_dspy.programs.commands.output import Form, form_options
+from eldgr_dspy.programs.commands.shards import are_shards, evaluate_shards
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Grouped(click.Command):
                 "refusal",
             ),
         ),
-        ("The run", ("out", "limit", "workers", "replay", "recorded_for", "fresh", "lock", "once")),
+        ("The run", ("out", "shard", "limit", "workers", "replay", "recorded_for", "fresh", "lock", "once")),
         ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),
     )
 
@@ -99,6 +100,9 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 @model_options
 @rule_options
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory.  [default: runs/NAME]")
+@click.option(
+    "--shard", type=click.IntRange(min=0), metavar="N", help="Run one shard of the directory POOLS.  [default: all]"
+)
 @click.option("--limit", type=click.IntRange(min=1), help="Questions to take from each pool.  [default: all]")
 @click.option(
     "--workers", type=click.IntRange(1, 1024), help="Questions in parallel.  [default: 8 with a model, else 1]"
@@ -126,6 +130,7 @@ def evaluate(
     /,
     pools: tuple[Path, ...],
     out: Path | None,
+    shard: int | None,
     models: Models,
     rules: str,
     limit: int | None,
@@ -148,10 +153,10 @@ def evaluate(
 ) -> None:
     """Evaluate rules on pools.
 
-    POOLS are .jsonl, .jsonl.gz or .parquet files. All rules see the same replies of the judge and the other roles.
-    Without a model the heuristic roles are used: a floor that needs no LM. Results are in the run directory:
-    journal.jsonl, decisions.jsonl, summary.json, record.json, report.html and questions.html. To resume a stopped run,
-    give the same command again, without --fresh.
+    POOLS are .jsonl, .jsonl.gz or .parquet files, or one directory of eldgr pool shard. All rules see the same replies
+    of the judge and the other roles. Without a model the heuristic roles are used: a floor that needs no LM. Results
+    are in the run directory: journal.jsonl, decisions.jsonl, summary.json, record.json, report.html and questions.html.
+    To resume a stopped run, give the same command again, without --fresh.
 
     Ctrl-C or SIGTERM waits for the calls under way and keeps their replies. A second one abandons them.
 
@@ -190,6 +195,12 @@ def evaluate(
         lock=lock,
         once=once,
     )
+    if are_shards(pools, shard):
+        if dry_run:
+            raise click.UsageError("--dry-run takes no shards. Give the pool that they were made of.")
+        with models.asking(selector):
+            evaluate_shards(session, pools[0], shard, selector, plan, quiet=quiet or form == "json")
+        return
     if dry_run:
         with models.asking(selector):
             _forecast(selector, plan, form)

@@ -20,6 +20,24 @@ from eldgr_dspy.rules import rule_named
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """States which pool the only file of a plan is a shard of; see `eldgr_dspy.programs.shards`.
+
+    Attributes:
+        name: The pool's name, under which the results are filed. sha256: its content hash. rows: how many it has.
+        asked: The hash of its questions in any order, see `eldgr_dspy.programs.run.ledger`.
+        run: The id that all shards of one run have in the ledger of a lock. out: where that run is.
+    """
+
+    name: str
+    sha256: str
+    rows: int
+    asked: str
+    run: str
+    out: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The plan of a run.
 
@@ -39,6 +57,7 @@ class Plan:
         fresh: Start anew in a directory that holds a run.
         lock: A rule frozen by `eldgr freeze`, which the run is checked against. once: refuse a pool that the lock has
             seen.
+        part: The pool that the only file is a shard of; None for a pool.
     """
 
     pools: Sequence[str | Path]
@@ -57,6 +76,7 @@ class Plan:
     fresh: bool = False
     lock: str | Path | None = None
     once: bool = False
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.rules, str):

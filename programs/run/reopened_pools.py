@@ -4,6 +4,7 @@ Candidates, evidence and gold answers are in the pools and not in the journal.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command:
             raise ArgumentError(f"{path}: {run.path} was not made on a pool {name!r}; it was made on {made}.")
     stated = run.stated("pool")
     paths = [given.get(name) or _where(run, name, stated[name], command) for name in names]
-    pools = open_pools(paths, run.settings.type)
+    opened = open_pools(paths, run.settings.type)
+    pools = [replace(pool, name=name) for name, pool in zip(names, opened, strict=True)]  # a shard has another name
     for pool in pools:
         made_on = stated[pool.name]["details"]["sha256"]
         if pool.sha256 != made_on:
