@@ -18,7 +18,7 @@ from eldgr_dspy.figures.finished_run import installed_version, read_run
 from eldgr_dspy.figures.results import SUMMARY
 from eldgr_dspy.figures.results.summary import Confirmed, Summary
 from eldgr_dspy.files import flush_to_disk, read_object, remove_unfinished, replacing
-from eldgr_dspy.journal import Journal, read_journal
+from eldgr_dspy.journal import Journal
 from eldgr_dspy.journal_lines import consultation_of, parsed, sealed
 from eldgr_dspy.pools import Pool, Row
 from eldgr_dspy.programs.file_locks import locked
@@ -33,6 +33,8 @@ from eldgr_dspy.programs.shards.commits import is_committed, require_as_committe
 from eldgr_dspy.programs.shards.manifest import Sharded, ShardFile, hash_of, read_sharded
 from eldgr_dspy.rows import validate
 from eldgr_dspy.system import opened
+
+_CONSULTATION = b'{"kind": "consultation"'
 
 
 def merge(directory: str | Path, out: str | Path | None = None) -> Summary:
@@ -138,7 +140,7 @@ def _heads(sharded: Sharded) -> list[dict[str, Any]]:
     """Return what the joined journal states: settings and roles of the shards, each once, and the whole pools."""
     stated: dict[str, dict[bytes, dict[str, Any]]] = defaultdict(dict)
     for shard in sharded.manifest.shards:
-        for head in _heads_of(sharded, shard):
+        for head in _heads_of(sharded.run(shard) / "journal.jsonl"):
             stated[head["kind"]].setdefault(sealed(head), head)
     pools = [
         {
@@ -152,11 +154,12 @@ def _heads(sharded: Sharded) -> list[dict[str, Any]]:
     return [*stated["settings"].values(), *pools, *stated["role"].values()]
 
 
-def _heads_of(sharded: Sharded, shard: ShardFile) -> list[dict[str, Any]]:
-    heads = list[dict[str, Any]]()
-    for _ in read_journal(sharded.run(shard) / "journal.jsonl", heads):
-        pass
-    return heads
+def _heads_of(journal: Path) -> Iterator[dict[str, Any]]:
+    """Yield the lines of a journal that are not consultations; those are read when they are joined."""
+    with opened(journal) as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.startswith(_CONSULTATION) and parsed(line, journal, f"line {number}")["kind"] != "consultation":
+                yield parsed(line, journal, f"line {number}")
 
 
 class _JoinedJournal(Journal):
