@@ -195,22 +195,16 @@ def evaluate(
         lock=lock,
         once=once,
     )
-    if are_shards(pools, shard):
-        if dry_run:
-            raise click.UsageError("--dry-run takes no shards. Give the pool that they were made of.")
+    if (shards := are_shards(pools, shard, dry_run=dry_run)) or dry_run:
         with models.asking(selector):
-            evaluate_shards(session, pools[0], shard, selector, plan, quiet=quiet or form == "json")
-        return
-    if dry_run:
-        with models.asking(selector):
-            _forecast(selector, plan, form)
+            if shards:
+                evaluate_shards(session, shard, selector, plan, quiet=quiet or form == "json")
+            else:
+                _forecast(selector, plan, form)
         return
     with models.asking(selector), progress_bar(session.begin, quiet=quiet or form == "json") as watcher:
         summary = run_over(selector, plan, watcher)
-    if form == "json" or not quiet:
-        _print(context, summary, out_of(plan), form, all_tables=all_tables)
-    if not (form == "json" or quiet):
-        _say_where(summary, out_of(plan), lock, all_tables=all_tables)
+    _tell(context, summary, out_of(plan), lock, form, quiet=quiet, all_tables=all_tables)
 
 
 def _forecast(selector: Any, plan: Any, form: Form) -> None:
@@ -222,6 +216,23 @@ def _forecast(selector: Any, plan: Any, form: Form) -> None:
     most = forecast(selector, plan)
     if unprinted := print_tables(most, [forecast_table(most)], form):
         raise unprinted
+
+
+def _tell(
+    context: click.Context,
+    summary: "Summary",
+    out: Path,
+    lock: Path | None,
+    form: Form,
+    *,
+    quiet: bool,
+    all_tables: bool,
+) -> None:
+    """Print the results of a run, and where they are."""
+    if form == "json" or not quiet:
+        _print(context, summary, out, form, all_tables=all_tables)
+    if not (form == "json" or quiet):
+        _say_where(summary, out, lock, all_tables=all_tables)
 
 
 def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *, all_tables: bool) -> None:

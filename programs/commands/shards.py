@@ -61,11 +61,11 @@ def merge(context: click.Context, /, directory: Path, out: Path | None) -> None:
     say(f"Written to {folder}. To print all tables: eldgr report {folder}")
 
 
-def are_shards(pools: Sequence[Path], shard: int | None) -> bool:
+def are_shards(pools: Sequence[Path], shard: int | None, *, dry_run: bool) -> bool:
     """Return whether the arguments of `eldgr evaluate` are one directory of shards.
 
     Raises:
-        click.UsageError: there is another pool, or `--shard` without such a directory.
+        click.UsageError: there is another pool or `--dry-run`, or `--shard` without such a directory.
     """
     from eldgr_dspy.programs.shards.manifest import is_sharded
 
@@ -74,13 +74,13 @@ def are_shards(pools: Sequence[Path], shard: int | None) -> bool:
         raise click.UsageError(f"{sharded[0]} is a directory of shards. Give it alone.")
     if shard is not None and not sharded:
         raise click.UsageError(f"--shard needs a directory of eldgr pool shard; got {pools[0]}.")
+    if sharded and dry_run:
+        raise click.UsageError("--dry-run takes no shards. Give the pool that they were made of.")
     return bool(sharded)
 
 
-def evaluate_shards(
-    session: Session, directory: Path, number: int | None, selector: Any, plan: "Plan", *, quiet: bool
-) -> None:
-    """Run one shard of a directory, or every one that is not done; shards of other processes are left to them.
+def evaluate_shards(session: Session, number: int | None, selector: Any, plan: "Plan", *, quiet: bool) -> None:
+    """Run one shard of a plan's directory, or every one that is not done, but for those of other processes.
 
     Raises:
         click.UsageError: a limit on requests or dollars is given for all shards, and it would hold for each.
@@ -94,16 +94,15 @@ def evaluate_shards(
         if number is None and getattr(plan, name) is not None:
             option = f"--{name.replace('_', '-')}"
             raise click.UsageError(f"{option} limits one shard. Give --shard too, or leave it out.")
-    busy = list[RunLockedError]()
+    directory, busy = Path(plan.pools[0]), list[RunLockedError]()
     for one in uncommitted(directory) if number is None else [number]:
         try:
             with progress_bar(session.begin, quiet=quiet) as watcher:
                 run_shard(directory, one, selector, plan, watcher)
         except RunLockedError as error:
             busy.append(error)
-    left = len(uncommitted(directory))
-    if not quiet:
-        waiting = f"{left:,} shard{'s are' if left != 1 else ' is'} still to be run"
-        say(f"{waiting}." if left else f"All shards are done. To make one run of them: eldgr merge {directory}")
     if busy:
         raise busy[0]
+    if not quiet:
+        done = "All shards are done." if number is None else f"Shard {number} is done. When all are,"
+        say(f"{done} {'M' if number is None else 'm'}ake one run of them: eldgr merge {directory}")

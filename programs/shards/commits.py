@@ -48,17 +48,15 @@ def is_committed(sharded: Sharded, shard: ShardFile, claim: Claim) -> bool:
     except FileNotFoundError:
         return False
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RunChangedError(f"{marker}: not what eldgr evaluate writes ({error}). {_again(shard)}") from error
+        raise RunChangedError(f"{marker}: not what eldgr evaluate writes ({error}). {again(shard)}") from error
     if named != (shard.name, shard.sha256):
         raise RunChangedError(
-            f"{marker}: must commit shard {shard.name} of {sharded.path}; got another. {_again(shard)}"
+            f"{marker}: must commit shard {shard.name} of {sharded.path}; got another. {again(shard)}"
         )
     if version != claim.version:
-        raise RunChangedError(
-            f"{marker}: must be decided by eldgr_dspy {claim.version}; got {version}. {_again(shard)}"
-        )
+        raise RunChangedError(f"{marker}: must be decided by eldgr_dspy {claim.version}; got {version}. {again(shard)}")
     if run != claim.sha256 or not isinstance(content, str):
-        raise RunChangedError(f"{marker}: decided with something else than run.json states. {_again(shard)}")
+        raise RunChangedError(f"{marker}: decided with something else than run.json states. {again(shard)}")
     return True
 
 
@@ -66,10 +64,11 @@ def require_as_committed(sharded: Sharded, shard: ShardFile) -> None:
     """Refuse a committed shard whose journal is missing or was changed afterwards."""
     journal = sharded.run(shard) / "journal.jsonl"
     if not journal.is_file():
-        raise RunChangedError(f"{journal}: no such file, and its shard is committed. Restore it. {_again(shard)}")
+        raise RunChangedError(f"{journal}: no such file, and its shard is committed. Restore it. {again(shard)}")
     if hash_of(journal) != json.loads(sharded.marker(shard).read_bytes())["journal"]:
-        raise RunChangedError(f"{journal}: changed since its shard was committed. Restore it. {_again(shard)}")
+        raise RunChangedError(f"{journal}: changed since its shard was committed. Restore it. {again(shard)}")
 
 
-def _again(shard: ShardFile) -> str:
+def again(shard: ShardFile) -> str:
+    """Return the sentence that says how to run a committed shard again."""
     return f"To run the shard again, move done/{shard.name}.json and runs/{shard.name} away."

@@ -29,7 +29,7 @@ from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.results import FILES, Results
 from eldgr_dspy.programs.run.runner import Runner, Settled
 from eldgr_dspy.programs.shards.claims import Claim, read_claim
-from eldgr_dspy.programs.shards.commits import is_committed, require_as_committed
+from eldgr_dspy.programs.shards.commits import again, is_committed, require_as_committed
 from eldgr_dspy.programs.shards.manifest import Sharded, ShardFile, hash_of, read_sharded
 from eldgr_dspy.rows import validate
 from eldgr_dspy.system import opened
@@ -126,6 +126,7 @@ def _joined(sharded: Sharded, path: Path) -> dict[Key, Consultation]:
                     if record["kind"] == "consultation":
                         out.write(line)
                         entry = consultation_of(record, journal, f"line {number}")
+                        _require_of(shard, entry, journal)
                         if not entry.settled:
                             failed[entry.key] = entry
                         elif failed:
@@ -134,6 +135,15 @@ def _joined(sharded: Sharded, path: Path) -> dict[Key, Consultation]:
         if path.exists() and not filecmp.cmp(out.name, path, shallow=False):
             raise ArgumentError(f"out={str(path.parent)!r} holds another run. Give another --out.")
     return failed
+
+
+def _require_of(shard: ShardFile, entry: Consultation, journal: Path) -> None:
+    """Refuse a journal in which another pool was asked too, which a run of the whole pool would not have counted."""
+    if entry.pool != shard.pool:
+        raise RunChangedError(
+            f"{journal}: must have consultations on {shard.pool!r} alone; got some on {entry.pool!r:.80}. Run shards "
+            f"by eldgr evaluate DIR --shard N. {again(shard)}"
+        )
 
 
 def _heads(sharded: Sharded) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.confirmation import SeenBeforeWarning
 from eldgr_dspy.programs.run.evaluation import Plan, Watcher, evaluate
 from eldgr_dspy.programs.run.locks import freeze, ledger_of
+from eldgr_dspy.programs.run.results import Results
 from eldgr_dspy.programs.shards import claims, commits, running
 from eldgr_dspy.programs.shards.manifest import read_sharded
 from eldgr_dspy.programs.shards.merging import merge
@@ -98,11 +99,9 @@ def test_a_kill_while_a_shard_is_committed_leaves_all_of_the_marker_or_none(
 def test_a_kill_while_shards_are_merged_leaves_what_can_be_merged(
     directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from eldgr_dspy.programs.shards import merging
-
     run_all(directory)
     with monkeypatch.context() as patch:
-        patch.setattr(merging.Results, "finish", killed)
+        patch.setattr(Results, "finish", killed)
         with pytest.raises(_Killed):
             merge(directory, tmp_path / "run")
     assert not (tmp_path / "run" / "summary.json").exists()
@@ -138,7 +137,7 @@ def test_a_file_system_without_hard_links_is_named(directory: Path, monkeypatch:
     def linkless(*_: Any) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    monkeypatch.setattr(claims.os, "link", linkless)
+    monkeypatch.setattr("os.link", linkless)
     assert "run.json: its file system must have hard links" in refused(lambda: run(directory))
     assert not list(directory.glob(".*.tmp"))
 

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -105,10 +106,9 @@ def test_a_pool_that_is_not_one_and_a_directory_that_is_used_are_refused(tmp_pat
         (lambda text: text.replace('"order"', '"orders"'), "order: Field required"),
     ],
 )
-def test_a_manifest_that_was_edited_is_refused_by_name(tmp_path: Path, change: object, said: str) -> None:
+def test_a_manifest_that_was_edited_is_refused_by_name(tmp_path: Path, change: Callable[[str], str], said: str) -> None:
     directory = sharded(tmp_path)
     manifest = directory / "manifest.json"
-    assert callable(change)
     manifest.write_text(change(manifest.read_text()))
     with pytest.raises(ArgumentError, match=said) as caught:
         read_sharded(directory)
