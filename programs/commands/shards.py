@@ -83,17 +83,15 @@ def evaluate_shards(session: Session, number: int | None, selector: Any, plan: "
     """Run one shard of a plan's directory, or every one that is not done, but for those of other processes.
 
     Raises:
-        click.UsageError: a limit on requests or dollars is given for all shards, and it would hold for each.
+        click.UsageError: a limit on dollars is given for all shards, and it would hold for each.
         RunLockedError: other processes are running some of them. The rest as `evaluate` does.
     """
     from eldgr_dspy.errors import RunLockedError
     from eldgr_dspy.programs.commands.console import progress_bar
     from eldgr_dspy.programs.shards.running import run_shard, uncommitted
 
-    for name in ("max_calls", "max_cost"):
-        if number is None and getattr(plan, name) is not None:
-            option = f"--{name.replace('_', '-')}"
-            raise click.UsageError(f"{option} limits one shard. Give --shard too, or leave it out.")
+    if number is None and plan.max_cost is not None:
+        raise click.UsageError("--max-cost limits one shard. Give --shard too, or limit all by --max-calls.")
     directory, busy = Path(plan.pools[0]), list[RunLockedError]()
     for one in uncommitted(directory) if number is None else [number]:
         try:

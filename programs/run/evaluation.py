@@ -136,9 +136,8 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         made_with = statements(selector, pools)
         require_same(out, directory.journal.heads, [*made_with, *state.statements()])
         directory.claim(*made_with, paths=paths)
-        spending = Spending(
-            plan.max_calls, plan.max_cost, read_journal(directory.journal.path), Reserved(directory.journal)
-        )
+        reserved = (Reserved if plan.part is None else plan.part.reserved)(directory.journal)
+        spending = Spending(plan.max_calls, plan.max_cost, read_journal(directory.journal.path), reserved)
         runner = Runner(
             {role: call for role, (call, _) in roles.items()},
             selector.settings,

@@ -46,7 +46,7 @@ def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command:
 
 def _where(run: RunRead, name: str, head: Mapping[str, Any], command: str) -> Path:
     path = head.get("path")
-    if isinstance(path, str) and Path(path).is_file():
+    if isinstance(path, str) and Path(path).exists():
         return Path(path)
     was = f"which was {path!r} and is not there" if isinstance(path, str) else "and does not say where it was"
     raise ArgumentError(

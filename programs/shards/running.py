@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.shards.claims import Claim, claimed, read_claim
 from eldgr_dspy.programs.shards.commits import commit, is_committed
 from eldgr_dspy.programs.shards.manifest import Sharded, ShardFile, read_sharded
+from eldgr_dspy.programs.shards.requests import REQUESTS, SharedReserved, count_sent
 
 _FOR_ALL: Mapping[str, tuple[Any, str]] = {
     "out": (None, "Each shard has its own directory; eldgr merge takes --out."),
@@ -28,7 +30,7 @@ def run_shard(
     """Run one shard as `evaluate` runs a pool, commit it, and return its summary; None if it was committed before.
 
     A shard that was interrupted is resumed from its journal. All shards of a directory must have the same rules,
-    settings and roles.
+    settings and roles. `max_calls` limits the requests of all shards together.
 
     Args:
         directory: What `shard_pools` has written. number: which shard, from 0.
@@ -52,8 +54,10 @@ def run_shard(
         if is_committed(sharded, shard, claim):
             return None
         sharded.require_whole(shard)
-        own = replace(plan, pools=[sharded.file(shard)], out=run, part=_part(sharded, shard, claim))
-        summary = evaluate(selector, own, watcher)
+        part = _part(sharded, shard, claim, plan.max_calls)
+        summary = evaluate(selector, replace(plan, pools=[sharded.file(shard)], out=run, part=part), watcher)
+        sent = sum(role["calls"] for role in summary["consultations"].values())
+        count_sent(sharded.path / REQUESTS, shard.name, sent)
         commit(sharded, shard, claim)
     return summary
 
@@ -71,6 +75,7 @@ def uncommitted(directory: str | Path) -> list[int]:
     return [number for number, shard in enumerate(sharded.manifest.shards) if not is_committed(sharded, shard, claim)]
 
 
-def _part(sharded: Sharded, shard: ShardFile, claim: Claim) -> Part:
-    whole = sharded.whole(shard)
-    return Part(whole.name, whole.sha256, whole.rows, whole.asked, claim.run, sharded.path)
+def _part(sharded: Sharded, shard: ShardFile, claim: Claim, max_calls: int | None) -> Part:
+    whole, ledger = sharded.whole(shard), sharded.path / REQUESTS
+    reserved = partial(SharedReserved, ledger=ledger, shard=shard.name, most=max_calls)
+    return Part(whole.name, whole.sha256, whole.rows, whole.asked, claim.run, sharded.path, reserved)

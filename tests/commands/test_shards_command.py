@@ -58,7 +58,6 @@ def test_a_shard_of_another_process_is_left_to_it_and_named(capsys: pytest.Captu
         (["s", "capitals.jsonl"], 2, "s is a directory of shards. Give it alone."),
         (["capitals.jsonl", "--shard", "0"], 2, "--shard needs a directory of eldgr pool shard; got capitals.jsonl."),
         (["s", "--dry-run"], 2, "--dry-run takes no shards."),
-        (["s", "--max-calls", "9"], 2, "--max-calls limits one shard. Give --shard too, or leave it out."),
         (["s", "--max-cost", "9"], 2, "--max-cost limits one shard."),
         (["s", "--out", "here"], 1, "out must be left out for a shard"),
         (["s", "--limit", "2"], 1, "limit must be left out for a shard"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from eldgr_dspy.errors import ArgumentError, RunChangedError, RunLockedError, RunStoppedError
+from eldgr_dspy.errors import ArgumentError, JournalError, RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.confirmation import SeenBeforeWarning
@@ -245,3 +245,41 @@ def test_shards_are_not_run_with_a_lock_and_then_without(tmp_path: Path) -> None
         run_shard(directory, 1, heuristic_selector(), Plan([directory], rules=rules))
     with pytest.raises(ArgumentError, match="no such file"):
         run_shard(directory, 1, heuristic_selector(), Plan([directory], rules=rules, lock=tmp_path / "none.json"))
+
+
+# -- under a limit on requests -----------------------------------------------------------------------------------------
+
+
+def test_requests_are_limited_over_all_shards(directory: Path) -> None:
+    assert run(directory, 0, max_calls=7) == 3
+    assert run(directory, 1, max_calls=7) == 3
+    selector, lm = selector_with(obliging)
+    with pytest.raises(
+        RunStoppedError, match="7 requests were sent or reserved by the shards, and --max-calls allows 7"
+    ):
+        run_shard(directory, 2, selector, Plan([directory], max_calls=7))
+    assert len(lm.requests) == 1
+    assert json.loads((directory / "requests.json").read_text()) == {"00000": 3, "00001": 3, "00002": 1}
+    assert run(directory, 2, max_calls=8) == 1
+
+
+def test_a_shard_that_was_run_without_a_limit_counts_for_the_others(directory: Path) -> None:
+    assert run(directory, 0) == 3
+    with pytest.raises(RunStoppedError, match="--max-calls allows 4"):
+        run(directory, 1, max_calls=4)
+    assert json.loads((directory / "requests.json").read_text()) == {"00000": 3, "00001": 1}
+
+
+def test_what_a_killed_shard_has_reserved_counts_until_it_is_resumed(directory: Path) -> None:
+    ledger = directory / "requests.json"
+    ledger.write_text(json.dumps({"00000": 2}))  # as a kill may leave it
+    with pytest.raises(RunStoppedError, match="4 requests were sent or reserved"):
+        run(directory, 1, max_calls=4)
+    assert run(directory, 0, max_calls=5) == 3
+    assert json.loads(ledger.read_text()) == {"00000": 3, "00001": 2}
+
+
+def test_a_ledger_of_requests_that_was_edited_is_refused(directory: Path) -> None:
+    for text in ("[]", '{"00000": -1}', "{"):
+        (directory / "requests.json").write_text(text)
+        assert "requests.json: " in refused(lambda: run(directory, 0, max_calls=4), JournalError)
