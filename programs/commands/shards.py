@@ -8,6 +8,7 @@ import click
 
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
+from eldgr_dspy.programs.commands.options import answer_option
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
@@ -19,17 +20,19 @@ _FILE = click.Path(path_type=Path)
 @click.command(context_settings={"show_default": True})
 @click.argument("pools", nargs=-1, required=True, type=_FILE)
 @click.option("--rows", type=click.IntRange(min=1), default=50_000, help="Most questions in a shard.")
+@answer_option
 @click.option("--out", required=True, type=_FILE, metavar="DIR", help="Directory to write; new or empty.")
-def shard(pools: tuple[Path, ...], rows: int, out: Path) -> None:
+def shard(pools: tuple[Path, ...], rows: int, answer: str | None, out: Path) -> None:
     """Cut pools into shards, to be run one by one.
 
     eldgr evaluate DIR runs the shards, --shard N a single one. eldgr merge DIR makes one run of them. Equal questions
     are in one shard, which has more than --rows only if one question occurs more often.
     """
+    from eldgr_dspy.answer_types import answer_type
     from eldgr_dspy.programs.shards.sharding import shard_pools
 
     try:
-        sharded = shard_pools(pools, out, rows)
+        sharded = shard_pools(pools, out, rows, None if answer is None else answer_type(answer))
     except OSError as error:
         raise click.ClickException(f"The shards could not be written: {refusal(error)}") from error
     n = len(sharded.manifest.shards)

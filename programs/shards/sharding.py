@@ -14,6 +14,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.finished_run import installed_version
 from eldgr_dspy.files import flush_to_disk, replacing, sync_folder
@@ -39,7 +40,9 @@ ROWS = 50_000
 """How many questions a shard has by default."""
 
 
-def shard_pools(paths: Sequence[str | Path], out: str | Path, rows: int = ROWS) -> Sharded:
+def shard_pools(
+    paths: Sequence[str | Path], out: str | Path, rows: int = ROWS, kind: AnswerType | None = None
+) -> Sharded:
     """Cut pools into shards, in a new directory, and return it.
 
     Rows keep their order within a shard. Questions with the same folded text are in one shard. A shard has at most
@@ -47,15 +50,17 @@ def shard_pools(paths: Sequence[str | Path], out: str | Path, rows: int = ROWS) 
 
     Args:
         paths: The pools. out: a directory that does not exist or is empty. rows: how many rows a shard has at most.
+        kind: The answer type that the pools must have; None for any.
 
     Raises:
-        ArgumentError: `out` is not empty, or `rows` is not a count. PoolError: a pool cannot be read.
+        ArgumentError: `out` is not empty, `rows` is not a count, or a pool has another answer type.
+        PoolError: a pool cannot be read.
         OSError: a file cannot be written.
     """
     out = Path(out)
     require_count("rows", rows)
     _require_empty(out)
-    pools = open_pools(paths)
+    pools = open_pools(paths, kind)
     (out / "shards").mkdir(parents=True, exist_ok=True)
     wholes, shards = list[WholePool](), list[ShardFile]()
     with replacing(out / ORDER) as order:

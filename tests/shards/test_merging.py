@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from eldgr_dspy.answer_types import load_type
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.programs.heuristics import heuristic_selector
@@ -33,7 +34,7 @@ def judged() -> Selector:
     return selector_with(obliging)[0]
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(ROWS, st.integers(1, 5), st.integers(0, 4), st.booleans())
 @example([(0, ["Nice"], True), (1, ["Paris"], True), (0, ["Lyon"], False)], 1, 1, False)
 def test_the_merged_run_is_the_plain_one(
@@ -89,6 +90,35 @@ def test_what_a_recording_lacks_withholds_a_rule_in_the_merged_run_too(tmp_path:
     plain, merged = plain_and_merged(tmp_path, heuristic_selector, replay=replay)
     assert merged == plain
     assert merged["summary.json"]["pools"]["capitals"]["withheld"]["judge"] == {"judge": 3}
+
+
+def test_named_judges_have_their_figures_in_the_merged_run_too(tmp_path: Path) -> None:
+    plain, merged = plain_and_merged(tmp_path, judged, judges={"a": scripted().judge, "b": heuristic_selector().judge})
+    assert merged == plain
+    assert [*merged["summary.json"]["pools"]["capitals"]["judges"]] == ["a", "b"]
+
+
+def test_an_answer_type_of_one_s_own_is_found_by_its_name(tmp_path: Path) -> None:
+    kind = load_type("tests.dates:YEARS")
+    rows = [row(n, task=kind.name, answers=("1976", "in 1976", "1984"), gold=["1976"]) for n in range(4)]
+    pool = write_pool(tmp_path / "capitals.jsonl", rows)
+    evaluate(heuristic_selector(answer=kind), Plan([pool], tmp_path / "plain"))
+    shard_pools([pool], tmp_path / "shards", 3, kind)
+    run_all(tmp_path / "shards", lambda: heuristic_selector(answer=kind))
+    merge(tmp_path / "shards", tmp_path / "merged")
+    assert results(tmp_path / "merged") == results(tmp_path / "plain")
+    assert "must have answers of the type 'choice'" in refused(
+        lambda: shard_pools([pool], tmp_path / "other", kind=load_type("choice"))
+    )
+
+
+def test_a_journal_that_was_begun_under_another_name_is_refused(tmp_path: Path) -> None:
+    directory = sharded(tmp_path)
+    evaluate(heuristic_selector(), Plan([directory / "shards" / "00001.jsonl"], directory / "runs" / "00001"))
+    run_all(directory)
+    assert "must have consultations on 'capitals' alone; got some on '00001'" in refused(
+        lambda: merge(directory, tmp_path / "run"), RunChangedError
+    )
 
 
 def test_the_merged_run_can_be_read_decided_again_and_merged_again(tmp_path: Path) -> None:
