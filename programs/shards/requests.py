@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from eldgr_dspy.errors import JournalError, RunStoppedError
+from eldgr_dspy.errors import JournalError, RunLockedError, RunStoppedError
 from eldgr_dspy.files import replacing
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.programs.file_locks import locked
@@ -54,6 +54,8 @@ class SharedReserved(Reserved):
                 _write(self._ledger, {**known, self._shard: granted})
         except OSError as error:
             raise RunStoppedError(refusal(error)) from error
+        except RunLockedError as error:
+            raise RunStoppedError(str(error)) from error
         super().extend(granted)
 
 

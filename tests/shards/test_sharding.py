@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from eldgr_dspy import pools
 from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
 from eldgr_dspy.pools import open_pool
+from eldgr_dspy.pools import write_pool as write_rows
 from eldgr_dspy.programs.run.ledger import questions_of
 from eldgr_dspy.programs.run.sorted_texts import in_order
 from eldgr_dspy.programs.shards.manifest import hash_of, read_sharded
@@ -71,11 +71,11 @@ def test_a_row_is_written_as_it_was_read_and_the_manifest_says_what_the_files_ar
 def test_the_same_rows_have_the_same_shards_in_every_format_and_in_a_folder(tmp_path: Path) -> None:
     rows = [*open_pool(write_pool(tmp_path / "p.jsonl", map(row, range(5)))).rows()]
     paths = [tmp_path / "p.jsonl", tmp_path / "p.jsonl.gz", tmp_path / "p.parquet", tmp_path / "folder"]
-    pools.write_pool(paths[1], rows)
-    pools.write_pool(paths[2], rows)
+    write_rows(paths[1], rows)
+    write_rows(paths[2], rows)
     paths[3].mkdir()
-    pools.write_pool(paths[3] / "b.parquet", rows[2:])
-    pools.write_pool(paths[3] / "a.jsonl", rows[:2])
+    write_rows(paths[3] / "b.parquet", rows[2:])
+    write_rows(paths[3] / "a.jsonl", rows[:2])
     made = [shard_pools([path], tmp_path / f"out{number}", 2).manifest for number, path in enumerate(paths)]
     shards = [[(shard.name, shard.rows, shard.sha256) for shard in manifest.shards] for manifest in made]
     assert all(one == shards[0] for one in shards)
