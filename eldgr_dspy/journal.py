@@ -13,14 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import JournalError, PoolError
 from eldgr_dspy.files import GZIP, append_whole, require_text, sync_folder, whole_lines
 from eldgr_dspy.journal_lines import (
-    CHECKSUM,
-    ENCODER,
     FIELDS,
     consultation_of,
     head_of,
@@ -28,10 +25,10 @@ from eldgr_dspy.journal_lines import (
     read_consultation,
     read_line,
     require_types,
+    sealed,
     without_credentials,
 )
 from eldgr_dspy.named_judges import Asked
-from eldgr_dspy.redaction import redacted
 from eldgr_dspy.showing import shown
 from eldgr_dspy.system import naming, opened
 
@@ -136,11 +133,7 @@ class Journal:
 
     def _append(self, record: Mapping[str, Any]) -> int:
         """Append a line; return where it ends."""
-        text = ENCODER.encode(record)
-        if redacted(text) != text:  # a credential was missed when the record was made; the key that finds it stays
-            text = ENCODER.encode(without_credentials(record))
-        body = text.removesuffix("}").encode("ascii")
-        line = b'%b%b"%08x"}\n' % (body, CHECKSUM, crc32(body))
+        line = sealed(record)
         with self._write_lock:
             with naming(self.path):
                 append_whole(self._file, line)

@@ -11,7 +11,7 @@ from zlib import crc32
 from eldgr_dspy.consultations import Consultation, Outcome
 from eldgr_dspy.errors import JournalError
 from eldgr_dspy.named_judges import is_name
-from eldgr_dspy.redaction import redacted_value
+from eldgr_dspy.redaction import redacted, redacted_value
 from eldgr_dspy.words import CONSULTED
 
 PROGRAM = "program"
@@ -62,6 +62,15 @@ _DECODER = json.JSONDecoder(parse_constant=_no_number)
 ENCODER = json.JSONEncoder(allow_nan=False)
 CHECKSUM = b', "crc32": '
 """The text before the checksum of a line, its last field; the checksum covers everything before this text."""
+
+
+def sealed(record: Mapping[str, Any]) -> bytes:
+    """Return a record as a line with its checksum and without credentials."""
+    text = ENCODER.encode(record)
+    if redacted(text) != text:  # a credential was missed when the record was made; the key that finds it stays
+        text = ENCODER.encode(without_credentials(record))
+    body = text.removesuffix("}").encode("ascii")
+    return b'%b%b"%08x"}\n' % (body, CHECKSUM, crc32(body))
 
 
 def parsed(line: bytes, path: Path, where: str) -> dict[str, Any]:

@@ -32,12 +32,14 @@ from eldgr_dspy.files import (
 )
 from eldgr_dspy.parquet import read_parquet, unpack_row, write_parquet, write_table
 from eldgr_dspy.rows import Row, schema, validate
+from eldgr_dspy.system import refusal
 from eldgr_dspy.words import Task
 
 __all__ = [
     "SUFFIXES",
     "Pool",
     "Row",
+    "line_of",
     "open_pool",
     "open_pools",
     "pool_name",
@@ -61,7 +63,7 @@ class Pool:
     """A pool on disk that has been read through once.
 
     Attributes:
-        name: The file's name without .jsonl, .gz or .parquet. path: the file.
+        name: The file's name without .jsonl, .gz or .parquet. path: the file, or a folder of such files.
         n: How many rows. task: that of all rows. sha256: the content hash, in hexadecimal.
         missing: How many candidates have no answer.
         digests: The first eight bytes of each row's digest.
@@ -149,7 +151,7 @@ def write_rows(path: Path, out: IO[bytes], rows: Iterable[Row]) -> Pool:
     if kind == "parquet":
         write_parquet(path, out, map(_record, census.taking(rows)))
     else:
-        _write_lines(kind, out, _lines(path, census.taking(rows)))
+        _write_lines(kind, out, (line_of(path, row) for row in census.taking(rows)))
     census.refuse_twins()
     return census.pool()
 
@@ -275,11 +277,23 @@ def read_records(path: Path, wanted: Wanted = "rows") -> Iterator[tuple[str, Any
 
 
 def _rows(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield every row, validated, with its place in the file."""
-    for where, record in read_records(path, "pool"):
-        if path.name.endswith(".parquet"):
-            unpack_row(record, f"{path}, {where}")
-        yield where, validate(record, f"{path}, {where}")
+    """Yield every row, validated, with its place in the file, or in the files of a folder."""
+    for file in _files(path):
+        for where, record in read_records(file, "pool"):
+            if file.name.endswith(".parquet"):
+                unpack_row(record, f"{file}, {where}")
+            yield where if file is path else f"{file.name}, {where}", validate(record, f"{file}, {where}")
+
+
+def _files(path: Path) -> list[Path]:
+    """Return the files of a pool: the pools in a folder by name, but for hidden ones; else the file itself."""
+    if not os.path.isdir(path):  # noqa: PTH112 -- it is False for a name that the system refuses
+        return [path]
+    try:
+        files = sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES) and file.name[0] not in "._")
+    except OSError as error:
+        raise PoolError(refusal(error, path)) from error
+    return files or [path]
 
 
 def _json_records(path: Path) -> Iterator[tuple[str, Any]]:
@@ -294,13 +308,13 @@ def _record(row: Row) -> dict[str, Any]:
     return row.model_dump(exclude=row.unstated)
 
 
-def _lines(path: Path, rows: Iterable[Row]) -> Iterator[bytes]:
-    for row in rows:
-        line = _line(_record(row))
-        if len(line) > MAX_LINE:
-            shown = f"a row of {len(line) - 1:,} bytes; at most {MAX_LINE:,} can be read"
-            raise PoolError(f"{path}, id {row.id!r}: {shown}.")
-        yield line
+def line_of(path: Path, row: Row) -> bytes:
+    """Return a row as a line of JSON for the pool at `path`. Raises `PoolError` if it is too long to be read."""
+    line = _line(_record(row))
+    if len(line) > MAX_LINE:
+        shown = f"a row of {len(line) - 1:,} bytes; at most {MAX_LINE:,} can be read"
+        raise PoolError(f"{path}, id {row.id!r}: {shown}.")
+    return line
 
 
 def _line(record: dict[str, Any]) -> bytes:

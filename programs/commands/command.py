@@ -26,12 +26,13 @@ from eldgr_dspy.programs.commands.pool import pool
 from eldgr_dspy.programs.commands.report import report
 from eldgr_dspy.programs.commands.reproduce import reproduce
 from eldgr_dspy.programs.commands.seeds import seeds
+from eldgr_dspy.programs.commands.shards import merge
 from eldgr_dspy.programs.commands.show import show
 from eldgr_dspy.redaction import remember_environment
 from eldgr_dspy.system import refusal
 
 _GROUPS: tuple[tuple[str, tuple[click.Command, ...]], ...] = (
-    ("Evaluate", (evaluate, bound, plan, freeze)),
+    ("Evaluate", (evaluate, merge, bound, plan, freeze)),
     ("Finished runs", (report, show, compare, seeds, ablation, decide, export, reproduce)),
     ("Pools and models", (collect, pool, calibrate, doctor, inspect)),
 )
@@ -43,7 +44,6 @@ class _GroupedCommands(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands; the usage line has the few options."""
         width = max(map(len, self.commands))
-        formatter.write("\n")
         for heading, commands in _GROUPS:
             formatter.write(f"{heading}:\n")
             for command in commands:

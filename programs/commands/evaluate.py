@@ -24,6 +24,7 @@ from eldgr_dspy.programs.commands.options import (
     with_options,
 )
 from eldgr_dspy.programs.commands.output import Form, form_options
+from eldgr_dspy.programs.commands.shards import are_shards, evaluate_shards
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.system import refusal
 
@@ -55,7 +56,7 @@ class Grouped(click.Command):
                 "refusal",
             ),
         ),
-        ("The run", ("out", "limit", "workers", "replay", "recorded_for", "fresh", "lock", "once")),
+        ("The run", ("out", "shard", "limit", "workers", "replay", "recorded_for", "fresh", "lock", "once")),
         ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),
     )
 
@@ -101,6 +102,9 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 @model_options
 @rule_options
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory.  [default: runs/NAME]")
+@click.option(
+    "--shard", type=click.IntRange(min=0), metavar="N", help="Run one shard of the directory POOLS.  [default: all]"
+)
 @click.option("--limit", type=click.IntRange(min=1), help="Questions to take from each pool.  [default: all]")
 @click.option(
     "--workers", type=click.IntRange(1, 1024), help="Questions in parallel.  [default: 8 with a model, else 1]"
@@ -128,6 +132,7 @@ def evaluate(
     /,
     pools: tuple[Path, ...],
     out: Path | None,
+    shard: int | None,
     models: Models,
     rules: str,
     limit: int | None,
@@ -150,10 +155,10 @@ def evaluate(
 ) -> None:
     """Evaluate rules on pools.
 
-    POOLS are .jsonl, .jsonl.gz or .parquet files. All rules see the same replies of the judge and the other roles.
-    Without a model the heuristic roles are used: a floor that needs no LM. Results are in the run directory:
-    journal.jsonl, decisions.jsonl, summary.json, record.json, report.html and questions.html. To resume a stopped run,
-    give the same command again, without --fresh.
+    POOLS are .jsonl, .jsonl.gz or .parquet files, or one directory of eldgr pool shard. All rules see the same replies
+    of the judge and the other roles. Without a model the heuristic roles are used: a floor that needs no LM. Results
+    are in the run directory: journal.jsonl, decisions.jsonl, summary.json, record.json, report.html and questions.html.
+    To resume a stopped run, give the same command again, without --fresh.
 
     Ctrl-C or SIGTERM waits for the calls under way and keeps their replies. A second one abandons them.
 
@@ -192,17 +197,17 @@ def evaluate(
         lock=lock,
         once=once,
     )
-    if dry_run:
+    if (shards := are_shards(pools, shard, dry_run=dry_run)) or dry_run:
         with models.asking(selector):
-            _forecast(selector, plan, form)
+            if shards:
+                evaluate_shards(session, shard, selector, plan, quiet=quiet or form == "json")
+            else:
+                _forecast(selector, plan, form)
         return
     bar = progress_bar(session.begin, quiet=quiet or form == "json")
     with _servers_said(models.api_base, quiet=quiet), models.asking(selector), bar as watcher:
         summary = run_over(selector, plan, watcher)
-    if form == "json" or not quiet:
-        _print(context, summary, out_of(plan), form, all_tables=all_tables)
-    if not (form == "json" or quiet):
-        _say_where(summary, out_of(plan), lock, all_tables=all_tables)
+    _tell(context, summary, out_of(plan), lock, form, quiet=quiet, all_tables=all_tables)
 
 
 def _forecast(selector: Any, plan: Any, form: Form) -> None:
@@ -214,6 +219,23 @@ def _forecast(selector: Any, plan: Any, form: Form) -> None:
     most = forecast(selector, plan)
     if unprinted := print_tables(most, [forecast_table(most)], form):
         raise unprinted
+
+
+def _tell(
+    context: click.Context,
+    summary: "Summary",
+    out: Path,
+    lock: Path | None,
+    form: Form,
+    *,
+    quiet: bool,
+    all_tables: bool,
+) -> None:
+    """Print the results of a run, and where they are."""
+    if form == "json" or not quiet:
+        _print(context, summary, out, form, all_tables=all_tables)
+    if not (form == "json" or quiet):
+        _say_where(summary, out, lock, all_tables=all_tables)
 
 
 def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *, all_tables: bool) -> None:

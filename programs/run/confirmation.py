@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.figures.results.summary import Confirmed
@@ -22,22 +22,43 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.showing import shown
 
 if TYPE_CHECKING:
-    from eldgr_dspy.programs.run.plan import Plan
+    from eldgr_dspy.programs.run.plan import Part, Plan
 
 
 class SeenBeforeWarning(UserWarning):
     """A pool is evaluated under a lock that has already seen it, so the run confirms nothing."""
 
 
+class _Shown(NamedTuple):
+    """A pool that a run shows to its lock: a shard shows the pool that it is a part of."""
+
+    name: str
+    sha256: str
+    questions: int
+    asked: str
+
+
 class Confirmation:
     """What a run must do under its lock."""
 
-    def __init__(self, lock: Lock, pools: Sequence[Pool], out: Path, *, limit: int | None, once: bool) -> None:
+    def __init__(
+        self,
+        lock: Lock,
+        pools: Sequence[Pool],
+        out: Path,
+        *,
+        limit: int | None,
+        once: bool,
+        part: "Part | None" = None,
+    ) -> None:
         self.lock = lock
-        self._pools, self._out, self._limit, self._once = pools, out, limit, once
-        self._ledger = Ledger(lock.ledger, lock.sha256)
-        self._run = secrets.token_hex(8)
-        self._asked = {pool.name: questions_of(pool) for pool in pools}
+        self._once, self._ledger = once, Ledger(lock.ledger, lock.sha256)
+        self._out, self._run = (out, secrets.token_hex(8)) if part is None else (part.out, part.run)
+        self._pools = (
+            [_Shown(pool.name, pool.sha256, min(pool.n, limit or pool.n), questions_of(pool)) for pool in pools]
+            if part is None
+            else [_Shown(part.name, part.sha256, part.rows, part.asked)]
+        )
 
     def require_first(self) -> None:
         """Refuse, if asked to, a run that is not opened yet and has a pool that was seen before.
@@ -45,7 +66,7 @@ class Confirmation:
         Raises:
             ArgumentError: a pool was seen before. JournalError: the ledger cannot be read.
         """
-        self._refuse(self._earlier(self._ledger.looks(), None))
+        self._refuse(self._earlier(self._ledger.looks()))
 
     def state(self, directory: RunDirectory, stated: Mapping[str, Any] | None) -> None:
         """State the lock and the run's id in the journal, or use the id that is `stated` there.
@@ -76,7 +97,7 @@ class Confirmation:
         """
         with self._ledger.alone():
             looks = self._ledger.looks()
-            earlier = self._earlier(looks, self._run)
+            earlier = self._earlier(looks)
             self._refuse(earlier)
             new = [look for look in self._looks() if not any(map(look.is_within, looks))]
             if new:
@@ -89,9 +110,9 @@ class Confirmation:
             )
         return _record(self.lock, earlier)
 
-    def _earlier(self, looks: Sequence[Look], run: str | None) -> dict[str, list[Look]]:
+    def _earlier(self, looks: Sequence[Look]) -> dict[str, list[Look]]:
         """Return the looks of other runs, by the names that the pools have now."""
-        return {pool.name: seen_before(looks, pool.sha256, run, self._asked[pool.name]) for pool in self._pools}
+        return {pool.name: seen_before(looks, pool.sha256, self._run, pool.asked) for pool in self._pools}
 
     def _refuse(self, earlier: Mapping[str, Sequence[Look]]) -> None:
         if self._once and any(earlier.values()):
@@ -106,11 +127,11 @@ class Confirmation:
                 lock=self.lock.sha256,
                 pool=pool.sha256,
                 name=pool.name,
-                questions=min(pool.n, self._limit or pool.n),
+                questions=pool.questions,
                 time=now,
                 run=self._run,
                 out=str(self._out),
-                asked=self._asked[pool.name],
+                asked=pool.asked,
             )
             for pool in self._pools
         ]
@@ -139,7 +160,7 @@ def confirmation_of(plan: "Plan", out: Path, pools: Sequence[Pool], selector: Se
         )
     lock = read_lock(Path(plan.lock))
     require_frozen(lock, selector, plan.rules, plan.judges)
-    confirmation = Confirmation(lock, pools, out, limit=plan.limit, once=plan.once)
+    confirmation = Confirmation(lock, pools, out, limit=plan.limit, once=plan.once, part=plan.part)
     if plan.fresh or not (out / "journal.jsonl").exists():
         confirmation.require_first()
     return confirmation

@@ -7,7 +7,7 @@ scores, statistics, audit and report are then made from them, and can be made ag
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import dspy
@@ -106,10 +106,10 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
 
     From then on signals are noted; the run checks for them whenever it writes something.
     """
-    pools = open_pools(plan.pools, selector.settings.type)
+    pools = pools_of(plan, selector)
     _require_unseen(selector, plan, pools)
     recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
-    recordings.require_made_for(pools, selector.settings.type)
+    recordings.require_made_for(pools, selector.settings.type, None if plan.part is None else plan.part.sha256)
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
     budget = FailureBudget(
         allowed_questions("max_failures", plan.max_failures, total),
@@ -136,9 +136,8 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         made_with = statements(selector, pools)
         require_same(out, directory.journal.heads, [*made_with, *state.statements()])
         directory.claim(*made_with, paths=paths)
-        spending = Spending(
-            plan.max_calls, plan.max_cost, read_journal(directory.journal.path), Reserved(directory.journal)
-        )
+        reserved = (Reserved if plan.part is None else plan.part.reserved)(directory.journal)
+        spending = Spending(plan.max_calls, plan.max_cost, read_journal(directory.journal.path), reserved)
         runner = Runner(
             {role: call for role, (call, _) in roles.items()},
             selector.settings,
@@ -160,6 +159,12 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         yield run
         with signals_held():
             results.close()
+
+
+def pools_of(plan: Plan, selector: Selector) -> list[Pool]:
+    """Open the pools of a plan; a shard has the name of the pool that it is a part of."""
+    pools = open_pools(plan.pools, selector.settings.type)
+    return pools if plan.part is None else [replace(pool, name=plan.part.name) for pool in pools]
 
 
 def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> None:

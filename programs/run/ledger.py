@@ -7,7 +7,7 @@ at a time.
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +18,7 @@ from eldgr_dspy.errors import JournalError
 from eldgr_dspy.files import append_whole, sync_folder
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.file_locks import locked
+from eldgr_dspy.programs.run.sorted_texts import in_order
 from eldgr_dspy.splitting import folded_question
 from eldgr_dspy.system import refusal
 
@@ -126,8 +127,17 @@ def questions_of(pool: Pool) -> str:
     Raises:
         PoolError: the pool has changed since it was opened.
     """
-    texts = sorted(folded_question(row.question) for row in pool.rows())
-    return sha256(json.dumps(texts).encode()).hexdigest()
+    return hash_of_questions(folded_question(row.question) for row in pool.rows())
+
+
+def hash_of_questions(texts: Iterable[str]) -> str:
+    """Return the hash of folded questions in any order; see `questions_of`."""
+    digest, before = sha256(b"["), ""
+    for text in in_order(texts):
+        digest.update(f"{before}{json.dumps(text)}".encode("ascii"))
+        before = ", "
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def seen_before(looks: Sequence[Look], pool: str, run: str | None, asked: str | None = None) -> list[Look]:

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from inspect import isfunction
@@ -13,10 +13,32 @@ import dspy
 from eldgr_dspy.decision import DEFAULT_RULES, RULES
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.files import safe_name
+from eldgr_dspy.journal import Journal
 from eldgr_dspy.named_judges import for_judges, require_judges
 from eldgr_dspy.pools import Pool, Row, pool_name
 from eldgr_dspy.programs.run.recordings import Replays, recordings_in
+from eldgr_dspy.programs.run.reservations import Reserved
 from eldgr_dspy.rules import rule_named
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """States which pool the only file of a plan is a shard of; see `eldgr_dspy.programs.shards`.
+
+    Attributes:
+        name: The pool's name, under which the results are filed. sha256: its content hash. rows: how many it has.
+        asked: The hash of its questions in any order, see `eldgr_dspy.programs.run.ledger`.
+        run: The id that all shards of one run have in the ledger of a lock. out: where that run is.
+        reserved: Makes the reservations of a shard's requests, which hold over all shards.
+    """
+
+    name: str
+    sha256: str
+    rows: int
+    asked: str
+    run: str
+    out: Path
+    reserved: Callable[[Journal], Reserved] = Reserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +61,7 @@ class Plan:
         fresh: Start anew in a directory that holds a run.
         lock: A rule frozen by `eldgr freeze`, which the run is checked against. once: refuse a pool that the lock has
             seen.
+        part: The pool that the only file is a shard of; None for a pool.
     """
 
     pools: Sequence[str | Path]
@@ -57,6 +80,7 @@ class Plan:
     fresh: bool = False
     lock: str | Path | None = None
     once: bool = False
+    part: Part | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.rules, str):

@@ -81,8 +81,13 @@ class Recordings:
         """Whether `asked` is recorded for `pool`, so that it is not asked."""
         return (pool, asked) in self._governed or ("", asked) in self._governed
 
-    def require_made_for(self, pools: Sequence[Pool], kind: AnswerType | None = None) -> None:
+    def require_made_for(self, pools: Sequence[Pool], kind: AnswerType | None = None, whole: str | None = None) -> None:
         """Refuse pools for which nothing is recorded, as every role would be asked; a changed pool or type.
+
+        Args:
+            pools: Those of the run. kind: their answer type.
+            whole: The content hash of the pool that the only one of them is a shard of; nothing need be recorded for
+                a shard.
 
         Raises:
             ArgumentError: naming the pools that a recording was made for, or the pool whose questions it lacks.
@@ -103,10 +108,10 @@ class Recordings:
                     "nothing; give a pool that it was recorded for, or no --replay. If the questions are the same, "
                     "say --recorded-for with its pool."
                 )
-            for pool in pools:
+            for pool in pools if whole is None else ():
                 self._require_questions(path, pool)
         for pool in pools:
-            self._require_made_on(pool)
+            self._require_made_on(pool.name, whole or pool.sha256)
 
     def _require_questions(self, path: Path, pool: Pool) -> None:
         """Refuse a recording for this pool that has none of its questions."""
@@ -126,14 +131,14 @@ class Recordings:
                     "or give a recording of this one."
                 )
 
-    def _require_made_on(self, pool: Pool) -> None:
+    def _require_made_on(self, name: str, content: str) -> None:
         for path, head in self._heads:
-            if (head["kind"], head["name"]) == ("pool", pool.name):
-                made_on = head["details"].get("sha256", pool.sha256)
-                if made_on != pool.sha256:
+            if (head["kind"], head["name"]) == ("pool", name):
+                made_on = head["details"].get("sha256", content)
+                if made_on != content:
                     raise RunChangedError(
-                        f"{path}: recorded on another pool {pool.name!r} (sha256 {made_on!r:.80}) than the one "
-                        f"given ({pool.sha256!r}); give that pool, or a recording of this one."
+                        f"{path}: recorded on another pool {name!r} (sha256 {made_on!r:.80}) than the one "
+                        f"given ({content!r}); give that pool, or a recording of this one."
                     )
 
     def require_unchanged(

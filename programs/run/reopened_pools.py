@@ -4,6 +4,7 @@ Candidates, evidence and gold answers are in the pools and not in the journal.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command:
             raise ArgumentError(f"{path}: {run.path} was not made on a pool {name!r}; it was made on {made}.")
     stated = run.stated("pool")
     paths = [given.get(name) or _where(run, name, stated[name], command) for name in names]
-    pools = open_pools(paths, run.settings.type)
+    opened = open_pools(paths, run.settings.type)
+    pools = [replace(pool, name=name) for name, pool in zip(names, opened, strict=True)]  # a shard has another name
     for pool in pools:
         made_on = stated[pool.name]["details"]["sha256"]
         if pool.sha256 != made_on:
@@ -44,7 +46,7 @@ def reopened(run: RunRead, names: Sequence[str], files: Sequence[Path], command:
 
 def _where(run: RunRead, name: str, head: Mapping[str, Any], command: str) -> Path:
     path = head.get("path")
-    if isinstance(path, str) and Path(path).is_file():
+    if isinstance(path, str) and Path(path).exists():
         return Path(path)
     was = f"which was {path!r} and is not there" if isinstance(path, str) else "and does not say where it was"
     raise ArgumentError(

@@ -106,7 +106,7 @@ def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Ite
     """
     stated = {(head["kind"], head["name"]): head["details"] for head in heads}
     for kind, name, details in statements:
-        changed = differences(*map(_anywhere, (stated.get((kind, name), details), details)))
+        changed = differences(*map(without_address, (stated.get((kind, name), details), details)))
         if changed:
             listed = "\n".join(f"  {line}" for line in changed)
             raise RunChangedError(
@@ -115,8 +115,8 @@ def require_same(path: Path, heads: Iterable[Mapping[str, Any]], statements: Ite
             )
 
 
-def _anywhere(details: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the details of a role without the addresses of its LMs; any other details unchanged."""
+def without_address(details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the details of a role without the addresses of its LMs; any other details as they are."""
     return {**details, "lm": _without_addresses(details["lm"])} if "lm" in details else dict(details)
 
 

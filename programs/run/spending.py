@@ -86,7 +86,7 @@ class Spending:
             if self._max_cost is not None and not self._affordable(self._max_cost):
                 return False
             if self._is_limited and self._sent >= self._reserved.sent:
-                self._reserved.extend(self._sent + self._block())
+                self._reserved.extend(self._sent + self._block(), self._sent + 1)
             self._under_way += 1
             return True
 

@@ -475,3 +475,20 @@ def test_compressed_lines_may_lack_the_suffix_that_says_so(tmp_path: Path) -> No
     (tmp_path / "a.jsonl").write_bytes(gzip.compress(line))
     (tmp_path / "b.jsonl.gz").write_bytes(line)
     assert [open_pool(tmp_path / name).n for name in ("a.jsonl", "b.jsonl.gz")] == [1, 1]
+
+
+def test_a_folder_of_files_is_the_pool_of_their_rows_in_the_order_of_their_names(tmp_path: Path) -> None:
+    given_rows = [*rows(6)]
+    whole = write_pool(tmp_path / "whole.jsonl", given_rows)
+    folder = tmp_path / "parts.parquet"
+    folder.mkdir()
+    for name, part in (("c.jsonl", given_rows[3:]), ("b.parquet", given_rows[1:3]), ("a.jsonl.gz", given_rows[:1])):
+        write_pool(folder / name, part)
+    for name in ("_SUCCESS", "_metadata.parquet", ".hidden.jsonl", "notes.txt"):
+        (folder / name).write_text("not rows")
+    found = open_pool(folder)
+    assert (found.name, found.n, found.sha256) == ("parts", 6, whole.sha256)
+    assert list(found.rows()) == given_rows
+    write_pool(folder / "d.jsonl", given_rows[:1])
+    with pytest.raises(PoolError, match=r"id 'q0' is in a.jsonl.gz, line 1 and in d.jsonl, line 1"):
+        open_pool(folder)

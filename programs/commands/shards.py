@@ -1,0 +1,109 @@
+"""Shards on the command line: `eldgr pool shard`, `eldgr evaluate` on their directory, and `eldgr merge`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eldgr_dspy.programs.commands import Session
+from eldgr_dspy.programs.commands.messages import say
+from eldgr_dspy.programs.commands.options import answer_option
+from eldgr_dspy.system import refusal
+
+if TYPE_CHECKING:
+    from eldgr_dspy.programs.run.plan import Plan
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("pools", nargs=-1, required=True, type=_FILE)
+@click.option("--rows", type=click.IntRange(min=1), default=50_000, help="Most questions in a shard.")
+@answer_option
+@click.option("--out", required=True, type=_FILE, metavar="DIR", help="Directory to write; new or empty.")
+def shard(pools: tuple[Path, ...], rows: int, answer: str | None, out: Path) -> None:
+    """Cut pools into shards, to be run one by one.
+
+    eldgr evaluate DIR runs the shards, --shard N a single one. eldgr merge DIR makes one run of them. Equal questions
+    are in one shard, which has more than --rows only if one question occurs more often.
+    """
+    from eldgr_dspy.answer_types import answer_type
+    from eldgr_dspy.programs.shards.sharding import shard_pools
+
+    try:
+        sharded = shard_pools(pools, out, rows, None if answer is None else answer_type(answer))
+    except OSError as error:
+        raise click.ClickException(f"The shards could not be written: {refusal(error)}") from error
+    n = len(sharded.manifest.shards)
+    said = f"{n:,} shard{'s' * (n != 1)} of {', '.join(pool.name for pool in sharded.manifest.pools)}"
+    say(f"{said} written to {out}. To run {'them' if n != 1 else 'it'}: eldgr evaluate {out}")
+
+
+@click.command()
+@click.argument("directory", metavar="DIR", type=_FILE)
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory.  [default: runs/NAME]")
+@click.pass_context
+def merge(context: click.Context, /, directory: Path, out: Path | None) -> None:
+    """Merge the shards of a pool into one run.
+
+    Every shard of DIR must be done. The run directory is that of the whole pool, run in one piece: eldgr report prints
+    its tables. No LM is asked.
+
+    Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
+    """
+    from eldgr_dspy.programs.shards.merging import merge as merge_shards
+    from eldgr_dspy.programs.shards.merging import merged_into
+
+    context.ensure_object(Session).unbegun = ""
+    folder = merged_into(directory, out)
+    try:
+        merge_shards(directory, folder)
+    except OSError as error:
+        raise click.ClickException(f"The run could not be written: {refusal(error)}") from error
+    say(f"Written to {folder}. To print all tables: eldgr report {folder}")
+
+
+def are_shards(pools: Sequence[Path], shard: int | None, *, dry_run: bool) -> bool:
+    """Return whether the arguments of `eldgr evaluate` are one directory of shards.
+
+    Raises:
+        click.UsageError: there is another pool or `--dry-run`, or `--shard` without such a directory.
+    """
+    from eldgr_dspy.programs.shards.manifest import is_sharded
+
+    sharded = [pool for pool in pools if is_sharded(pool)]
+    if sharded and len(pools) > 1:
+        raise click.UsageError(f"{sharded[0]} is a directory of shards. Give it alone.")
+    if shard is not None and not sharded:
+        raise click.UsageError(f"--shard needs a directory of eldgr pool shard; got {pools[0]}.")
+    if sharded and dry_run:
+        raise click.UsageError("--dry-run takes no shards. Give the pool that they were made of.")
+    return bool(sharded)
+
+
+def evaluate_shards(session: Session, number: int | None, selector: Any, plan: "Plan", *, quiet: bool) -> None:
+    """Run one shard of a plan's directory, or every one that is not done, but for those of other processes.
+
+    Raises:
+        click.UsageError: a limit on dollars is given for all shards, and it would hold for each.
+        RunLockedError: other processes are running some of them. The rest as `evaluate` does.
+    """
+    from eldgr_dspy.errors import RunLockedError
+    from eldgr_dspy.programs.commands.console import progress_bar
+    from eldgr_dspy.programs.shards.running import run_shard, uncommitted
+
+    if number is None and plan.max_cost is not None:
+        raise click.UsageError("--max-cost limits one shard. Give --shard too, or limit all by --max-calls.")
+    directory, busy = Path(plan.pools[0]), list[RunLockedError]()
+    for one in uncommitted(directory) if number is None else [number]:
+        try:
+            with progress_bar(session.begin, quiet=quiet) as watcher:
+                run_shard(directory, one, selector, plan, watcher)
+        except RunLockedError as error:
+            busy.append(error)
+    if busy:
+        raise busy[0]
+    if not quiet:
+        done = "All shards are done." if number is None else f"Shard {number} is done. When all are,"
+        say(f"{done} {'M' if number is None else 'm'}ake one run of them: eldgr merge {directory}")

@@ -1,0 +1,180 @@
+"""The manifest of a sharded pool: what its shards are, by content, and where they and their runs are."""
+
+import os
+from dataclasses import dataclass
+from hashlib import file_digest, sha256
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt, ValidationError
+
+from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.system import opened, refusal
+from eldgr_dspy.words import Task
+
+MANIFEST = "manifest.json"
+ORDER = "order.jsonl"
+
+
+class _Stated(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class WholePool(_Stated):
+    """A pool that was cut into shards.
+
+    Attributes:
+        name: Its name. path: its file, where it was. rows: how many questions. task: their answer type.
+        sha256: The content hash of the whole pool. asked: the hash of its questions in any order, for a lock's ledger.
+    """
+
+    name: str
+    path: str
+    rows: PositiveInt
+    task: Task
+    sha256: str
+    asked: str
+
+
+class ShardFile(_Stated):
+    """A shard.
+
+    Attributes:
+        name: Its number, in five digits or more. pool: the name of its pool.
+        rows: How many questions. sha256: the hash of the file. bytes: the size of the file.
+    """
+
+    name: str
+    pool: str
+    rows: PositiveInt
+    sha256: str
+    bytes: NonNegativeInt
+
+
+class Manifest(_Stated):
+    """The content of `manifest.json`.
+
+    Attributes:
+        layout: The version of this layout. version: the version of the package that wrote it.
+        rows: How many questions a shard was to have at most.
+        pools: The pools, in order. shards: the shards, in order; the first has the number 0.
+        order: The hash of `order.jsonl`, which states the shard of each row in the order of the pools.
+    """
+
+    layout: Literal[1] = 1
+    version: str
+    rows: PositiveInt
+    pools: list[WholePool]
+    shards: list[ShardFile]
+    order: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sharded:
+    """A directory of shards.
+
+    Attributes:
+        path: The directory. manifest: its manifest. sha256: the hash of that file.
+    """
+
+    path: Path
+    manifest: Manifest
+    sha256: str
+
+    def shard(self, number: int) -> ShardFile:
+        """Return a shard by its number, counted from 0. Raises `ArgumentError` if there is none."""
+        last = len(self.manifest.shards) - 1
+        if not 0 <= number <= last:
+            raise ArgumentError(f"shard must be a number from 0 to {last}; got {number}. {self.path} has no other.")
+        return self.manifest.shards[number]
+
+    def whole(self, shard: ShardFile) -> WholePool:
+        """Return the pool that a shard is a part of."""
+        return next(pool for pool in self.manifest.pools if pool.name == shard.pool)
+
+    def file(self, shard: ShardFile) -> Path:
+        """Return where a shard is."""
+        return self.path / "shards" / f"{shard.name}.jsonl"
+
+    def run(self, shard: ShardFile) -> Path:
+        """Return where a shard's run directory is."""
+        return self.path / "runs" / shard.name
+
+    def marker(self, shard: ShardFile) -> Path:
+        """Return where it is stated that a shard is committed."""
+        return self.path / "done" / f"{shard.name}.json"
+
+    @property
+    def order(self) -> Path:
+        """The file that states the shard of each row."""
+        return self.path / ORDER
+
+    def require_whole(self, shard: ShardFile) -> None:
+        """Refuse a shard whose file is not the one that the manifest names.
+
+        Raises:
+            RunChangedError: the file is missing, was edited, or is that of another pool.
+        """
+        path = self.file(shard)
+        if not path.is_file():
+            raise RunChangedError(f"{path}: no such file, and {self.path / MANIFEST} names it. Restore it from a copy.")
+        if (found := hash_of(path)) != shard.sha256:
+            raise RunChangedError(
+                f"{path}: must have the sha256 {shard.sha256:.16}... of {self.path / MANIFEST}; got {found:.16}.... "
+                "It was edited, or is a shard of another pool. Restore it from a copy, or shard the pool again."
+            )
+
+
+def is_sharded(path: Path) -> bool:
+    """Return whether a path is a directory of shards."""
+    return os.path.isfile(path / MANIFEST)  # noqa: PTH113 -- it is False for a name that the system refuses
+
+
+def read_sharded(path: Path) -> Sharded:
+    """Read the manifest of a directory of shards.
+
+    Raises:
+        ArgumentError: the directory has none, or it cannot be read.
+    """
+    file = path / MANIFEST
+    if not is_sharded(path):
+        raise ArgumentError(f"{path}: has no {MANIFEST}. Give a directory that eldgr pool shard has written.")
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise ArgumentError(refusal(error, file)) from error
+    try:
+        manifest = Manifest.model_validate_json(content)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"])) or "the file"
+        raise ArgumentError(f"{file}: {place}: {fault['msg']}. Restore it from a copy.") from error
+    _require_numbered(file, manifest)
+    return Sharded(path, manifest, sha256(content).hexdigest())
+
+
+def _require_numbered(file: Path, manifest: Manifest) -> None:
+    """Refuse a manifest that names a shard twice or not in order, or that lacks a pool's shards."""
+    for number, shard in enumerate(manifest.shards):
+        if shard.name != name_of(number):
+            raise ArgumentError(
+                f"{file}: shards[{number}] must be {name_of(number)!r}; got {shard.name!r:.80}. Restore it from a copy."
+            )
+    for pool in manifest.pools:
+        rows = sum(shard.rows for shard in manifest.shards if shard.pool == pool.name)
+        if rows != pool.rows:
+            raise ArgumentError(
+                f"{file}: the shards of {pool.name!r} must have {pool.rows:,} rows in all; got {rows:,}. Restore it "
+                "from a copy."
+            )
+
+
+def name_of(number: int) -> str:
+    """Return the name of a shard by its number."""
+    return f"{number:05d}"
+
+
+def hash_of(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with opened(path) as file:
+        return file_digest(file, sha256).hexdigest()
