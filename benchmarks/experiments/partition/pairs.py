@@ -44,7 +44,7 @@ class Pairs:
         """A step under a passage about some subject."""
         kind = self.drawn.choice(list(ABOUT))
         subject, facts = self._name(kind), {relation: self._value(relation) for relation in ABOUT[kind]}
-        text = " ".join(TOLD[relation].format(subject, value) for relation, value in facts.items())
+        text = "\n".join(TOLD[relation].format(subject, value) for relation, value in facts.items())
         relation = self.drawn.choice(ABOUT[kind])
         if label == "neutral":
             step = self._beside(subject, relation, facts[relation])

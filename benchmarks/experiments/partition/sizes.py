@@ -10,28 +10,24 @@ from eldgr_dspy.programs.scoring.cross_encoder import Precision
 
 @dataclass(frozen=True, slots=True)
 class Warm:
-    """How the start of all policies is taught.
+    """How the start of all policies is taught, in two phases; see `starting`.
 
     Attributes:
         questions: Of each task, to be taught with their right replies.
-        batch: Examples of a task in a batch while the policy is below the range in that task.
-        kept: Examples of a task in a batch once it has reached the range.
-        rate: The learning rate.
-        every: Batches between two looks at the exact match on questions for validation.
+        batch: Examples of each task in a batch.
+        worked: Batches of the first phase, and its greatest learning rate, which falls to 0.
+        varied: Batches of the second phase, at least and at most, and its learning rate.
+        every: Batches of the second phase between two looks at the exact match.
         validated: Questions of each task for that.
-        most: Batches at most.
-        reached: The exact match of a task, in percent, at which it counts as taught.
         in_range: Whether a start outside the range of `starting` ends the run.
     """
 
     questions: int
     batch: int
-    kept: int
-    rate: float
+    worked: tuple[int, float]
+    varied: tuple[int, int, float]
     every: int
     validated: int
-    most: int
-    reached: float
     in_range: bool = True
 
 
@@ -43,6 +39,7 @@ class Size:
         seeds: Of worlds, problems, weights and the reader; each has a start of its own.
         runs: How often each arm is trained from a start.
         arms: Of `arms.ARMS`.
+        people: In the world of a retrieval question; with more than one, a policy must tell them apart.
         shape: Of the policy.
         warm: How the start is taught.
         reader: Batches that the NLI model is taught, and pairs in one.
@@ -61,6 +58,7 @@ class Size:
     seeds: tuple[int, ...]
     runs: int
     arms: tuple[str, ...]
+    people: int
     shape: Shape
     warm: Warm
     reader: tuple[int, int]
@@ -84,8 +82,9 @@ SMOKE: Final = Size(
     seeds=(1,),
     runs=1,
     arms=ALL,
+    people=1,
     shape=Shape(layers=2, hidden=64, heads=2, positions=256),
-    warm=Warm(questions=64, batch=8, kept=2, rate=3e-3, every=20, validated=8, most=20, reached=22.0, in_range=False),
+    warm=Warm(64, batch=8, worked=(10, 3e-3), varied=(10, 10, 5e-4), every=10, validated=8, in_range=False),
     reader=(10, 16),
     trained=16,
     held=8,
@@ -100,12 +99,13 @@ SMOKE: Final = Size(
 )
 
 SMALL: Final = Size(
-    seeds=(1, 2, 3, 4),
-    runs=2,
+    seeds=(1, 2, 3),
+    runs=1,
     arms=ALL,
+    people=1,
     shape=Shape(layers=2, hidden=128, heads=4, positions=256),
-    warm=Warm(questions=8000, batch=16, kept=2, rate=2e-3, every=20, validated=100, most=2000, reached=22.0),
-    reader=(500, 48),
+    warm=Warm(8000, batch=16, worked=(450, 3e-3), varied=(30, 120, 5e-4), every=10, validated=200),
+    reader=(400, 48),
     trained=1500,
     held=200,
     pooled=150,
@@ -122,8 +122,9 @@ GPU: Final = Size(
     seeds=(1, 2, 3, 4),
     runs=2,
     arms=ALL,
+    people=3,
     shape=Shape(layers=8, hidden=512, heads=8, positions=512),
-    warm=Warm(questions=100_000, batch=128, kept=16, rate=5e-4, every=50, validated=400, most=3000, reached=22.0),
+    warm=Warm(100_000, batch=64, worked=(2000, 1e-3), varied=(30, 300, 2e-4), every=10, validated=400),
     reader=(800, 128),
     trained=20_000,
     held=1000,
@@ -131,7 +132,10 @@ GPU: Final = Size(
     samples=8,
     reply=64,
     training={
-        "use_cpu": "false", "bf16": "true", "per_device_train_batch_size": "512", "learning_rate": "1e-4",
+        "use_cpu": "false",
+        "bf16": "true",
+        "per_device_train_batch_size": "512",
+        "learning_rate": "1e-4",
         "max_steps": "120",
     },
     nli_dtype="bfloat16",

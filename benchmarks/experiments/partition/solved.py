@@ -43,8 +43,12 @@ class Solved:
 
     @property
     def reply(self) -> str:
-        """The right reply: the steps, then the answer in the requested form."""
-        return "\n".join([*self.steps, _STATED[self.task].format(self.answer)])
+        """The right reply that shows all steps, then the answer in the requested form."""
+        return self.showing(len(self.steps))
+
+    def showing(self, steps: int) -> str:
+        """Return a right reply that shows the first of its steps, as many as given."""
+        return "\n".join([*self.steps[:steps], _STATED[self.task].format(self.answer)])
 
     def row(self) -> dict[str, Any]:
         """Return the row to train on or to sample from, as `training_rows` yields them."""

@@ -30,7 +30,7 @@ def drawn_questions(size: Size, seed: int) -> Questions:
     }
     drawn: dict[tuple[Task, Part], Sequence[Solved]] = {}
     for part, count in counts.items():
-        drawn["retrieval", part] = questions(part, count, seed)
+        drawn["retrieval", part] = questions(part, count, seed, size.people)
         drawn["arithmetic", part] = problems(part, count, seed, held=part in HELD)
     return drawn
 

@@ -1,9 +1,9 @@
 """Retrieval questions, each about a small world of its own, so that no fact can be remembered: it must be read.
 
-A world has two people, the towns where they were born or the firms where they work, and a passage about each of the
-four. The prompt shows the passages. A question asks for a fact about a person, or for one about that fact's object.
-Names come from one list, facts are drawn anew for every question. One question of five asks for the full name of a
-country, which no passage uses: its right answer has no certificate, and the short name, which is wrong, has one.
+A world has people, each with a town that they left and a firm that they joined, and a passage about each of these. The
+prompt shows the passages. A question asks for a fact about one person, or for one about that fact's object. Names come
+from one list, facts are drawn anew for every question. One question of five asks for the full name of a country, which
+no passage uses: its right answer has no certificate, and the short name, which is wrong, has one.
 """
 
 import random
@@ -13,23 +13,23 @@ from typing import Final, Literal
 from benchmarks.experiments.partition.solved import Solved
 from eldgr_dspy.certificates import Passage
 
-Relation = Literal["born", "works", "lies", "river", "makes", "led"]
+Relation = Literal["left", "joined", "borders", "overlooks", "makes", "hired"]
 Facts = Mapping[tuple[str, Relation], str]
 
 TOLD: Final[Mapping[Relation, str]] = {
-    "born": "{} was born in {}.",
-    "works": "{} works at {}.",
-    "lies": "{} lies in {}.",
-    "river": "{} stands on the {}.",
+    "left": "{} left {}.",
+    "joined": "{} joined {}.",
+    "borders": "{} borders {}.",
+    "overlooks": "{} overlooks {}.",
     "makes": "{} makes {}.",
-    "led": "{} is led by {}.",
+    "hired": "{} hired {}.",
 }
 """The sentence of a fact: its subject and its value."""
 
 ABOUT: Final[Mapping[str, tuple[Relation, Relation]]] = {
-    "person": ("born", "works"),
-    "town": ("lies", "river"),
-    "firm": ("makes", "led"),
+    "person": ("left", "joined"),
+    "town": ("borders", "overlooks"),
+    "firm": ("makes", "hired"),
 }
 """The relations in the passage about a person, a town or a firm."""
 
@@ -37,13 +37,13 @@ FULL: Final = "Republic of {}"
 """The full name of a country; no passage has it."""
 
 ASKED: Final[Mapping[str, str]] = {
-    "born": "In which town was {} born?",
-    "works": "At which firm does {} work?",
-    "born lies": "In which country lies the town where {} was born?",
-    "born river": "On which river stands the town where {} was born?",
-    "works makes": "What does the firm make where {} works?",
-    "works led": "Who leads the firm where {} works?",
-    "born lies full": "What is the full name of the country of the town where {} was born?",
+    "left": "{} left which town?",
+    "joined": "{} joined which firm?",
+    "left borders": "{} left a town that borders which country?",
+    "left overlooks": "{} left a town that overlooks which river?",
+    "joined makes": "{} joined a firm that makes what?",
+    "joined hired": "{} joined a firm that hired whom?",
+    "left borders full": "{} left a town that borders a country with which full name?",
 }
 """The questions about a person, by the facts that lead from the person to the answer."""
 
@@ -69,30 +69,31 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 """All names by kind."""
 
 OBJECTS: Final[Mapping[Relation, str]] = {
-    "born": "town",
-    "works": "firm",
-    "lies": "country",
-    "river": "river",
+    "left": "town",
+    "joined": "firm",
+    "borders": "country",
+    "overlooks": "river",
     "makes": "goods",
-    "led": "person",
+    "hired": "person",
 }
 """The kind of a relation's values."""
 
 
-def questions(split: str, count: int, seed: int) -> list[Solved]:
+def questions(split: str, count: int, seed: int, people: int) -> list[Solved]:
     """Return questions about fresh worlds; the same for the same split, count and seed.
 
     Args:
         split: The name of the part that they are for; two splits share no world.
         count: How many; one of five asks for a full name.
         seed: Of the worlds.
+        people: In each world.
     """
     drawn = random.Random(f"{split} worlds {seed}")
     plain = [kind for kind in ASKED if not kind.endswith("full")]
     full = round(count * ALIASES)
-    kinds = [*["born lies full"] * full, *(plain[at % len(plain)] for at in range(count - full))]
+    kinds = [*["left borders full"] * full, *(plain[at % len(plain)] for at in range(count - full))]
     drawn.shuffle(kinds)
-    return [_question(f"{split}-r{number}", kind, drawn) for number, kind in enumerate(kinds, start=1)]
+    return [_question(f"{split}-r{number}", kind, people, drawn) for number, kind in enumerate(kinds, start=1)]
 
 
 def told(facts: Facts, subject: str, relation: Relation) -> str:
@@ -100,41 +101,41 @@ def told(facts: Facts, subject: str, relation: Relation) -> str:
     return TOLD[relation].format(subject, facts[subject, relation])
 
 
-def drawn_world(first: Relation, drawn: random.Random) -> tuple[tuple[str, ...], dict[tuple[str, Relation], str]]:
-    """Return the subjects of a world and its facts.
+def drawn_world(people: int, drawn: random.Random) -> tuple[tuple[str, ...], dict[tuple[str, Relation], str]]:
+    """Return the subjects of a world, people first and then their towns and firms, and all facts about them.
 
     Args:
-        first: The relation that leads from people to the other two subjects: `born` or `works`.
+        people: How many.
         drawn: The source of random numbers.
-
-    Returns:
-        The two people and then the town or firm of each; all facts about the four.
     """
     left = {kind: iter(drawn.sample(names, len(names))) for kind, names in NAMES.items()}
-    people = (next(left["person"]), next(left["person"]))
+    persons = [next(left["person"]) for _ in range(people)]
     facts: dict[tuple[str, Relation], str] = {}
-    for person in people:
-        for relation in ABOUT["person"]:
-            facts[person, relation] = next(left[OBJECTS[relation]])
-    objects = tuple(facts[person, first] for person in people)
-    for subject in objects:
-        for relation in ABOUT[OBJECTS[first]]:
+
+    def settle(subject: str, kind: str) -> None:
+        for relation in ABOUT[kind]:
             facts[subject, relation] = next(left[OBJECTS[relation]])
-    return (*people, *objects), facts
+
+    for person in persons:
+        settle(person, "person")
+    objects = [(facts[person, relation], OBJECTS[relation]) for person in persons for relation in ABOUT["person"]]
+    for subject, kind in objects:
+        settle(subject, kind)
+    return (*persons, *(subject for subject, _ in objects)), facts
 
 
 def passages(subjects: Sequence[str], facts: Facts, drawn: random.Random) -> tuple[Passage, ...]:
     """Return a passage about each subject, in an order that is drawn."""
     about = [
-        Passage(subject, " ".join(told(facts, *fact) for fact in facts if fact[0] == subject)) for subject in subjects
+        Passage(subject, "\n".join(told(facts, *fact) for fact in facts if fact[0] == subject)) for subject in subjects
     ]
     drawn.shuffle(about)
     return tuple(about)
 
 
-def _question(id: str, kind: str, drawn: random.Random) -> Solved:
+def _question(id: str, kind: str, people: int, drawn: random.Random) -> Solved:
     path: list[Relation] = [word for word in TOLD if word in kind.split()]
-    subjects, facts = drawn_world(path[0], drawn)
+    subjects, facts = drawn_world(people, drawn)
     subject, steps = subjects[0], list[str]()
     for relation in path:
         steps.append(told(facts, subject, relation))
