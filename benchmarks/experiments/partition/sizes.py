@@ -131,7 +131,10 @@ GPU: Final = Size(
     samples=8,
     reply=64,
     training={
-        "use_cpu": "false", "bf16": "true", "per_device_train_batch_size": "512", "learning_rate": "1e-4",
+        "use_cpu": "false",
+        "bf16": "true",
+        "per_device_train_batch_size": "512",
+        "learning_rate": "1e-4",
         "max_steps": "120",
     },
     nli_dtype="bfloat16",
