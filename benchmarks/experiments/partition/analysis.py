@@ -26,16 +26,16 @@ class Contrast(NamedTuple):
     """A difference over seeds, in percentage points.
 
     Attributes:
-        delta: Its mean.
+        delta: Its mean; None if the difference of a seed is undefined.
         interval: By Student's t over the seeds; None with fewer than two seeds.
         p: Of no difference, two-sided; None with fewer than two seeds.
-        by_seed: The difference of each seed.
+        by_seed: The difference of each seed; None where a run's measure is undefined for all of its replies.
     """
 
-    delta: float
+    delta: float | None
     interval: tuple[float, float] | None
     p: float | None
-    by_seed: tuple[float, ...]
+    by_seed: tuple[float | None, ...]
 
 
 def measures_in(path: Path) -> Measures:
@@ -52,27 +52,30 @@ def measures_in(path: Path) -> Measures:
     return by_task
 
 
-def contrast(differences: Sequence[float], level: float) -> Contrast:
+def contrast(differences: Sequence[float | None], level: float) -> Contrast:
     """Return the contrast of a difference for each seed.
 
     The seeds are few, so the interval is Student's: each seed has its own worlds, start, reader and runs, and their
     spread holds the noise of all of these. If all seeds differ equally, p is 0 for a difference and 1 for none.
     """
-    delta, n = mean(differences), len(differences)
+    by_seed, known, n = tuple(differences), [one for one in differences if one is not None], len(differences)
+    if len(known) < n:
+        return Contrast(None, None, None, by_seed)
+    delta = mean(known)
     if n < 2:
-        return Contrast(delta, None, None, tuple(differences))
-    error = stdev(differences) / math.sqrt(n)
+        return Contrast(delta, None, None, by_seed)
+    error = stdev(known) / math.sqrt(n)
     half = error * float(stats.t.ppf((1 + level) / 2, n - 1))
     p = float(2 * stats.t.sf(abs(delta) / error, n - 1)) if error else float(delta == 0)
-    return Contrast(delta, (delta - half, delta + half), p, tuple(differences))
+    return Contrast(delta, (delta - half, delta + half), p, by_seed)
 
 
 def resolved(contrasts: Sequence[Contrast], alpha: float) -> list[bool]:
-    """Return for each contrast of a family whether its p-value, adjusted by Holm, is below alpha."""
-    told = [contrast.p for contrast in contrasts if contrast.p is not None]
-    if len(told) < len(contrasts):
-        return [False] * len(contrasts)
-    return [p < alpha for p in holm(told)]
+    """Return for each contrast of a family whether its p-value, adjusted by Holm, is below alpha.
+
+    One without a p-value counts in the family as if its p were 1.
+    """
+    return [p < alpha for p in holm([1.0 if one.p is None else one.p for one in contrasts])]
 
 
 def compared(
@@ -86,8 +89,7 @@ def compared(
         level: Of the intervals.
     """
     return [
-        contrast([_of(runs[one.arm], one) - _of(runs[one.against], one) for runs in arms.values()], level)
-        for one in asked
+        contrast([_difference(runs[one.arm], runs[one.against], one) for runs in arms.values()], level) for one in asked
     ]
 
 
@@ -134,7 +136,7 @@ def noise(arms: Mapping[int, Mapping[str, Sequence[Measures]]]) -> dict[str, flo
     runs, seeds = list[float](), list[float]()
     trained = [arm for arm in next(iter(arms.values())) if arm != START]
     for arm in trained:
-        values = [[_defined(run[BOTH]["exact_match"]) for run in by[arm]] for by in arms.values()]
+        values = [[run[BOTH]["exact_match"] or 0.0 for run in by[arm]] for by in arms.values()]
         runs += [stdev(own) ** 2 for own in values if len(own) > 1]
         if len(values) > 1:
             seeds.append(stdev(map(mean, values)) ** 2)
@@ -144,12 +146,9 @@ def noise(arms: Mapping[int, Mapping[str, Sequence[Measures]]]) -> dict[str, flo
     }
 
 
-def _of(runs: Sequence[Measures], asked: Asked) -> float:
-    return mean(_defined(run[asked.task or BOTH][asked.measure]) for run in runs)
-
-
-def _defined(value: float | None) -> float:
-    return math.nan if value is None else value
+def _difference(runs: Sequence[Measures], others: Sequence[Measures], asked: Asked) -> float | None:
+    one, other = (_mean_of([run[asked.task or BOTH][asked.measure] for run in own]) for own in (runs, others))
+    return None if one is None or other is None else one - other
 
 
 def _mean(values: Sequence[float]) -> float | None:

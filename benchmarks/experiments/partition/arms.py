@@ -22,7 +22,7 @@ ARMS: Final[Mapping[str, Mapping[str, float]]] = {
     "eldgr_rank": {"eldgr_rank": 1.0},
     "steps": {"ra_msd": 1.0},
 }
-"""The rewards of each arm and their weights; `eldgr_rank` alone reads no gold, and `steps` is the control for hacking."""
+"""The rewards of each arm and their weights. `eldgr_rank` and `steps` read no gold; `steps` is the control."""
 
 RECIPE: Final = Path(__file__).with_name("recipe.yaml")
 

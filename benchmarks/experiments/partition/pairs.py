@@ -43,7 +43,8 @@ class Pairs:
     def passage(self, label: str) -> Pair:
         """A step under a passage about some subject."""
         kind = self.drawn.choice(list(ABOUT))
-        subject, facts = self._name(kind), {relation: self._value(relation) for relation in ABOUT[kind]}
+        subject = self._name(kind)
+        facts: dict[Relation, str] = {relation: self._value(relation) for relation in ABOUT[kind]}
         text = "\n".join(TOLD[relation].format(subject, value) for relation, value in facts.items())
         relation = self.drawn.choice(ABOUT[kind])
         if label == "neutral":

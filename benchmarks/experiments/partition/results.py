@@ -88,7 +88,7 @@ def _family(asked: tuple[Asked, ...], contrasts: list[Contrast], alpha: float) -
 
 
 def _as_expected(asked: Asked, contrast: Contrast) -> bool:
-    return asked.expected is None or (contrast.delta > 0) == (asked.expected == "above")
+    return asked.expected is None or ((contrast.delta or 0.0) > 0) == (asked.expected == "above")
 
 
 def _rule_family(rules: list[dict[str, Any]], alpha: float) -> list[dict[str, Any]]:

@@ -75,7 +75,7 @@ def decide(folder: Path, source: str, rates: Sequence[float], seed: int) -> dict
     _record(replay[""], _others(pools, derived))
     for rate in rates:
         replay[judge_named(rate)] = folder / "pools" / f"{source}.{judge_named(rate)}.jsonl"
-        _record(replay[judge_named(rate)], _verdicts(pools, rate, seed))
+        _record(replay[judge_named(rate)], verdicts(pools, rate, seed))
     judges = {judge_named(rate): LexicalJudge() for rate in rates}
     plan = Plan(paths, folder / "runs" / source, judges=judges, replay=replay, fresh=True)
     figures = evaluate(heuristic_selector(), plan)["pools"]
@@ -85,12 +85,16 @@ def decide(folder: Path, source: str, rates: Sequence[float], seed: int) -> dict
     }
 
 
-def _pool(folder: Path, source: str, task: str) -> Path:
-    return folder / "pools" / f"{source}-{task}.jsonl"
+def verdicts(pools: Sequence[Pool], rate: float, seed: int) -> Iterator[Consultation]:
+    """Yield what a judge prefers, which for each question depends on its id, the rate and the seed.
 
+    It abstains only if no candidate has an answer. It errs at the rate where some candidates are right and some wrong.
 
-def _verdicts(pools: Sequence[Pool], rate: float, seed: int) -> Iterator[Consultation]:
-    """Yield what a judge prefers, which for each question depends on its id, the rate and the seed."""
+    Args:
+        pools: Its questions.
+        rate: Its error rate.
+        seed: Of its errors.
+    """
     for pool in pools:
         for row in pool.rows():
             preferred = _preferred(row, pool, rate, random.Random(f"judge {seed} {rate} {row.id}"))
@@ -99,6 +103,10 @@ def _verdicts(pools: Sequence[Pool], rate: float, seed: int) -> Iterator[Consult
             else:
                 content = {"preferred": preferred, "judge_rationale": "", "assessments": []}
                 yield Consultation(pool.name, row.id, "judge", "ok", content=content, recorded=True)
+
+
+def _pool(folder: Path, source: str, task: str) -> Path:
+    return folder / "pools" / f"{source}-{task}.jsonl"
 
 
 def _preferred(row: Row, pool: Pool, rate: float, drawn: random.Random) -> int | None:

@@ -128,5 +128,7 @@ def _exact_match(model: Any, tokenizer: Any, asked: Sequence[Solved], reply: int
         written = model.generate(**read, max_new_tokens=reply, do_sample=False)[:, read.input_ids.shape[1] :]
     model.train()
     replies = tokenizer.batch_decode(written, skip_special_tokens=True)
-    right = [said.split("\n")[-1] == solved.reply.split("\n")[-1] for said, solved in zip(replies, asked, strict=True)]
+    right: list[bool] = [
+        said.split("\n")[-1] == solved.reply.split("\n")[-1] for said, solved in zip(replies, asked, strict=True)
+    ]
     return 100.0 * sum(right) / len(right)

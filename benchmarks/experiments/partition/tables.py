@@ -48,7 +48,7 @@ def tables(results: Mapping[str, Any]) -> Iterator[Table]:
     for pool in asked.pools:
         scores = [by[pool] for by in results["rules"].values()]
         rows = tuple(
-            (rule, *(figure(mean(score_of(by, rule, rate) for by in scores)) for rate in asked.error_rates))
+            (rule, *(_spread([score_of(by, rule, rate) for by in scores]) for rate in asked.error_rates))
             for rule in RULES
         )
         headers = ("rule", *(f"judge errs at {round(100 * rate)} %" for rate in asked.error_rates))
@@ -83,8 +83,12 @@ def _arm_rows(arms: Mapping[Any, Mapping[str, Sequence[Any]]], task: str) -> tup
 
 def _cell(arms: Mapping[Any, Mapping[str, Sequence[Any]]], name: str, task: str, measure: str) -> str:
     values = [run[task][measure] for by in arms.values() for run in by[name]]
-    known = [value for value in values if value is not None]
-    return f"{figure(mean(known))} ({figure(min(known))} to {figure(max(known))})" if known else UNDEFINED
+    return _spread([value for value in values if value is not None])
+
+
+def _spread(values: Sequence[float]) -> str:
+    """Return the mean with the least and the greatest value."""
+    return f"{figure(mean(values))} ({figure(min(values))} to {figure(max(values))})" if values else UNDEFINED
 
 
 def _start_rows(results: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
