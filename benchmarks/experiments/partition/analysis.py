@@ -78,6 +78,11 @@ def resolved(contrasts: Sequence[Contrast], alpha: float) -> list[bool]:
     return [p < alpha for p in holm([1.0 if one.p is None else one.p for one in contrasts])]
 
 
+def each_resolved(contrasts: Sequence[Contrast], alpha: float) -> list[bool]:
+    """Return for each contrast whether its own p-value is below alpha: enough where all of them have to be resolved."""
+    return [contrast.p is not None and contrast.p < alpha for contrast in contrasts]
+
+
 def compared(
     arms: Mapping[int, Mapping[str, Sequence[Measures]]], asked: Sequence[Asked], level: float
 ) -> list[Contrast]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from benchmarks.experiments.partition.arms import START
 from benchmarks.experiments.partition.deriving import derivation_in
 from benchmarks.experiments.partition.sizes import Size
 from benchmarks.experiments.partition.solved import Solved
@@ -22,6 +23,7 @@ from eldgr_dspy.programs.scoring.nli_scorer import NLIScorer
 from eldgr_dspy.questions import Question
 from eldgr_dspy.training.generation import Sampling
 from eldgr_dspy.training.sampling import sample_pool
+from eldgr_dspy.training.steps_reward import StepReward
 from eldgr_dspy.words import TASKS
 
 GREEDY: Final = 1e-6
@@ -50,6 +52,7 @@ def greedy(folder: Path, policy: str, questions: Questions, size: Size) -> None:
             [question.row() for question in asked],
             {policy: folder / policy},
             sampling,
+            base=folder / START,
             batch_size=size.sampled,
             device=size.device,
         )
@@ -70,7 +73,7 @@ def measured(solved: Sequence[Solved], texts: Sequence[str], scorer: Scorer) -> 
     * `conflated`: the share of its steps that are false although the reader takes them to follow from the question and
       the steps before (`logic` of at least 0.85): Eq. 1, with what the generator knows in the place of documents.
       Undefined without steps.
-    * `step_reward`: what the step reward gives for it, without token confidence; 0 if it cannot be measured.
+    * `step_reward`: what the step reward gives for it, without token confidence, as a trainer gets it.
 
     Args:
         solved: The questions.
@@ -81,20 +84,27 @@ def measured(solved: Sequence[Solved], texts: Sequence[str], scorer: Scorer) -> 
         Reasoning(text, question.question, question.evidence or None, _answer(question, text) or "")
         for question, text in zip(solved, texts, strict=True)
     ]
-    for question, text, table in zip(solved, texts, scorer.score(reasonings), strict=True):
+    rewards = StepReward(scorer, confidence=False)(
+        [question.messages for question in solved],
+        texts,
+        question=[question.question for question in solved],
+        task=[question.task for question in solved],
+        evidence=[question.row()["evidence"] for question in solved],
+    )
+    for question, text, table, reward in zip(solved, texts, scorer.score(reasonings), rewards, strict=True):
         truths = [is_true(question, text[start:end].strip()) for start, end in table.spans]
         logics = [scores.channels["logic"] for scores in table.scores]
         taken = [
             not true and not isinstance(logic, Undefined) and logic >= DELTA
             for true, logic in zip(truths, logics, strict=True)
         ]
-        answer, reward = _answer(question, text), table.reward
+        answer = _answer(question, text)
         yield {
             "exact_match": 100 * bool(score(answer, [question.answer], question.task).em),
             "certified": 100 * _certified(question, text, answer),
             "true_steps": _share(truths),
             "conflated": _share(taken),
-            "step_reward": 0.0 if isinstance(reward, Undefined) else 100 * reward,
+            "step_reward": 100 * reward,
         }
 
 

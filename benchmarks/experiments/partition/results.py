@@ -8,6 +8,7 @@ from benchmarks.experiments.partition.analysis import (
     Measures,
     compared,
     compared_rules,
+    each_resolved,
     measures_in,
     noise,
     resolved,
@@ -32,6 +33,7 @@ def results_of(out: Path, size: Size, asked: Outcomes) -> dict[str, Any]:
     arms = {seed: _arms(out, size, seed) for seed in size.seeds}
     scores = {seed: found_by(jobs, f"{seed}/pools") for seed in size.seeds}
     rules = compared_rules(scores, asked)
+    controls, contrasts = (compared(arms, family, asked.level) for family in (asked.controls, asked.contrasts))
     return {
         "outcomes": asked.sha256,
         "seeds": {
@@ -41,8 +43,8 @@ def results_of(out: Path, size: Size, asked: Outcomes) -> dict[str, Any]:
         "questions": {"held": 2 * size.held, "pooled": 2 * size.pooled},
         "arms": arms,
         "rules": scores,
-        "controls": _family(asked.controls, compared(arms, asked.controls, asked.level), asked.alpha),
-        "contrasts": _family(asked.contrasts, compared(arms, asked.contrasts, asked.level), asked.alpha),
+        "controls": _family(asked.controls, controls, each_resolved(controls, asked.alpha)),
+        "contrasts": _family(asked.contrasts, contrasts, resolved(contrasts, asked.alpha)),
         "rule_contrasts": _rule_family(rules, asked.alpha),
         "noise": noise(arms),
         "rewards": {seed: _rewards(jobs, size, seed) for seed in size.seeds},
@@ -71,7 +73,7 @@ def _mean(values: list[float]) -> float:
     return round(sum(values) / len(values), 4)
 
 
-def _family(asked: tuple[Asked, ...], contrasts: list[Contrast], alpha: float) -> list[dict[str, Any]]:
+def _family(asked: tuple[Asked, ...], contrasts: list[Contrast], told: list[bool]) -> list[dict[str, Any]]:
     return [
         {
             "name": one.name,
@@ -81,14 +83,10 @@ def _family(asked: tuple[Asked, ...], contrasts: list[Contrast], alpha: float) -
             "task": one.task,
             "expected": one.expected,
             **contrast._asdict(),
-            "resolved": is_resolved and _as_expected(one, contrast),
+            "resolved": is_resolved,
         }
-        for one, contrast, is_resolved in zip(asked, contrasts, resolved(contrasts, alpha), strict=True)
+        for one, contrast, is_resolved in zip(asked, contrasts, told, strict=True)
     ]
-
-
-def _as_expected(asked: Asked, contrast: Contrast) -> bool:
-    return asked.expected is None or ((contrast.delta or 0.0) > 0) == (asked.expected == "above")
 
 
 def _rule_family(rules: list[dict[str, Any]], alpha: float) -> list[dict[str, Any]]:

@@ -51,7 +51,7 @@ def sample_pools(folder: Path, source: str, questions: Questions, size: Size, se
     (folder / "pools").mkdir(exist_ok=True)
     drawn = Sampling(seed=seed, samples=size.samples, max_new_tokens=size.reply)
     alone = Sampling(seed=seed, temperature=1.0, top_p=GREEDY, max_new_tokens=size.reply)
-    how: dict[str, Any] = {"batch_size": size.sampled, "device": size.device}
+    how: dict[str, Any] = {"base": folder / START, "batch_size": size.sampled, "device": size.device}
     for task in TASKS:
         rows = [question.row() for question in questions[task, "pooled"]]
         sample_pool(_pool(folder, source, task), rows, {source: folder / source}, drawn, **how)

@@ -74,8 +74,8 @@ def _taught(model: Any, tokenizer: Any, questions: Questions, size: Size, seed: 
     def learn(rate: float, shown: Callable[[Solved], int]) -> None:
         batch = [
             example(tokenizer, solved.messages, solved.showing(shown(solved)))
-            for task in TASKS
-            for solved in drawn.sample(questions[task, "taught"], warm.batch)
+            for task, count in zip(TASKS, warm.batch, strict=True)
+            for solved in drawn.sample(questions[task, "taught"], count)
         ]
         for group in optimizer.param_groups:
             group["lr"] = rate

@@ -62,7 +62,7 @@ def tables(results: Mapping[str, Any]) -> Iterator[Table]:
     yield Table("Starts and readers", ("seed", "batches", *TASKS, "reader: pairs held out, %"), _start_rows(results))
 
 
-_HEADERS: Final = ("contrast", "Δ [95% CI]", "p", "each seed", "")
+_HEADERS: Final = ("contrast", f"Δ [{round(100 * outcomes().level)}% CI]", "p", "each seed", "")
 
 
 def _rows(contrasts: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], ...]:
@@ -73,7 +73,14 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     ends = interval(row["interval"])
     delta = signed(row["delta"]) if ends == UNDEFINED else f"{signed(row['delta'])} {ends}"
     seeds = ", ".join(signed(value) for value in row["by_seed"])
-    return delta, probability(row["p"]), seeds, "resolved" if row["resolved"] else "unresolved"
+    return delta, probability(row["p"]), seeds, _verdict(row)
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    if not row["resolved"]:
+        return "unresolved"
+    as_expected = row.get("expected") in (None, "above" if row["delta"] > 0 else "below")
+    return "resolved" if as_expected else "resolved, against what was expected"
 
 
 def _arm_rows(arms: Mapping[Any, Mapping[str, Sequence[Any]]], task: str) -> tuple[tuple[str, ...], ...]:
