@@ -96,7 +96,7 @@ def test_a_word_problem_is_certified_by_its_own_derivation_with_a_check(text: st
 
 
 def test_the_full_name_is_right_and_uncertified_and_the_short_name_the_opposite() -> None:
-    solved = next(one for one in questions("any", 5, 1) if one.alias)
+    solved = next(one for one in questions("any", 5, 1, 1) if one.alias)
     short = solved.reply.replace("Republic of ", "")
     assert [one(solved, solved.reply, always("neutral"))[name] for name in MEASURES[:2]] == [100, 0]
     assert [one(solved, short, always("neutral"))[name] for name in MEASURES[:2]] == [0, 100]
@@ -104,7 +104,7 @@ def test_the_full_name_is_right_and_uncertified_and_the_short_name_the_opposite(
 
 def test_the_step_reward_is_that_of_training_without_token_confidence() -> None:
     scorer = NLIScorer(Reader(by_chance("entailment", "neutral", "contradiction")))
-    solved = [*questions("any", 8, 1), *problems("any", 8, 1, held=True)]
+    solved = [*questions("any", 8, 1, 2), *problems("any", 8, 1, held=True)]
     texts = [one.reply for one in solved]
     rows = [one.row() for one in solved]
     columns = {name: [row[name] for row in rows] for name in ("question", "task", "evidence")}

@@ -14,7 +14,7 @@ from benchmarks.experiments.partition.problems import GREATEST, TEMPLATES, held_
 from benchmarks.experiments.partition.replies import is_true
 from benchmarks.experiments.partition.sizes import SIZES, SMALL, SMOKE
 from benchmarks.experiments.partition.task import HELD, PARTS, Part, drawn_questions, fingerprint
-from benchmarks.experiments.partition.worlds import ABOUT, ASKED, FULL, NAMES, questions
+from benchmarks.experiments.partition.worlds import ASKED, FULL, NAMES, questions
 from eldgr_dspy.answers import score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.channels.steps import split_steps
@@ -68,7 +68,7 @@ def test_the_problems_of_a_part_have_three_four_and_five_steps_in_equal_numbers(
 def test_the_seed_and_the_part_determine_the_questions() -> None:
     assert fingerprint(drawn_questions(SMOKE, 1)) == fingerprint(drawn_questions(SMOKE, 1))
     assert fingerprint(drawn_questions(SMOKE, 1)) != fingerprint(drawn_questions(SMOKE, 2))
-    assert [one.question for one in questions("a", 9, 1)] != [one.question for one in questions("b", 9, 1)]
+    assert [one.question for one in questions("a", 9, 1, 1)] != [one.question for one in questions("b", 9, 1, 1)]
 
 
 @pytest.mark.parametrize("name", SIZES)
@@ -77,7 +77,9 @@ def test_every_size_has_every_arm_and_questions_in_every_part(name: str) -> None
     assert sorted(size.arms) == sorted(ARMS)
     assert len({*size.seeds}) == len(size.seeds)
     assert min(size.runs, size.trained, size.held, size.pooled, size.warm.questions, size.warm.validated) >= 1
-    assert size.warm.batch <= size.warm.questions and size.warm.every <= size.warm.most
+    assert max(size.warm.batch) <= size.warm.questions
+    least, most, _ = size.warm.varied
+    assert size.warm.every <= least <= most
 
 
 # --- worlds -----------------------------------------------------------------------------------------------------------
@@ -89,12 +91,13 @@ def test_no_name_stands_for_two_things_nor_begins_another() -> None:
     assert not [(one, other) for one in names for other in names if one != other and other.startswith(one)]
 
 
-def test_a_world_has_four_passages_and_every_fact_stands_in_exactly_one() -> None:
-    for solved in QUESTIONS["retrieval", "held"]:
+@pytest.mark.parametrize("people", [1, 3])
+def test_a_world_has_a_passage_a_subject_and_every_fact_stands_in_exactly_one(people: int) -> None:
+    for solved in questions("any", 40, 1, people):
         kinds = Counter(next(kind for kind, own in NAMES.items() if one.title in own) for one in solved.evidence)
-        assert kinds in ({"person": 2, "town": 2}, {"person": 2, "firm": 2})
-        told = [f"{sentence}." for one in solved.evidence for sentence in one.text.rstrip(".").split(". ")]
-        assert len(told) == 4 * len(ABOUT["person"])
+        assert kinds == {"person": people, "town": people, "firm": people}
+        told = [line for one in solved.evidence for line in one.text.split("\n")]
+        assert len(told) == 6 * people
         assert sorted(told) == sorted(solved.truths)
 
 

@@ -104,7 +104,7 @@ SMALL: Final = Size(
     arms=ALL,
     people=1,
     shape=Shape(layers=2, hidden=128, heads=4, positions=256),
-    warm=Warm(8000, batch=(6, 26), worked=(500, 3e-3), varied=(30, 120, 5e-4), every=10, validated=200),
+    warm=Warm(8000, batch=(16, 24), worked=(500, 3e-3), varied=(30, 120, 5e-4), every=10, validated=200),
     reader=(400, 48),
     trained=1500,
     held=200,
