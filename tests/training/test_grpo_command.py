@@ -22,7 +22,7 @@ from eldgr_dspy.training.grpo import made, main, parsed
 from eldgr_dspy.training.same_recipe import recipe_of, require_same_recipe, require_unused, write_recipe
 from eldgr_dspy.training.sampling import sample_pool
 from tests.training.saved import saved_policy
-from tests.training.training_on import ROWS, completions, trains
+from tests.training.training_on import ROWS, SMALL, completions, trains
 
 pytestmark = trains
 
@@ -126,7 +126,7 @@ def test_no_run_begins_among_the_checkpoints_of_another(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run in miniature on the tiny policy, with an NLI model that reads at once."""
+    """The folder of a small run on the tiny policy, with an NLI model that reads at once."""
     folder = tmp_path_factory.mktemp("grpo")
     (folder / "data").mkdir()
     (folder / "data" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS * 4), "utf-8")
@@ -139,10 +139,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def flags(run: Path) -> list[str]:
-    """The recipe in miniature, with what a test has in the place of models and data."""
+    """The small recipe, with what a test has in the place of models and data."""
     rewards = ["orm", "format", "tests.training.by_name.ra_msd"]
     return [
-        *("--config", "miniature/ra_msd", "--output_dir", str(run), "--model_name_or_path", str(saved_policy())),
+        *("--config", SMALL, "--output_dir", str(run), "--model_name_or_path", str(saved_policy())),
         *("--dataset_name", str(run.parent / "data"), "--rewards", *rewards, "--disable_tqdm", "true"),
     ]
 
@@ -263,7 +263,7 @@ def test_a_run_ends_as_a_script_of_trl_and_pushes_only_if_asked(
 ) -> None:
     scripted, folder = Scripted(), str(tmp_path / "run")
     monkeypatch.setattr("eldgr_dspy.training.grpo.made", lambda recipe: scripted)
-    main(["--config", "miniature/orm", "--output_dir", folder, "--push_to_hub", str(push), "--dataset_name", "mine"])
+    main(["--config", SMALL, "--output_dir", folder, "--push_to_hub", str(push), "--dataset_name", "mine"])
     pushed = [("push_to_hub", "mine")] if push else []
     logged = ("log_metrics", "train", {"train_loss": 0.5})
     assert scripted.asked == ["train", logged, ("save_model", folder), *pushed, ("end",)]
@@ -285,12 +285,12 @@ NO_DATA = ["--use_cpu", "true", "--bf16", "false", "--output_dir", "out"]
     ("arguments", "said"),
     [
         (["--config", "ramsd"], "--config must be a file or one of .*; got 'ramsd'"),
-        (["--config", "miniature/orm", "--dataset_name", "/nowhere"], "dataset_name='/nowhere' cannot be loaded"),
+        (["--config", SMALL, "--dataset_name", "/nowhere"], "dataset_name='/nowhere' cannot be loaded"),
         ([*NO_DATA, "--model_name_or_path", "tiny"], "The recipe names no data; give dataset_name"),
         (NO_DATA, "The recipe names no model; give model_name_or_path, a folder or a name on the Hub"),
-        (["--config", "miniature/grpo", "--rewards", "orm"],
-         r"reward_weights must have one .* \(orm\); got 2 for 1\. Give as many, or leave the field out"),
-        (["--config", "miniature/prm", "--on_error", "ignore"],
+        (["--config", SMALL, "--rewards", "orm"],
+         r"reward_weights must have one .* \(orm\); got 3 for 1\. Give as many, or leave the field out"),
+        (["--config", SMALL, "--rewards", "orm", "format", "prm", "--on_error", "ignore"],
          "on_error='ignore' is not known; use one of 'raise', 'undefined'"),
     ],
     ids=["recipe", "data", "no-data", "no-model", "weights", "on-error"],
@@ -300,6 +300,7 @@ def test_what_is_missing_is_one_sentence(arguments: list[str], said: str) -> Non
         main(arguments)
 
 
+ORM = ["--rewards", "orm", "--reward_weights", "3.0"]
 NO_POLICY = ["--model_name_or_path", "/nowhere/model"]  # all else is checked before the policy is built
 
 
@@ -316,7 +317,7 @@ def test_a_package_that_is_wanted_and_absent_is_named_first(wanted: str, monkeyp
     monkeypatch.setattr("eldgr_dspy.training.grpo.find_spec", lambda name: None)
     package = wanted.removeprefix("use_")
     with pytest.raises(SystemExit, match=rf"{wanted}: true needs the package {package}; run: pip install {package}"):
-        main(["--config", "miniature/orm", "--use_peft", "false", f"--{wanted}", "true", *NO_POLICY])
+        main(["--config", SMALL, *ORM, "--use_peft", "false", f"--{wanted}", "true", *NO_POLICY])
 
 
 @pytest.mark.filterwarnings("ignore:.*:ResourceWarning")

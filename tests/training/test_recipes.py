@@ -18,7 +18,7 @@ from eldgr_dspy.training.recipe import NAMES, RECIPES, RewardArguments, first_ro
 from eldgr_dspy.words import CHANNELS
 from tests.refusing import refused
 from tests.training.by_name import ra_msd as fake
-from tests.training.training_on import trains
+from tests.training.training_on import SMALL, trains
 
 pytestmark = trains
 
@@ -37,15 +37,15 @@ def beside_rewards(name: str) -> dict[str, Any]:
     return {field: value for field, value in fields(name).items() if field not in OURS}
 
 
-def test_there_is_a_recipe_a_policy_and_one_for_drops_and_one_in_miniature_a_policy() -> None:
+def test_there_is_a_recipe_a_policy_and_one_for_drops() -> None:
     found = {path.relative_to(RECIPES).with_suffix("").as_posix() for path in RECIPES.rglob("*.yaml")}
-    assert found == {*POLICIES, DROP, *(f"miniature/{name}" for name in POLICIES)}
+    assert found == {*POLICIES, DROP}
 
 
-@pytest.mark.parametrize("name", [*POLICIES, DROP, *(f"miniature/{name}" for name in POLICIES)])
+@pytest.mark.parametrize("name", [*POLICIES, DROP])
 def test_every_recipe_is_one_that_trl_reads_and_every_field_is_known(name: str) -> None:
     recipe = parsed(["--config", name, "--use_cpu", "true"])
-    assert recipe.training.output_dir == f"runs/{name.replace('/', '-')}"
+    assert recipe.training.output_dir == f"runs/{name}"
     assert len(rewards_of_named(recipe.rewards)) == len(recipe.training.reward_weights)
     assert recipe.training.logging_steps == 1
 
@@ -119,9 +119,8 @@ def test_only_the_first_rows_are_trained_on(streamed: bool) -> None:
     )
 
 
-@pytest.mark.parametrize("names", [POLICIES, tuple(f"miniature/{name}" for name in POLICIES)], ids=str)
-def test_recipes_that_are_compared_differ_in_the_reward_alone(names: tuple[str, ...]) -> None:
-    first, *others = (beside_rewards(name) for name in names)
+def test_recipes_that_are_compared_differ_in_the_reward_alone() -> None:
+    first, *others = map(beside_rewards, POLICIES)
     assert all(other == first for other in others)
 
 
@@ -194,7 +193,7 @@ def test_a_drop_has_the_weights_and_the_gate_of_the_paper_without_the_channel(ch
 def test_weights_gate_and_threshold_are_those_of_the_recipe_or_the_flags() -> None:
     weights = {"logic": 0.5, "fact": 0.5}
     flags = ["--channel_weights", json.dumps(weights), "--gate", "fact", "--tau", "0.25", "--documents", "3"]
-    arguments = parsed(["--config", "miniature/ra_msd", *flags, "--nli", "folder", "--reading", "settled"]).rewards
+    arguments = parsed(["--config", SMALL, *flags, "--nli", "folder", "--reading", "settled"]).rewards
     weighting = arguments.weighting()
     assert weighting.weights == dict(zip(CHANNELS, (0.5, 0.5, 0, 0, 0, 0, 0), strict=True))
     assert (set(weighting.gated), weighting.tau) == ({"fact"}, 0.25)
@@ -202,7 +201,7 @@ def test_weights_gate_and_threshold_are_those_of_the_recipe_or_the_flags() -> No
     assert (scorer.k, scorer.reading, scorer.nli) == (3, "settled", NamedNLI("folder"))
 
 
-@pytest.mark.parametrize("name", [DROP, "ra_msd", "prm", "miniature/ra_msd", "miniature/prm"])
+@pytest.mark.parametrize("name", [DROP, "ra_msd", "prm"])
 def test_every_recipe_says_what_becomes_of_a_batch_that_the_nli_model_fails_on(name: str) -> None:
     assert fields(name)["on_error"] == "raise"
     arguments = parsed(["--config", name, "--use_cpu", "true", "--on_error", "undefined"]).rewards
@@ -304,7 +303,7 @@ def test_a_recipe_is_found_by_its_name_or_its_path(tmp_path: Path) -> None:
     assert recipe_path("ra_msd") == RECIPES / "ra_msd.yaml"
     (tmp_path / "mine.yaml").write_text("output_dir: mine\n", "utf-8")
     assert parsed(["--config", str(tmp_path / "mine.yaml"), "--use_cpu", "true"]).training.output_dir == "mine"
-    with pytest.raises(ArgumentError, match=r"--config must be a file or one of grpo, miniat"):
+    with pytest.raises(ArgumentError, match=r"--config must be a file or one of grpo, orm, prm"):
         parsed(["--config", "ramsd"])
 
 
@@ -333,7 +332,7 @@ def test_a_field_that_is_like_no_other_gets_no_suggestion(tmp_path: Path) -> Non
 
 def test_fields_of_trl_pass_through() -> None:
     flags = ["--vllm_mode", "server", "--loss_type", "dr_grpo", "--beta", "0.04", "--load_in_4bit", "true"]
-    recipe = parsed(["--config", "miniature/ra_msd", *flags])
+    recipe = parsed(["--config", SMALL, *flags])
     assert (recipe.training.vllm_mode, recipe.training.loss_type, recipe.training.beta) == ("server", "dr_grpo", 0.04)
     assert recipe.model.load_in_4bit
 

@@ -24,6 +24,9 @@ SETTINGS: dict[str, Any] = {
 }
 """Of any trainer of TRL: a few steps on a processor, and nothing written but what is asked for."""
 
+SMALL = str(Path(__file__).parent / "recipes" / "small.yaml")
+"""A recipe of four steps of RA-MSD on a processor."""
+
 HOST, BREAD = "Which is the capital of the host?", "What is bread made of?"
 GOLD = {HOST: "Doha", BREAD: "flour"}
 EVIDENCE: dict[str, list[dict[str, str]]] = {

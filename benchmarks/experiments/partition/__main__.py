@@ -1,0 +1,42 @@
+"""The command: `python -m benchmarks.experiments.partition --size smoke|small|gpu [--out FOLDER]`.
+
+The same command resumes an interrupted run. `smoke` shows that everything works and nothing else.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.experiments.partition.run import run
+from benchmarks.experiments.partition.sizes import SIZES
+from eldgr_dspy.errors import EldgrError
+from eldgr_dspy.showing import shown
+from eldgr_dspy.system import refusal
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; an error that is raised on purpose is one sentence, and ends with exit code 1."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.experiments.partition", description=__doc__)
+    parser.add_argument("--size", choices=[*SIZES], required=True, help="how large it is")
+    parser.add_argument("--out", type=Path, help="the folder; default runs/partition-SIZE")
+    given = parser.parse_args(arguments)
+    out = given.out or Path(f"runs/partition-{given.size}")
+    try:
+        run(out, SIZES[given.size], _say)
+    except EldgrError as error:
+        sys.exit(str(error))
+    except OSError as error:
+        sys.exit(shown(f"{refusal(error)} The same command then resumes the jobs that were interrupted."))
+    except KeyboardInterrupt:
+        sys.exit("Interrupted. The same command resumes.")
+    _say(f"The tables are in {out / 'tables.md'}, all numbers in {out / 'results.json'}.")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{shown(text)}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""The outcomes of the experiment as its file states them, which is fixed before the first run."""
+
+import tomllib
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, Literal
+
+FILE: Final = Path(__file__).with_name("outcomes.toml")
+
+Expected = Literal["above", "below"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A contrast of two arms.
+
+    Attributes:
+        name: In words.
+        arm: The arm.
+        against: The arm that it is compared with.
+        measure: Of `replies.MEASURES`.
+        task: One of the two; None for the mean of both.
+        expected: The direction that a control must have; None for a question.
+    """
+
+    name: str
+    arm: str
+    against: str
+    measure: str
+    task: str | None = None
+    expected: Expected | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedOfRules:
+    """A contrast of two rules, on each pool and at each error rate."""
+
+    name: str
+    rule: str
+    against: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """All that the experiment asks; see the file.
+
+    Attributes:
+        sha256: Of the file, by which results show that it was not changed.
+    """
+
+    alpha: float
+    level: float
+    error_rates: tuple[float, ...]
+    pools: tuple[str, ...]
+    controls: tuple[Asked, ...]
+    contrasts: tuple[Asked, ...]
+    rules: tuple[AskedOfRules, ...]
+    sha256: str
+
+
+def outcomes() -> Outcomes:
+    """Return what the file states."""
+    content = FILE.read_bytes()
+    given: dict[str, Any] = tomllib.loads(content.decode("utf-8"))
+    return Outcomes(
+        alpha=given["alpha"],
+        level=given["level"],
+        error_rates=tuple(given["error_rates"]),
+        pools=tuple(given["pools"]),
+        controls=tuple(Asked(**control) for control in given["control"]),
+        contrasts=tuple(Asked(**contrast) for contrast in given["contrast"]),
+        rules=tuple(AskedOfRules(**rule) for rule in given["rule"]),
+        sha256=sha256(content).hexdigest(),
+    )

@@ -1,0 +1,97 @@
+"""The results of a run: what each job found, and the contrasts that the file of outcomes asks for."""
+
+from pathlib import Path
+from typing import Any
+
+from benchmarks.experiments.partition.analysis import (
+    Contrast,
+    Measures,
+    compared,
+    compared_rules,
+    each_resolved,
+    measures_in,
+    noise,
+    resolved,
+)
+from benchmarks.experiments.partition.arms import START
+from benchmarks.experiments.partition.jobs import found_by, seconds_of
+from benchmarks.experiments.partition.outcomes import Asked, Outcomes
+from benchmarks.experiments.partition.sizes import Size
+
+Arms = dict[int, dict[str, list[Measures]]]
+
+
+def results_of(out: Path, size: Size, asked: Outcomes) -> dict[str, Any]:
+    """Return the results of a finished run as plain JSON.
+
+    Args:
+        out: Its folder.
+        size: Its size.
+        asked: What the experiment asks.
+    """
+    jobs = out / "jobs"
+    arms = {seed: _arms(out, size, seed) for seed in size.seeds}
+    scores = {seed: found_by(jobs, f"{seed}/pools") for seed in size.seeds}
+    rules = compared_rules(scores, asked)
+    controls, contrasts = (compared(arms, family, asked.level) for family in (asked.controls, asked.contrasts))
+    return {
+        "outcomes": asked.sha256,
+        "seeds": {
+            seed: {"start": found_by(jobs, f"{seed}/start"), "reader": found_by(jobs, f"{seed}/reader")}
+            for seed in size.seeds
+        },
+        "questions": {"held": 2 * size.held, "pooled": 2 * size.pooled},
+        "arms": arms,
+        "rules": scores,
+        "controls": _family(asked.controls, controls, each_resolved(controls, asked.alpha)),
+        "contrasts": _family(asked.contrasts, contrasts, resolved(contrasts, asked.alpha)),
+        "rule_contrasts": _rule_family(rules, asked.alpha),
+        "noise": noise(arms),
+        "rewards": {seed: _rewards(jobs, size, seed) for seed in size.seeds},
+        "seconds": seconds_of(jobs),
+    }
+
+
+def _arms(out: Path, size: Size, seed: int) -> dict[str, list[Measures]]:
+    folder = out / f"seed-{seed}"
+    trained = {
+        arm: [measures_in(folder / f"{arm}-{run}.replies.jsonl") for run in range(1, size.runs + 1)]
+        for arm in size.arms
+    }
+    return {START: [measures_in(folder / f"{START}.replies.jsonl")], **trained}
+
+
+def _rewards(jobs: Path, size: Size, seed: int) -> dict[str, list[list[float]]]:
+    """Return for each run of each arm the mean reward of its first and of its last ten steps."""
+    curves = {
+        arm: [found_by(jobs, f"{seed}/{arm}-{run}")["reward"] for run in range(1, size.runs + 1)] for arm in size.arms
+    }
+    return {arm: [[_mean(curve[:10]), _mean(curve[-10:])] for curve in own] for arm, own in curves.items()}
+
+
+def _mean(values: list[float]) -> float:
+    return round(sum(values) / len(values), 4)
+
+
+def _family(asked: tuple[Asked, ...], contrasts: list[Contrast], told: list[bool]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.name,
+            "arm": one.arm,
+            "against": one.against,
+            "measure": one.measure,
+            "task": one.task,
+            "expected": one.expected,
+            **contrast._asdict(),
+            "resolved": is_resolved,
+        }
+        for one, contrast, is_resolved in zip(asked, contrasts, told, strict=True)
+    ]
+
+
+def _rule_family(rules: list[dict[str, Any]], alpha: float) -> list[dict[str, Any]]:
+    told = resolved([rule["contrast"] for rule in rules], alpha)
+    return [
+        {**{name: rule[name] for name in ("name", "pool", "error_rate")}, **rule["contrast"]._asdict(), "resolved": is_}
+        for rule, is_ in zip(rules, told, strict=True)
+    ]

@@ -1,0 +1,138 @@
+"""The rules on sampled pools, with a judge that errs at a stated rate.
+
+The judge is corrupted on purpose: it knows the right answer, prefers a candidate that has it, and errs at a rate. When
+it errs, or when no candidate is right, it prefers a wrong one. So the figures show what a rule makes of a judge's
+errors, and nothing of how often a real judge errs. No repair is offered, so that all rules choose from one pool. The
+deriver is the start, asked once more; its errors are not independent of the candidates'.
+"""
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.experiments.partition.arms import START
+from benchmarks.experiments.partition.deriving import content_of, derivation_in
+from benchmarks.experiments.partition.replies import GREEDY
+from benchmarks.experiments.partition.sizes import Size
+from benchmarks.experiments.partition.task import Questions
+from eldgr_dspy.answers import score
+from eldgr_dspy.consultations import Consultation
+from eldgr_dspy.files import replacing
+from eldgr_dspy.pools import Pool, open_pool
+from eldgr_dspy.programs.heuristics import LexicalJudge, heuristic_selector
+from eldgr_dspy.programs.run.evaluation import evaluate
+from eldgr_dspy.programs.run.plan import Plan
+from eldgr_dspy.rows import Row
+from eldgr_dspy.training.generation import Sampling
+from eldgr_dspy.training.sampling import sample_pool
+from eldgr_dspy.words import TASKS
+
+NO_REPAIR: Final = "the experiment offers no repair"
+
+
+def judge_named(rate: float) -> str:
+    """Return the name of the judge that errs at a rate, as `wrong30`."""
+    return f"wrong{round(100 * rate)}"
+
+
+def sample_pools(folder: Path, source: str, questions: Questions, size: Size, seed: int) -> None:
+    """Sample the pools of a policy, with the paper's temperature and top-p, and the derivations of the start.
+
+    Args:
+        folder: Of the seed.
+        source: The policy.
+        questions: Of the seed.
+        size: Of the experiment.
+        seed: Its seed.
+    """
+    (folder / "pools").mkdir(exist_ok=True)
+    drawn = Sampling(seed=seed, samples=size.samples, max_new_tokens=size.reply)
+    alone = Sampling(seed=seed, temperature=1.0, top_p=GREEDY, max_new_tokens=size.reply)
+    how: dict[str, Any] = {"base": folder / START, "batch_size": size.sampled, "device": size.device}
+    for task in TASKS:
+        rows = [question.row() for question in questions[task, "pooled"]]
+        sample_pool(_pool(folder, source, task), rows, {source: folder / source}, drawn, **how)
+        if task == "arithmetic":
+            sample_pool(folder / "pools" / "derived.jsonl", rows, {START: folder / START}, alone, **how)
+
+
+def decide(folder: Path, source: str, rates: Sequence[float], seed: int) -> dict[str, Any]:
+    """Decide on the pools of a policy by all rules, and return the exact match of each by task, in percent.
+
+    Args:
+        folder: Of the seed, with the pools.
+        source: The policy that they were sampled from.
+        rates: The error rates of the judges.
+        seed: Of the judges' errors.
+    """
+    paths = [_pool(folder, source, task) for task in TASKS]
+    replay: dict[str, Path] = {"": folder / "pools" / f"{source}.others.jsonl"}
+    pools = [open_pool(path) for path in paths]
+    derived = [row.candidates[0].text or "" for row in open_pool(folder / "pools" / "derived.jsonl").rows()]
+    _record(replay[""], _others(pools, derived))
+    for rate in rates:
+        replay[judge_named(rate)] = folder / "pools" / f"{source}.{judge_named(rate)}.jsonl"
+        _record(replay[judge_named(rate)], verdicts(pools, rate, seed))
+    judges = {judge_named(rate): LexicalJudge() for rate in rates}
+    plan = Plan(paths, folder / "runs" / source, judges=judges, replay=replay, fresh=True)
+    figures = evaluate(heuristic_selector(), plan)["pools"]
+    return {
+        task: {name: rule["em"] for name, rule in figures[path.stem]["rules"].items()}
+        for task, path in zip(TASKS, paths, strict=True)
+    }
+
+
+def verdicts(pools: Sequence[Pool], rate: float, seed: int) -> Iterator[Consultation]:
+    """Yield what a judge prefers, which for each question depends on its id, the rate and the seed.
+
+    It abstains only if no candidate has an answer. It errs at the rate where some candidates are right and some wrong.
+
+    Args:
+        pools: Its questions.
+        rate: Its error rate.
+        seed: Of its errors.
+    """
+    for pool in pools:
+        for row in pool.rows():
+            preferred = _preferred(row, pool, rate, random.Random(f"judge {seed} {rate} {row.id}"))
+            if preferred is None:
+                yield Consultation(pool.name, row.id, "judge", "abstained", "no candidate answers", recorded=True)
+            else:
+                content = {"preferred": preferred, "judge_rationale": "", "assessments": []}
+                yield Consultation(pool.name, row.id, "judge", "ok", content=content, recorded=True)
+
+
+def _pool(folder: Path, source: str, task: str) -> Path:
+    return folder / "pools" / f"{source}-{task}.jsonl"
+
+
+def _preferred(row: Row, pool: Pool, rate: float, drawn: random.Random) -> int | None:
+    answered = [at for at, candidate in enumerate(row.candidates) if candidate.answer is not None]
+    right = [at for at in answered if score(row.candidates[at].answer, row.gold, pool.task).em]
+    wrong = [at for at in answered if at not in right]
+    errs = drawn.random() < rate
+    chosen = wrong if (errs and wrong) or not right else right
+    return drawn.choice(chosen) if chosen else None
+
+
+def _others(pools: Sequence[Pool], derived: Sequence[str]) -> Iterator[Consultation]:
+    """Yield the derivations of the start, and no repairs."""
+    retrieval, arithmetic = pools
+    for row in retrieval.rows():
+        yield Consultation(retrieval.name, row.id, "repairer", "abstained", NO_REPAIR, recorded=True)
+    for row, text in zip(arithmetic.rows(), derived, strict=True):
+        derivation = derivation_in(text)
+        if derivation is None:
+            yield Consultation(arithmetic.name, row.id, "deriver", "abstained", "no derivation", recorded=True)
+        else:
+            content = content_of(derivation)
+            yield Consultation(arithmetic.name, row.id, "deriver", "ok", content=content, recorded=True)
+
+
+def _record(path: Path, consultations: Iterator[Consultation]) -> None:
+    with replacing(path) as out:
+        for entry in consultations:
+            out.write(json.dumps({"kind": "consultation", **asdict(entry)}).encode("ascii") + b"\n")

@@ -1,0 +1,174 @@
+"""The experiment, from drawn questions to tables, in jobs that are each done once.
+
+For each seed, questions are drawn, a start is taught right replies and an NLI model pairs. Each arm is trained from
+that start. All policies answer the held-out questions, pools are sampled, and the rules decide on them. What is asked
+of the results was fixed before, in `outcomes.toml`.
+"""
+
+import json
+import platform
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.experiments.partition.arms import START, train_arm, write_rows
+from benchmarks.experiments.partition.jobs import Job, do_all, write_json
+from benchmarks.experiments.partition.outcomes import Outcomes, outcomes
+from benchmarks.experiments.partition.reader import teach_reader
+from benchmarks.experiments.partition.replies import greedy
+from benchmarks.experiments.partition.results import results_of
+from benchmarks.experiments.partition.rules import decide, sample_pools
+from benchmarks.experiments.partition.sizes import Size
+from benchmarks.experiments.partition.starting import require_in_range, teach_start
+from benchmarks.experiments.partition.tables import curve_of, write_tables
+from benchmarks.experiments.partition.task import drawn_questions, fingerprint, of_both
+from eldgr_dspy.differences import differences
+from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.programs.file_locks import locked
+
+FILE: Final = "partition.json"
+"""The name of the record of a run's settings in its folder."""
+
+_NEEDED: Final = ("torch", "transformers", "trl", "datasets", "accelerate", "sentence_transformers")
+_PACKAGES: Final = ("eldgr_dspy", "torch", "transformers", "trl", "sentence-transformers")
+
+
+def run(out: Path, size: Size, say: Callable[[str], object]) -> dict[str, Any]:
+    """Run the experiment, or its unfinished part, and return its results.
+
+    Args:
+        out: Its folder.
+        size: Its size.
+        say: Called with each job that ends.
+
+    Raises:
+        ArgumentError: A library is missing, the folder holds something else, or a start is outside its range.
+        RunChangedError: The folder holds a run of another size, with other outcomes, or made with other releases.
+        RunLockedError: Another process is at work in it.
+    """
+    require_libraries()
+    asked = outcomes()
+    begin(out, {**asdict(size), "outcomes": asked.sha256, "versions": versions()})
+    with alone(out):
+        for jobs in (first_jobs(out, size), training_jobs(out, size), last_jobs(out, size, asked)):
+            do_all(out / "jobs", list(jobs), size.processes, say)
+        results = {
+            "versions": versions(),
+            "processor": platform.machine(),
+            **results_of(out, size, asked),
+        }
+        write_json(out / "results.json", results)
+        write_tables(out / "tables.md", results)
+        curve_of(out / "judge-errors.svg", results)
+    return results
+
+
+# -- the jobs, in three rounds -----------------------------------------------------------------------------------------
+
+
+def first_jobs(out: Path, size: Size) -> Iterator[Job]:
+    """Yield the jobs that wait for nothing: data, start and reader of each seed."""
+    for seed in size.seeds:
+        yield Job(f"{seed}/start", start, (out, size, seed))
+        yield Job(f"{seed}/reader", reader, (out, size, seed))
+
+
+def training_jobs(out: Path, size: Size) -> Iterator[Job]:
+    """Yield the trainings."""
+    for run_ in range(1, size.runs + 1):
+        for seed in size.seeds:
+            for arm in size.arms:
+                yield Job(f"{seed}/{arm}-{run_}", train_arm, (folder_of(out, seed), arm, run_, size, seed))
+
+
+def last_jobs(out: Path, size: Size, asked: Outcomes) -> Iterator[Job]:
+    """Yield the jobs that ask policies: greedy replies of all, and the pools with their decisions."""
+    for seed in size.seeds:
+        for policy in policies(size):
+            yield Job(f"{seed}/{policy}.replies", replies, (out, policy, size, seed))
+        yield Job(f"{seed}/pools", pools, (out, size, seed, asked))
+
+
+def policies(size: Size) -> list[str]:
+    """Return the names of the folders of a seed's policies: the start, and each run of each arm."""
+    return [START, *(f"{arm}-{run_}" for arm in size.arms for run_ in range(1, size.runs + 1))]
+
+
+def folder_of(out: Path, seed: int) -> Path:
+    """Return the folder of a seed."""
+    return out / f"seed-{seed}"
+
+
+def start(out: Path, size: Size, seed: int) -> Mapping[str, Any]:
+    """Draw the questions of a seed, write the rows to train on, and teach the start."""
+    folder, questions = folder_of(out, seed), drawn_questions(size, seed)
+    write_rows(folder / "data" / "train.jsonl", of_both(questions, "trained"))
+    taught = teach_start(folder / START, questions, size, seed)
+    if size.warm.in_range:
+        require_in_range(taught["exact_match"])
+    return {**taught, "questions": fingerprint(questions)}
+
+
+def reader(out: Path, size: Size, seed: int) -> Mapping[str, float]:
+    """Teach the reader of a seed."""
+    return teach_reader(folder_of(out, seed) / "reader", drawn_questions(size, seed), size, seed)
+
+
+def replies(out: Path, policy: str, size: Size, seed: int) -> None:
+    """Have a policy answer the held-out questions."""
+    greedy(folder_of(out, seed), policy, drawn_questions(size, seed), size)
+
+
+def pools(out: Path, size: Size, seed: int, asked: Outcomes) -> Mapping[str, Any]:
+    """Sample the pools of a seed, and decide on them."""
+    folder, questions = folder_of(out, seed), drawn_questions(size, seed)
+    for source in asked.pools:
+        sample_pools(folder, source, questions, size, seed)
+    return {source: decide(folder, source, asked.error_rates, seed) for source in asked.pools}
+
+
+# -- the folder --------------------------------------------------------------------------------------------------------
+
+
+def begin(out: Path, stated: Mapping[str, Any]) -> None:
+    """Start a run in a folder, or resume one that was started with the same settings.
+
+    Raises:
+        RunChangedError: It was started with others, saying what differs.
+        ArgumentError: The folder holds something else.
+    """
+    path, plain = out / FILE, json.loads(json.dumps(stated))
+    if path.exists():
+        if changed := differences(json.loads(path.read_text("utf-8")), plain):
+            listed = "\n".join(f"  {line}" for line in changed)
+            raise RunChangedError(
+                f"{out}: this run was started with other settings:\n{listed}\nUndo the change, or give another --out."
+            )
+        return
+    if out.is_file() or (out.is_dir() and any(out.iterdir())):
+        raise ArgumentError(f"--out must be a folder that is empty or new; {str(out)!r} exists and has no {FILE}.")
+    out.mkdir(parents=True, exist_ok=True)
+    write_json(path, plain)
+
+
+def alone(out: Path) -> AbstractContextManager[None]:
+    """Keep other processes from a folder. Raises `RunLockedError` if one is at work in it."""
+    return locked(
+        out / f".{FILE}.lock", f"{out}: another process is at work in it; wait for it, or give another --out."
+    )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that the numbers of a run may depend on."""
+    return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+
+
+def require_libraries() -> None:
+    """Raise an `ArgumentError` that names a library which is missing."""
+    for name in _NEEDED:
+        if find_spec(name) is None:
+            raise ArgumentError(f"The experiment needs {name}; run: pip install 'eldgr_dspy[train,nli]'")

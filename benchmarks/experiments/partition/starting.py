@@ -1,0 +1,134 @@
+"""The start of all policies of a seed: taught right replies alone, and stopped while most of its answers are wrong.
+
+The paper starts from an instruction-tuned model; this replaces one. In a first phase the replies show all their steps.
+In a second one they show as much as people do: of five replies two give the answer alone, two show one step, and one
+shows more. All are right. So the start can work a question out, and mostly does not: what it lacks is what a reward
+can teach. It is stopped once its answers are right in the range, in the mean of both tasks.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.experiments.partition.policy import example, loss_of, new_policy
+from benchmarks.experiments.partition.sizes import Size
+from benchmarks.experiments.partition.solved import Solved
+from benchmarks.experiments.partition.task import Questions
+from benchmarks.experiments.partition.tokenizer import byte_tokenizer
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.words import TASKS
+
+RANGE: Final = (20.0, 40.0)
+"""The exact match of a start, in percent, the mean of both tasks on questions for validation."""
+
+_WARMING: Final = 50  # batches
+_SPELLED: Final = 3000  # questions of a task whose text makes the tokenizer
+
+
+def teach_start(folder: Path, questions: Questions, size: Size, seed: int) -> dict[str, Any]:
+    """Teach a policy and save it with its tokenizer.
+
+    Args:
+        folder: Where it is saved.
+        questions: Of the seed.
+        size: Of the experiment.
+        seed: Of weights and batches.
+
+    Returns:
+        Its number of `parameters`, and its `exact_match` by task: after the first phase, at batch 0, and at each look
+        during the second.
+    """
+    texts = [
+        text
+        for task in TASKS
+        for solved in islice(questions[task, "taught"], _SPELLED)
+        for text in (solved.messages[0]["content"], solved.reply)
+    ]
+    tokenizer = byte_tokenizer(texts)
+    model = new_policy(tokenizer, size.shape, seed).to(size.device)
+    looks = list(_taught(model, tokenizer, questions, size, seed))
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return {"parameters": model.num_parameters(), "exact_match": looks}
+
+
+def require_in_range(looks: Sequence[Mapping[str, float]]) -> None:
+    """Raise an `ArgumentError` unless the last look at a start is in the range."""
+    low, high = RANGE
+    if not _is_in_range(looks[-1]):
+        raise ArgumentError(
+            f"The start must answer {low:.0f} to {high:.0f} % of the questions for validation; it answers "
+            f"{_mean(looks[-1]):.1f} % after {looks[-1]['batches']:.0f} batches. Change the size's `Warm`."
+        )
+
+
+def _taught(model: Any, tokenizer: Any, questions: Questions, size: Size, seed: int) -> Iterator[dict[str, float]]:
+    """Teach a model in both phases, and yield its exact match after the first and during the second."""
+    import torch
+
+    warm, drawn = size.warm, random.Random(f"batches {seed}")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=warm.worked[1], weight_decay=0.01)
+
+    def learn(rate: float, shown: Callable[[Solved], int]) -> None:
+        batch = [
+            example(tokenizer, solved.messages, solved.showing(shown(solved)))
+            for task, count in zip(TASKS, warm.batch, strict=True)
+            for solved in drawn.sample(questions[task, "taught"], count)
+        ]
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        loss_of(model, batch, tokenizer.pad_token_id).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    def look(batch: int) -> dict[str, float]:
+        right = {task: _exact_match(model, tokenizer, questions[task, "validation"], size.reply) for task in TASKS}
+        return {"batches": batch, **right}
+
+    batches, highest = warm.worked
+    for batch in range(batches):
+        learn(highest * min(1.0, (batch + 1) / _WARMING) * (1 - batch / batches), lambda solved: len(solved.steps))
+    yield look(0)
+    least, most, rate = warm.varied
+    for batch in range(1, most + 1):
+        learn(rate, lambda solved: _shown(len(solved.steps), drawn))
+        if batch % warm.every == 0:
+            yield (looked := look(batch))
+            if batch >= least and _is_in_range(looked):
+                return
+
+
+def _shown(steps: int, drawn: random.Random) -> int:
+    """Return how many of its steps a reply of the second phase shows."""
+    kind = drawn.randrange(5)
+    return kind // 2 if kind < 4 else drawn.randint(min(2, steps), steps)
+
+
+def _is_in_range(look: Mapping[str, float]) -> bool:
+    return RANGE[0] <= _mean(look) <= RANGE[1]
+
+
+def _mean(look: Mapping[str, float]) -> float:
+    return sum(look[task] for task in TASKS) / len(TASKS)
+
+
+def _exact_match(model: Any, tokenizer: Any, asked: Sequence[Solved], reply: int) -> float:
+    """Return the share of greedy replies whose last line is right, in percent."""
+    import torch
+
+    prompts = [
+        tokenizer.apply_chat_template(solved.messages, tokenize=False, add_generation_prompt=True) for solved in asked
+    ]
+    read = tokenizer(prompts, padding=True, padding_side="left", return_tensors="pt").to(model.device)
+    model.eval()
+    with torch.no_grad():
+        written = model.generate(**read, max_new_tokens=reply, do_sample=False)[:, read.input_ids.shape[1] :]
+    model.train()
+    replies = tokenizer.batch_decode(written, skip_special_tokens=True)
+    right: list[bool] = [
+        said.split("\n")[-1] == solved.reply.split("\n")[-1] for said, solved in zip(replies, asked, strict=True)
+    ]
+    return 100.0 * sum(right) / len(right)

@@ -1,0 +1,135 @@
+"""The tables of a run in Markdown, and the drawing of accuracy against the judge's error rate."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any, Final
+
+from benchmarks.experiments.partition.analysis import BOTH, score_of
+from benchmarks.experiments.partition.outcomes import outcomes
+from benchmarks.experiments.partition.replies import MEASURES
+from eldgr_dspy.files import replacing
+from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, signed
+from eldgr_dspy.report.svg import Axes, curve, drawing, key, text, ticks
+from eldgr_dspy.report.templates import drawing_css
+from eldgr_dspy.tables.formats import as_markdown
+from eldgr_dspy.tables.table import Table
+from eldgr_dspy.words import TASKS
+
+RULES: Final = ("first", "majority", "certified", "judge", "eldgr")
+SHOWN: Final[Mapping[str, str]] = {
+    "exact_match": "exact match, %",
+    "certified": "certified, %",
+    "true_steps": "true steps, %",
+    "conflated": "conflated steps, %",
+    "step_reward": "step reward × 100",
+}
+
+
+def write_tables(path: Path, results: Mapping[str, Any]) -> None:
+    """Write the tables of a run as Markdown."""
+    with replacing(path) as out:
+        out.write(as_markdown(list(tables(results))).encode("utf-8"))
+
+
+def tables(results: Mapping[str, Any]) -> Iterator[Table]:
+    """Yield the tables: controls, contrasts, arms by task, rules by pool, starts with their readers."""
+    n, spread = len(results["arms"]), results["noise"]
+    lead = (
+        f"{n} seed{'s' * (n > 1)}; {results['questions']['held']:,} held-out questions each. Standard deviation of an "
+        f"arm's exact match between runs from one start: {figure(spread['runs'])}; between seeds: "
+        f"{figure(spread['seeds'])}."
+    )
+    yield Table("Controls", _HEADERS, _rows(results["controls"]), lead=lead)
+    yield Table("Contrasts of arms", _HEADERS, _rows(results["contrasts"]))
+    for task in (BOTH, *TASKS):
+        yield Table(f"Arms: {task}", ("arm", *(SHOWN[name] for name in MEASURES)), _arm_rows(results["arms"], task))
+    asked = outcomes()
+    for pool in asked.pools:
+        scores = [by[pool] for by in results["rules"].values()]
+        rows = tuple(
+            (rule, *(_spread([score_of(by, rule, rate) for by in scores]) for rate in asked.error_rates))
+            for rule in RULES
+        )
+        headers = ("rule", *(f"judge errs at {round(100 * rate)} %" for rate in asked.error_rates))
+        lead = f"{results['questions']['pooled']:,} questions a seed; exact match, %, the mean of both tasks."
+        yield Table(f"Rules: samples of {pool}", headers, rows, lead=lead)
+    rows = tuple(
+        (f"{row['name']}, {row['pool']}, {round(100 * row['error_rate'])} %", *_cells(row))
+        for row in results["rule_contrasts"]
+    )
+    yield Table("Contrasts of rules", _HEADERS, rows)
+    yield Table("Starts and readers", ("seed", "batches", *TASKS, "reader: pairs held out, %"), _start_rows(results))
+
+
+_HEADERS: Final = ("contrast", f"Δ [{round(100 * outcomes().level)}% CI]", "p", "each seed", "")
+
+
+def _rows(contrasts: Sequence[Mapping[str, Any]]) -> tuple[tuple[str, ...], ...]:
+    return tuple((f"{row['name']} ({row['arm']} − {row['against']})", *_cells(row)) for row in contrasts)
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    ends = interval(row["interval"])
+    delta = signed(row["delta"]) if ends == UNDEFINED else f"{signed(row['delta'])} {ends}"
+    seeds = ", ".join(signed(value) for value in row["by_seed"])
+    return delta, probability(row["p"]), seeds, _verdict(row)
+
+
+def _verdict(row: Mapping[str, Any]) -> str:
+    if not row["resolved"]:
+        return "unresolved"
+    as_expected = row.get("expected") in (None, "above" if row["delta"] > 0 else "below")
+    return "resolved" if as_expected else "resolved, against what was expected"
+
+
+def _arm_rows(arms: Mapping[Any, Mapping[str, Sequence[Any]]], task: str) -> tuple[tuple[str, ...], ...]:
+    names = list(next(iter(arms.values())))
+    return tuple((name, *(_cell(arms, name, task, measure) for measure in MEASURES)) for name in names)
+
+
+def _cell(arms: Mapping[Any, Mapping[str, Sequence[Any]]], name: str, task: str, measure: str) -> str:
+    values = [run[task][measure] for by in arms.values() for run in by[name]]
+    return _spread([value for value in values if value is not None])
+
+
+def _spread(values: Sequence[float]) -> str:
+    """Return the mean with the least and the greatest value."""
+    return f"{figure(mean(values))} ({figure(min(values))} to {figure(max(values))})" if values else UNDEFINED
+
+
+def _start_rows(results: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
+    rows = list[tuple[str, ...]]()
+    for seed, found in results["seeds"].items():
+        look = found["start"]["exact_match"][-1]
+        read = ", ".join(f"{kind} {figure(100 * share, 1)}" for kind, share in found["reader"].items())
+        rows.append((str(seed), str(look["batches"]), *(figure(look[task], 1) for task in TASKS), read))
+    return tuple(rows)
+
+
+def curve_of(path: Path, results: Mapping[str, Any]) -> None:
+    """Draw for each pool the exact match of the rules against the judge's error rate, the mean over seeds."""
+    asked = outcomes()
+    rates = [100 * rate for rate in asked.error_rates]
+    marks, height = list[str](), 230
+    for place, pool in enumerate(asked.pools):
+        scores = [by[pool] for by in results["rules"].values()]
+        values = {
+            rule: [mean(score_of(by, rule, rate) for by in scores) for rate in asked.error_rates] for rule in RULES
+        }
+        every = [value for own in values.values() for value in own]
+        left = 360 * place + 60
+        axes = Axes(left, left + 270, 50, height - 50, ticks(0, max(rates), whole=True), ticks(min(every), max(every)))
+        marks += [
+            text(left, 28, f"exact match, %, samples of {pool}", room=290),
+            text(left + 135, height - 12, "error rate of the judge, %", anchor="middle", tone="soft", size=12),
+            *axes.grid(),
+        ]
+        for number, own in enumerate(values.values()):
+            marks.append(curve(number, [(axes.x(rate), axes.y(value)) for rate, value in zip(rates, own, strict=True)]))
+    width = 360 * len(asked.pools)
+    for number, rule in enumerate(RULES):
+        marks += key(60, height + 20 + 24 * number, number, rule, width - 60)
+    with replacing(path) as out:
+        title = "Exact match of each rule against the error rate of its judge"
+        out.write(drawing(width, height + 24 * len(RULES) + 20, title, marks, css=drawing_css()).encode())

@@ -1,0 +1,50 @@
+"""All questions of a seed in five parts that share no world, and in arithmetic no template with what is held out."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+from benchmarks.experiments.partition.problems import problems
+from benchmarks.experiments.partition.sizes import Size
+from benchmarks.experiments.partition.solved import Solved
+from benchmarks.experiments.partition.worlds import questions
+from eldgr_dspy.words import TASKS, Task
+
+Part = Literal["taught", "validation", "trained", "held", "pooled"]
+PARTS: Final[tuple[Part, ...]] = ("taught", "validation", "trained", "held", "pooled")
+HELD: Final[frozenset[Part]] = frozenset({"validation", "held", "pooled"})
+"""The parts that no policy learns from; their word problems have templates of their own."""
+
+Questions = Mapping[tuple[Task, Part], Sequence[Solved]]
+"""The questions of a seed, by task and part."""
+
+
+def drawn_questions(size: Size, seed: int) -> Questions:
+    """Return the questions of a seed."""
+    counts: dict[Part, int] = {
+        "taught": size.warm.questions,
+        "validation": size.warm.validated,
+        "trained": size.trained,
+        "held": size.held,
+        "pooled": size.pooled,
+    }
+    drawn: dict[tuple[Task, Part], Sequence[Solved]] = {}
+    for part, count in counts.items():
+        drawn["retrieval", part] = questions(part, count, seed, size.people)
+        drawn["arithmetic", part] = problems(part, count, seed, held=part in HELD)
+    return drawn
+
+
+def of_both(questions: Questions, part: Part) -> Iterator[Solved]:
+    """Yield the questions of a part, of both tasks."""
+    for task in TASKS:
+        yield from questions[task, part]
+
+
+def fingerprint(questions: Questions) -> str:
+    """Return a hash of all questions with their replies, evidence and truths."""
+    plain = [
+        (key, [(solved.id, solved.messages, solved.reply, sorted(solved.truths)) for solved in part])
+        for key, part in sorted(questions.items())
+    ]
+    return hashlib.sha256(repr(plain).encode()).hexdigest()[:16]

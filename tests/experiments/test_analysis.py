@@ -1,0 +1,171 @@
+"""Contrasts against calculations by hand, families under Holm, and outcomes that name only what there is."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from benchmarks.experiments.partition.analysis import (
+    Contrast,
+    compared,
+    compared_rules,
+    contrast,
+    measures_in,
+    noise,
+    resolved,
+    score_of,
+)
+from benchmarks.experiments.partition.arms import ARMS, RECIPE, START
+from benchmarks.experiments.partition.outcomes import Asked, AskedOfRules, Expected, Outcomes, outcomes
+from benchmarks.experiments.partition.replies import MEASURES
+from benchmarks.experiments.partition.run import policies
+from benchmarks.experiments.partition.sizes import SIZES
+from eldgr_dspy.decision import RULES
+from eldgr_dspy.training.plain_yaml import require_plain
+from eldgr_dspy.training.recipe import NAMES
+from eldgr_dspy.words import TASKS
+
+ASKED = outcomes()
+
+
+# --- a contrast -------------------------------------------------------------------------------------------------------
+
+
+def test_a_contrast_is_students_over_the_seeds() -> None:
+    """Mean 4, standard deviation 2, error 2 / sqrt(3); the quantile of t with two degrees of freedom is 4.302653.
+
+    Its tail beyond t is (1 - t / sqrt(t^2 + 2)) / 2, and t here is 2 sqrt(3).
+    """
+    found = contrast([2.0, 4.0, 6.0], 0.95)
+    half = 4.302653 * 2 / math.sqrt(3)
+    assert found.delta == 4.0
+    assert found.interval == pytest.approx((4 - half, 4 + half), abs=1e-5)
+    assert found.p == pytest.approx(1 - math.sqrt(12 / 14))
+    assert found.by_seed == (2.0, 4.0, 6.0)
+
+
+def test_the_sign_of_a_contrast_changes_its_ends_and_nothing_else() -> None:
+    one, other = contrast([1.0, 2.0, 4.0], 0.9), contrast([-1.0, -2.0, -4.0], 0.9)
+    assert one.interval is not None and other.interval == (-one.interval[1], -one.interval[0])
+    assert (one.delta, one.p) == (-(other.delta or 0), other.p)
+
+
+def test_one_seed_has_no_interval() -> None:
+    assert contrast([3.0], 0.95) == Contrast(3.0, None, None, (3.0,))
+
+
+@pytest.mark.parametrize(("differences", "p"), [([2.0, 2.0], 0.0), ([0.0, 0.0], 1.0)])
+def test_seeds_that_differ_equally_have_an_interval_without_width(differences: list[float], p: float) -> None:
+    found = contrast(differences, 0.95)
+    assert (found.p, found.interval) == (p, (differences[0], differences[0]))
+
+
+def test_a_seed_without_a_value_leaves_the_contrast_undefined() -> None:
+    assert contrast([1.0, None, 2.0], 0.95) == Contrast(None, None, None, (1.0, None, 2.0))
+
+
+def test_a_contrast_is_resolved_by_the_p_value_that_holm_adjusts() -> None:
+    family = [Contrast(1.0, (0.0, 2.0), p, (1.0, 1.0)) for p in (0.03, 0.01, 0.04)]
+    assert resolved(family[:1], 0.05) == [True]
+    assert resolved(family, 0.05) == [False, True, False]  # adjusted: .06, .03, .06
+
+
+def test_a_contrast_without_a_p_value_is_unresolved_and_counts_in_its_family() -> None:
+    undefined = contrast([None], 0.95)
+    one = Contrast(1.0, (0.0, 2.0), 0.02, (1.0, 1.0))
+    assert resolved([one, undefined], 0.05) == [True, False]  # .02 twice is .04
+    assert resolved([one, undefined, undefined], 0.05) == [False] * 3
+
+
+# --- arms and rules ---------------------------------------------------------------------------------------------------
+
+
+def measures(exact_match: float | None) -> dict[str, dict[str, float | None]]:
+    return {task: dict.fromkeys(MEASURES, exact_match) for task in ("both", *TASKS)}
+
+
+def test_runs_are_averaged_within_their_seed_before_seeds_are_compared() -> None:
+    arms = {
+        1: {"orm": [measures(40.0), measures(60.0)], START: [measures(30.0)]},
+        2: {"orm": [measures(50.0), measures(70.0)], START: [measures(20.0)]},
+    }
+    (found,) = compared(arms, [Asked("?", "orm", START, "exact_match")], 0.95)
+    assert (found.by_seed, found.delta) == ((20.0, 40.0), 30.0)
+
+
+def test_a_run_without_a_value_leaves_the_difference_of_its_seed_undefined() -> None:
+    arms = {1: {"orm": [measures(40.0), measures(None)], START: [measures(30.0)]}}
+    (found,) = compared(arms, [Asked("?", "orm", START, "true_steps", "retrieval")], 0.95)
+    assert found == Contrast(None, None, None, (None,))
+
+
+def test_noise_is_pooled_over_arms_and_leaves_the_start_out() -> None:
+    arms = {
+        1: {START: [measures(0.0)], "a": [measures(1.0), measures(3.0)], "b": [measures(0.0), measures(4.0)]},
+        2: {START: [measures(9.0)], "a": [measures(5.0), measures(7.0)], "b": [measures(2.0), measures(6.0)]},
+    }
+    found = noise(arms)  # variances of runs: 2, 2, 8, 8; of the seeds' means 2, 6 and 2, 4: 8 and 2
+    assert found == {"runs": pytest.approx(math.sqrt(5)), "seeds": pytest.approx(math.sqrt(5))}
+    single = {1: {START: [measures(0.0)], "a": [measures(1.0)]}}
+    assert noise(single) == {"runs": None, "seeds": None}
+
+
+def test_the_mean_of_a_file_is_over_replies_that_have_the_measure_and_both_tasks_count_alike(tmp_path: Path) -> None:
+    lines = [
+        {"task": "retrieval", **dict.fromkeys(MEASURES, 100.0)},
+        {"task": "retrieval", **dict.fromkeys(MEASURES, 0.0), "true_steps": None},
+        {"task": "retrieval", **dict.fromkeys(MEASURES, 0.0), "conflated": None},
+        {"task": "arithmetic", **dict.fromkeys(MEASURES, 0.0), "conflated": None},
+    ]
+    path = tmp_path / "replies.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    found = measures_in(path)
+    assert found["retrieval"]["exact_match"] == pytest.approx(100 / 3)
+    assert found["retrieval"]["true_steps"] == found["retrieval"]["conflated"] == 50.0
+    assert found["both"]["true_steps"] == 25.0
+    assert found["arithmetic"]["conflated"] is found["both"]["conflated"] is None
+
+
+def test_rules_are_compared_under_the_judge_of_the_same_error_rate() -> None:
+    scores = {"judge[wrong10]": 60.0, "judge[wrong50]": 20.0, "majority": 40.0}
+    by_task = {"retrieval": scores, "arithmetic": {name: value + 10 for name, value in scores.items()}}
+    assert (score_of(by_task, "judge", 0.5), score_of(by_task, "majority", 0.5)) == (25.0, 45.0)
+    asked = Outcomes(0.05, 0.95, (0.1, 0.5), ("start",), (), (), (AskedOfRules("?", "judge", "majority"),), "")
+    found = compared_rules({1: {"start": by_task}}, asked)
+    assert [(one["error_rate"], one["contrast"].delta) for one in found] == [(0.1, 20.0), (0.5, -20.0)]
+
+
+# --- what is asked ----------------------------------------------------------------------------------------------------
+
+
+def test_outcomes_name_only_arms_measures_and_tasks_that_there_are() -> None:
+    for one in (*ASKED.controls, *ASKED.contrasts):
+        assert {one.arm, one.against} <= {*ARMS, START} and one.arm != one.against
+        assert one.measure in MEASURES and one.task in (None, *TASKS)
+    assert all(one.expected in get_args(Expected) for one in ASKED.controls)
+    assert not any(one.expected for one in ASKED.contrasts)
+
+
+def test_outcomes_name_only_rules_pools_and_rates_that_there_are() -> None:
+    assert {name for one in ASKED.rules for name in (one.rule, one.against)} <= {*RULES}
+    assert all({*ASKED.pools} <= {*policies(size)} for size in SIZES.values())
+    assert all(0 < rate < 1 for rate in ASKED.error_rates)
+    assert len({round(100 * rate) for rate in ASKED.error_rates}) == len(ASKED.error_rates)
+    assert 0 < ASKED.alpha < 1 and 0 < ASKED.level < 1
+
+
+def test_no_question_is_asked_twice() -> None:
+    whole: list[Any] = [(one.arm, one.against, one.measure, one.task) for one in (*ASKED.controls, *ASKED.contrasts)]
+    whole += [(one.rule, one.against) for one in ASKED.rules]
+    assert len({*whole}) == len(whole)
+
+
+def test_every_arm_is_compared_and_its_rewards_have_names() -> None:
+    assert {*ARMS, START} == {name for one in (*ASKED.controls, *ASKED.contrasts) for name in (one.arm, one.against)}
+    assert {reward for rewards in ARMS.values() for reward in rewards} <= {*NAMES}
+
+
+def test_the_recipe_of_all_arms_reads_as_it_looks() -> None:
+    require_plain(RECIPE)

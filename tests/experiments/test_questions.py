@@ -1,0 +1,224 @@
+"""The experiment's questions: worlds and templates that are not shared, right replies that are right, alias traps."""
+
+import random
+import re
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.experiments.partition.arms import ARMS
+from benchmarks.experiments.partition.deriving import content_of, derivation_in
+from benchmarks.experiments.partition.pairs import Pairs
+from benchmarks.experiments.partition.problems import GREATEST, TEMPLATES, held_out, problems
+from benchmarks.experiments.partition.replies import is_true
+from benchmarks.experiments.partition.sizes import SIZES, SMALL, SMOKE
+from benchmarks.experiments.partition.task import HELD, PARTS, Part, drawn_questions, fingerprint
+from benchmarks.experiments.partition.worlds import ASKED, FULL, NAMES, questions
+from eldgr_dspy.answers import score
+from eldgr_dspy.cases import Case
+from eldgr_dspy.channels.steps import split_steps
+from eldgr_dspy.consultations import Derivation
+from eldgr_dspy.derivations import check_derivation, true_equations
+from eldgr_dspy.extraction import extract_answer
+from eldgr_dspy.questions import Question
+from eldgr_dspy.replies import read_reply
+from eldgr_dspy.words import TASKS
+
+SIZE = replace(SMALL, warm=replace(SMALL.warm, questions=300, validated=100), trained=300, held=100, pooled=100)
+QUESTIONS = drawn_questions(SIZE, 1)
+HELD_OUT = [solved for task in TASKS for solved in QUESTIONS[task, "held"]]
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def test_parts_have_their_sizes_and_ids_of_their_own() -> None:
+    sizes = (300, 100, 300, 100, 100)
+    assert {key: len(part) for key, part in QUESTIONS.items()} == {
+        (task, part): size for task in TASKS for part, size in zip(PARTS, sizes, strict=True)
+    }
+    ids = [solved.id for part in QUESTIONS.values() for solved in part]
+    assert len({*ids}) == len(ids)
+
+
+def test_no_world_occurs_twice() -> None:
+    """Neither in two parts nor within one, and whatever is asked about it."""
+    worlds = [solved.truths for part in PARTS for solved in QUESTIONS["retrieval", part]]
+    assert len({*worlds}) == len(worlds)
+
+
+def test_no_template_is_both_learnt_and_measured() -> None:
+    learnt = {solved.kind for part in PARTS if part not in HELD for solved in QUESTIONS["arithmetic", part]}
+    measured = {solved.kind for part in HELD for solved in QUESTIONS["arithmetic", part]}
+    assert learnt.isdisjoint(held_out()) and measured <= held_out()
+    assert learnt | measured <= {*TEMPLATES}
+
+
+def test_a_fifth_of_the_templates_of_each_length_is_held_out() -> None:
+    whole, out = Counter(map(len, TEMPLATES)), Counter(map(len, held_out()))
+    assert whole == {3: 26, 4: 72, 5: 192}  # of 3 ** length, those with at most two products
+    assert out == {3: 5, 4: 14, 5: 38}
+
+
+def test_the_problems_of_a_part_have_three_four_and_five_steps_in_equal_numbers() -> None:
+    assert Counter(len(solved.kind) for solved in problems("any", 30, 5, held=False)) == {3: 10, 4: 10, 5: 10}
+
+
+def test_the_seed_and_the_part_determine_the_questions() -> None:
+    assert fingerprint(drawn_questions(SMOKE, 1)) == fingerprint(drawn_questions(SMOKE, 1))
+    assert fingerprint(drawn_questions(SMOKE, 1)) != fingerprint(drawn_questions(SMOKE, 2))
+    assert [one.question for one in questions("a", 9, 1, 1)] != [one.question for one in questions("b", 9, 1, 1)]
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_every_size_has_every_arm_and_questions_in_every_part(name: str) -> None:
+    size = SIZES[name]
+    assert sorted(size.arms) == sorted(ARMS)
+    assert len({*size.seeds}) == len(size.seeds)
+    assert min(size.runs, size.trained, size.held, size.pooled, size.warm.questions, size.warm.validated) >= 1
+    assert max(size.warm.batch) <= size.warm.questions
+    least, most, _ = size.warm.varied
+    assert size.warm.every <= least <= most
+
+
+# --- worlds -----------------------------------------------------------------------------------------------------------
+
+
+def test_no_name_stands_for_two_things_nor_begins_another() -> None:
+    names = [name for own in NAMES.values() for name in own]
+    assert len({*names}) == len(names)
+    assert not [(one, other) for one in names for other in names if one != other and other.startswith(one)]
+
+
+@pytest.mark.parametrize("people", [1, 3])
+def test_a_world_has_a_passage_a_subject_and_every_fact_stands_in_exactly_one(people: int) -> None:
+    for solved in questions("any", 40, 1, people):
+        kinds = Counter(next(kind for kind, own in NAMES.items() if one.title in own) for one in solved.evidence)
+        assert kinds == {"person": people, "town": people, "firm": people}
+        told = [line for one in solved.evidence for line in one.text.split("\n")]
+        assert len(told) == 6 * people
+        assert sorted(told) == sorted(solved.truths)
+
+
+def test_every_kind_of_question_occurs() -> None:
+    assert {solved.kind for solved in QUESTIONS["retrieval", "held"]} == {*ASKED}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_one_question_of_five_asks_for_a_name_that_no_passage_has(part: Part) -> None:
+    """Its right answer has no certificate; the short name is wrong and has one."""
+    asked = QUESTIONS["retrieval", part]
+    aliases = [solved for solved in asked if solved.alias]
+    assert len(aliases) == len(asked) / 5
+    for solved in aliases[:100]:
+        short = solved.answer.removeprefix(FULL.format(""))
+        case = Case(Question(solved.question, "retrieval", (solved.answer, short), passages=solved.evidence))
+        assert (case.certified(solved.answer), case.certified(short)) == (False, True)
+        assert not score(short, [solved.answer], "retrieval").em
+
+
+def test_every_other_right_answer_has_a_certificate() -> None:
+    for solved in QUESTIONS["retrieval", "held"]:
+        if not solved.alias:
+            case = Case(Question(solved.question, "retrieval", (solved.answer,), passages=solved.evidence))
+            assert case.certified(solved.answer)
+
+
+# --- right replies ----------------------------------------------------------------------------------------------------
+
+
+def test_a_right_reply_is_an_exact_match_in_the_requested_form() -> None:
+    for solved in HELD_OUT:
+        found = extract_answer(solved.reply, solved.task)
+        assert found is not None and score(found.answer, [solved.answer], solved.task).em, solved
+
+
+def test_every_step_of_a_right_reply_is_true() -> None:
+    for solved in HELD_OUT:
+        steps = [step.content for step in split_steps(solved.reply).steps]
+        assert steps == [*solved.steps]
+        assert all(is_true(solved, step) for step in steps), solved
+
+
+def test_a_step_of_another_world_is_false() -> None:
+    one, other = (solved for solved in QUESTIONS["retrieval", "held"][:2])
+    assert not [step for step in other.steps if is_true(one, step)]
+
+
+@pytest.mark.parametrize(
+    ("step", "true"),
+    [
+        ("2 + 3 = 5", True),
+        ("Check: 5 - 3 = 2", True),
+        ("2 + 3 = 6", False),
+        ("2 + 3 = 5, so 5 + 1 = 7", False),
+        ("There are five.", False),
+    ],
+)
+def test_a_step_of_a_word_problem_is_true_if_it_has_equations_and_all_hold(step: str, true: bool) -> None:
+    assert is_true(QUESTIONS["arithmetic", "held"][0], step) is true
+
+
+def test_a_worked_problem_does_what_its_story_tells() -> None:
+    """The words are read here, and not the template."""
+    for solved in QUESTIONS["arithmetic", "held"]:
+        total, *told = solved.question.split(". ")
+        number = int(total.split()[2])
+        for sentence in told[:-1]:
+            operand = int("".join(filter(str.isdigit, sentence)))
+            if "buys" in sentence or "finds" in sentence:
+                number += operand
+            elif "loses" in sentence or "sells" in sentence:
+                number -= operand
+            else:
+                assert "swaps each for" in sentence
+                number *= operand
+            assert 1 <= number <= GREATEST
+        assert number == int(solved.answer)
+        assert true_equations(solved.reply) == (len(told), len(told))
+
+
+def test_a_right_reply_to_a_word_problem_is_a_derivation_that_passes_unless_its_answer_occurred_before() -> None:
+    """An answer that the story or an earlier step has too may seem to be carried through, and not computed."""
+    asked = problems("derivations", 60, 1, held=True)
+    passed = [check_derivation(derived(solved.reply), solved.question).passed for solved in asked]
+    assert sum(passed) >= 0.85 * len(passed)
+    repeated = [
+        solved.answer in re.findall(r"\d+", " ".join([solved.question, *solved.steps[:-2]])) for solved in asked
+    ]
+    assert all(passes or again for passes, again in zip(passed, repeated, strict=True))
+
+
+def derived(text: str) -> Derivation:
+    found = derivation_in(text)
+    assert found is not None
+    return found
+
+
+def test_a_text_is_read_as_steps_answer_and_check_and_recorded_as_a_deriver_states_them() -> None:
+    found = derived("3 * 4 = 12\n12 + 7 = 19\nCheck: 19 - 7 = 12\n#### 19")
+    assert [(step.expression, step.value) for step in found.steps] == [("3 * 4", "12"), ("12 + 7", "19")]
+    assert (found.answer, found.check) == ("19", "19 - 7 = 12")
+    assert read_reply("deriver", content_of(found), (), 0) == found
+
+
+@pytest.mark.parametrize("text", ["", "3 * 4 = 12\nSo it is 12.", "#### 12", "Check: 12 / 4 = 3\n#### 12"])
+def test_a_text_without_equation_or_marked_answer_is_not_a_derivation(text: str) -> None:
+    assert derivation_in(text) is None
+
+
+# --- the pairs that teach the reader ----------------------------------------------------------------------------------
+
+
+def test_an_equation_that_contradicts_is_false_and_every_other_one_true() -> None:
+    drawn = Pairs(QUESTIONS["arithmetic", "taught"], random.Random(0))
+    found = [drawn.of("problem") for _ in range(300)]
+    assert len({pair.label for pair in found}) == 3
+    assert all((true_equations(pair.hypothesis) == (1, 1)) == (pair.label != "contradiction") for pair in found)
+
+
+def test_a_step_under_a_passage_is_entailed_exactly_if_the_passage_states_it() -> None:
+    drawn = Pairs(QUESTIONS["arithmetic", "taught"], random.Random(0))
+    found = [drawn.of("passage") for _ in range(300)]
+    assert all((pair.hypothesis in pair.premise) == (pair.label == "entailment") for pair in found)

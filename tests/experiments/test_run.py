@@ -1,0 +1,206 @@
+"""A run of the experiment: the command leaves all results, a second call does nothing, another size is refused."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.experiments.partition.__main__ import main
+from benchmarks.experiments.partition.arms import ARMS, START, flags
+from benchmarks.experiments.partition.outcomes import outcomes
+from benchmarks.experiments.partition.replies import MEASURES
+from benchmarks.experiments.partition.run import FILE, alone, begin, policies, require_libraries
+from benchmarks.experiments.partition.sizes import SMALL, SMOKE
+from benchmarks.experiments.partition.starting import require_in_range
+from eldgr_dspy.errors import RunChangedError, RunLockedError
+from eldgr_dspy.training.grpo import parsed
+from tests.refusing import refused
+from tests.training.training_on import trains
+
+pytestmark = trains
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def command(out: Path, size: str = "smoke") -> subprocess.CompletedProcess[str]:
+    given = [sys.executable, "-m", "benchmarks.experiments.partition", "--size", size, "--out", str(out)]
+    environment = {**os.environ, "HF_DATASETS_CACHE": str(out.parent / "cache")}
+    return subprocess.run(given, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run."""
+    out = tmp_path_factory.mktemp("partition") / "run"
+    done = command(out)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].startswith("1/start: ")
+    return out
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text("utf-8"))
+
+
+def without_seconds(results: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in results.items() if name != "seconds"}
+
+
+# --- a run ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_every_job_has_its_result(smoke: Path) -> None:
+    names = policies(SMOKE)
+    jobs = {"start", "reader", "pools", *names[1:], *(f"{name}.replies" for name in names)}
+    assert {path.stem for path in (smoke / "jobs" / "1").glob("*.json")} == jobs
+    assert {*read(smoke / "results.json")["seconds"]} == {f"1/{job}" for job in jobs}
+
+
+@pytest.mark.slow
+def test_results_have_every_arm_measure_rule_and_question(smoke: Path) -> None:
+    results, asked = read(smoke / "results.json"), outcomes()
+    assert results["outcomes"] == asked.sha256
+    assert {*results["arms"]["1"]} == {START, *ARMS}
+    assert all({*run[task]} == {*MEASURES} for runs in results["arms"]["1"].values() for run in runs for task in run)
+    assert {*results["rules"]["1"]} == {*asked.pools}
+    assert [one["name"] for one in results["controls"]] == [one.name for one in asked.controls]
+    assert [one["name"] for one in results["contrasts"]] == [one.name for one in asked.contrasts]
+    assert len(results["rule_contrasts"]) == len(asked.rules) * len(asked.pools) * len(asked.error_rates)
+    told = [one for family in ("controls", "contrasts", "rule_contrasts") for one in results[family]]
+    assert not any(one["resolved"] or one["interval"] for one in told)  # of one seed
+
+
+@pytest.mark.slow
+def test_tables_and_drawing_show_them(smoke: Path) -> None:
+    tables = (smoke / "tables.md").read_text("utf-8")
+    asked = outcomes()
+    names = [one.name for one in (*asked.controls, *asked.contrasts)] + [one.name for one in asked.rules]
+    assert all(name in tables for name in names)
+    assert "1 seed; 16 held-out questions each." in tables
+    assert (smoke / "judge-errors.svg").read_text("utf-8").count("samples of") == 2
+
+
+@pytest.mark.slow
+def test_arms_were_trained_by_recipes_that_differ_in_the_rewards_alone(smoke: Path) -> None:
+    recipes = {arm: read(smoke / "seed-1" / f"{arm}-1" / "recipe.json") for arm in ARMS}
+    first = recipes["orm"]
+    differing = {key for recipe in recipes.values() for key in recipe if recipe[key] != first[key]}
+    assert differing == {"rewards", "reward_weights"}
+    assert {arm: dict(zip(one["rewards"], one["reward_weights"], strict=True)) for arm, one in recipes.items()} == ARMS
+
+
+@pytest.mark.slow
+def test_the_rules_were_given_recordings_and_asked_nobody(smoke: Path) -> None:
+    for source in outcomes().pools:
+        lines = (smoke / "seed-1" / "runs" / source / "journal.jsonl").read_text("utf-8").splitlines()
+        asked = [entry for entry in map(json.loads, lines) if entry["kind"] == "consultation"]
+        assert asked and all(entry["recorded"] for entry in asked)
+
+
+@pytest.mark.slow
+def test_a_second_call_does_no_job_again_and_gives_the_same_results(smoke: Path) -> None:
+    files = [path for path in smoke.rglob("*") if path.is_file() and path.parent != smoke]
+    before = {path: path.stat().st_mtime_ns for path in files}
+    results = read(smoke / "results.json")
+    again = command(smoke)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.startswith("The tables are in ") and again.stdout.count("\n") == 1
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert read(smoke / "results.json") == results
+
+
+@pytest.mark.slow
+def test_a_job_that_is_done_again_over_its_leftovers_finds_the_same(smoke: Path) -> None:
+    """As after a kill in the last moment of a training, of sampling and of deciding."""
+    results, jobs = read(smoke / "results.json"), smoke / "jobs" / "1"
+    for name in ("steps-1", "start.replies", "pools"):
+        (jobs / f"{name}.json").unlink()
+    again = command(smoke)
+    assert again.returncode == 0, again.stderr
+    assert [line.partition(":")[0] for line in again.stdout.splitlines()[:-1]] == [
+        "1/steps-1",
+        "1/start.replies",
+        "1/pools",
+    ]
+    assert without_seconds(read(smoke / "results.json")) == without_seconds(results)
+
+
+@pytest.mark.slow
+def test_a_folder_of_another_size_is_refused_with_what_differs(smoke: Path) -> None:
+    done = command(smoke, "small")
+    assert done.returncode == 1 and done.stdout == ""
+    assert f"{smoke}: this run was started with other settings:\n" in done.stderr
+    assert f"\n  held: {SMOKE.held} -> {SMALL.held}\n" in done.stderr
+    assert done.stderr.endswith("Undo the change, or give another --out.\n")
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_resumed_only_with_the_same_settings(tmp_path: Path) -> None:
+    begin(tmp_path / "out", {"held": 8, "seeds": (1, 2)})
+    begin(tmp_path / "out", {"held": 8, "seeds": (1, 2)})
+    assert refused(lambda: begin(tmp_path / "out", {"held": 9, "seeds": (1, 2)}), RunChangedError) == (
+        f"{tmp_path / 'out'}: this run was started with other settings:\n  held: 8 -> 9\n"
+        "Undo the change, or give another --out."
+    )
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_a_folder_of_something_else_is_refused_and_left_alone(kind: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    if kind == "folder":
+        (out / "letters").mkdir(parents=True)
+    else:
+        out.write_text("a letter", "utf-8")
+    with pytest.raises(SystemExit, match=rf"--out must be a folder that is empty or new; .* has no {FILE}"):
+        main(["--size", "smoke", "--out", str(out)])
+    assert not (out / FILE).exists()
+
+
+def test_a_folder_is_left_to_the_process_that_is_at_work_in_it(tmp_path: Path) -> None:
+    said = "another process is at work in it; wait for it"
+    with alone(tmp_path), pytest.raises(RunLockedError, match=said), alone(tmp_path):
+        pass
+    with alone(tmp_path):
+        pass
+
+
+def test_a_library_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    require_libraries()
+    monkeypatch.setattr("benchmarks.experiments.partition.run.find_spec", lambda name: None if name == "trl" else name)
+    assert refused(require_libraries) == "The experiment needs trl; run: pip install 'eldgr_dspy[train,nli]'"
+
+
+@pytest.mark.parametrize(("retrieval", "arithmetic", "mean"), [(33.0, 6.8, "19.9"), (50.0, 30.2, "40.1")])
+def test_a_start_outside_its_range_is_refused(retrieval: float, arithmetic: float, mean: str) -> None:
+    looks = [{"batches": 20, "retrieval": 50.0, "arithmetic": 10.0}]
+    require_in_range(looks)
+    looks.append({"batches": 40, "retrieval": retrieval, "arithmetic": arithmetic})
+    said = refused(lambda: require_in_range(looks))
+    assert said.startswith(f"The start must answer 20 to 40 % of the questions for validation; it answers {mean} %")
+
+
+# --- arms -------------------------------------------------------------------------------------------------------------
+
+
+def shared(folder: Path, arm: str, run: int) -> list[str]:
+    """The flags of an arm before those of its rewards, without its own folder."""
+    words = flags(folder, arm, run, SMOKE, 3)
+    own = words.index("--output_dir") + 1
+    return [*words[:own], *words[own + 1 : words.index("--rewards")]]
+
+
+def test_the_flags_of_arms_differ_in_rewards_and_folders_alone(tmp_path: Path) -> None:
+    assert len({tuple(shared(tmp_path, arm, 1)) for arm in ARMS}) == 1
+    assert shared(tmp_path, "orm", 1) != shared(tmp_path, "orm", 2)
+    recipes = {arm: parsed(flags(tmp_path, arm, 1, SMOKE, 3)) for arm in ARMS}
+    assert len({recipe.training.output_dir for recipe in recipes.values()}) == len(ARMS)
+    assert {recipe.training.seed for recipe in recipes.values()} == {3001}
+    for arm, recipe in recipes.items():
+        assert dict(zip(recipe.rewards.rewards, recipe.training.reward_weights, strict=True)) == ARMS[arm]
