@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from click.core import ParameterSource
@@ -22,11 +22,12 @@ from eldgr_dspy.programs.commands.options import (
     rule_options,
     with_options,
 )
-from eldgr_dspy.programs.commands.output import Form, form_options
+from eldgr_dspy.programs.commands.output import Form, form_options, pages_option
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.results.summary import Summary
+    from eldgr_dspy.programs.run.plan import Plan
 
 _HEURISTIC_WORKERS, _LM_WORKERS = 1, 8
 
@@ -53,7 +54,10 @@ class Grouped(click.Command):
                 "refusal",
             ),
         ),
-        ("The run", ("out", "limit", "workers", "replay", "recorded_for", "fresh", "lock", "once")),
+        (
+            "The run",
+            ("out", "limit", "workers", "replay", "recorded_for", "fresh", "lock", "once", "decisions", "pages"),
+        ),
         ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),
     )
 
@@ -110,6 +114,8 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
     "--lock", type=click.Path(path_type=Path), metavar="FILE", help="Lock file of eldgr freeze; refuse anything else."
 )
 @click.option("--once", is_flag=True, help="Refuse a pool already used under this lock.")
+@click.option("--decisions", type=click.Choice(["jsonl", "parquet"]), default="jsonl", help="Format of the decisions.")
+@pages_option
 @limit_options("role on one question")
 @click.option(
     "--max-abstentions",
@@ -135,6 +141,8 @@ def evaluate(
     fresh: bool,
     lock: Path | None,
     once: bool,
+    decisions: Literal["jsonl", "parquet"],
+    pages: bool,
     timeout: float,
     max_failures: str,
     max_abstentions: str | None,
@@ -150,8 +158,8 @@ def evaluate(
 
     POOLS are .jsonl, .jsonl.gz or .parquet files. All rules see the same replies of the judge and the other roles.
     Without a model the heuristic roles are used: a floor that needs no LM. Results are in the run directory:
-    journal.jsonl, decisions.jsonl, summary.json, record.json, report.html and questions.html. To resume a stopped run,
-    give the same command again, without --fresh.
+    journal.jsonl, decisions.jsonl, summary.json, record.json, report.html and questions.html. Beyond 20,000 questions
+    the last one is written only with --pages. To resume a stopped run, give the same command again, without --fresh.
 
     Ctrl-C or SIGTERM waits for the calls under way and keeps their replies. A second one abandons them.
 
@@ -189,6 +197,8 @@ def evaluate(
         fresh=fresh,
         lock=lock,
         once=once,
+        decisions=decisions,
+        pages=pages,
     )
     if dry_run:
         with models.asking(selector):
@@ -199,7 +209,7 @@ def evaluate(
     if form == "json" or not quiet:
         _print(context, summary, out_of(plan), form, all_tables=all_tables)
     if not (form == "json" or quiet):
-        _say_where(summary, out_of(plan), lock, all_tables=all_tables)
+        _say_where(summary, out_of(plan), plan, all_tables=all_tables)
 
 
 def _forecast(selector: Any, plan: Any, form: Form) -> None:
@@ -223,14 +233,18 @@ def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *,
         context.exit(1)
 
 
-def _say_where(summary: "Summary", out: Path, lock: Path | None, *, all_tables: bool) -> None:
+def _say_where(summary: "Summary", out: Path, plan: "Plan", *, all_tables: bool) -> None:
     """Say where the results are, and how often each pool was used under its lock before."""
+    from eldgr_dspy.programs.run.pages import left_out
+
     say(f"Written to {out}: open report.html for the decisions.")
+    if why := left_out(out, sum(pool["n"] for pool in summary["pools"].values()), asked=plan.pages):
+        say(f"Note: the page of questions was not written: {why}")
     if not all_tables:
         say(f"To print all tables: {shlex.join(['eldgr', 'report', str(out)])}")
     for name, seen in (summary["confirmation"] or {"seen_before": {}})["seen_before"].items():
         again = f"seen {seen} time{'s' * (seen > 1)} before, so this run confirms nothing"
-        say(f"{name}, under {lock}: {again if seen else 'seen for the first time'}.")
+        say(f"{name}, under {plan.lock}: {again if seen else 'seen for the first time'}.")
 
 
 def _as_frozen(context: click.Context, lock: Path, rules: str, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Several outcomes of one question are one unit: averages and a bootstrap of whole clusters are the witnesses."""
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def test_counted_units_have_the_contrast_of_the_listed_outcomes(rows: list[tuple
     listed = contrast(rule, against) if len(outcomes_of) == len(rows) else contrast_by_cluster(rule, against, clusters)
     assert contrast_of_units(units) == listed
     assert contrast_of_units(dict(reversed(units.items()))) == listed
-    by_one = Counter(((a, b),) for _, a, b in rows)
+    by_one: Mapping[tuple[tuple[float, float], ...], int] = Counter(((a, b),) for _, a, b in rows)
     assert contrast_of_units(by_one) == contrast(rule, against)
 
 
