@@ -6,7 +6,8 @@ curve no rule abstains: it shows how well certificate and votes predict the erro
 not used to choose the order. `shipped` is one point, fixed beforehand, with a bound.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 from eldgr_dspy.figures.distinct import Units, by_question
 from eldgr_dspy.figures.results.summary import Shipped
@@ -20,16 +21,21 @@ Confidence = tuple[bool, float]
 Larger is more confident."""
 
 
-def risk_coverage(counts: Mapping[tuple[Confidence, bool], int]) -> list[list[float]]:
+def risk_coverage(decided: Iterable[tuple[Confidence, bool]]) -> list[list[float]]:
     """Return the curve of a rule: points of coverage and risk, both in percent, from most trusted to all.
 
     Args:
-        counts: Of the questions with a gold answer, how many have which confidence in what shipped, right or wrong.
+        decided: For each question with a gold answer, the confidence in what shipped, and whether it is right.
 
     Returns:
         One point for each distinct confidence: the share of questions with at least that confidence, and the share of
         these that are wrong. The last has coverage 100, and as risk 100 minus the accuracy. Empty without questions.
     """
+    return curve_of(Counter(decided))
+
+
+def curve_of(counts: Mapping[tuple[Confidence, bool], int]) -> list[list[float]]:
+    """Return the curve of `risk_coverage` from how many questions have which confidence, right or wrong."""
     total, covered, wrong = sum(counts.values()), 0, 0
     points = []
     for confidence in sorted({confidence for confidence, _ in counts}, reverse=True):

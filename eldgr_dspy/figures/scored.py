@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 from eldgr_dspy.answer_types.base import Score
 from eldgr_dspy.figures.baselines import Chances
 from eldgr_dspy.figures.contrasts import as_figures
-from eldgr_dspy.figures.coverage import Confidence, risk_coverage, shipped
+from eldgr_dspy.figures.coverage import Confidence, curve_of, shipped
 from eldgr_dspy.figures.distinct import Units, by_question
 from eldgr_dspy.figures.results.summary import Flips, Paired, Scores, Shipping
 from eldgr_dspy.statistics import Contrast, contrast_of_units
@@ -114,7 +114,7 @@ class Scored:
         for marks, n in self._questions.items():
             marked = self._marked(marks, rule)
             counts[(marked.trusted, marks.share), marked.score.em] += n
-        return risk_coverage(counts)
+        return curve_of(counts)
 
     def shipping(self, rule: str, certified: int, answered: int, of: int) -> Shipping:
         """Return what a rule ships if uncertified answers abstain, and if they do not.

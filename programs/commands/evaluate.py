@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -28,6 +28,9 @@ from eldgr_dspy.system import refusal
 if TYPE_CHECKING:
     from eldgr_dspy.figures.results.summary import Summary
     from eldgr_dspy.programs.run.plan import Plan
+
+_PASSED = ("max_failures", "max_abstentions", "timeout", "max_calls", "max_cost", "once", "decisions", "pages")
+"""Options that a plan takes as they are given."""
 
 _HEURISTIC_WORKERS, _LM_WORKERS = 1, 8
 
@@ -140,19 +143,11 @@ def evaluate(
     recorded_for: str | None,
     fresh: bool,
     lock: Path | None,
-    once: bool,
-    decisions: Literal["jsonl", "parquet"],
-    pages: bool,
-    timeout: float,
-    max_failures: str,
-    max_abstentions: str | None,
-    max_calls: int | None,
-    max_cost: float | None,
     dry_run: bool,
     all_tables: bool,
     form: Form,
     quiet: bool,
-    **settings: Any,
+    **options: Any,
 ) -> None:
     """Evaluate rules on pools.
 
@@ -170,6 +165,8 @@ def evaluate(
     from eldgr_dspy.programs.run.plan import Plan, out_of
 
     session = context.ensure_object(Session)
+    passed = {name: options[name] for name in _PASSED}
+    settings = {name: value for name, value in options.items() if name not in passed}
     if fresh:
         session.resume = without_fresh(context)
     if quiet:
@@ -189,16 +186,9 @@ def evaluate(
         judges=named_judges(models, settings, replay),
         replay=replay,
         recorded_for=recorded_for,
-        max_failures=max_failures,
-        max_abstentions=max_abstentions,
-        timeout=timeout,
-        max_calls=max_calls,
-        max_cost=max_cost,
         fresh=fresh,
         lock=lock,
-        once=once,
-        decisions=decisions,
-        pages=pages,
+        **passed,
     )
     if dry_run:
         with models.asking(selector):

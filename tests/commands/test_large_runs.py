@@ -161,6 +161,42 @@ def test_another_format_is_refused() -> None:
     assert said == "decisions must be 'jsonl' or 'parquet'; got 'csv'. Give one of them."
 
 
+WITNESS: dict[str, Any] = {
+    "passage": 0,
+    "field": "text",
+    "start": 1,
+    "end": 2,
+    "text": "a",
+    "level": "exact",
+    "flags": ["short"],
+    "sha256": "0",
+    "title": "",
+    "before": "",
+    "after": "",
+}
+DECISION: dict[str, Any] = {
+    "pool": "p",
+    "id": "q",
+    "question": "?",
+    "gold": [],
+    "rule": "eldgr",
+    "answer": None,
+    "branch": "consensus",
+    "reason": "",
+    "certified": None,
+    "witness": None,
+    "consensus": None,
+    "tie": False,
+    "preference": None,
+    "repair": None,
+    "consulted": ["judge"],
+    "abstentions": {},
+    "ranking": [1, 0],
+    "notes": [],
+    "em": True,
+    "f1": None,
+    "majority_em": None,
+}
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 
@@ -177,15 +213,3 @@ def test_a_row_is_the_decision_again(changed: dict[str, Any]) -> None:
 def test_a_half_of_a_surrogate_pair_is_written_as_in_json_lines() -> None:
     decision: Any = {**DECISION, "answer": "\ud800", "gold": ["\ud83d\ude00"]}
     assert (flat(decision)["answer"], nested(flat(decision))["gold"]) == ("\ufffd", ["\U0001f600"])
-
-
-WITNESS = {
-    "passage": 0, "field": "text", "start": 1, "end": 2, "text": "a", "level": "exact", "flags": ["short"],
-    "sha256": "0", "title": "", "before": "", "after": "",
-}
-DECISION: dict[str, Any] = {
-    "pool": "p", "id": "q", "question": "?", "gold": [], "rule": "eldgr", "answer": None, "branch": "consensus",
-    "reason": "", "certified": None, "witness": None, "consensus": None, "tie": False, "preference": None,
-    "repair": None, "consulted": ["judge"], "abstentions": {}, "ranking": [1, 0], "notes": [], "em": True,
-    "f1": None, "majority_em": None,
-}

@@ -3,7 +3,6 @@
 What would ship if uncertified answers abstained is one point, with an exact bound.
 """
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,11 +33,11 @@ def test_the_certified_come_first_and_among_them_those_with_more_votes() -> None
         ((True, 0.5), False),
         ((False, 1.0), True),
     ]
-    assert risk_coverage(Counter(questions)) == [[20.0, 100.0], [60.0, pytest.approx(200 / 3)], [100.0, 60.0]]
+    assert risk_coverage(questions) == [[20.0, 100.0], [60.0, pytest.approx(200 / 3)], [100.0, 60.0]]
 
 
 def test_without_questions_there_is_no_curve() -> None:
-    assert risk_coverage({}) == []
+    assert risk_coverage([]) == []
 
 
 @given(decided)
@@ -46,13 +45,13 @@ def test_without_questions_there_is_no_curve() -> None:
 def test_a_curve_rises_to_all_questions_and_ends_at_the_error_of_all(
     questions: list[tuple[Confidence, bool]],
 ) -> None:
-    points = risk_coverage(Counter(questions))
+    points = risk_coverage(questions)
     assert len(points) == len({confidence for confidence, _ in questions})
     assert [point[0] for point in points] == sorted({point[0] for point in points})
     if questions:
         right = sum(right for _, right in questions)
         assert points[-1] == [100.0, pytest.approx(100.0 - 100.0 * right / len(questions))]
-    assert points == risk_coverage(Counter(questions[::-1]))
+    assert points == risk_coverage(questions[::-1])
 
 
 @given(decided)
@@ -60,7 +59,7 @@ def test_a_point_is_the_error_of_the_questions_trusted_at_least_so_much(
     questions: list[tuple[Confidence, bool]],
 ) -> None:
     for (coverage, risk), confidence in zip(
-        risk_coverage(Counter(questions)), sorted({one for one, _ in questions}, reverse=True), strict=True
+        risk_coverage(questions), sorted({one for one, _ in questions}, reverse=True), strict=True
     ):
         trusted = [right for one, right in questions if one >= confidence]
         assert coverage == pytest.approx(100 * len(trusted) / len(questions))
@@ -69,7 +68,7 @@ def test_a_point_is_the_error_of_the_questions_trusted_at_least_so_much(
 
 @pytest.mark.parametrize("n", [1, 99, 100, 101, 250, 1_000])
 def test_a_curve_has_at_most_a_hundred_points_and_never_lacks_its_end(n: int) -> None:
-    points = risk_coverage({((True, number / n), number % 4 == 0): 1 for number in range(n)})
+    points = risk_coverage(((True, number / n), number % 4 == 0) for number in range(n))
     assert min(n, MOST_POINTS // 2) <= len(points) <= min(n, MOST_POINTS)
     assert points[-1][0] == 100.0
 
