@@ -1,11 +1,13 @@
 """Questions counted by their marks: against a plain list, whatever the order, and with memory that hardly grows."""
 
+import tracemalloc
 from collections import Counter, defaultdict
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.figures.distinct import Distinct, by_question
+from eldgr_dspy.figures.record import Questions, question_key
 
 asked = st.lists(st.tuples(st.integers(0, 12), st.sampled_from("abc")), max_size=40)
 
@@ -47,3 +49,27 @@ def test_copies_are_found_across_the_parts_that_are_looked_at_together() -> None
         kept.add(str(number), number % 2 == 0)
     kept.add("0", False)
     assert kept.units() == {(True,): n // 2 - 1, (False,): n // 2, (True, False): 1}
+
+
+def test_a_question_takes_few_bytes() -> None:
+    kept, seen, n = Distinct[bool](), Questions(), 20_000
+    tracemalloc.start()
+    try:
+        for number in range(n):
+            kept.add(str(number), number % 2 == 0)
+            seen.add("pool", str(number))
+        assert kept.units() == {(True,): n // 2, (False,): n // 2}
+        assert question_key("pool", "1") in seen
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert held / n < 24
+
+
+@given(st.lists(st.integers(0, 9), max_size=12), st.integers(0, 9))
+def test_a_question_is_remembered_whenever_it_is_looked_for(asked_: list[int], wanted: int) -> None:
+    seen = Questions()
+    for place, number in enumerate(asked_):
+        seen.add("pool", str(number))
+        assert (question_key("pool", str(wanted)) in seen) is (wanted in asked_[: place + 1])
+    assert question_key("other", str(wanted)) not in seen
