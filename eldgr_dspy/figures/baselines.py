@@ -202,7 +202,7 @@ class Baselines:
         self._expected["majority"].add(correct(case.consensus))
         certified = self._expected["certified"].add(_Heard(certified_majority, case, correct).silent)
         self._add_ties(case, gold, correct)
-        heard = {place: _Heard(rule, case, correct) for place, rule in _AUTHORITY.items()}
+        heard: dict[Place, _Heard] = {place: _Heard(rule, case, correct) for place, rule in _AUTHORITY.items()}
         random = {place: self._add_random(place, of, case.vote.counts) for place, of in heard.items()}
         self._judges |= dict.fromkeys(replies)
         chances = Chances(
