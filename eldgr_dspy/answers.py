@@ -15,6 +15,7 @@ __all__ = [
     "Score",
     "answer_class",
     "class_key",
+    "differ_by_percent_sign",
     "exact_match",
     "is_polar",
     "normalise",
@@ -62,3 +63,12 @@ def class_key(answer: str | None, task: Task | AnswerType) -> str | None:
 def is_polar(answer: str) -> bool:
     """Say whether the answer is yes, no, true or false, so that a certificate is inapplicable to it."""
     return class_key(answer, "short") in POLAR
+
+
+def differ_by_percent_sign(one: str, other: str | None) -> bool:
+    """Return whether two answers are the same number apart from a percent sign: 20%, 20 and 0.2 say the same."""
+    first, second = number_in(one), None if other is None else number_in(other)
+    if first is None or second is None or first.percent == second.percent:
+        return False
+    percent, plain = (first.value, second.value) if first.percent else (second.value, first.value)
+    return plain in (percent, percent / 100)

@@ -8,8 +8,8 @@ spelling that occurs in the evidence ships. It uses only the standard library.
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
-from eldgr_dspy.answers import number_in
-from eldgr_dspy.certificates import Certificate, Passage
+from eldgr_dspy.answers import differ_by_percent_sign
+from eldgr_dspy.certificates import Certificate, Passage, is_as_written
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.decision import Choice, Decision, Rule, always
 from eldgr_dspy.derivations import Checked, check_derivation
@@ -26,11 +26,6 @@ from eldgr_dspy.words import Role, Task
 _BY_DERIVATION = Certificate(False, "a derivation certifies answers of this type, not the evidence")
 _REFUSAL = Certificate(None, "the answer refuses, and an occurrence does not support a refusal")
 _NO_VOTE = Certificate(False, "the answer refuses, which counts as no answer")
-
-
-def is_as_written(certificate: Certificate) -> bool:
-    """Return whether a certificate is of an answer exactly as spelled; also True without a witness."""
-    return certificate.witness is None or certificate.witness.level != "folded"
 
 
 class Case:
@@ -51,6 +46,8 @@ class Case:
         self.vote, self._grouping = grouped(question.answers, self.type, None if self._refusals_vote else self.refuses)
         self._evidence = CertifyingEvidence(question, self.type, self._grouping, self.settings.certificate)
         self._found: dict[str, tuple[str, Certificate]] = {}
+        self._keys: dict[str, str | None] = {}  # of plain texts, as below; a Structured may equal one
+        self._own: dict[str, Certificate] = {}
         self._checked: dict[Derivation, Checked] = {}
 
     # -- what the rules ask -------------------------------------------------------------------------------------------
@@ -128,7 +125,7 @@ class Case:
         """The answer of a deriver's reply if its derivation passes the check, else None."""
         if not (isinstance(reply, Derivation) and self.checked(reply).passed) or self._key(reply.answer) is None:
             return None
-        return self.consensus if self._differs_by_a_percent_sign(reply.answer) else reply.answer
+        return self.consensus if differ_by_percent_sign(reply.answer, self.consensus) else reply.answer
 
     # -- what is behind it --------------------------------------------------------------------------------------------
 
@@ -165,6 +162,11 @@ class Case:
         """The certificate of a spelling; where a derivation certifies, the evidence never does."""
         if self.type.way == "derivation":
             return _BY_DERIVATION
+        if type(answer) is not str:
+            return self._sought(answer)
+        return self._own[answer] if answer in self._own else self._own.setdefault(answer, self._sought(answer))
+
+    def _sought(self, answer: str | None) -> Certificate:
         if self.refuses(answer):
             return _REFUSAL if self._refusals_vote else _NO_VOTE
         return self._evidence.certify(answer, self._key(answer))
@@ -190,6 +192,7 @@ class Case:
 
     def supply(self, answer: str, certificate: Certificate) -> None:
         """Take the certificate of an answer; it holds for the answer's class."""
+        self._own.clear()
         if (key := self._key(answer)) is not None:
             self._evidence.supply(key, certificate)
 
@@ -197,18 +200,15 @@ class Case:
         """The passages that may certify an answer: those that only repeat its own candidate are blank."""
         return self._evidence.passages_for(self._key(answer))
 
-    def _differs_by_a_percent_sign(self, derived: str) -> bool:
-        """Whether consensus is the derived number apart from a percent sign: 20%, 20 and 0.2 say the same."""
-        number, other = number_in(derived), None if self.consensus is None else number_in(self.consensus)
-        if number is None or other is None or number.percent == other.percent:
-            return False
-        percent, plain = (number.value, other.value) if number.percent else (other.value, number.value)
-        return plain in (percent, percent / 100)
-
     def _supports(self, index: int) -> bool:
         return index in self._voters and self._class(self._voters[index])[1].certified is True
 
     def _key(self, answer: str | None) -> str | None:
+        if type(answer) is not str:
+            return self._read(answer)
+        return self._keys[answer] if answer in self._keys else self._keys.setdefault(answer, self._read(answer))
+
+    def _read(self, answer: str | None) -> str | None:
         class_ = None if not self._refusals_vote and self.refuses(answer) else self._grouping.class_of(answer)
         return class_.key if class_ else None
 

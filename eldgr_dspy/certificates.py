@@ -77,6 +77,11 @@ class Certificate:
     witness: Witness | None = None
 
 
+def is_as_written(certificate: Certificate) -> bool:
+    """Return whether a certificate is of an answer exactly as spelled; also True without a witness."""
+    return certificate.witness is None or certificate.witness.level != "folded"
+
+
 _EMPTY = Certificate(False, "empty answer")
 _LONG = Certificate(False, f"the answer is longer than {LONGEST_ANSWER:,} characters")
 _BIDI = Certificate(False, "the answer holds a bidirectional control character")

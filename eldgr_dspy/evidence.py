@@ -13,6 +13,7 @@ from eldgr_dspy.consultations import show_passage
 from eldgr_dspy.errors import CertificateError
 from eldgr_dspy.own_certificates import EMPTY, OwnCertificate, OwnEvidence
 from eldgr_dspy.questions import Question
+from eldgr_dspy.structured import Structured
 from eldgr_dspy.words import Policy
 
 
@@ -25,7 +26,7 @@ class CertifyingEvidence:
         self._by: Policy | OwnCertificate = by
         self.is_consulted = isinstance(by, OwnCertificate) and by.consulted
         self._whole = self._of(question.passages)
-        self._sought: dict[str | None, Certificate] = {}
+        self._sought: dict[tuple[str | None, bool], Certificate] = {}
         self._supplied: dict[str, Certificate] = {}
 
     def certify(self, answer: str | None, key: str | None) -> Certificate:
@@ -36,9 +37,10 @@ class CertifyingEvidence:
         """
         if self.is_consulted:
             return self._supplied_for(answer, key)
-        if answer not in self._sought:
-            self._sought[answer] = self._apart_from(key).certify(answer, self._question.text)
-        return self._sought[answer]
+        asked = answer, isinstance(answer, Structured)  # a list is not the text that spells it, though they are equal
+        if asked not in self._sought:
+            self._sought[asked] = self._apart_from(key).certify(answer, self._question.text)
+        return self._sought[asked]
 
     def supply(self, key: str, certificate: Certificate) -> None:
         """Take the certificate of a class from a consulted certificate."""

@@ -9,10 +9,14 @@ keep them.
 import os
 import threading
 import warnings
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import JournalError, PoolError
@@ -37,12 +41,42 @@ class TornLineWarning(UserWarning):
     """The last line of a journal was incomplete and has been dropped; its consultation will be asked again."""
 
 
+class _Places:
+    """Where consultations are in a file: sixteen bytes for each, by the hash of its key; the last one for each key."""
+
+    def __init__(self) -> None:
+        self._keys, self._places = array("q"), array("q")
+
+    def add(self, key: Key, place: int) -> None:
+        """Take a consultation."""
+        self._keys.append(hash(key))
+        self._places.append(place)
+
+    def end(self) -> None:
+        """Sort what was taken; from then on it can be found."""
+        keys = np.asarray(self._keys)
+        order = np.argsort(keys, kind="stable")
+        rising = keys[order]
+        last = np.append(rising[1:] != rising[:-1], True)[: rising.size]
+        places = np.asarray(self._places)[order[last]]
+        self._keys, self._places = array("q", rising[last].tobytes()), array("q", places.tobytes())
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def find(self, key: Key) -> int | None:
+        """Return where the consultation is; None if there is none."""
+        wanted = hash(key)
+        at = bisect_left(self._keys, wanted)
+        return self._places[at] if at < len(self._keys) and self._keys[at] == wanted else None
+
+
 @dataclass(slots=True)
 class _Index:
     """An index of a journal's lines: heads in full, consultations by their place in the file."""
 
     heads: list[dict[str, Any]] = field(default_factory=list)
-    settled: dict[int, int] = field(default_factory=dict)  # by the key's hash: a key takes three times the memory
+    settled: _Places = field(default_factory=_Places)
     failed: dict[Key, int] = field(default_factory=dict)
     asked: dict[tuple[Asked, str | None], str] = field(default_factory=dict)
 
@@ -100,7 +134,7 @@ class Journal:
 
     def find(self, key: Key) -> Consultation | None:
         """Return the final consultation for `key`, or None if it must be asked."""
-        offset = self._index.settled.get(hash(key))
+        offset = self._index.settled.find(key)
         if offset is None:
             return None
         consultation = read_consultation(self._line_at(offset), self.path, f"byte {offset}")
@@ -172,6 +206,7 @@ class Journal:
                     break
                 self._take(index, line, f"line {number}", offset)
                 offset += len(line)
+        index.settled.end()
         self._end = offset  # none of it is known to be synced: a killed process may have written it and not flushed it
         return index
 
@@ -191,7 +226,7 @@ class Journal:
         if not consultation.recorded:
             index.asked.setdefault((consultation.label, consultation.fingerprint), where)
         if consultation.settled:
-            index.settled[hash(consultation.key)] = offset
+            index.settled.add(consultation.key, offset)
         else:
             index.failed[consultation.key] = index.failed.get(consultation.key, 0) + 1
 

@@ -150,6 +150,8 @@ class Source:
     def _stands(self, start: int, end: int, key: str) -> Span | None:
         """The slice of the text that is an occurrence at these letters, or None."""
         text = self._folded.text
+        if key in FUNCTION_WORDS and (span := self._slice(start, end)) and self.text[slice(*span)] == key:
+            return None  # in small letters it is not a name; most words of a text end here
         if in_word(text, start) or in_word(text, end):
             return None
         first, last = whole(text, start, end)

@@ -86,7 +86,7 @@ def _once(text: str) -> str:
 
 
 _CACHED = 256
-_cached = lru_cache(maxsize=1 << 16)(_stripped)
+_cached = lru_cache(maxsize=1 << 14)(_stripped)
 
 
 # -- wrappers ----------------------------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ def _short_class(answer: str) -> AnswerClass | None:
     return AnswerClass(without_article(answer.lower())) if _PLAIN_WORDS(answer) else class_of_text(answer)
 
 
-kept_class = lru_cache(maxsize=1 << 16)(_short_class)
+kept_class = lru_cache(maxsize=1 << 14)(_short_class)
 
 
 def class_of_text(answer: str) -> AnswerClass | None:

@@ -57,7 +57,7 @@ def number_class(answer: str) -> AnswerClass | None:
     return AnswerClass(f"text:{text.key}", text.note) if text else None
 
 
-kept_class = lru_cache(maxsize=1 << 16)(number_class)
+kept_class = lru_cache(maxsize=1 << 14)(number_class)
 
 
 def numeric_equal(answer: str | None, gold: Sequence[str]) -> bool:

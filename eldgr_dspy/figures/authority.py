@@ -25,8 +25,9 @@ from eldgr_dspy.figures.bounds import (
     interval,
     sways,
 )
+from eldgr_dspy.figures.distinct import Distinct, Units
 from eldgr_dspy.figures.measured import Measured, Replies
-from eldgr_dspy.figures.price import Prices
+from eldgr_dspy.figures.price import prices_of
 from eldgr_dspy.figures.results.summary import Priced
 from eldgr_dspy.named_judges import unlabelled
 from eldgr_dspy.questions import Settings
@@ -67,10 +68,13 @@ class PoolBounds:
         self._any_span: dict[str, list[int]] = {name: [0, 0] for name in self._silent}
         self._not_covered: set[str] = set()
         self._withheld = False
-        self._prices = Prices(self._silent)
 
-    def add(self, case: Case, gold: Sequence[str], judged: Mapping[str, Sequence[str | None]] | None = None) -> None:
-        """Take one question with its gold answers, at least one.
+    def add(
+        self, case: Case, gold: Sequence[str], judged: Mapping[str, Sequence[str | None]] | None = None
+    ) -> frozenset[str]:
+        """Take one question with its gold answers, at least one. Return the rules under which it is lost.
+
+        It is lost if majority is right and some judge makes the rule ship a wrong answer, see `figures.price`.
 
         Args:
             case: The question. gold: its gold answers.
@@ -102,13 +106,13 @@ class PoolBounds:
                 else:
                     ends = interval(rule, case, correct, spans())
             _add(self._any_span[name], ends)
-        self._prices.add(case.question.text, lost)
+        return frozenset(lost)
 
     def withhold(self) -> None:
         """Give no bounds: the certificates of a question are not known."""
         self._withheld = True
 
-    def figures(self, without: Collection[str] = ()) -> Priced:
+    def figures(self, lost: Units[frozenset[str]], without: Collection[str] = ()) -> Priced:
         """Return `bounds` and `bounds_any_span` as `summary.json` has them.
 
         The former are over all judges with the other roles silent, the latter also over all spans as repair. Each names
@@ -119,10 +123,11 @@ class PoolBounds:
         With them comes `price`, see `figures.price`.
 
         Args:
+            lost: What `add` returned, for each distinct question.
             without: Rules that are left out.
         """
         names = [name for name in self._names if name not in without]
-        prices = self._prices.figures(withheld=self._withheld)
+        prices = prices_of(self._silent, lost, withheld=self._withheld)
         covered = self._any_span.keys() - self._not_covered if self._type.enumerates_spans else ()
         return {
             "bounds": {name: self._percentages(self._silent[unlabelled(name)]) for name in names},
@@ -173,6 +178,7 @@ def pool_authority(
             "evaluate, whose report has the bounds under the certificates that it gave."
         )
     bounds, measured = PoolBounds(task, rules), Measured(rules, judges or {})
+    lost = Distinct[frozenset[str]]()
     counts, n = Counter[tuple[str, Role]](), 0
     asking_others: set[str] = set()
     swaying: tuple[Role, ...] = ("judge", kind.repairer)
@@ -184,7 +190,7 @@ def pool_authority(
             judged = {name: answers_over_judges(case.rule(name), case) for name in rules}
             counts.update((name, "judge") for name in rules if differ(case, judged[name]))
             if row.gold:
-                bounds.add(case, row.gold, judged)
+                lost.add(case.question.text, bounds.add(case, row.gold, judged))
                 measured.add(n - 1, case, partial(case.type.right, gold=row.gold))
             for name in rules:
                 rule = case.rule(name)
@@ -198,7 +204,7 @@ def pool_authority(
         known = n and (role == "judge" or name not in asking_others)
         return 100.0 * counts[name, role] / n if known else None
 
-    figures = bounds.figures()
+    figures = bounds.figures(lost.units())
     authority: Authority = {
         "n": n,
         "n_scored": bounds.n_scored,

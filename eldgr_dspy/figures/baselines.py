@@ -4,19 +4,17 @@ A baseline asks no LM. Those that draw at random are exact expectations, for whi
 answers that a judge may prefer. Numbers are in percent; an undefined value is None, with the reason. Source: ours.
 """
 
-import math
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, partial
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Certificates, Consultation, Reply, Verdict
 from eldgr_dspy.decision import Rule, certified_majority, drive, evidence_locked, scalar_judge
+from eldgr_dspy.figures.distinct import Units
 from eldgr_dspy.figures.results.baselines import (
     Baseline,
     BaselineFigures,
@@ -28,10 +26,11 @@ from eldgr_dspy.formatting import questions
 from eldgr_dspy.named_judges import labelled
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.splitting import is_confirmation
-from eldgr_dspy.statistics import Contrast
+from eldgr_dspy.statistics import Contrast, contrast_of_units
 from eldgr_dspy.words import Role, Task
 
 Place = Literal["alone", "locked"]
+_PLACES: tuple[Place, ...] = get_args(Place)
 _AUTHORITY: Mapping[Place, Rule] = {"alone": scalar_judge, "locked": evidence_locked}
 _RANDOM: Mapping[Place, tuple[BaselineName, BaselineName]] = {
     "alone": ("random_candidate", "random_class"),
@@ -39,6 +38,8 @@ _RANDOM: Mapping[Place, tuple[BaselineName, BaselineName]] = {
 }
 _CERTIFIED: tuple[BaselineName, ...] = ("certified", *_RANDOM["locked"])
 """The baselines for which certificates must be known."""
+_COMPARED: tuple[BaselineName, ...] = (*_CERTIFIED, *_RANDOM["alone"])
+"""The baselines that judges are compared with."""
 
 _UNKNOWN: JudgeUse = {
     "em": None,
@@ -60,20 +61,39 @@ _ONE_HALF = "all questions are in one half"
 _NEVER_ASKED = "in arithmetic the locked rule never asks a judge"
 
 
-@dataclass(slots=True)
+class Chances(NamedTuple):
+    """What the figures need of a question, apart from its sources.
+
+    Attributes:
+        expected: The probability of a right answer in percent under each baseline of `_COMPARED`.
+        unheard: For each place, whether a judge is right there that was not asked; -1 if that depends on its reply.
+        heard: For each judge that replied, by its name, whether it is right in each place.
+    """
+
+    expected: tuple[float, ...]
+    unheard: tuple[int, ...]
+    heard: tuple[tuple[str, tuple[int, ...]], ...]
+
+    def right(self, judge: str, place: int) -> int:
+        """Return whether a judge is right in a place, 0 or 1; -1 where that is not known."""
+        return dict(self.heard).get(judge, self.unheard)[place]
+
+
 class _Expected:
-    """The probability of a right answer on each question: rounded to pair questions, exact in the mean."""
+    """The probability of a right answer, on average over the questions: exact."""
 
-    each: "array[float]" = field(default_factory=lambda: array("d"))
-    _right: Counter[int] = field(default_factory=Counter)
+    def __init__(self) -> None:
+        self._right: Counter[int] = Counter()
+        self._n = 0
 
-    def add(self, right: int, of: int = 1) -> None:
-        """Take a question on which `right` of `of` equally probable draws are right."""
-        self.each.append(100.0 * right / of)
+    def add(self, right: int, of: int = 1) -> float:
+        """Take a question on which `right` of `of` equally probable draws are right, and return that in percent."""
+        self._n += 1
         self._right[of] += right
+        return 100.0 * right / of
 
     def percent(self) -> float:
-        return float(100 * sum(Fraction(right, of) for of, right in self._right.items()) / len(self.each))
+        return float(100 * sum(Fraction(right, of) for of, right in self._right.items()) / self._n)
 
 
 class _Sources:
@@ -148,31 +168,29 @@ class _Heard:
         return judge if role == "judge" else _SILENT
 
 
-_Outcomes = dict[Place, "array[int]"]
-"""Whether a judge is right on each question, alone and locked; -1 where it was not asked and its reply is needed."""
-
-
 class Baselines:
-    """The baselines of one pool, taken question by question; it keeps a few numbers for each."""
+    """The baselines of one pool, taken question by question."""
 
     def __init__(self, task: Task) -> None:
         self._type = answer_type(task)
         self._expected: dict[BaselineName, _Expected] = defaultdict(_Expected)
-        self._f1 = array("d")
+        self._f1 = Counter[float]()
         self._sources = _Sources()
-        self._judges: dict[str, _Outcomes] = {}
-        self._unheard: _Outcomes = {place: array("b") for place in _AUTHORITY}
+        self._judges = dict[str, None]()
+        self._chances = Counter[Chances]()
         self._withheld = False
 
-    def add(self, case: Case, gold: Sequence[str], sources: Sequence[str | None], replies: Mapping[str, Reply]) -> None:
-        """Take one question; without a gold answer it does not count.
+    def add(
+        self, case: Case, gold: Sequence[str], sources: Sequence[str | None], replies: Mapping[str, Reply]
+    ) -> Chances | None:
+        """Take one question; without a gold answer it does not count. Return what the figures need of it.
 
         Args:
             sources: Where each candidate comes from, None if unknown.
             replies: What each judge said, by its name; without a judge that was not asked.
         """
         if not gold:
-            return
+            return None
 
         @cache
         def correct(answer: str | None) -> bool:
@@ -182,68 +200,62 @@ class Baselines:
         self._sources.add(case.question.text, sources or [None] * len(answers), [*map(correct, answers)])
         self._expected["first"].add(correct(case.first))
         self._expected["majority"].add(correct(case.consensus))
-        self._expected["certified"].add(_Heard(certified_majority, case, correct).silent)
+        certified = self._expected["certified"].add(_Heard(certified_majority, case, correct).silent)
         self._add_ties(case, gold, correct)
-        for place, rule in _AUTHORITY.items():
-            heard = _Heard(rule, case, correct)
-            self._add_random(place, heard, case.vote.counts)
-            self._add_judges(place, heard, replies)
+        heard: dict[Place, _Heard] = {place: _Heard(rule, case, correct) for place, rule in _AUTHORITY.items()}
+        random = {place: self._add_random(place, of, case.vote.counts) for place, of in heard.items()}
+        self._judges |= dict.fromkeys(replies)
+        chances = Chances(
+            (certified, *random["locked"], *random["alone"]),
+            tuple(_NOT_ASKED if heard[place].by_class else int(heard[place].silent) for place in _PLACES),
+            tuple((name, tuple(int(heard[at].right(reply)) for at in _PLACES)) for name, reply in replies.items()),
+        )
+        self._chances[chances] += 1
+        return chances
 
     def _add_ties(self, case: Case, gold: Sequence[str], correct: Callable[[str | None], bool]) -> None:
         standings = case.standings
         tied = [answer for answer, votes in standings if votes == standings[0][1]]
         self._expected["majority_uniform_ties"].add(sum(map(correct, tied)), len(tied) or 1)
         if case.type.has_f1:
-            self._f1.append(sum(case.type.score(answer, gold).f1 or 0.0 for answer in tied) / (len(tied) or 1))
+            self._f1[sum(case.type.score(answer, gold).f1 or 0.0 for answer in tied) / (len(tied) or 1)] += 1
 
-    def _add_random(self, place: Place, heard: "_Heard", votes: Mapping[str, int]) -> None:
+    def _add_random(self, place: Place, heard: "_Heard", votes: Mapping[str, int]) -> tuple[float, float]:
         by_candidate, by_class = (self._expected[name] for name in _RANDOM[place])
         if not heard.by_class:
-            by_candidate.add(heard.silent)
-            by_class.add(heard.silent)
-            return
-        by_candidate.add(sum(votes[key] for key, right in heard.by_class.items() if right), sum(votes.values()))
-        by_class.add(sum(heard.by_class.values()), len(votes))
-
-    def _add_judges(self, place: Place, heard: "_Heard", replies: Mapping[str, Reply]) -> None:
-        for name in replies:
-            self._judges.setdefault(name, {of: right[:] for of, right in self._unheard.items()})
-        unheard = _NOT_ASKED if heard.by_class else heard.silent
-        for name, outcomes in self._judges.items():
-            reply = replies.get(name)
-            outcomes[place].append(unheard if reply is None else heard.right(reply))
-        self._unheard[place].append(unheard)
+            return by_candidate.add(heard.silent), by_class.add(heard.silent)
+        voting = sum(votes[key] for key, right in heard.by_class.items() if right)
+        return by_candidate.add(voting, sum(votes.values())), by_class.add(sum(heard.by_class.values()), len(votes))
 
     def withhold(self) -> None:
         """Give no figure that depends on certificates, because those of a question are not known."""
         self._withheld = True
 
-    def figures(
-        self, paired: Callable[[Sequence[float], Sequence[float]], Contrast], lacking: Mapping[str, str] | None = None
-    ) -> BaselineFigures:
+    def figures(self, units: Units[Chances] | None = None, lacking: Mapping[str, str] | None = None) -> BaselineFigures:
         """Return the section of `summary.json`.
 
         Args:
-            paired: Contrasts two lists of outcomes of the same questions.
+            units: What `add` returned, for each distinct question; by default each question counts by itself.
             lacking: The judges to which the pool does not apply, as `judge[NAME]`, each with the reason.
         """
         unknown: dict[str, JudgeUse] = {name: {**_UNKNOWN, "reason": why} for name, why in (lacking or {}).items()}
         names: tuple[BaselineName, ...] = get_args(BaselineName)
         sources = self._sources.figures() if self._n else {}
+        alone = units or {(chances,): n for chances, n in self._chances.items()}
         return {
             "scores": {name: sources.get(name) or self._score(name) for name in names},
             "judges": {
                 name: {
-                    "alone": unknown.get(name) or self._use("alone", outcomes["alone"], paired),
-                    "locked": unknown.get(name) or self._use("locked", outcomes["locked"], paired),
+                    "alone": unknown.get(name) or self._use("alone", name, alone),
+                    "locked": unknown.get(name) or self._use("locked", name, alone),
                 }
-                for name, outcomes in self._judges.items()
+                for name in self._judges
             },
         }
 
     @property
     def _n(self) -> int:
-        return len(self._unheard["alone"])
+        return self._chances.total()
 
     def _score(self, name: BaselineName) -> Baseline:
         if not self._n:
@@ -253,22 +265,20 @@ class Baselines:
         if self._type.way == "derivation" and name in _RANDOM["locked"]:
             return _undefined(_NEVER_ASKED)
         graded = name == "majority_uniform_ties" and self._type.has_f1
-        f1 = 100.0 * math.fsum(self._f1) / self._n if graded else None
+        f1 = 100.0 * float(sum(Fraction(f1) * n for f1, n in self._f1.items())) / self._n if graded else None
         return {**_baseline(self._expected[name].percent()), "f1": f1}
 
-    def _use(
-        self,
-        place: Place,
-        outcomes: "array[int]",
-        paired: Callable[[Sequence[float], Sequence[float]], Contrast],
-    ) -> JudgeUse:
-        if reason := self._unknown(place, outcomes):
+    def _use(self, place: Place, judge: str, units: Units[Chances]) -> JudgeUse:
+        at = _PLACES.index(place)
+        outcomes = Counter[int]()
+        for chances, n in self._chances.items():
+            outcomes[chances.right(judge, at)] += n
+        if reason := self._unknown(place, outcomes[_NOT_ASKED]):
             return {**_UNKNOWN, "reason": reason}
-        em = [100.0 * right for right in outcomes]
         random = max(_RANDOM[place], key=lambda name: self._expected[name].percent())
-        leads = [_lead(paired(em, self._expected[other].each)) for other in ("certified", random)]
+        leads = [_lead(_over(units, judge, at, _COMPARED.index(other))) for other in ("certified", random)]
         return {
-            "em": math.fsum(em) / len(em),
+            "em": 100.0 * outcomes[1] / self._n,
             "over_certified": leads[0],
             "over_random": leads[1],
             "random": random,
@@ -276,14 +286,21 @@ class Baselines:
             "reason": None,
         }
 
-    def _unknown(self, place: Place, outcomes: "array[int]") -> str | None:
+    def _unknown(self, place: Place, missing: int) -> str | None:
         """Return why it is not known whether a judge is useful; None if it is known."""
         if self._type.way == "derivation" and place == "locked":
             return _NEVER_ASKED
         if self._withheld:
             return _UNCERTIFIED
-        missing = outcomes.count(_NOT_ASKED)
         return f"it was not asked on {questions(missing)} where its reply counts" if missing else None
+
+
+def _over(units: Units[Chances], judge: str, place: int, baseline: int) -> Contrast:
+    """A judge in a place against a baseline."""
+    pairs = Counter[tuple[tuple[float, float], ...]]()
+    for unit, n in units.items():
+        pairs[tuple((100.0 * of.right(judge, place), of.expected[baseline]) for of in unit)] += n
+    return contrast_of_units(pairs)
 
 
 def judges_heard(case: Case, consultations: Iterable[Consultation]) -> dict[str, Reply]:

@@ -7,11 +7,9 @@ not used to choose the order. `shipped` is one point, fixed beforehand, with a b
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-import numpy as np
-from numpy.typing import NDArray
-
+from eldgr_dspy.figures.distinct import Units, by_question
 from eldgr_dspy.figures.results.summary import Shipped
 from eldgr_dspy.statistics import proportion_upper_bound
 
@@ -33,36 +31,43 @@ def risk_coverage(decided: Iterable[tuple[Confidence, bool]]) -> list[list[float
         One point for each distinct confidence: the share of questions with at least that confidence, and the share of
         these that are wrong. The last has coverage 100, and as risk 100 minus the accuracy. Empty without questions.
     """
-    counts = Counter(decided)
-    total, covered, wrong = counts.total(), 0, 0
+    return curve_of(Counter(decided))
+
+
+def curve_of(counts: Mapping[tuple[Confidence, bool], int]) -> list[list[float]]:
+    """Return the curve of `risk_coverage` from how many questions have which confidence, right or wrong."""
+    total, covered, wrong = sum(counts.values()), 0, 0
     points = []
     for confidence in sorted({confidence for confidence, _ in counts}, reverse=True):
-        covered += counts[confidence, True] + counts[confidence, False]
-        wrong += counts[confidence, False]
+        missed = counts.get((confidence, False), 0)
+        covered, wrong = covered + counts.get((confidence, True), 0) + missed, wrong + missed
         points.append([100.0 * covered / total, 100.0 * wrong / covered])
     every = -(-len(points) // MOST_POINTS)
     return points[::-1][::every][::-1] if points else []
 
 
-def shipped(ships: NDArray[np.bool_], right: NDArray[np.int8], texts: NDArray[np.int64]) -> Shipped:
+def shipped(n: int, of: int, units: Units[tuple[bool, bool]]) -> Shipped:
     """Return on how many questions an answer ships, and how often it is wrong there.
 
     Args:
-        ships: For each question, whether an answer ships.
-        right: For each question, 1 if the answer is right, 0 if it is wrong, and negative without a gold answer.
-        texts: For each question with a gold answer, the number of its text. The bound counts a text once, as wrong if
-            any of its answers that ship is wrong: copies of a question are not independent. It is never below the risk.
+        n: On how many an answer ships. of: how many questions there are.
+        units: Of the questions with a gold answer, whether an answer ships and whether it is right. The bound counts a
+            text once, as wrong if any of its answers that ship is wrong: copies of a question are not independent. It
+            is never below the risk.
     """
-    n, scored = int(ships.sum()), right >= 0
-    among = ships[scored]
-    wrong = among & (right[scored] == 0)
-    distinct, distinct_wrong = (int(np.unique(texts[marks]).size) for marks in (among, wrong))
-    risk = float(wrong.sum() / among.sum()) if distinct else None
+    counts = by_question(units)
+    wrong = counts[True, False]
+    among = counts[True, True] + wrong
+    distinct, distinct_wrong = (
+        sum(times for unit, times in units.items() if any(one in unit for one in marks))
+        for marks in (((True, True), (True, False)), ((True, False),))
+    )
+    risk = wrong / among if among else None
     return {
         "questions": n,
-        "coverage": 100.0 * n / ships.size if ships.size else None,
-        "scored": int(among.sum()),
-        "wrong": None if risk is None else int(wrong.sum()),
+        "coverage": 100.0 * n / of if of else None,
+        "scored": among,
+        "wrong": None if risk is None else wrong,
         "risk": None if risk is None else 100.0 * risk,
         "risk_at_most": None if risk is None else 100.0 * max(risk, proportion_upper_bound(distinct, distinct_wrong)),
     }

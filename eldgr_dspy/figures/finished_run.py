@@ -7,6 +7,7 @@ read for this, since a copy does not keep the times of files.
 import importlib.metadata
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -16,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from eldgr_dspy.answer_types import remember_type, same_type
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, JournalError
+from eldgr_dspy.figures.decision_table import parquet_decisions
 from eldgr_dspy.figures.record import JournalTotals
 from eldgr_dspy.figures.results import DECIDED, RECORD, SUMMARY
 from eldgr_dspy.figures.results.decision import Decided
@@ -27,6 +29,9 @@ from eldgr_dspy.questions import Settings
 from eldgr_dspy.system import opened, refusal
 
 _Content = TypeVar("_Content")
+
+DECISIONS = {"jsonl": "decisions.jsonl", "parquet": "decisions.parquet"}
+"""The file of the decisions in each format."""
 
 _AGAIN = "give the same eldgr evaluate command again, without --fresh"
 
@@ -130,20 +135,20 @@ class RunRead:
         return self._result("record.json", RECORD)
 
     def decisions(self, summary: Summary) -> Iterator[Decided]:
-        """Yield the lines of `decisions.jsonl`, one at a time.
+        """Yield the decisions of `decisions.jsonl`, or else of `decisions.parquet`, one at a time.
 
         Raises:
-            ArgumentError: a line cannot be read, or their number differs from that of the summary.
+            ArgumentError: one cannot be read, or their number differs from that of the summary; or the file is in
+                Parquet, and pyarrow is not installed.
         """
-        path, counts = self.path / "decisions.jsonl", Counter[tuple[str, str]]()
+        path, counts = decisions_in(self.path), Counter[tuple[str, str]]()
+        each = self._parquet_rows(path) if path.suffix == ".parquet" else self._json_lines(path)
         try:
-            with opened(path) as file:
-                for number, line in enumerate(file, start=1):
-                    decided = _decided(line, f"{path}, line {number}", self._mend())
-                    counts[decided["pool"], decided["rule"]] += 1
-                    yield decided
+            for decided in each:
+                counts[decided["pool"], decided["rule"]] += 1
+                yield decided
         except OSError as error:
-            raise self._missing("decisions.jsonl", error) from error
+            raise self._missing(path.name, error) from error
         for name, pool in summary["pools"].items():
             for rule in pool["rules"]:
                 if counts[name, rule] != pool["n"]:
@@ -151,6 +156,39 @@ class RunRead:
                         f"{path} has {counts[name, rule]:,} decisions of rule {rule!r} on pool {name!r}, and "
                         f"summary.json counts {pool['n']:,}: a part is missing; {self._mend()}."
                     )
+
+    def _json_lines(self, path: Path) -> Iterator[Decided]:
+        with opened(path) as file:
+            for number, line in enumerate(file, start=1):
+                with self._reading(f"{path}, line {number}"):
+                    decided = DECIDED.validate_json(line, strict=True)
+                yield decided
+
+    def _parquet_rows(self, path: Path) -> Iterator[Decided]:
+        number, rows = 0, parquet_decisions(path)
+        while True:
+            number += 1
+            with self._reading(f"{path}, row {number}"):
+                row = next(rows, None)
+                decided = None if row is None else DECIDED.validate_python(row, strict=True)
+            if decided is None:
+                return
+            yield decided
+
+    @contextmanager
+    def _reading(self, where: str) -> Iterator[None]:
+        """Refuse what is not a decision, by its place."""
+        try:
+            yield
+        except ArgumentError:  # there is no pyarrow
+            raise
+        except ValueError as error:
+            first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": str(error)}
+            what = ".".join(map(str, first["loc"])) or "the line"
+            raise ArgumentError(
+                f"{where}: torn, or no decision that eldgr_dspy {installed_version()} writes ({what}: {first['msg']}); "
+                f"{self._mend()}."
+            ) from error
 
     def _result(self, name: str, content: TypeAdapter[_Content]) -> _Content:
         path = self.path / name
@@ -227,16 +265,10 @@ def _whole_lines(journal: Path, heads: list[dict[str, Any]]) -> Iterator[Consult
     return read_journal(journal, heads, on_torn=lambda error: None)
 
 
-def _decided(line: bytes, where: str, mend: str) -> Decided:
-    try:
-        return DECIDED.validate_json(line, strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        what = ".".join(map(str, first["loc"])) or "the line"
-        raise ArgumentError(
-            f"{where}: torn, or no decision that eldgr_dspy {installed_version()} writes ({what}: {first['msg']}); "
-            f"{mend}."
-        ) from error
+def decisions_in(directory: Path) -> Path:
+    """Return the file of a run directory that holds the decisions: `decisions.parquet` if it alone is there."""
+    lines, table = (directory / name for name in DECISIONS.values())
+    return table if table.exists() and not lines.exists() else lines
 
 
 def installed_version() -> str:

@@ -4,10 +4,10 @@ The tests, locked minus alone for each judge, are in `contrasts` of `summary.jso
 undefined value is None, never 0.
 """
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from eldgr_dspy.ballots import INAPPLICABLE
 from eldgr_dspy.cases import Case
@@ -16,7 +16,7 @@ from eldgr_dspy.figures.effects import flips, showings
 from eldgr_dspy.figures.judge_facts import JudgeFacts
 from eldgr_dspy.figures.results.summary import Flips, JudgeFigures, Measured, PoolFigures
 from eldgr_dspy.named_judges import judge_in, labelled
-from eldgr_dspy.statistics import paired_bootstrap, proportion_upper_bound
+from eldgr_dspy.statistics import contrast_of_units, proportion_upper_bound
 
 _TAIL = 0.975
 
@@ -43,7 +43,7 @@ class _Count:
 
 @dataclass(slots=True)
 class _Judge:
-    """One judge: counts, and a double for each question on which it scores a right and a wrong candidate."""
+    """One judge: counts, also of how well it tells a right candidate of a question from a wrong one."""
 
     asked: int = 0
     abstained: int = 0
@@ -54,7 +54,7 @@ class _Judge:
     recovered: _Count = field(default_factory=_Count)
     tied: _Count = field(default_factory=_Count)
     moved: _Count = field(default_factory=_Count)
-    discriminated: "array[float]" = field(default_factory=lambda: array("d"))
+    discriminated: Counter[float] = field(default_factory=Counter)
 
     def take(
         self, case: Case, entry: Consultation, verdict: Reply | None, right: Callable[[str | None], bool] | None
@@ -96,18 +96,16 @@ class _Judge:
         ]
         pairs = [(above > below) + (above == below) / 2 for above in groups[0] for below in groups[1]]
         if pairs:
-            self.discriminated.append(sum(pairs) / len(pairs))
+            self.discriminated[sum(pairs) / len(pairs)] += 1
 
     def discrimination(self) -> Measured | None:
         """The mean over questions with its bootstrap interval of 95 %."""
-        n = len(self.discriminated)
+        n = self.discriminated.total()
         if not n:
             return None
-        return {
-            "value": sum(self.discriminated) / n,
-            "ci": list(paired_bootstrap(self.discriminated, [0.0] * n)),
-            "of": n,
-        }
+        interval = contrast_of_units({((share, 0.0),): times for share, times in self.discriminated.items()}).interval
+        total = sum(Fraction(share) * times for share, times in self.discriminated.items())
+        return {"value": float(total / n), "ci": list(interval), "of": n}
 
 
 class Judges:
@@ -148,18 +146,18 @@ class Judges:
         return {name: judge.lacks for name, judge in self._judges.items() if judge.lacks is not None}
 
     def figures(
-        self, pool: PoolFigures, right: Mapping[str, Sequence[int]], facts: Mapping[str, JudgeFacts]
+        self, pool: PoolFigures, flips_of: Callable[[str, str], Flips | None], facts: Mapping[str, JudgeFacts]
     ) -> dict[str, JudgeFigures]:
         """Return the section `judges` of a pool.
 
         Args:
-            pool: Its other figures. right: whether each rule is right, as `flips_between` takes it.
+            pool: Its other figures. flips_of: how many answers of a rule were lost and fixed by another one.
             facts: What is known of the judges.
         """
-        return {name: self._figures(name, pool, right, facts.get(name)) for name in self._judges}
+        return {name: self._figures(name, pool, flips_of, facts.get(name)) for name in self._judges}
 
     def _figures(
-        self, name: str, pool: PoolFigures, right: Mapping[str, Sequence[int]], facts: JudgeFacts | None
+        self, name: str, pool: PoolFigures, flips_of: Callable[[str, str], Flips | None], facts: JudgeFacts | None
     ) -> JudgeFigures:
         judge, rules = self._judges[name], pool["rules"]
         alone, locked = labelled("judge", name), labelled("eldgr", name)
@@ -169,8 +167,8 @@ class Judges:
             "alone": rules[alone]["em"] if alone in rules else None,
             "locked": rules[locked]["em"] if locked in rules else None,
             "delta": delta and {"delta": delta["delta"], "ci": delta["ci"]},
-            "locked_against_alone": _flips(right, alone, locked),
-            "alone_against_majority": _flips(right, "majority", alone),
+            "locked_against_alone": flips_of(alone, locked),
+            "alone_against_majority": flips_of("majority", alone),
             "worst_alone": worst.get(alone),
             "worst_locked": worst.get(locked),
             "asked": judge.asked,
@@ -187,15 +185,3 @@ class Judges:
             "positioned": facts and facts["positioned"],
             "lacks": judge.lacks,
         }
-
-
-def flips_between(before: Sequence[int], after: Sequence[int]) -> Flips:
-    """Return how many answers were lost and fixed, given for each question 1, 0 or -1: right, wrong or not scored."""
-    pairs = Counter(zip(before, after, strict=True))
-    if pairs.keys() <= {(-1, -1)}:
-        return {"correct_to_incorrect": None, "incorrect_to_correct": None}
-    return {"correct_to_incorrect": pairs[1, 0], "incorrect_to_correct": pairs[0, 1]}
-
-
-def _flips(right: Mapping[str, Sequence[int]], before: str, after: str) -> Flips | None:
-    return flips_between(right[before], right[after]) if {before, after} <= right.keys() else None

@@ -7,11 +7,16 @@ certificate; also the models that were asked and that answered, unreadable repli
 
 import hashlib
 import json
-import math
 import re
+from array import array
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, TypeVar
+
+import numpy as np
 
 from eldgr_dspy.consultations import Consultation, Outcome
 from eldgr_dspy.figures.abstention_kinds import error_of, kind_of
@@ -29,6 +34,22 @@ _FEWEST_TOKENS, _LONG = 1 / 8, 4_000
 """Tokens a character that no tokenizer goes below on text, and how long a prompt has to be to be held to that."""
 
 
+@dataclass(slots=True)
+class _Sum:
+    """An exact sum of amounts, some of which may not be known."""
+
+    total: Fraction | int = 0
+    known: int = 0
+    unknown: int = 0
+
+    def add(self, amount: float | None) -> None:
+        if amount is None:
+            self.unknown += 1
+        else:
+            self.total += amount if isinstance(amount, int) else Fraction(amount)
+            self.known += 1
+
+
 class JournalTotals:
     """The totals of a journal's lines: every attempt, whether it succeeded or failed."""
 
@@ -44,7 +65,7 @@ class JournalTotals:
         self.through: Counter[Asked] = Counter()
         self.unreadable: Counter[Asked] = Counter()
         self._outcomes: Counter[tuple[Asked, str]] = Counter()
-        self._amounts: dict[tuple[Asked, str], list[float | None]] = defaultdict(list)
+        self._amounts: dict[tuple[Asked, str], _Sum] = defaultdict(_Sum)
         self._cached: Counter[Asked] = Counter()
         self._shortened: Counter[Asked] = Counter()
         self._decided, self._elsewhere = decided, 0
@@ -65,7 +86,7 @@ class JournalTotals:
             return
         self.models[consultation.label, consultation.asked, consultation.served] += consultation.calls
         for name in ("calls", "prompt_tokens", "completion_tokens", "cost"):
-            self._amounts[consultation.label, name].append(getattr(consultation, name))
+            self._amounts[consultation.label, name].add(getattr(consultation, name))
 
     def _take_reading(self, consultation: Consultation) -> None:
         self.through[consultation.label] += consultation.settled
@@ -89,7 +110,7 @@ class JournalTotals:
             "cached": self._cached[role],
             "prompt_tokens": self._count(role, "prompt_tokens"),
             "completion_tokens": self._count(role, "completion_tokens"),
-            "cost": self._sum(role, "cost"),
+            "cost": None if (cost := self._sum(role, "cost")) is None else float(cost),
         }
 
     def parse_failures(self) -> dict[Asked, Share]:
@@ -99,7 +120,9 @@ class JournalTotals:
     def cost(self) -> Cost:
         """Return calls, tokens and dollars of all roles together, None where unknown for any call."""
         roles = [
-            self._role(role) for role in asked_in_order({of for of, _ in self._amounts}) if self._amounts[role, "calls"]
+            self._role(role)
+            for role in asked_in_order({of for of, _ in self._amounts})
+            if (role, "calls") in self._amounts
         ]
         return {
             "calls": sum(role["calls"] for role in roles),
@@ -130,11 +153,9 @@ class JournalTotals:
         total = self._sum(role, name)
         return None if total is None else int(total)
 
-    def _sum(self, role: Asked, name: str) -> float | None:
-        known = [amount for amount in self._amounts[role, name] if amount is not None]
-        if not known or len(known) < len(self._amounts[role, name]):
-            return None
-        return math.fsum(known) if name == "cost" else sum(known)
+    def _sum(self, role: Asked, name: str) -> Fraction | int | None:
+        of = self._amounts.get((role, name), _Sum())
+        return of.total if of.known and not of.unknown else None
 
 
 def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
@@ -142,6 +163,28 @@ def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
     known = [amount for amount in amounts if amount is not None]
     total: Any = sum(known)  # of the kind that the amounts are
     return total if len(known) == len(amounts) else None
+
+
+class Questions:
+    """Questions of pools, remembered by eight bytes each."""
+
+    def __init__(self) -> None:
+        self._keys = array("q")
+        self._is_rising = True
+
+    def add(self, pool: str, question: str) -> None:
+        """Remember a question."""
+        self._keys.append(question_key(pool, question))
+        self._is_rising = False
+
+    def __contains__(self, key: object) -> bool:
+        if not self._is_rising:
+            np.asarray(self._keys).sort()  # in place
+            self._is_rising = True
+        if not isinstance(key, int):
+            return False
+        place = bisect_left(self._keys, key)
+        return place < len(self._keys) and self._keys[place] == key
 
 
 def question_key(pool: str, question: str) -> int:

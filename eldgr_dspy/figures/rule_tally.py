@@ -1,6 +1,5 @@
-"""What a pool's figures keep of one rule: a few bytes a question."""
+"""What a pool's figures keep of one rule: counts and sums."""
 
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,18 +10,10 @@ from eldgr_dspy.words import Consulted
 
 @dataclass(slots=True)
 class RuleTally:
-    """What is kept of one rule: a byte each for right, trusted and answered and a double for F1 a question, and sums.
+    """What is kept of one rule: on how many questions an answer ships, how many of these are certified, and sums."""
 
-    The official scores are those of the raw texts; `is_official` says that no question's differs from its score.
-    """
-
-    em: "array[int]" = field(default_factory=lambda: array("b"))
-    trusted: "array[int]" = field(default_factory=lambda: array("b"))
-    answered: "array[int]" = field(default_factory=lambda: array("b"))
-    f1: "array[float]" = field(default_factory=lambda: array("d"))
-    official_em: int = 0
-    official_f1: float = 0.0
-    is_official: bool = True
+    answered: int = 0
+    certified: int = 0
     calls: Counter[Consulted] = field(default_factory=Counter)
     asked: Counter[Consulted] = field(default_factory=Counter)
     missing: Counter[Consulted] = field(default_factory=Counter)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from eldgr_dspy.cases import is_as_written
+from eldgr_dspy.certificates import is_as_written
 from eldgr_dspy.consultations import Derivation, Repair, Verdict
 from eldgr_dspy.decision import always, evidence_locked
 from eldgr_dspy.laws.decorations import DECORATIONS, decorated, respellings

@@ -1,15 +1,17 @@
 """The decisions of a run that changed something, as the report shows them: losses first, `SHOWN` a pool."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.abstention_kinds import FAILED
 from eldgr_dspy.figures.audit import became
 from eldgr_dspy.figures.results.decision import Decided, Witnessed
-from eldgr_dspy.figures.results.summary import Became
+from eldgr_dspy.figures.results.summary import Became, Summary
+from eldgr_dspy.named_judges import first_of, unlabelled
 from eldgr_dspy.report.templates import clip
 from eldgr_dspy.tables.table import Table
 
@@ -94,6 +96,44 @@ class Kept:
     def shown(self) -> list[Change]:
         """Return the changes in the order in which they are shown."""
         return [change for changes in self.changes.values() for change in changes][:SHOWN]
+
+
+class Changes:
+    """What the report shows of decisions, which are taken one by one and not kept.
+
+    Only those of `eldgr` are shown, of the first of several judges.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], Kept] = {}
+
+    def add(self, row: Decided) -> None:
+        """Take a decision of any rule."""
+        if unlabelled(row["rule"]) == "eldgr":
+            self._kept.setdefault((row["pool"], row["rule"]), Kept()).add(row)
+
+    def of(self, summary: Summary) -> dict[str, Kept]:
+        """Return what is shown of each pool of a summary.
+
+        Raises:
+            ArgumentError: A decision belongs to a pool that the summary does not name.
+        """
+        pools = summary["pools"]
+        for pool, _ in self._kept:
+            if pool not in pools:
+                raise ArgumentError(
+                    f"pool={pool!r} of a decision is not in the summary, which names "
+                    f"{', '.join(map(repr, pools)) or 'none'}; give the decisions and the summary of the same run."
+                )
+        return {name: self._kept.get((name, first_of("eldgr", of["rules"])), Kept()) for name, of in pools.items()}
+
+
+def changes_in(decisions: Iterable[Decided]) -> Changes:
+    """Return what the report shows of decisions."""
+    changes = Changes()
+    for decided in decisions:
+        changes.add(decided)
+    return changes
 
 
 def _change(row: Decided, outcome: Became) -> Change:

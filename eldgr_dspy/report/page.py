@@ -6,20 +6,18 @@ of a pool or an LM is data: escaped by the template engine, isolated from the di
 its control characters made visible.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from eldgr_dspy.answer_types import shown_type
-from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import PoolFigures, Summary
 from eldgr_dspy.formatting import figure, questions
-from eldgr_dspy.named_judges import first_of, judge_in, unlabelled
-from eldgr_dspy.report.changes import Kept
+from eldgr_dspy.named_judges import judge_in, unlabelled
+from eldgr_dspy.report.changes import Changes, Kept
 from eldgr_dspy.report.plots import bounds, calls, coverage, flips, forest, funnel
-from eldgr_dspy.report.questions_page import link_to
+from eldgr_dspy.report.questions_page import MOST_QUESTIONS, link_to
 from eldgr_dspy.report.templates import template
 from eldgr_dspy.showing import printable
 from eldgr_dspy.tables.audit import audits_in
@@ -35,39 +33,27 @@ _COVERED = (25, 50, 75)  # percent of the questions whose risk is in the table
 
 
 def render_report(
-    summary: Summary, decisions: Iterable[Decided], record: Record | None = None, beside: str | None = None
+    summary: Summary, changes: Changes, record: Record | None = None, beside: str | None = None
 ) -> Iterator[str]:
     """Return the page in chunks of text that encode to UTF-8, whatever the input holds.
 
     Args:
         summary: The content of `summary.json`.
-        decisions: The rows of `decisions.jsonl`, read once and not kept; only those with rule `eldgr`, of the first of
-            several judges, are shown.
+        changes: What is shown of the decisions.
         record: The content of `record.json`.
         beside: The file name of the page of questions in the same folder, None without one.
 
     Raises:
         ArgumentError: a decision belongs to a pool that the summary does not name.
     """
-    kept = {name: Kept() for name in summary["pools"]}
-    shown = {name: first_of("eldgr", pool["rules"]) for name, pool in summary["pools"].items()}
-    for row in decisions:
-        if row["rule"] == shown.get(row["pool"], "eldgr"):
-            _kept_of(row, kept).add(row)
-    sections = list(_sections(summary, kept, record, beside))
+    sections = list(_sections(summary, changes.of(summary), record, beside))
     recorded = None if record is None else _card(record, usage_table(summary))
-    stream = template("report.html.jinja").stream(sections=sections, card=recorded, questions=beside)
+    left_out = sum(pool["n"] for pool in summary["pools"].values()) > MOST_QUESTIONS
+    stream = template("report.html.jinja").stream(
+        sections=sections, card=recorded, questions=beside, left_out=left_out and f"{MOST_QUESTIONS:,}"
+    )
     stream.enable_buffering(64)
     return map(printable, stream)
-
-
-def _kept_of(row: Decided, kept: Mapping[str, Kept]) -> Kept:
-    if row["pool"] not in kept:
-        raise ArgumentError(
-            f"pool={row['pool']!r} of decision {row['id']!r} is not in the summary, which names "
-            f"{', '.join(map(repr, kept)) or 'none'}; give the decisions and the summary of the same run."
-        )
-    return kept[row["pool"]]
 
 
 def _sections(

@@ -27,6 +27,9 @@ from eldgr_dspy.rows import Row
 from eldgr_dspy.showing import is_printable, printable
 from eldgr_dspy.words import is_role
 
+MOST_QUESTIONS = 20_000
+"""A run of more questions has no page of questions unless it is asked for."""
+
 LARGEST = 128 * 2**20
 """How many characters of questions a page holds; beyond them it says how many more questions there are."""
 

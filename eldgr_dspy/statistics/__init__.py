@@ -12,7 +12,7 @@ shares of the questions.
 """
 
 from eldgr_dspy.statistics.alignment import Aligned, align
-from eldgr_dspy.statistics.clusters import contrast_by_cluster
+from eldgr_dspy.statistics.clusters import contrast_by_cluster, contrast_of_units
 from eldgr_dspy.statistics.equivalence import Equivalence, equivalence, equivalence_from_counts
 from eldgr_dspy.statistics.families import holm
 from eldgr_dspy.statistics.guarantees import binomial_tail, passing, passing_on_average, questions_without_loss
@@ -36,6 +36,7 @@ __all__ = [
     "contrast",
     "contrast_from_counts",
     "contrast_by_cluster",
+    "contrast_of_units",
     "paired_bootstrap",
     "paired_bca",
     "mcnemar",

@@ -3,13 +3,14 @@
 If they counted as separate questions, every interval would be too narrow and every p too small.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.statistics.inputs import Counts, Floats, both
+from eldgr_dspy.statistics.inputs import Counts, Floats, both, whole
 from eldgr_dspy.statistics.paired import Contrast, contrast_of
 from eldgr_dspy.statistics.resampling import LEVEL, RESAMPLES, SEED, Options, Sample
 
@@ -45,6 +46,40 @@ def contrast_by_cluster(
     left, right = both(rule, against)
     codes = _codes(clusters, left.size)
     return contrast_of(Sample.of(_mean_differences(left, right, codes)), options)
+
+
+def contrast_of_units(
+    units: Mapping[tuple[tuple[float, float], ...], int],
+    *,
+    resamples: int = RESAMPLES,
+    level: float = LEVEL,
+    seed: int = SEED,
+) -> Contrast:
+    """Return the contrast of questions that were counted by their outcomes.
+
+    It equals `contrast` on the same questions, or `contrast_by_cluster` if a unit has several outcomes. Memory and time
+    depend on how many kinds of units there are, not on how many questions.
+
+    Args:
+        units: For each kind of unit its outcomes, each as (rule, against), and how many units are of that kind.
+        resamples: as in `paired_bootstrap`.
+        level: as in `paired_bootstrap`.
+        seed: as in `paired_bootstrap`.
+
+    Raises:
+        ArgumentError: as `paired_bootstrap`; or a unit without an outcome, or a count below 1.
+    """
+    options = Options.checked(resamples, level, seed)
+    for unit, times in units.items():
+        if not unit:
+            raise ArgumentError("units must have an outcome each; got an empty one. Leave it out.")
+        whole("the count of a unit", times, 1)
+    outcomes = [*chain.from_iterable(units)]
+    left, right = both([of for of, _ in outcomes], [of for _, of in outcomes])
+    sizes, times_each = [len(unit) for unit in units], np.array([*units.values()], dtype=np.int64)
+    alone = max(sizes) == 1
+    gaps = left - right if alone else _mean_differences(left, right, np.repeat(np.arange(len(sizes)), sizes))
+    return contrast_of(Sample.counted(gaps, times_each), options)
 
 
 def _codes(clusters: Sequence[str | int], outcomes: int) -> Counts:

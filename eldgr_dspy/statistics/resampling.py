@@ -52,6 +52,14 @@ class Sample:
         values, counts = np.unique(differences, return_counts=True)
         return cls(values, counts.astype(np.int64))
 
+    @classmethod
+    def counted(cls, differences: Floats, times: Counts) -> "Sample":
+        """Count the distinct differences, shape (kinds,), each of which occurs so many times."""
+        values, kinds = np.unique(differences, return_inverse=True)
+        counts = np.zeros(values.size, dtype=np.int64)
+        np.add.at(counts, kinds, times)
+        return cls(values, counts)
+
     @property
     def n(self) -> int:
         """How many questions there are."""

@@ -23,13 +23,17 @@ from eldgr_dspy.programs.commands.options import (
     rule_options,
     with_options,
 )
-from eldgr_dspy.programs.commands.output import Form, form_options
+from eldgr_dspy.programs.commands.output import Form, form_options, pages_option
 from eldgr_dspy.programs.commands.shards import are_shards, evaluate_shards
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.results.summary import Summary
+    from eldgr_dspy.programs.run.plan import Plan
+
+_PASSED = ("max_failures", "max_abstentions", "timeout", "max_calls", "max_cost", "once", "decisions", "pages")
+"""Options that a plan takes as they are given."""
 
 _HEURISTIC_WORKERS, _LM_WORKERS = 1, 8
 
@@ -56,7 +60,22 @@ class Grouped(click.Command):
                 "refusal",
             ),
         ),
-        ("The run", ("out", "shard", "limit", "workers", "replay", "recorded_for", "fresh", "lock", "once")),
+        (
+            "The run",
+            (
+                "out",
+                "shard",
+                "limit",
+                "workers",
+                "replay",
+                "recorded_for",
+                "fresh",
+                "lock",
+                "once",
+                "decisions",
+                "pages",
+            ),
+        ),
         ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),
     )
 
@@ -116,6 +135,8 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
     "--lock", type=click.Path(path_type=Path), metavar="FILE", help="Lock file of eldgr freeze; refuse anything else."
 )
 @click.option("--once", is_flag=True, help="Refuse a pool already used under this lock.")
+@click.option("--decisions", type=click.Choice(["jsonl", "parquet"]), default="jsonl", help="Format of the decisions.")
+@pages_option
 @limit_options("role on one question")
 @click.option(
     "--max-abstentions",
@@ -141,24 +162,19 @@ def evaluate(
     recorded_for: str | None,
     fresh: bool,
     lock: Path | None,
-    once: bool,
-    timeout: float,
-    max_failures: str,
-    max_abstentions: str | None,
-    max_calls: int | None,
-    max_cost: float | None,
     dry_run: bool,
     all_tables: bool,
     form: Form,
     quiet: bool,
-    **settings: Any,
+    **options: Any,
 ) -> None:
     """Evaluate rules on pools.
 
     POOLS are .jsonl, .jsonl.gz or .parquet files, or one directory of eldgr pool shard. All rules see the same replies
     of the judge and the other roles. Without a model the heuristic roles are used: a floor that needs no LM. Results
     are in the run directory: journal.jsonl, decisions.jsonl, summary.json, record.json, report.html and questions.html.
-    To resume a stopped run, give the same command again, without --fresh.
+    Beyond 20,000 questions the last one is written only with --pages. To resume a stopped run, give the same command
+    again, without --fresh.
 
     Ctrl-C or SIGTERM waits for the calls under way and keeps their replies. A second one abandons them.
 
@@ -166,9 +182,11 @@ def evaluate(
     """
     from eldgr_dspy.programs.commands.console import progress_bar
     from eldgr_dspy.programs.run.evaluation import evaluate as run_over
-    from eldgr_dspy.programs.run.plan import Plan, out_of
+    from eldgr_dspy.programs.run.plan import Plan
 
     session = context.ensure_object(Session)
+    passed = {name: options[name] for name in _PASSED}
+    settings = {name: value for name, value in options.items() if name not in passed}
     if fresh:
         session.resume = without_fresh(context)
     if quiet:
@@ -188,14 +206,9 @@ def evaluate(
         judges=named_judges(models, settings, replay),
         replay=replay,
         recorded_for=recorded_for,
-        max_failures=max_failures,
-        max_abstentions=max_abstentions,
-        timeout=timeout,
-        max_calls=max_calls,
-        max_cost=max_cost,
         fresh=fresh,
         lock=lock,
-        once=once,
+        **passed,
     )
     if (shards := are_shards(pools, shard, dry_run=dry_run)) or dry_run:
         with models.asking(selector):
@@ -207,7 +220,7 @@ def evaluate(
     bar = progress_bar(session.begin, quiet=quiet or form == "json")
     with _servers_said(models.api_base, quiet=quiet), models.asking(selector), bar as watcher:
         summary = run_over(selector, plan, watcher)
-    _tell(context, summary, out_of(plan), lock, form, quiet=quiet, all_tables=all_tables)
+    _tell(context, summary, plan, form, quiet=quiet, all_tables=all_tables)
 
 
 def _forecast(selector: Any, plan: Any, form: Form) -> None:
@@ -222,20 +235,15 @@ def _forecast(selector: Any, plan: Any, form: Form) -> None:
 
 
 def _tell(
-    context: click.Context,
-    summary: "Summary",
-    out: Path,
-    lock: Path | None,
-    form: Form,
-    *,
-    quiet: bool,
-    all_tables: bool,
+    context: click.Context, summary: "Summary", plan: "Plan", form: Form, *, quiet: bool, all_tables: bool
 ) -> None:
     """Print the results of a run, and where they are."""
+    from eldgr_dspy.programs.run.plan import out_of
+
     if form == "json" or not quiet:
-        _print(context, summary, out, form, all_tables=all_tables)
+        _print(context, summary, out_of(plan), form, all_tables=all_tables)
     if not (form == "json" or quiet):
-        _say_where(summary, out, lock, all_tables=all_tables)
+        _say_where(summary, out_of(plan), plan, all_tables=all_tables)
 
 
 def _print(context: click.Context, summary: "Summary", out: Path, form: Form, *, all_tables: bool) -> None:
@@ -266,14 +274,18 @@ def _servers_said(api_base: str | Sequence[str] | None, *, quiet: bool) -> Itera
             say(f"Servers that answered every request: {len(servers) - len(failed)} of {len(servers)}.")
 
 
-def _say_where(summary: "Summary", out: Path, lock: Path | None, *, all_tables: bool) -> None:
+def _say_where(summary: "Summary", out: Path, plan: "Plan", *, all_tables: bool) -> None:
     """Say where the results are, and how often each pool was used under its lock before."""
+    from eldgr_dspy.programs.run.pages import left_out
+
     say(f"Written to {out}: open report.html for the decisions.")
+    if why := left_out(out, sum(pool["n"] for pool in summary["pools"].values()), asked=plan.pages):
+        say(f"Note: the page of questions was not written: {why}")
     if not all_tables:
         say(f"To print all tables: {shlex.join(['eldgr', 'report', str(out)])}")
     for name, seen in (summary["confirmation"] or {"seen_before": {}})["seen_before"].items():
         again = f"seen {seen} time{'s' * (seen > 1)} before, so this run confirms nothing"
-        say(f"{name}, under {lock}: {again if seen else 'seen for the first time'}.")
+        say(f"{name}, under {plan.lock}: {again if seen else 'seen for the first time'}.")
 
 
 def _as_frozen(context: click.Context, lock: Path, rules: str, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:

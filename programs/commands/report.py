@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from eldgr_dspy.programs.commands.messages import say
-from eldgr_dspy.programs.commands.output import Form, form_options, out_option, write
+from eldgr_dspy.programs.commands.output import Form, form_options, out_option, pages_option, write
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
@@ -23,15 +23,24 @@ FORMATS = (*get_args(Form), "html")
 @click.argument("pools", nargs=-1, type=click.Path(path_type=Path))
 @form_options("report", FORMATS)
 @out_option("standard output; for html, report.html in RUN")
+@pages_option
 @click.option("--mlflow", is_flag=True, help="Also log results, settings and files to MLflow.")
 @click.pass_context
 def report(
-    context: click.Context, /, run: Path, pools: tuple[Path, ...], form: str, out: Path | None, mlflow: bool
+    context: click.Context,
+    /,
+    run: Path,
+    pools: tuple[Path, ...],
+    form: str,
+    out: Path | None,
+    pages: bool,
+    mlflow: bool,
 ) -> None:
     """Print all tables of a run, or write its HTML pages.
 
     RUN is the directory of a finished run. The tables need nothing else: no LM and no pool. --format html writes the
-    report and the page of questions again. That page needs the run's pools; give POOLS if they have moved.
+    report and the page of questions again. That page needs the run's pools; give POOLS if they have moved. Beyond
+    20,000 questions it is written only with --pages.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
@@ -39,13 +48,15 @@ def report(
 
     if pools and form != "html":
         raise click.UsageError(f"POOLS are only for --format html; got --format {form}. Leave them out.", context)
+    if pages and form != "html":
+        raise click.UsageError(f"--pages is only for --format html; got --format {form}. Leave it out.", context)
     read = read_run(run)
     if read.made_by_others:
         say(f"Note: {read.made_by_others}")
     summary = read.summary()
     if form == "html":
         try:
-            _pages(read, summary, out or run / "report.html", pools)
+            _pages(read, summary, out or run / "report.html", pools, pages=pages)
         except OSError as error:
             raise click.ClickException(f"The report could not be written: {refusal(error)}") from error
     else:
@@ -58,10 +69,10 @@ def report(
         say(f"Logged to MLflow as run {log_to_mlflow(read, summary)}.")
 
 
-def _pages(run: "RunRead", summary: "Summary", path: Path, pools: tuple[Path, ...]) -> None:
+def _pages(run: "RunRead", summary: "Summary", path: Path, pools: tuple[Path, ...], *, pages: bool) -> None:
     from eldgr_dspy.programs.run.pages import questions_beside, write_pages
 
-    lacking = write_pages(run, summary, path, pools)
+    lacking = write_pages(run, summary, path, pools, pages=pages)
     if lacking is None:
         say(f"Written to {path} and {questions_beside(path)}.")
     else:

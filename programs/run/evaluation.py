@@ -14,8 +14,9 @@ import dspy
 
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.figures.decision_table import pyarrow_for
+from eldgr_dspy.figures.finished_run import DECISIONS
 from eldgr_dspy.figures.results.summary import Summary
-from eldgr_dspy.files import replacing
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.run.confirmation import confirmation_of, state_lock
@@ -23,7 +24,7 @@ from eldgr_dspy.programs.run.failures import FailureBudget, allowed_questions
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.reservations import Reserved
-from eldgr_dspy.programs.run.results import FILES, Results
+from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
 from eldgr_dspy.programs.run.role_calls import calls_of_roles, metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, Statement, require_same
 from eldgr_dspy.programs.run.runner import Runner, Settled
@@ -117,6 +118,8 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         None if (most := plan.max_abstentions) is None else allowed_questions("max_abstentions", most, total),
     )
     out = out_of(plan)
+    if plan.decisions == "parquet":
+        pyarrow_for(out / DECISIONS["parquet"])  # refused before anything is asked
     confirmation = confirmation_of(plan, out, pools, selector)
     with (
         signals,
@@ -150,7 +153,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
             watcher.on_consultation,
         )
         results.callback(spending.close)
-        files = {name: results.enter_context(replacing(out / name)) for name in reversed(FILES)}
+        files = results.enter_context(replacing_all(out, files_of(plan, total)))
         run = _Run(pools, runner, watcher, Results(runner, files, signals.look))
         if confirmation is not None:
             run.results.confirmation = confirmation.begin()

@@ -6,6 +6,7 @@ the texts of a run.
 
 import io
 import json
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -24,18 +25,22 @@ from eldgr_dspy.named_judges import Asked, labelled
 from eldgr_dspy.pools import Pool, pool_name
 from eldgr_dspy.programs.run.reopened_pools import reopened
 from eldgr_dspy.replies import journaled_reply
+from eldgr_dspy.report.changes import changes_in
 from eldgr_dspy.report.page import render_report
-from eldgr_dspy.report.questions_page import QuestionsPage, question_content
+from eldgr_dspy.report.questions_page import MOST_QUESTIONS, QuestionsPage, question_content
 from eldgr_dspy.system import opened
 
 
-def write_pages(run: RunRead, summary: Summary, report: Path, files: Sequence[Path] = ()) -> str | None:
+def write_pages(
+    run: RunRead, summary: Summary, report: Path, files: Sequence[Path] = (), *, pages: bool = False
+) -> str | None:
     """Write the report and, if the run's pools are there, the page of questions next to it.
 
     Args:
         run: The run. summary: its figures. report: the file of the report; the page of questions is `questions.html`
             in its folder, or `NAME-questions.html` next to a report NAME.html.
         files: Where pools are now that have been moved.
+        pages: Whether the page of questions is also written beyond `MOST_QUESTIONS`.
 
     Returns:
         Why there is no page of questions, in a sentence; None if it is written.
@@ -44,17 +49,31 @@ def write_pages(run: RunRead, summary: Summary, report: Path, files: Sequence[Pa
         ArgumentError, PoolError, RunChangedError: The run, or one of `files`, cannot be used.
         OSError: A file cannot be written.
     """
-    beside, why = questions_beside(report), None
+    beside = questions_beside(report)
+    why = left_out(run.path, sum(pool["n"] for pool in summary["pools"].values()), asked=pages)
     try:
-        pools = reopened(run, [*summary["pools"]], files, "eldgr report RUN FILE --format html")
-        _write(beside, _questions(run, summary, pools, report.name))
+        if why is None:
+            pools = reopened(run, [*summary["pools"]], files, "eldgr report RUN FILE --format html")
+            _write(beside, _questions(run, summary, pools, report.name))
     except (ArgumentError, PoolError, RunChangedError) as error:
         if files:
             raise
         why = str(error)
-    page = beside.name if beside.is_file() else None
-    _write(report, render_report(summary, run.decisions(summary), run.record(), page))
+    changes = changes_in(run.decisions(summary))
+    _write(report, render_report(summary, changes, run.record(), beside.name if beside.is_file() else None))
     return why
+
+
+def left_out(run: Path, n: int, *, asked: bool) -> str | None:
+    """Return why a run has no page of questions, and how to write it; None if it has one.
+
+    Args:
+        run: Its directory. n: how many questions it has. asked: whether the page was asked for.
+    """
+    if asked or n <= MOST_QUESTIONS:
+        return None
+    command = shlex.join(["eldgr", "report", str(run), "--format", "html", "--pages"])
+    return f"there are more than {MOST_QUESTIONS:,} questions. To write it: {command}"
 
 
 def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequence[str] = ()) -> dict[str, Any]:

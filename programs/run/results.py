@@ -6,7 +6,8 @@ all of them again.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,27 +15,58 @@ from eldgr_dspy.answers import Score
 from eldgr_dspy.certificates import Witness
 from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.decision import Decision
+from eldgr_dspy.figures.decision_table import ParquetDecisions
 from eldgr_dspy.figures.effects import JudgeEffects
+from eldgr_dspy.figures.finished_run import DECISIONS
 from eldgr_dspy.figures.judge_facts import judge_facts
-from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
+from eldgr_dspy.figures.record import JournalTotals, Questions, judges_record
 from eldgr_dspy.figures.results.decision import Decided, Witnessed
 from eldgr_dspy.figures.results.summary import Confirmed, Summary
 from eldgr_dspy.figures.summary import Tally
-from eldgr_dspy.files import flush_to_disk
+from eldgr_dspy.files import flush_to_disk, replacing
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.named_judges import labelled
 from eldgr_dspy.pools import Pool, Row
+from eldgr_dspy.programs.run.pages import left_out
+from eldgr_dspy.programs.run.plan import Plan, out_of
 from eldgr_dspy.programs.run.runner import Runner, Settled
+from eldgr_dspy.report.changes import Changes
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.questions_page import QuestionsPage
 from eldgr_dspy.showing import encodable
-from eldgr_dspy.system import opened
 
-FILES = ("decisions.jsonl", "record.json", "questions.html", "report.html", "summary.json")
-"""The results by name, in the order in which they are put in place."""
+FILES = (*DECISIONS.values(), "record.json", "questions.html", "report.html", "summary.json")
+"""What a run may write, by name, in the order in which the files are put in place."""
 
 _AROUND = 80  # characters on either side of a witness
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+
+
+def files_of(plan: Plan, n: int) -> list[str]:
+    """Return the names of the files that a run of `n` questions writes, in the order of `FILES`."""
+    page = [] if left_out(out_of(plan), n, asked=plan.pages) else ["questions.html"]
+    return [name for name in FILES if name in (DECISIONS[plan.decisions], "record.json", *page, *FILES[-2:])]
+
+
+@contextmanager
+def replacing_all(directory: Path, names: Sequence[str]) -> Iterator[dict[str, IO[bytes]]]:
+    """Open files that become the results of a run in order: `summary.json` last, and before it others are removed.
+
+    What is removed are results of an earlier session that this one does not write.
+    """
+    with ExitStack() as files:
+        *others, last = names
+        opened = {last: files.enter_context(replacing(directory / last))}
+        files.enter_context(_removing(directory / name for name in FILES if name not in names))
+        opened |= {name: files.enter_context(replacing(directory / name)) for name in reversed(others)}
+        yield opened
+
+
+@contextmanager
+def _removing(paths: Iterable[Path]) -> Iterator[None]:
+    yield
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 class Results:
@@ -50,9 +82,13 @@ class Results:
         self._paths = {name: runner.journal.path.with_name(name) for name in files}
         self._tallies: dict[str, Tally] = {}
         self._effects: dict[str, JudgeEffects] = {}
-        self._decided = set[int]()
-        self._questions = QuestionsPage()
-        self._write("questions.html", self._questions.head())
+        self._decided = Questions()
+        self._changes = Changes()
+        self._questions = QuestionsPage() if "questions.html" in files else None
+        if self._questions is not None:
+            self._write("questions.html", self._questions.head())
+        table = DECISIONS["parquet"]
+        self._table = ParquetDecisions(self._paths[table], files[table]) if table in files else None
 
     def begin(self, pool: Pool) -> None:
         """Count a pool, even one without rows."""
@@ -65,7 +101,7 @@ class Results:
 
     def _add(self, pool: Pool, settled: Settled) -> None:
         tally, outcomes = self._tallies[pool.name], settled.outcomes()
-        self._decided.add(question_key(pool.name, settled.row.id))
+        self._decided.add(pool.name, settled.row.id)
         sources = [candidate.source for candidate in settled.row.candidates]
         scores = tally.add(settled.case, settled.row.gold, outcomes, settled.failed, sources)
         self._take_effects(pool, settled)
@@ -76,9 +112,15 @@ class Results:
             if outcome.decision is not None
         ]
         for line in decided:
-            self._write("decisions.jsonl", _ENCODER.encode(line) + "\n")
-        page = self._questions.question(pool.name, settled.row, settled.case, decided, settled.consultations)
-        self._write("questions.html", page)
+            self._changes.add(line)
+            if self._table is None:
+                self._write(DECISIONS["jsonl"], _ENCODER.encode(line) + "\n")
+            else:
+                self._look()
+                self._table.add(line)
+        if self._questions is not None:
+            page = self._questions.question(pool.name, settled.row, settled.case, decided, settled.consultations)
+            self._write("questions.html", page)
 
     def _take_effects(self, pool: Pool, settled: Settled) -> None:
         self._effects.setdefault(pool.name, JudgeEffects())
@@ -101,10 +143,12 @@ class Results:
         effects = {name: effect.figures() for name, effect in self._effects.items()}
         record = judges_record(summary, self._runner.journal.heads, totals, effects)
         self._write("record.json", _pretty(record))
-        self._write("questions.html", self._questions.foot(pools))
-        self._files["decisions.jsonl"].flush()
-        decisions = _read_decisions(Path(self._files["decisions.jsonl"].name))
-        for chunk in render_report(summary, decisions, record, "questions.html"):
+        if self._questions is not None:
+            self._write("questions.html", self._questions.foot(pools))
+        if self._table is not None:
+            self._table.close()
+        beside = "questions.html" if self._questions is not None else None
+        for chunk in render_report(summary, self._changes, record, beside):
             self._write("report.html", chunk)
         self._write("summary.json", _pretty(summary))
         for name, file in self._files.items():  # all on the disk before one is renamed: a full disk changes nothing
@@ -159,12 +203,6 @@ def _witnessed(row: Row, witness: Witness) -> Witnessed:
         "before": source[max(0, witness.start - _AROUND) : witness.start],
         "after": source[witness.end : witness.end + _AROUND],
     }
-
-
-def _read_decisions(path: Path) -> Iterator[Decided]:
-    with opened(path) as file:
-        for line in file:
-            yield json.loads(line)
 
 
 def _pretty(value: Mapping[str, Any]) -> str:

@@ -26,7 +26,7 @@ from eldgr_dspy.programs.run.evaluation import Plan
 from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.plan import out_of
 from eldgr_dspy.programs.run.recordings import Recordings
-from eldgr_dspy.programs.run.results import FILES, Results
+from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
 from eldgr_dspy.programs.run.runner import Runner, Settled
 from eldgr_dspy.programs.shards.claims import Claim, read_claim
 from eldgr_dspy.programs.shards.commits import again, is_committed, require_as_committed
@@ -61,7 +61,8 @@ def merge(directory: str | Path, out: str | Path | None = None) -> Summary:
         with _JoinedJournal(folder / "journal.jsonl", failed) as journal, ExitStack() as files:
             settings = read_run(sharded.run(sharded.manifest.shards[0])).settings
             runner = Runner({}, settings, claim.rules, journal, _AsJournaled(claim), FailureBudget(0))
-            opened_files = {name: files.enter_context(replacing(folder / name)) for name in reversed(FILES)}
+            names = files_of(Plan([directory], folder), sum(pool.rows for pool in sharded.manifest.pools))
+            opened_files = files.enter_context(replacing_all(folder, names))
             results = Results(runner, opened_files, lambda: None)
             results.confirmation = _confirmation(sharded, claim)
             _decide(sharded, runner, results)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
+from eldgr_dspy.report.changes import changes_in
 from eldgr_dspy.report.page import render_report
 from tests.figures import AUDITED as NOTHING_AUDITED
 from tests.figures import contrast_figures, pool_figures, rule_figures, summary_figures
@@ -139,4 +140,4 @@ def decision(**changed: Any) -> Any:
 
 
 def html(*decisions: Any, of: Any = None) -> str:
-    return "".join(render_report(of or undrawn(), iter(decisions)))
+    return "".join(render_report(of or undrawn(), changes_in(decisions)))

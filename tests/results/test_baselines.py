@@ -25,7 +25,6 @@ from eldgr_dspy.programs.commands import main
 from eldgr_dspy.questions import Question
 from eldgr_dspy.replies import journaled_reply
 from eldgr_dspy.splitting import is_confirmation
-from eldgr_dspy.statistics import contrast
 from eldgr_dspy.tables.baselines import baselines_table, usefulness
 from eldgr_dspy.words import Task
 from tests.figures import pool_figures
@@ -46,7 +45,7 @@ def found(cases: Sequence[Any], task: Task = "retrieval", replies: Sequence[Any]
     for number, (case, gold) in enumerate(cases):
         said = {"judge": replies[number]} if replies and replies[number] is not None else {}
         baselines.add(case, [gold], sources.get("sources", ()), said)
-    return baselines.figures(contrast)
+    return baselines.figures()
 
 
 def scores(cases: Sequence[Any], task: Task = "retrieval", **sources: Any) -> Any:
@@ -90,7 +89,7 @@ def test_a_question_without_votes_is_wrong_under_every_baseline() -> None:
 def test_without_gold_answers_every_figure_is_null_with_the_reason() -> None:
     baselines = Baselines("retrieval")
     baselines.add(asked(DUBAI), [], (), {"judge": Verdict(2)})
-    figures_: Any = baselines.figures(contrast)
+    figures_: Any = baselines.figures()
     assert {(of["em"], of["reason"]) for of in figures_["scores"].values()} == {(None, "no question has a gold answer")}
     assert figures_["judges"] == {}
 
@@ -140,7 +139,7 @@ def test_without_the_same_sources_on_every_question_there_is_no_best_one(sources
     baselines = Baselines("retrieval")
     for of in sources:
         baselines.add(asked(["Doha", "Rome"]), ["Doha"], of, {})
-    said = baselines.figures(contrast)["scores"]
+    said = baselines.figures()["scores"]
     assert [said[name]["reason"] for name in ("best_source", "best_source_in_hindsight")] == [reason] * 2
     assert said["majority"]["em"] == 100.0
 
@@ -198,7 +197,7 @@ def test_judges_are_compared_side_by_side_under_their_names() -> None:
     baselines = Baselines("retrieval")
     baselines.add(asked(DUBAI), ["Doha"], (), {"judge[a]": Verdict(2)})
     baselines.add(asked(DUBAI), ["Doha"], (), {"judge[a]": SILENT, "judge[b]": Verdict(2)})
-    judges = baselines.figures(contrast)["judges"]
+    judges = baselines.figures()["judges"]
     assert (judges["judge[a]"]["locked"]["em"], judges["judge[b]"]["locked"]["em"]) == (50.0, None)
 
 
@@ -206,7 +205,7 @@ def test_under_certificates_that_are_not_known_the_locked_figures_are_withheld()
     baselines = Baselines("retrieval")
     baselines.add(asked(DUBAI), ["Doha"], (), {"judge": Verdict(2)})
     baselines.withhold()
-    of: Any = baselines.figures(contrast)
+    of: Any = baselines.figures()
     unknown = {name for name, score in of["scores"].items() if score["reason"] and "certificates" in score["reason"]}
     assert unknown == {"certified", "random_candidate_locked", "random_class_locked"}
     assert of["judges"]["judge"]["alone"]["reason"] == "the certificates of some question are not known"
@@ -308,7 +307,7 @@ def test_real_judges_that_never_saw_the_candidates_are_not_useful(pools_dir: Pat
     for row in open_pool(pools_dir / "nq-openqa10.jsonl.gz").rows():
         case, sources = Case(row.to_question()), [candidate.source for candidate in row.candidates]
         baselines.add(case, row.gold, sources, {"judge": reply_to(case.question, said[row.id])})
-    of: Any = baselines.figures(contrast)
+    of: Any = baselines.figures()
     em = {name: score["em"] for name, score in of["scores"].items()}
     assert em["majority"] == pytest.approx(59.09, abs=0.005)
     assert em["certified"] == pytest.approx(67.6, abs=0.3)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.figures.coverage import MOST_POINTS, Confidence, risk_coverage, shipped
+from eldgr_dspy.figures.distinct import Distinct
 from eldgr_dspy.figures.summary import Tally
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
@@ -126,11 +126,11 @@ ships = st.lists(st.tuples(st.booleans(), st.sampled_from((None, False, True)), 
 @example([(True, False, 0)] * 100 + [(True, True, text) for text in range(1, 101)])
 def test_the_point_is_a_count_question_by_question(questions: list[tuple[bool, bool | None, int]]) -> None:
     """Each question: whether it ships, whether its answer is right or nobody knows, and which text it has."""
-    found: Any = shipped(
-        np.array([one for one, _, _ in questions], bool),
-        np.array([-1 if right is None else right for _, right, _ in questions], np.int8),
-        np.array([text for _, right, text in questions if right is not None], np.int64),
-    )
+    kept = Distinct[tuple[bool, bool]]()
+    for one, right, text in questions:
+        if right is not None:
+            kept.add(f"Question {text}?", (one, right))
+    found: Any = shipped(sum(one for one, _, _ in questions), len(questions), kept.units())
     known = [(right, text) for one, right, text in questions if one and right is not None]
     texts, wrong = {text for _, text in known}, {text for right, text in known if not right}
     assert found["questions"] == sum(one for one, _, _ in questions)

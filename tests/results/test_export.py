@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.figures.export import COLUMNS, disarmed, export, flat
+from eldgr_dspy.figures.decision_table import COLUMNS, flat
+from eldgr_dspy.figures.export import disarmed, export
 from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.programs.commands import main

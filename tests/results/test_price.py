@@ -1,6 +1,7 @@
 """The price of authority: which questions a judge can lose, each text once, and what that bounds on new ones."""
 
 import random
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -15,7 +16,8 @@ from eldgr_dspy.consultations import Abstention, Reply, Verdict
 from eldgr_dspy.decision import drive
 from eldgr_dspy.figures.allowance import allowed
 from eldgr_dspy.figures.authority import pool_authority
-from eldgr_dspy.figures.price import Prices
+from eldgr_dspy.figures.distinct import Distinct, Units
+from eldgr_dspy.figures.price import prices_of
 from eldgr_dspy.figures.results import SUMMARY
 from eldgr_dspy.rows import Row
 from eldgr_dspy.words import Role
@@ -59,26 +61,24 @@ def test_a_question_is_lost_where_some_judge_ships_what_is_wrong_and_majority_is
 
 @pytest.mark.parametrize(("x", "n", "points"), [(0, 100, 2.95), (13, 2298, 0.90), (5, 400, 2.61)])
 def test_the_reference_values(x: int, n: int, points: float) -> None:
-    prices = Prices(["eldgr"])
-    for number in range(n):
-        prices.add(f"question {number}", ["eldgr"] if number < x else [])
-    price = prices.figures()["eldgr"]
+    units: Units[frozenset[str]] = {(frozenset({"eldgr"}),): x, (frozenset(),): n - x}
+    price = prices_of(["eldgr"], units)["eldgr"]
     assert price
     assert (price["lost"], price["of"], round(price["at_most"], 2)) == (x, n, points)
 
 
 def test_a_text_counts_once_and_is_lost_where_any_of_its_copies_is() -> None:
-    prices = Prices(["eldgr", "judge"])
-    for question, under in (("Who?", ["judge"]), ("who? ", ["eldgr"]), ("When?", []), ("WHO?", [])):
-        prices.add(question, under)
-    found: Any = prices.figures()
+    lost_under = Distinct[frozenset[str]]()
+    for question, under in (("Who?", {"judge"}), ("who? ", {"eldgr"}), ("When?", set[str]()), ("WHO?", set[str]())):
+        lost_under.add(question, frozenset(under))
+    found: Any = prices_of(["eldgr", "judge"], lost_under.units())
     assert [(found[rule]["lost"], found[rule]["of"]) for rule in ("eldgr", "judge")] == [(1, 2), (1, 2)]
 
 
 def test_without_a_scored_question_there_is_no_price() -> None:
     found = pool_authority(read(row(0, gold=[])), "retrieval", rules=RULES)
     assert found["price"] == dict.fromkeys(RULES)
-    assert Prices(["eldgr"]).figures() == {"eldgr": None}
+    assert prices_of(["eldgr"], {}) == {"eldgr": None}
     assert allowed(found["price"], 50)["passing"] == []
 
 
@@ -90,14 +90,12 @@ def test_majority_costs_nothing_against_itself() -> None:
 def test_the_price_is_no_lower_than_what_new_questions_cost_as_often_as_promised() -> None:
     """400 pools of 60 questions, of which a judge can lose 10 %: up to three standard errors, 95 % of prices hold."""
     kinds = read(row(0, answers=("Paris", "Paris", "Paris")), row(0, answers=("Paris", "Paris", "Nice")))
-    under = [["judge"] if lost(kind, "judge") else [] for kind in kinds]
-    assert under == [[], ["judge"]]
+    under = [frozenset(["judge"] * lost(kind, "judge")) for kind in kinds]
+    assert under == [frozenset(), {"judge"}]
     chance, held = random.Random(4), 0
     for _ in range(400):
-        prices = Prices(["judge"])
-        for number in range(60):
-            prices.add(f"question {number}", under[chance.random() < 0.1])
-        price = prices.figures()["judge"]
+        drawn: Units[frozenset[str]] = Counter((under[chance.random() < 0.1],) for _ in range(60))
+        price = prices_of(["judge"], drawn)["judge"]
         held += price is not None and price["at_most"] >= 10.0
     assert held / 400 >= 0.95 - 0.033
 

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eldgr_dspy.errors import ArgumentError
-from eldgr_dspy.report.changes import SHOWN
+from eldgr_dspy.report.changes import SHOWN, Changes, changes_in
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.tables.pool import headline
 from eldgr_dspy.tables.run import tables_of
@@ -83,7 +83,7 @@ def with_judge(**changed: Any) -> Any:
     ids=["asked", "heuristic", "none", "recorded", "cached"],
 )
 def test_the_headline_names_the_model_of_the_judge(record: Any, named: str) -> None:
-    assert f" Judge: {named}. Each question" in words(Page("".join(render_report(undrawn(), [], record))))
+    assert f" Judge: {named}. Each question" in words(Page("".join(render_report(undrawn(), Changes(), record))))
 
 
 @pytest.mark.parametrize(("em", "moved"), [(80.0, True), (58.0, False), (69.0, False), (57.5, True)])
@@ -113,7 +113,7 @@ def test_every_plot_stands_in_the_page_with_its_numbers() -> None:
 
 
 def test_the_record_stands_on_the_page_with_what_answered_and_by_what_pools_are_known() -> None:
-    written = "".join(render_report(undrawn(), [], RECORD))
+    written = "".join(render_report(undrawn(), Changes(), RECORD))
     read = Page(written)
     shown = words(read)
     assert "The record" in shown
@@ -138,7 +138,7 @@ def test_the_page_needs_no_network_and_runs_no_script() -> None:  # hazard 77
 
 
 def test_a_decision_is_linked_to_its_question_where_there_is_a_page_of_questions() -> None:
-    written = "".join(render_report(undrawn(), [decision(id="q 1/2&<>")], beside="questions.html"))
+    written = "".join(render_report(undrawn(), changes_in([decision(id="q 1/2&<>")]), beside="questions.html"))
     links = [value for name, value in Page(written).attributes() if name == "href"]
     assert links == ["#pool-1", "questions.html", "questions.html#question=hotpot%2Fq%201%2F2%26%3C%3E"]
     assert "There is no page of single questions" in words(page())
@@ -310,9 +310,9 @@ def test_rows_are_read_once_and_not_kept() -> None:
         for i in range(3_000):
             yield decision(id=f"q{i}", question=f"{i}" + "x" * 20_000, abstentions={"judge": f"{i}"})
 
-    "".join(render_report(undrawn(), []))  # so that the template engine is loaded
+    "".join(render_report(undrawn(), Changes()))  # so that the template engine is loaded
     tracemalloc.start()
-    for _ in render_report(undrawn(), rows()):
+    for _ in render_report(undrawn(), changes_in(rows())):
         pass
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -321,9 +321,9 @@ def test_rows_are_read_once_and_not_kept() -> None:
 
 def test_a_decision_of_a_pool_that_the_summary_does_not_name_is_refused() -> None:
     with pytest.raises(ArgumentError) as caught:
-        render_report(undrawn(), [decision(pool="svamp")])
+        render_report(undrawn(), changes_in([decision(pool="svamp")]))
     assert str(caught.value) == (
-        "pool='svamp' of decision 'q1' is not in the summary, which names 'hotpot'; "
+        "pool='svamp' of a decision is not in the summary, which names 'hotpot'; "
         "give the decisions and the summary of the same run."
     )
 

@@ -12,6 +12,7 @@ from eldgr_dspy.decision import Choice, Decision
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.laws.trials import CertifiedBy
 from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.structured import Structured
 from eldgr_dspy.words import Role
 from tests.dates import LISTED
 from tests.deciding import SILENT
@@ -368,3 +369,13 @@ def test_a_decision_notes_what_one_should_know_beside_it() -> None:  # hazards 3
     unchecked = Derivation((Step("2*2", "5"),), "5", "5-2=3")
     rejected = decided(Case(Question("Q", "arithmetic", ("4", "6"))), {"deriver": unchecked})
     assert any(note.startswith("the derivation is not accepted: ") for note in rejected.notes)
+
+
+def test_a_list_and_the_text_that_spells_it_have_classes_and_certificates_of_their_own() -> None:
+    listed, spelled = Structured(["Lyon", "Bonn"]), '["Lyon","Bonn"]'
+    assert listed == spelled
+    for answers in ([listed, spelled], [spelled, listed]):
+        case = retrieval([*answers], "Lyon is in the south.", "Bonn lies on the Rhine.")
+        assert [case.certified(answer) for answer in (listed, spelled, listed)] == [True, False, True]
+        assert case.vote.n_classes == 2
+        assert not case.same(listed, spelled)

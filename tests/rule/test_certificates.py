@@ -10,6 +10,7 @@ import pytest
 from eldgr_dspy.certificates import LONGEST_ANSWER, Certificate, Evidence, Passage, Witness, certify, holds
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.folding import fold
+from eldgr_dspy.occurrences import FUNCTION_WORDS
 from eldgr_dspy.words import POLICIES, Policy
 from tests.certifying import value, witness_in, witness_of
 
@@ -227,3 +228,11 @@ def test_an_unknown_policy_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ArgumentError) as caught:
         Evidence([], "verbatim")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert str(caught.value) == "policy must be one of substring, token, folded; got 'verbatim'."
+
+
+@pytest.mark.parametrize("policy", ["token", "folded"])
+def test_a_function_word_in_small_letters_is_never_a_name(policy: Any) -> None:
+    for word in sorted(FUNCTION_WORDS):
+        text = f"The {word} they saw, {word}-like, and ({word}); so {word}."
+        assert certify(word, [Passage(text, text)], policy).certified is False, word
+    assert certify("US", [Passage("", "They let us go. The US let us go.")], policy).certified is True

@@ -284,7 +284,7 @@ def test_a_compressed_recording_that_cannot_be_read_is_told_from_a_torn_journal(
     assert "restore the journal" not in str(raised.value)
 
 
-def test_the_memory_of_a_journal_is_150_bytes_a_line(tmp_path: Path) -> None:
+def test_the_memory_of_a_journal_is_20_bytes_a_line(tmp_path: Path) -> None:
     path = tmp_path / "j"
     lines = (f'{{"kind":"consultation","id":"q{n}","role":"judge","outcome":"abstained"}}\n' for n in range(20_000))
     path.write_text("".join(lines))
@@ -295,7 +295,18 @@ def test_the_memory_of_a_journal_is_150_bytes_a_line(tmp_path: Path) -> None:
             assert len(journal) == 20_000
     finally:
         tracemalloc.stop()
-    assert held / 20_000 < 150
+    assert held / 20_000 < 20
+
+
+def test_of_two_lines_for_one_key_the_last_is_found(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j") as journal:
+        for seconds in (1.0, 2.0, 3.0):
+            journal.append(one("q1", seconds=seconds))
+            journal.append(one("q2", seconds=seconds))
+    with Journal(tmp_path / "j") as again:
+        found = [again.find(one(id).key) for id in ("q1", "q2")]
+        assert len(again) == 2
+    assert [entry and entry.seconds for entry in found] == [3.0, 3.0]
 
 
 def test_two_keys_of_one_hash_are_told_apart(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Several outcomes of one question are one unit: averages and a bootstrap of whole clusters are the witnesses."""
 
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from eldgr_dspy.statistics import contrast, contrast_by_cluster
+from eldgr_dspy.statistics import contrast, contrast_by_cluster, contrast_of_units
 from tests.refusing import refused
 
 outcomes = st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.booleans()), min_size=1, max_size=30)
@@ -72,3 +74,33 @@ def test_sums_that_differ_by_rounding_alone_are_a_tie() -> None:
 )
 def test_an_outcome_without_a_question_is_refused(clusters: Any, message: str) -> None:  # hazard 105
     assert refused(lambda: contrast_by_cluster([1, 0], [0, 0], clusters)) == message
+
+
+graded = st.sampled_from((0.0, 100 / 3, 40.0, 200 / 3, 100.0))
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), graded, graded), min_size=1, max_size=30))
+@example([(0, 100.0, 0.0), (1, 100.0, 0.0), (2, 0.0, 100.0)])
+def test_counted_units_have_the_contrast_of_the_listed_outcomes(rows: list[tuple[int, float, float]]) -> None:
+    clusters, rule, against = zip(*rows, strict=True)
+    outcomes_of = defaultdict[int, list[tuple[float, float]]](list)
+    for cluster, *outcome in rows:
+        outcomes_of[cluster].append((outcome[0], outcome[1]))
+    units = Counter(map(tuple, outcomes_of.values()))
+    listed = contrast(rule, against) if len(outcomes_of) == len(rows) else contrast_by_cluster(rule, against, clusters)
+    assert contrast_of_units(units) == listed
+    assert contrast_of_units(dict(reversed(units.items()))) == listed
+    by_one: Mapping[tuple[tuple[float, float], ...], int] = Counter(((a, b),) for _, a, b in rows)
+    assert contrast_of_units(by_one) == contrast(rule, against)
+
+
+@pytest.mark.parametrize(
+    ("units", "message"),
+    [
+        ({}, "rule and against are empty; a paired statistic needs at least one question."),
+        ({(): 1}, "units must have an outcome each; got an empty one. Leave it out."),
+        ({((1.0, 0.0),): 0}, "the count of a unit must be a whole number, 1 or more; got 0."),
+    ],
+)
+def test_units_that_say_nothing_are_refused(units: Any, message: str) -> None:
+    assert refused(lambda: contrast_of_units(units)) == message

@@ -1,0 +1,102 @@
+"""Wall time, processor time and memory of `eldgr evaluate` over many questions, without an LM.
+
+Run: python -m benchmarks.scale [--questions 1000 4000 ...] [--decisions parquet]
+
+Each question has four candidates and two short passages, and is one of four kinds: all agree, consensus is certified,
+another answer is certified, or none is. So the heuristic judge and the heuristic repairer are asked on half of them.
+Each run is a process of its own. The processor time of a question leaves out that of a run of four questions, which is
+the start. The pool is read twice, as always: to check and hash it, and to decide it.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks._timing import line
+
+# The peak is read from /proc because a child's getrusage begins with its parent's.
+COMMAND = """
+import sys, time
+from eldgr_dspy.programs.commands import main
+code = main(sys.argv[1:])
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(int(peak.split()[1]) / 1024, time.process_time())
+sys.exit(code)
+"""
+
+KINDS = (
+    ("Port {0}", "Port {0}", "Port {0}", "Port {0}"),
+    ("Port {0}", "Port {0}", "Mill {0}", "Ford {0}"),
+    ("Ford {0}", "Ford {0}", "Port {0}", "Mill {0}"),
+    ("Ford {0}", "Ford {0}", "Mill {0}", "Wick {0}"),
+)
+"""The answers to a question of each kind. The right one is the port, and the only one in the evidence."""
+
+
+class Cost(NamedTuple):
+    """The cost of a run: wall and processor seconds, and the peak of its memory in MiB."""
+
+    wall: float
+    cpu: float
+    peak: float
+
+
+def rows(n: int) -> Iterator[str]:
+    """Return questions, each with evidence of its own."""
+    for number in range(n):
+        answers = [answer.format(number) for answer in KINDS[number % 4]]
+        texts = (
+            f"The river {number} rises in the hills and runs past the old mill.",
+            f"It reaches the sea at Port {number}, a market town with {number % 90 + 10} boats.",
+        )
+        row = {
+            "id": f"q{number}",
+            "question": f"Where does the river {number} reach the sea?",
+            "task": "retrieval",
+            "candidates": [{"text": f"I think it is {answer}.", "answer": answer} for answer in answers],
+            "evidence": [{"title": f"River {number}", "text": text} for text in texts],
+            "gold": [f"Port {number}"],
+        }
+        yield json.dumps(row) + "\n"
+
+
+def measured(folder: Path, n: int, *options: str) -> Cost:
+    """Return the cost of a run of `n` questions in its own process."""
+    pool = folder / f"river{n}.jsonl"
+    with pool.open("w", encoding="utf-8") as file:
+        file.writelines(rows(n))
+    arguments = ["evaluate", str(pool), "--out", str(folder / f"run{n}"), "--quiet", *options]
+    began = time.perf_counter()
+    run = subprocess.run([sys.executable, "-c", COMMAND, *arguments], capture_output=True, text=True, check=True)
+    wall = time.perf_counter() - began
+    peak, cpu = map(float, run.stdout.split()[-2:])
+    return Cost(wall, cpu, peak)
+
+
+def main() -> None:
+    """Print the results."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", type=int, nargs="+", default=[1_000, 4_000], metavar="N", help="sizes of pools")
+    parser.add_argument("--decisions", choices=["jsonl", "parquet"], default="jsonl", help="format of the decisions")
+    given = parser.parse_args()
+    options = ("--decisions", given.decisions)
+    with tempfile.TemporaryDirectory() as name:
+        start = measured(Path(name), 4, *options)
+        line("start, processor time", start.cpu, "s")
+        line("start, peak memory", start.peak, "MiB")
+    for n in given.questions:
+        with tempfile.TemporaryDirectory() as name:
+            cost = measured(Path(name), n, *options)
+        line(f"{n:,} questions x 4, no LM, wall", cost.wall, "s")
+        line("the same, processor time a question", (cost.cpu - start.cpu) / n * 1e3, "ms")
+        line("the same, peak memory", cost.peak, "MiB")
+
+
+if __name__ == "__main__":
+    main()
