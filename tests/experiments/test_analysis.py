@@ -22,7 +22,9 @@ from benchmarks.experiments.partition.outcomes import Asked, AskedOfRules, Expec
 from benchmarks.experiments.partition.replies import MEASURES
 from benchmarks.experiments.partition.run import policies
 from benchmarks.experiments.partition.sizes import SIZES
+from benchmarks.experiments.partition.tables import tables
 from eldgr_dspy.decision import RULES
+from eldgr_dspy.tables.formats import as_markdown
 from eldgr_dspy.training.plain_yaml import require_plain
 from eldgr_dspy.training.recipe import NAMES
 from eldgr_dspy.words import TASKS
@@ -169,3 +171,25 @@ def test_every_arm_is_compared_and_its_rewards_have_names() -> None:
 
 def test_the_recipe_of_all_arms_reads_as_it_looks() -> None:
     require_plain(RECIPE)
+
+
+# --- the results that are kept ----------------------------------------------------------------------------------------
+
+KEPT = Path(__file__).resolve().parents[2] / "artifacts" / "results" / "partition"
+
+
+def test_the_tables_that_are_kept_are_those_of_the_results() -> None:
+    results = json.loads((KEPT / "results.json").read_text("utf-8"))
+    assert (KEPT / "tables.md").read_text("utf-8") == as_markdown([*tables(results)])
+
+
+def test_the_outcomes_are_those_that_were_fixed_before_the_results() -> None:
+    results = json.loads((KEPT / "results.json").read_text("utf-8"))
+    assert results["outcomes"] == ASKED.sha256
+    told = [[one["name"] for one in results[family]] for family in ("controls", "contrasts")]
+    assert told == [[one.name for one in ASKED.controls], [one.name for one in ASKED.contrasts]]
+
+
+def test_the_controls_of_the_results_that_are_kept_hold() -> None:
+    controls = json.loads((KEPT / "results.json").read_text("utf-8"))["controls"]
+    assert all(one["resolved"] and (one["delta"] > 0) == (one["expected"] == "above") for one in controls)
