@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,8 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
+from eldgr_dspy.programs.commands.engine import Engine, engine_options, evaluate_on_ray, prepared
 from eldgr_dspy.programs.commands.judge_options import recorded_for_option, replay_option
-from eldgr_dspy.programs.commands.judges import named_judges
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     Command,
@@ -30,8 +31,6 @@ from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
     from eldgr_dspy.figures.results.summary import Summary
-
-_HEURISTIC_WORKERS, _LM_WORKERS = 1, 8
 
 
 class Grouped(click.Command):
@@ -57,6 +56,7 @@ class Grouped(click.Command):
             ),
         ),
         ("The run", ("out", "shard", "limit", "workers", "replay", "recorded_for", "fresh", "lock", "once")),
+        ("A cluster", ("engine", "address", "processes")),
         ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),
     )
 
@@ -116,6 +116,7 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
     "--lock", type=click.Path(path_type=Path), metavar="FILE", help="Lock file of eldgr freeze; refuse anything else."
 )
 @click.option("--once", is_flag=True, help="Refuse a pool already used under this lock.")
+@engine_options
 @limit_options("role on one question")
 @click.option(
     "--max-abstentions",
@@ -142,6 +143,7 @@ def evaluate(
     fresh: bool,
     lock: Path | None,
     once: bool,
+    engine: Engine,
     timeout: float,
     max_failures: str,
     max_abstentions: str | None,
@@ -166,7 +168,7 @@ def evaluate(
     """
     from eldgr_dspy.programs.commands.console import progress_bar
     from eldgr_dspy.programs.run.evaluation import evaluate as run_over
-    from eldgr_dspy.programs.run.plan import Plan, out_of
+    from eldgr_dspy.programs.run.plan import out_of
 
     session = context.ensure_object(Session)
     if fresh:
@@ -177,36 +179,34 @@ def evaluate(
         rules, settings = _as_frozen(context, lock, rules, settings)
     if not models.judges:  # with --judges, a recording of another judge may have its name wrong
         models = replace(models, judges=dict.fromkeys(filter(None, replay)))
-    selector = models.selector(settings)
-    asks = any((*models.named.values(), *models.judges.values())) or selector.certifier is not None
-    plan = Plan(
-        pools=pools,
-        out=out,
-        rules=names_in(rules),
-        limit=limit,
-        workers=workers or (_LM_WORKERS if asks else _HEURISTIC_WORKERS),
-        judges=named_judges(models, settings, replay),
-        replay=replay,
-        recorded_for=recorded_for,
-        max_failures=max_failures,
-        max_abstentions=max_abstentions,
-        timeout=timeout,
-        max_calls=max_calls,
-        max_cost=max_cost,
-        fresh=fresh,
-        lock=lock,
-        once=once,
-    )
-    if (shards := are_shards(pools, shard, dry_run=dry_run)) or dry_run:
-        with models.asking(selector):
-            if shards:
-                evaluate_shards(session, shard, selector, plan, quiet=quiet or form == "json")
-            else:
-                _forecast(selector, plan, form)
-        return
-    bar = progress_bar(session.begin, quiet=quiet or form == "json")
-    with _servers_said(models.api_base, quiet=quiet), models.asking(selector), bar as watcher:
-        summary = run_over(selector, plan, watcher)
+    given = {
+        "pools": pools,
+        "out": out,
+        "rules": names_in(rules),
+        "limit": limit,
+        "workers": workers,
+        "recorded_for": recorded_for,
+        "max_failures": max_failures,
+        "max_abstentions": max_abstentions,
+        "timeout": timeout,
+        "max_calls": max_calls,
+        "max_cost": max_cost,
+        "fresh": fresh,
+        "lock": lock,
+        "once": once,
+    }
+    silent = quiet or form == "json"
+    engine.require(shard, sharded=(shards := are_shards(pools, shard, dry_run=dry_run)))
+    if engine.engine is not None:
+        return evaluate_on_ray(session, engine, partial(prepared, models, settings), replay, given, quiet=silent)
+    with prepared(models, settings, replay, given) as (selector, plan):
+        if shards:
+            return evaluate_shards(session, shard, selector, plan, quiet=silent)
+        if dry_run:
+            return _forecast(selector, plan, form)
+        bar = progress_bar(session.begin, quiet=silent)
+        with _servers_said(models.api_base, quiet=quiet), bar as watcher:
+            summary = run_over(selector, plan, watcher)
     _tell(context, summary, out_of(plan), lock, form, quiet=quiet, all_tables=all_tables)
 
 
