@@ -9,12 +9,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.shards.ray_engine import run_on_ray
 from eldgr_dspy.programs.testing import text_of
-from tests.capitals import obliging, selector_with
+from tests.capitals import Flaky, obliging, selector_with
+
+LONGEST = 240  # seconds for a test
+
+
+@pytest.fixture(autouse=True)
+def limited() -> Iterator[None]:
+    """End a test that stands still."""
+
+    def end(*_: object) -> None:
+        raise TimeoutError(f"the test took {LONGEST} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(LONGEST)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @contextmanager
@@ -49,3 +67,8 @@ def slow(folder: Path, request: Any) -> Any:
 def run(directory: Path, prepare: Callable[..., Any] = heuristic, **plan: Any) -> None:
     """Run the shards of a directory with two workers."""
     run_on_ray(directory, partial(prepare, directory, **plan), processes=2)
+
+
+def flaky(folder: Path, request: Any) -> Any:
+    """A judge whose server is away for questions 1 and 7."""
+    return Flaky(lambda number: number in (1, 7))(request)
