@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,8 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
+from eldgr_dspy.programs.commands.engine import Engine, engine_options, evaluate_on_ray, prepared
 from eldgr_dspy.programs.commands.judge_options import recorded_for_option, replay_option
-from eldgr_dspy.programs.commands.judges import named_judges
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     Command,
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
 
 _PASSED = ("max_failures", "max_abstentions", "timeout", "max_calls", "max_cost", "once", "decisions", "pages")
 """Options that a plan takes as they are given."""
-
-_HEURISTIC_WORKERS, _LM_WORKERS = 1, 8
 
 
 class Grouped(click.Command):
@@ -76,6 +75,7 @@ class Grouped(click.Command):
                 "pages",
             ),
         ),
+        ("A cluster", ("engine", "address", "processes")),
         ("Limits", ("timeout", "max_failures", "max_abstentions", "max_calls", "max_cost")),
     )
 
@@ -137,6 +137,7 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 @click.option("--once", is_flag=True, help="Refuse a pool already used under this lock.")
 @click.option("--decisions", type=click.Choice(["jsonl", "parquet"]), default="jsonl", help="Format of the decisions.")
 @pages_option
+@engine_options
 @limit_options("role on one question")
 @click.option(
     "--max-abstentions",
@@ -162,6 +163,7 @@ def evaluate(
     recorded_for: str | None,
     fresh: bool,
     lock: Path | None,
+    engine: Engine,
     dry_run: bool,
     all_tables: bool,
     form: Form,
@@ -182,7 +184,6 @@ def evaluate(
     """
     from eldgr_dspy.programs.commands.console import progress_bar
     from eldgr_dspy.programs.run.evaluation import evaluate as run_over
-    from eldgr_dspy.programs.run.plan import Plan
 
     session = context.ensure_object(Session)
     passed = {name: options[name] for name in _PASSED}
@@ -195,31 +196,29 @@ def evaluate(
         rules, settings = _as_frozen(context, lock, rules, settings)
     if not models.judges:  # with --judges, a recording of another judge may have its name wrong
         models = replace(models, judges=dict.fromkeys(filter(None, replay)))
-    selector = models.selector(settings)
-    asks = any((*models.named.values(), *models.judges.values())) or selector.certifier is not None
-    plan = Plan(
-        pools=pools,
-        out=out,
-        rules=names_in(rules),
-        limit=limit,
-        workers=workers or (_LM_WORKERS if asks else _HEURISTIC_WORKERS),
-        judges=named_judges(models, settings, replay),
-        replay=replay,
-        recorded_for=recorded_for,
-        fresh=fresh,
-        lock=lock,
+    given = {
+        "pools": pools,
+        "out": out,
+        "rules": names_in(rules),
+        "limit": limit,
+        "workers": workers,
+        "recorded_for": recorded_for,
+        "fresh": fresh,
+        "lock": lock,
         **passed,
-    )
-    if (shards := are_shards(pools, shard, dry_run=dry_run)) or dry_run:
-        with models.asking(selector):
-            if shards:
-                evaluate_shards(session, shard, selector, plan, quiet=quiet or form == "json")
-            else:
-                _forecast(selector, plan, form)
-        return
-    bar = progress_bar(session.begin, quiet=quiet or form == "json")
-    with _servers_said(models.api_base, quiet=quiet), models.asking(selector), bar as watcher:
-        summary = run_over(selector, plan, watcher)
+    }
+    silent = quiet or form == "json"
+    engine.require(shard, sharded=(shards := are_shards(pools, shard, dry_run=dry_run)))
+    if engine.engine is not None:
+        return evaluate_on_ray(session, engine, partial(prepared, models, settings), replay, given, quiet=silent)
+    with prepared(models, settings, replay, given) as (selector, plan):
+        if shards:
+            return evaluate_shards(session, shard, selector, plan, quiet=silent)
+        if dry_run:
+            return _forecast(selector, plan, form)
+        bar = progress_bar(session.begin, quiet=silent)
+        with _servers_said(models.api_base, quiet=quiet), bar as watcher:
+            summary = run_over(selector, plan, watcher)
     _tell(context, summary, plan, form, quiet=quiet, all_tables=all_tables)
 
 

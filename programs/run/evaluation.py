@@ -20,7 +20,8 @@ from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.run.confirmation import confirmation_of, state_lock
-from eldgr_dspy.programs.run.failures import FailureBudget, allowed_questions
+from eldgr_dspy.programs.run.failures import allowed_questions
+from eldgr_dspy.programs.run.hooks import Hooks
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.reservations import Reserved
@@ -30,7 +31,6 @@ from eldgr_dspy.programs.run.run_directory import RoleStatements, RunDirectory, 
 from eldgr_dspy.programs.run.runner import Runner, Settled
 from eldgr_dspy.programs.run.scheduling import amap_ordered, map_ordered, rarer_collections, reused_threads
 from eldgr_dspy.programs.run.signals import Signals, signals_held
-from eldgr_dspy.programs.run.spending import Spending
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.splitting import folded_question
 
@@ -52,12 +52,12 @@ class Watcher:
     on_interrupt: Callable[[], None] = field(default=lambda: None)
 
 
-def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> Summary:
+def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None, hooks: Hooks | None = None) -> Summary:
     """Run a plan with a selector's roles and settings, in threads, and return the summary that it wrote.
 
     Args:
         selector: Its roles are asked, its settings hold for every pool (its own `task` is not used: a pool states its).
-        plan: What to do. watcher: callbacks.
+        plan: What to do. watcher: callbacks. hooks: what an engine of several processes replaces.
 
     Raises:
         PoolError, ArgumentError: before any call, naming file, line and remedy.
@@ -69,10 +69,10 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> 
             when the run checks for signals, and not when they arrive.
     """
     _require_selector(selector)
-    signals = Signals()
-    with _opened(selector, plan, watcher or Watcher(), signals) as run:
+    signals, hooks = Signals(), hooks or Hooks()
+    with _opened(selector, plan, watcher or Watcher(), signals, hooks) as run:
         for pool in run.pools:
-            settle, rows_read = partial(run.runner.settle, pool.name), rows_of(pool, plan)
+            settle, rows_read = partial(hooks.settle(run.runner), pool.name), rows_of(pool, plan)
             with map_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop, signals.look) as rows:
                 run.decide(pool, rows)
         return run.results.finish()
@@ -84,7 +84,7 @@ async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = No
     If it is cancelled, it waits for the calls under way; if it is cancelled again, it abandons them.
     """
     _require_selector(selector)
-    with _opened(selector, plan, watcher or Watcher(), Signals(())) as run:  # cancelling is the event loop's
+    with _opened(selector, plan, watcher or Watcher(), Signals(()), Hooks()) as run:  # cancelling is the event loop's
         for pool in run.pools:
             settle, rows_read = partial(run.runner.settle, pool.name), rows_of(pool, plan)
             async with amap_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop) as rows:
@@ -102,7 +102,7 @@ def _require_selector(selector: object) -> None:
 
 
 @contextmanager
-def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) -> Iterator["_Run"]:
+def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals, hooks: Hooks) -> Iterator["_Run"]:
     """Read and check everything, then open the run directory and state the settings of the run.
 
     From then on signals are noted; the run checks for them whenever it writes something.
@@ -112,7 +112,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
     recordings = Recordings(plan.replay, plan.recorded_for, plan.judges)
     recordings.require_made_for(pools, selector.settings.type, None if plan.part is None else plan.part.sha256)
     total = sum(min(pool.n, plan.limit or pool.n) for pool in pools)
-    budget = FailureBudget(
+    budget = hooks.budget(
         allowed_questions("max_failures", plan.max_failures, total),
         max(16, 2 * plan.workers),
         None if (most := plan.max_abstentions) is None else allowed_questions("max_abstentions", most, total),
@@ -140,7 +140,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals) 
         require_same(out, directory.journal.heads, [*made_with, *state.statements()])
         directory.claim(*made_with, paths=paths)
         reserved = (Reserved if plan.part is None else plan.part.reserved)(directory.journal)
-        spending = Spending(plan.max_calls, plan.max_cost, read_journal(directory.journal.path), reserved)
+        spending = hooks.spending(plan.max_calls, plan.max_cost, read_journal(directory.journal.path), reserved)
         runner = Runner(
             {role: call for role, (call, _) in roles.items()},
             selector.settings,

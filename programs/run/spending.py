@@ -130,6 +130,12 @@ class Spending:
             f"the ${limit:g} that --max-cost allows; give a higher limit to resume."
         )
 
+    def lose(self, n: int) -> None:
+        """Count admitted requests whose replies nobody will take; each may have cost as much as the dearest."""
+        with self._lock:
+            self._under_way -= n
+            self._lost += n
+
     def withdraw(self) -> None:
         """Take back a request that was admitted and not sent."""
         with self._lock:

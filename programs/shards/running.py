@@ -10,6 +10,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.run.evaluation import Watcher, evaluate
+from eldgr_dspy.programs.run.hooks import Hooks
 from eldgr_dspy.programs.run.plan import Part, Plan
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.shards.claims import Claim, claimed, read_claim
@@ -25,7 +26,12 @@ _FOR_ALL: Mapping[str, tuple[Any, str]] = {
 
 
 def run_shard(
-    directory: str | Path, number: int, selector: Selector, plan: Plan, watcher: Watcher | None = None
+    directory: str | Path,
+    number: int,
+    selector: Selector,
+    plan: Plan,
+    watcher: Watcher | None = None,
+    hooks: Hooks | None = None,
 ) -> Summary | None:
     """Run one shard as `evaluate` runs a pool, commit it, and return its summary; None if it was committed before.
 
@@ -35,6 +41,7 @@ def run_shard(
     Args:
         directory: What `shard_pools` has written. number: which shard, from 0.
         selector: Its roles are asked. plan: what to do; its pools are not read. watcher: callbacks.
+        hooks: What an engine of several processes replaces.
 
     Raises:
         ArgumentError: there is no such shard, or the plan has an `out`, a `limit` or `fresh`.
@@ -55,7 +62,7 @@ def run_shard(
             return None
         sharded.require_whole(shard)
         part = _part(sharded, shard, claim, plan.max_calls)
-        summary = evaluate(selector, replace(plan, pools=[sharded.file(shard)], out=run, part=part), watcher)
+        summary = evaluate(selector, replace(plan, pools=[sharded.file(shard)], out=run, part=part), watcher, hooks)
         sent = sum(role["calls"] for role in summary["consultations"].values())
         count_sent(sharded.path / REQUESTS, shard.name, sent)
         commit(sharded, shard, claim)

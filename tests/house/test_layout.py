@@ -23,9 +23,10 @@ EXTRAS = {
     "train": {"trl", "peft", "datasets", "accelerate"},
     "parquet": {"pyarrow"},
     "mlflow": {"mlflow"},
+    "ray": {"ray"},
     "math": {"math-verify[antlr4_13_2]"},
     "testing": {"hypothesis"},
-    "all": {"eldgr_dspy[nli,bm25s,train,parquet,mlflow,math,testing]"},
+    "all": {"eldgr_dspy[nli,bm25s,train,parquet,mlflow,ray,math,testing]"},
     "test": {
         "pytest",
         "hypothesis",
@@ -43,6 +44,7 @@ EXTRAS = {
         "peft",
         "datasets",
         "accelerate",
+        "ray",
     },
     "dev": {
         "ruff",
