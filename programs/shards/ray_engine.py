@@ -238,7 +238,7 @@ class _Driver:
                 arrived = self._ray.get(reference)
             except self._ray.exceptions.RayTaskError as error:
                 worker.number = None
-                raise error.cause from None
+                raise error.cause from error
             except self._ray.exceptions.RayActorError as error:
                 self._died(worker, error)
             else:

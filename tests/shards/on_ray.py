@@ -1,22 +1,29 @@
 """What the tests of Ray share: a small cluster, and selectors that workers can make by a name."""
 
 import os
+import random
 import signal
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.heuristics import heuristic_selector
-from eldgr_dspy.programs.run.evaluation import Plan
+from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.shards.merging import merge
 from eldgr_dspy.programs.shards.ray_engine import run_on_ray
+from eldgr_dspy.programs.shards.running import uncommitted
 from eldgr_dspy.programs.testing import text_of
 from tests.capitals import Flaky, obliging, selector_with
+from tests.shards.sharded import results
 
 LONGEST = 240  # seconds for a test
 
@@ -72,3 +79,62 @@ def run(directory: Path, prepare: Callable[..., Any] = heuristic, **plan: Any) -
 def flaky(folder: Path, request: Any) -> Any:
     """A judge whose server is away for questions 1 and 7."""
     return Flaky(lambda number: number in (1, 7))(request)
+
+
+# -- kills, and what has to hold after them ----------------------------------------------------------------------------
+
+N = 40
+PATIENCE = 120.0  # seconds, for a machine that is busy
+
+
+def asked(directory: Path) -> list[tuple[int, str]]:
+    """Each request so far: the process that sent it, and the question."""
+    path = directory.parent / "asked.txt"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [(int(process), question) for process, question in map(str.split, lines)]
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def require_undisturbed(directory: Path, most_again: int, n: int = N) -> int:
+    """Hold the merged run against that of one process; return how many questions were asked again."""
+    assert uncommitted(directory) == []
+    merge(directory, directory.parent / "merged")
+    plain = Plan([directory.parent / "capitals.jsonl"], directory.parent / "plain")
+    evaluate(selector_with(obliging)[0], plain)
+    assert results(directory.parent / "merged") == results(directory.parent / "plain")
+    keys = [entry.key for entry in read_journal(directory.parent / "merged" / "journal.jsonl")]
+    assert len(keys) == len(set(keys)) == n
+    times = Counter(question for _, question in asked(directory))
+    assert len(times) == n
+    assert times.total() - n <= most_again
+    return times.total() - n
+
+
+@contextmanager
+def killing(directory: Path, kills: int, seed: int, longest: float = 0.2) -> Iterator[list[int]]:
+    """Kill workers meanwhile, each up to `longest` seconds after it has asked something; gives which were."""
+    draw, killed, over = random.Random(seed), list[int](), threading.Event()
+
+    def kill() -> None:
+        while len(killed) < kills and not over.is_set():
+            alive = [process for process, _ in asked(directory)[-3:] if process not in killed]
+            if alive:
+                time.sleep(draw.uniform(0, longest))
+                with suppress(ProcessLookupError):
+                    os.kill(alive[-1], signal.SIGKILL)
+                killed.append(alive[-1])
+            time.sleep(0.02)
+
+    thread = threading.Thread(target=kill, daemon=True)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        over.set()
+        thread.join(PATIENCE)

@@ -1,27 +1,20 @@
 """Workers, machines and drivers on Ray are killed: nothing is lost, and only what was under way is asked twice."""
 
 import os
-import random
 import signal
 import subprocess
 import sys
 import threading
-import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from eldgr_dspy.journal import read_journal
-from eldgr_dspy.programs.run.evaluation import Plan, evaluate
-from eldgr_dspy.programs.shards.merging import merge
 from eldgr_dspy.programs.shards.running import uncommitted
-from tests.capitals import obliging, selector_with
 from tests.house.doc_blocks import ROOT
-from tests.shards.on_ray import limited, run, scripted, slow
-from tests.shards.sharded import results, sharded
+from tests.shards.on_ray import PATIENCE, N, asked, killing, limited, require_undisturbed, run, scripted, slow, wait_for
+from tests.shards.sharded import sharded
 
 ray = pytest.importorskip("ray", reason="Ray is not installed; the extra `ray` has it")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and SIGALRM")]
@@ -35,57 +28,6 @@ from tests.shards.on_ray import run, scripted, slow
 
 run(Path(sys.argv[1]), scripted, reply=slow)
 """
-N = 40
-PATIENCE = 120.0  # seconds, for a machine that is busy
-
-
-def asked(directory: Path) -> list[tuple[int, str]]:
-    """Each request so far: the process that sent it, and the question."""
-    path = directory.parent / "asked.txt"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [(int(process), question) for process, question in map(str.split, lines)]
-
-
-def wait_for(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-def require_undisturbed(directory: Path, most_again: int) -> None:
-    """Hold the merged run against that of one process, and the requests against the journal."""
-    assert uncommitted(directory) == []
-    merge(directory, directory.parent / "merged")
-    plain = Plan([directory.parent / "capitals.jsonl"], directory.parent / "plain")
-    evaluate(selector_with(obliging)[0], plain)
-    assert results(directory.parent / "merged") == results(directory.parent / "plain")
-    keys = [entry.key for entry in read_journal(directory.parent / "merged" / "journal.jsonl")]
-    assert len(keys) == len(set(keys)) == N
-    times = Counter(question for _, question in asked(directory))
-    assert len(times) == N
-    assert times.total() - N <= most_again
-
-
-@contextmanager
-def killing(directory: Path, kills: int, seed: int) -> Iterator[list[int]]:
-    """Kill workers meanwhile, each at a random moment after it has asked something; gives which were."""
-    draw, killed = random.Random(seed), list[int]()
-
-    def kill() -> None:
-        while len(killed) < kills and len(asked(directory)) < 10 * N:
-            alive = [process for process, _ in asked(directory)[-3:] if process not in killed]
-            if alive:
-                time.sleep(draw.uniform(0, 0.2))
-                with suppress(ProcessLookupError):
-                    os.kill(alive[-1], signal.SIGKILL)
-                killed.append(alive[-1])
-            time.sleep(0.02)
-
-    thread = threading.Thread(target=kill, daemon=True)
-    thread.start()
-    yield killed
-    thread.join(PATIENCE)
 
 
 @contextmanager
