@@ -87,7 +87,7 @@ def test_an_interrupt_waits_for_the_calls_under_way_and_the_run_resumes(
 
 
 def test_a_machine_that_is_lost_leaves_a_run_as_undisturbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ray.cluster_utils import Cluster
+    from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]
 
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     directory = sharded(tmp_path, rows=4, n=N)
