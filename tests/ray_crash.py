@@ -23,7 +23,7 @@ QUESTIONS, ROWS = 200, 20
 
 def main() -> int:
     """Run the harness; what does not hold is raised."""
-    import ray
+    import ray  # pyright: ignore[reportMissingImports]
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
