@@ -44,7 +44,6 @@ EXTRAS = {
         "peft",
         "datasets",
         "accelerate",
-        "ray",
     },
     "dev": {
         "ruff",
