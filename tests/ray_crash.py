@@ -3,7 +3,7 @@
 Run: python -m tests.ray_crash [--kills 100] [--seed N]
 
 An episode is one pool in shards, run by two workers of one cluster on this machine. While it lasts, a worker that has
-just asked something is killed with SIGKILL, up to a second later. What has to hold is in
+just asked something is killed with SIGKILL, up to two seconds later. What has to hold is in
 `tests.shards.on_ray.require_undisturbed`: the merged run is that of one process, byte for byte but for times; each
 question is settled once; and each kill has at most one question asked again.
 """
@@ -32,7 +32,7 @@ def main() -> int:
         while kills < options.kills:
             with tempfile.TemporaryDirectory(prefix="eldgr-ray-crash-") as folder:
                 directory = sharded(Path(folder), rows=ROWS, n=QUESTIONS)
-                with killing(directory, options.kills - kills, options.seed + episodes, longest=1.0) as killed:
+                with killing(directory, options.kills - kills, options.seed + episodes, longest=2.0) as killed:
                     run(directory, scripted, reply=slow)
                 again += require_undisturbed(directory, len(killed), QUESTIONS)
             kills, episodes = kills + len(killed), episodes + 1
