@@ -30,7 +30,7 @@ _TICK = 0.2  # seconds between two looks for signals
 _LOOKS = 0.5  # seconds between two questions to a worker how far it is
 _PATIENCE = 30.0  # seconds for a worker of a driver that was killed to end, and to release its shard
 _TOGETHER = 2  # deaths at a shard, after which its questions are run one by one
-_STUCK = 10  # deaths at a shard without a line in its journal, after which the run stops
+_STUCK = 12  # deaths at a shard without a line in its journal, after which the run stops
 _UNSTARTED = 3  # workers that died before they ran anything, after which the run stops
 _STORE = 80 * 2**20  # bytes of Ray's object store, in which nothing is kept
 

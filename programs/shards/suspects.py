@@ -1,7 +1,7 @@
 """Find the question that ends every process in which it is asked or decided, and let it fail.
 
 A shard whose workers died is run one question at a time, and a file says which one is under way. A question at which
-several processes in a row ended is a suspect. Its roles are then not asked: each counts as a call that failed.
+several processes ended is a suspect. Its roles are then not asked: each counts as a call that failed.
 """
 
 import json
@@ -22,8 +22,8 @@ from eldgr_dspy.programs.run.hooks import Settle
 from eldgr_dspy.programs.run.role_queries import RoleQuery
 from eldgr_dspy.programs.run.runner import Runner, Settled
 
-DEATHS = 3
-"""At how many processes in a row that ended at a question it is a suspect."""
+DEATHS = 4
+"""How many processes must have ended at a question; fewer may be accidents, such as machines that were taken away."""
 
 
 class UnderWay:

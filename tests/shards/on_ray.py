@@ -1,10 +1,12 @@
 """What the tests of Ray share: a small cluster, and selectors that workers can make by a name."""
 
+import gc
 import os
 import random
 import signal
 import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import dspy
 import pytest
 
 from eldgr_dspy.journal import read_journal
@@ -23,9 +26,33 @@ from eldgr_dspy.programs.shards.ray_engine import run_on_ray
 from eldgr_dspy.programs.shards.running import uncommitted
 from eldgr_dspy.programs.testing import text_of
 from tests.capitals import Flaky, obliging, selector_with
+from tests.house.doc_blocks import ROOT
 from tests.shards.sharded import results
 
 LONGEST = 240  # seconds for a test
+STORE = 80 * 2**20  # bytes, of the object store of a machine
+
+
+@contextmanager
+def two_workers() -> Iterator[None]:
+    """A cluster of two CPUs on this machine, whose workers find the tests."""
+    import ray  # pyright: ignore[reportMissingImports]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        try:
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=STORE)
+            yield
+        finally:
+            ray.shutdown()
+            forgotten()
+
+
+def forgotten() -> None:
+    """Have Python forget processes that Ray has ended and not waited for, of which it would warn in any later test."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +81,21 @@ def scripted(
 ) -> Iterator[tuple[Selector, Plan]]:
     """A scripted judge; its replies may depend on files next to the directory."""
     yield selector_with(obliging if reply is None else partial(reply, directory.parent))[0], Plan([directory], **plan)
+
+
+class Faulty(dspy.Module):
+    """A judge with a fault in its code."""
+
+    def forward(self, **_: Any) -> Any:
+        return 1 / 0
+
+
+@contextmanager
+def faulty(directory: Path, **plan: Any) -> Iterator[tuple[Selector, Plan]]:
+    """A judge whose code is at fault."""
+    selector = heuristic_selector()
+    selector.judge = Faulty()
+    yield selector, Plan([directory], **plan)
 
 
 def poisoned(folder: Path, request: Any) -> Any:

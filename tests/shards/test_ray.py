@@ -18,12 +18,11 @@ from eldgr_dspy.programs.shards.merging import merge
 from eldgr_dspy.programs.shards.ray_engine import SuspectWarning
 from eldgr_dspy.programs.shards.running import uncommitted
 from tests.capitals import Flaky, obliging, selector_with
-from tests.house.doc_blocks import ROOT
 from tests.refusing import refused
-from tests.shards.on_ray import flaky, limited, poisoned, run, scripted, slow
+from tests.shards.on_ray import faulty, flaky, limited, poisoned, run, scripted, slow, two_workers
 from tests.shards.sharded import results, sharded
 
-ray = pytest.importorskip("ray", reason="Ray is not installed; the extra `ray` has it")
+pytest.importorskip("ray", reason="Ray is not installed; the extra `ray` has it")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and SIGALRM")]
 
 __all__ = ["limited"]
@@ -31,11 +30,8 @@ __all__ = ["limited"]
 
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=80 * 2**20)
+    with two_workers():
         yield
-        ray.shutdown()
 
 
 @pytest.fixture
@@ -143,8 +139,7 @@ def test_an_edited_shard_stops_the_run_and_is_named(directory: Path) -> None:
 def test_a_directory_that_cannot_be_written_stops_the_run_and_it_resumes(directory: Path) -> None:
     (directory / "runs").mkdir()
     (directory / "runs" / "00001").write_text("in the way")  # as for root, who may write to read-only folders
-    with pytest.raises(OSError, match="00001"):
-        run(directory, scripted)
+    assert "runs/00001' cannot be a directory" in refused(lambda: run(directory, scripted))
     (directory / "runs" / "00001").unlink()
     run(directory, scripted)
     assert merged(directory) == plain(directory)
@@ -152,7 +147,7 @@ def test_a_directory_that_cannot_be_written_stops_the_run_and_it_resumes(directo
 
 def test_a_fault_in_a_user_s_code_is_raised_as_it_is(directory: Path) -> None:
     with pytest.raises(ZeroDivisionError):
-        run(directory, scripted, reply=lambda folder, request: 1 / 0)
+        run(directory, faulty)
 
 
 # -- the command -------------------------------------------------------------------------------------------------------

@@ -94,9 +94,9 @@ def test_a_torn_line_says_nothing(tmp_path: Path) -> None:
     assert ended_at(tmp_path / "absent") == {}
 
 
-def test_a_question_at_which_three_processes_ended_is_not_asked_and_counts_as_failed(directory: Path) -> None:
+def test_a_question_at_which_four_processes_ended_is_not_asked_and_counts_as_failed(directory: Path) -> None:
     (directory / "runs").mkdir()
-    notes(directory).write_text('"q4"\n\n"q4"\n\n"q4"\n')
+    notes(directory).write_text('"q4"\n\n"q4"\n\n"q4"\n\n"q4"\n')
     assert suspects_of(notes(directory)) == ["q4"]
     asked = list[str]()
 
@@ -118,16 +118,16 @@ def test_a_question_at_which_three_processes_ended_is_not_asked_and_counts_as_fa
 
 def test_a_suspect_over_the_limit_on_failures_stops_the_run(directory: Path) -> None:
     (directory / "runs").mkdir()
-    notes(directory).write_text('"q4"\n\n"q4"\n\n"q4"\n')
+    notes(directory).write_text('"q4"\n\n"q4"\n\n"q4"\n\n"q4"\n')
     error = Crew(directory, partial(scripted, directory)).run(1, alone=True).error
     assert isinstance(error, RunStoppedError)
     assert "1 question failed, more than the 0 that --max-failures allows" in str(error)
-    assert ended_at(notes(directory)) == {"q4": 3}  # a run that stops in order blames nothing
+    assert ended_at(notes(directory)) == {"q4": 4}  # a run that stops in order blames nothing
 
 
 def test_a_suspect_that_ends_processes_without_being_asked_is_named(directory: Path) -> None:
     (directory / "runs").mkdir()
-    notes(directory).write_text('"q4"\n\n' * 6)
+    notes(directory).write_text('"q4"\n\n' * 8)
     error = Crew(directory, partial(scripted, directory), allowed=1).run(1, alone=True).error
     assert "Question 'q4' of pool 'capitals' ends each process that decides it" in str(error)
 
