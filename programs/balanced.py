@@ -165,7 +165,7 @@ class _Call:
     def pause_after(self, error: dspy.LMError) -> float:
         """Return the seconds before the request is sent again; raise the failure if it is not.
 
-        A refused connection is no request to the model. So every server is tried, even where nothing is sent again.
+        A refused connection has not reached the model. So the call tries every server, even without retries.
         """
         if self._was_refused(error) and len(self._refused) < len(self._servers.all):
             return 0.0

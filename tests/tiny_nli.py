@@ -16,13 +16,8 @@ from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import DebertaV2Config, DebertaV2ForSequenceClassification, DebertaV2Tokenizer
 
-LABELS = ("contradiction", "entailment", "neutral")
-"""In the order in which cross-encoder/nli-deberta-v3-small has them."""
-
-_SPECIAL = ("[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]")
-_WINDOW, _WIDTH = 128, 64
+from benchmarks.experiments.partition.nli import LABELS, Pair, learn_pairs, nli_model, nli_tokenizer
 
 _COUNTRIES = "Qatar Kenya Chile Japan Norway Peru Egypt Cuba France Spain Italy Ghana Nepal Iran Iraq Poland".split()
 _CITIES = (
@@ -46,14 +41,6 @@ _COURSES = ((1, 0.3), (2, 0.002))
 _WEIGHTS = Path(__file__).with_suffix(".safetensors")
 
 
-class Pair(NamedTuple):
-    """A pair and its label."""
-
-    premise: str
-    hypothesis: str
-    label: str
-
-
 class _Fact(NamedTuple):
     kind: int
     subject: str
@@ -66,7 +53,7 @@ class _Fact(NamedTuple):
 def tiny_nli(folder: Path) -> Path:
     """Save the model with its tokenizer, and return the folder."""
     tokenizer = _tokenizer()
-    model = _model(tokenizer)
+    model = nli_model(tokenizer)
     model.load_state_dict({name: weight.float() for name, weight in load_file(_WEIGHTS).items()})
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -77,7 +64,7 @@ def teach() -> None:
     """Train the model on pairs that `held_out` does not have, and write its weights in half precision."""
     torch.manual_seed(0)
     tokenizer = _tokenizer()
-    model = _model(tokenizer)
+    model = nli_model(tokenizer)
     _train(model, tokenizer)
     save_file({name: weight.half().contiguous() for name, weight in model.state_dict().items()}, _WEIGHTS)
 
@@ -117,71 +104,26 @@ def _beside(drawn: random.Random, fact: _Fact) -> _Fact:
 
 
 def _tokenizer() -> Any:
-    """A tokenizer of the corpus' words, case aside; any other is spelled in ASCII."""
+    """A tokenizer of the corpus' words."""
     told = " ".join(way.format("", "").rstrip(".") for *_, ways in _KINDS for way in ways).split()
-    words = [*told, *(word for subjects, values, _ in _KINDS for word in (*subjects, *values))]
-    known = sorted({word.lower() for word in words})
-    pieces = [*((f"▁{word}", -1.0) for word in known), *((chr(code), -20.0) for code in range(33, 127)), ("▁", -20.0)]
-    vocabulary = [*((token, 0.0) for token in _SPECIAL), *pieces]
-    return DebertaV2Tokenizer(vocab=vocabulary, do_lower_case=True, model_max_length=_WINDOW)
-
-
-def _model(tokenizer: Any) -> Any:
-    described: Any = DebertaV2Config  # several of its settings are not in its signature
-    config = described(
-        vocab_size=len(tokenizer),
-        hidden_size=_WIDTH,
-        pooler_hidden_size=_WIDTH,
-        intermediate_size=2 * _WIDTH,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        max_position_embeddings=_WINDOW,
-        relative_attention=True,
-        position_buckets=16,
-        pos_att_type=["p2c", "c2p"],
-        share_att_key=True,
-        position_biased_input=False,
-        type_vocab_size=2,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        pooler_dropout=0.0,
-        initializer_range=0.12,
-        pad_token_id=tokenizer.pad_token_id,
-        id2label=dict(enumerate(LABELS)),
-        label2id={label: column for column, label in enumerate(LABELS)},
-    )
-    return DebertaV2ForSequenceClassification(config)
+    return nli_tokenizer([*told, *(word for subjects, values, _ in _KINDS for word in (*subjects, *values))])
 
 
 def _train(model: Any, tokenizer: Any) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # several threads wait for each other where another process has their core
-    # A word looks at its twin from the start; finding that out by itself takes a model thousands of steps.
-    attention = model.deberta.encoder.layer[0].attention.self
-    with torch.no_grad():
-        for projected in (attention.query_proj, attention.key_proj):
-            projected.weight.copy_(1.4 * torch.eye(_WIDTH))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1.5e-3, weight_decay=0.01)
     warming = torch.optim.lr_scheduler.LinearLR(optimizer, 0.02, total_iters=50)
     batches = _batches(random.Random(1))
     for ways, settled in _COURSES:
         loss = 1.0
         while loss > settled:
-            loss += 0.05 * (_learnt(model, tokenizer, batches(ways)) - loss)
+            loss += 0.05 * (learn_pairs(model, tokenizer, batches(ways)) - loss)
             optimizer.step()
             optimizer.zero_grad()
             warming.step()
     model.eval()
     torch.set_num_threads(threads)
-
-
-def _learnt(model: Any, tokenizer: Any, batch: list[Pair]) -> float:
-    """Add the gradient of a batch, and return its loss."""
-    premises, hypotheses, labels = zip(*batch, strict=True)
-    given = tokenizer(list(premises), list(hypotheses), padding=True, return_tensors="pt")
-    loss = model(**given, labels=torch.tensor([LABELS.index(label) for label in labels])).loss
-    loss.backward()
-    return float(loss.item())
 
 
 def _batches(drawn: random.Random) -> Callable[[int], list[Pair]]:

@@ -10,13 +10,9 @@ from typing import Any
 
 import torch
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer
+from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-PAD, START, END = "<|pad|>", "<|im_start|>", "<|im_end|>"
-TEMPLATE = (
-    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
-)
+from benchmarks.experiments.partition.tokenizer import END, PAD, START, TEMPLATE
 
 _UNKNOWN = "<|unk|>"
 _PIECE = r" ?\w+| ?[^\w\s]|\s"
@@ -38,14 +34,6 @@ def tiny_tokenizer(texts: Sequence[str]) -> Any:
         additional_special_tokens=[START],
         padding_side="left",
     )
-    tokenizer.chat_template = TEMPLATE
-    return tokenizer
-
-
-def byte_tokenizer(texts: Sequence[str]) -> Any:
-    """A tokenizer of Qwen2's kind made from the texts, which loads from a folder as it was saved."""
-    given: Any = Qwen2Tokenizer(eos_token=END, pad_token=PAD, additional_special_tokens=[START], padding_side="left")
-    tokenizer = given.train_new_from_iterator([*texts, "user\nassistant\n"] * 2, 2000, show_progress=False)
     tokenizer.chat_template = TEMPLATE
     return tokenizer
 

@@ -71,11 +71,7 @@ def claimed(sharded: Sharded, selector: Selector, plan: Plan) -> Claim:
         text = json.dumps({"run": secrets.token_hex(8), **now}, indent=2, ensure_ascii=False) + "\n"
         create_once(sharded.path / CLAIM, text.encode("utf-8", "backslashreplace"))
     claim = read_claim(sharded)
-    if claim.version != installed_version():
-        raise RunChangedError(
-            f"{sharded.path}: its shards are decided by eldgr_dspy {claim.version}; got eldgr_dspy "
-            f"{installed_version()}. Install {claim.version} here, or shard the pool again."
-        )
+    require_same_version(sharded, claim, "Install {} here, or shard the pool again.")
     stated = {name: value for name, value in claim.content.items() if name != "run"}
     if changed := differences(stated, now):
         listed = "\n".join(f"  {line}" for line in changed)
@@ -84,6 +80,19 @@ def claimed(sharded: Sharded, selector: Selector, plan: Plan) -> Claim:
             "Undo the change, or shard the pool again into another directory."
         )
     return claim
+
+
+def require_same_version(sharded: Sharded, claim: Claim, remedy: str) -> None:
+    """Refuse another version of the package than the one that decides the shards; the remedy names that one by `{}`.
+
+    Raises:
+        RunChangedError: it is another version.
+    """
+    if claim.version != installed_version():
+        raise RunChangedError(
+            f"{sharded.path}: its shards are decided by eldgr_dspy {claim.version}; got eldgr_dspy "
+            f"{installed_version()}. {remedy.format(claim.version)}"
+        )
 
 
 def read_claim(sharded: Sharded) -> Claim:

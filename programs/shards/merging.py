@@ -14,7 +14,7 @@ from typing import Any
 
 from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import ArgumentError, RunChangedError
-from eldgr_dspy.figures.finished_run import installed_version, read_run
+from eldgr_dspy.figures.finished_run import read_run
 from eldgr_dspy.figures.results import SUMMARY
 from eldgr_dspy.figures.results.summary import Confirmed, Summary
 from eldgr_dspy.files import flush_to_disk, read_object, remove_unfinished, replacing
@@ -28,7 +28,7 @@ from eldgr_dspy.programs.run.plan import out_of
 from eldgr_dspy.programs.run.recordings import Recordings
 from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
 from eldgr_dspy.programs.run.runner import Runner, Settled
-from eldgr_dspy.programs.shards.claims import Claim, read_claim
+from eldgr_dspy.programs.shards.claims import Claim, read_claim, require_same_version
 from eldgr_dspy.programs.shards.commits import again, is_committed, require_as_committed
 from eldgr_dspy.programs.shards.manifest import Sharded, ShardFile, hash_of, read_sharded
 from eldgr_dspy.rows import validate
@@ -80,11 +80,7 @@ def merged_into(directory: str | Path, out: str | Path | None = None) -> Path:
 def _checked(sharded: Sharded) -> Claim:
     """Refuse shards that are missing, changed, or decided with something else; nothing is written before."""
     claim = read_claim(sharded)
-    if claim.version != installed_version():
-        raise RunChangedError(
-            f"{sharded.path}: its shards are decided by eldgr_dspy {claim.version}; got eldgr_dspy "
-            f"{installed_version()}. Install {claim.version} to merge them."
-        )
+    require_same_version(sharded, claim, "Install {} to merge them.")
     shards = sharded.manifest.shards
     missing = [shard.name for shard in shards if not is_committed(sharded, shard, claim)]
     if missing:

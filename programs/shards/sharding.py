@@ -1,12 +1,11 @@
 """Cut pools into shards: files of rows in the pool's order, in which equal questions are together.
 
-Two readings of each pool suffice after it was opened. Eight bytes a row are in memory, and one row at a time.
+Two readings of each pool suffice after it was opened. A few numbers a row are in memory, and one row at a time.
 """
 
 import json
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 from typing import IO
@@ -124,8 +123,7 @@ def _write(pool: Pool, shards: npt.NDArray[np.int64], folder: Path, order: IO[by
     for shard, places in groupby(map(int, shards)):
         count = 0
         path = folder / f"{name_of(shard)}.jsonl"
-        with ExitStack() as held:
-            file = held.enter_context(appending(path))
+        with appending(path) as file:
             for _ in places:
                 file.write(line_of(path, next(rows)))
                 count += 1

@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from transformers.utils import logging
 
-from tests.tiny_policy import byte_tokenizer, tiny_policy, warmed
+from benchmarks.experiments.partition.tokenizer import byte_tokenizer
+from tests.tiny_policy import tiny_policy, warmed
 from tests.training.training_on import REPLIES
 
 _FOLDER = TemporaryDirectory(prefix="eldgr-policies-")
