@@ -52,7 +52,7 @@ def run(out: Path, size: Size, say: Callable[[str], object]) -> dict[str, Any]:
     """
     require_libraries()
     asked = outcomes()
-    begin(out, {**asdict(size), "outcomes": asked.sha256, "versions": versions()})
+    begin(out, stated_by(size, asked))
     with alone(out):
         for jobs in (first_jobs(out, size), training_jobs(out, size), last_jobs(out, size, asked)):
             do_all(out / "jobs", list(jobs), size.processes, say)
@@ -153,6 +153,12 @@ def begin(out: Path, stated: Mapping[str, Any]) -> None:
         raise ArgumentError(f"--out must be a folder that is empty or new; {str(out)!r} exists and has no {FILE}.")
     out.mkdir(parents=True, exist_ok=True)
     write_json(path, plain)
+
+
+def stated_by(size: Size, asked: Outcomes) -> dict[str, Any]:
+    """Return what the numbers of a run depend on: its size, but for how many jobs run at once, and the rest."""
+    numbers = {name: value for name, value in asdict(size).items() if name != "processes"}
+    return {**numbers, "outcomes": asked.sha256, "versions": versions()}
 
 
 def alone(out: Path) -> AbstractContextManager[None]:

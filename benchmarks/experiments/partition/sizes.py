@@ -100,7 +100,7 @@ SMOKE: Final = Size(
 
 SMALL: Final = Size(
     seeds=(11, 12, 13),
-    runs=1,
+    runs=2,
     arms=ALL,
     people=1,
     shape=Shape(layers=2, hidden=128, heads=4, positions=256),
