@@ -127,6 +127,7 @@ def test_the_mean_of_a_file_is_over_replies_that_have_the_measure_and_both_tasks
     assert found["retrieval"]["exact_match"] == pytest.approx(100 / 3)
     assert found["retrieval"]["true_steps"] == found["retrieval"]["conflated"] == 50.0
     assert found["both"]["true_steps"] == 25.0
+    assert (found["retrieval"]["with_steps"], found["both"]["with_steps"]) == pytest.approx((200 / 3, 250 / 3))
     assert found["arithmetic"]["conflated"] is found["both"]["conflated"] is None
 
 

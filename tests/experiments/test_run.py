@@ -12,10 +12,10 @@ import pytest
 from benchmarks.experiments.partition.__main__ import main
 from benchmarks.experiments.partition.arms import ARMS, START, flags
 from benchmarks.experiments.partition.outcomes import outcomes
-from benchmarks.experiments.partition.replies import MEASURES
 from benchmarks.experiments.partition.run import FILE, alone, begin, policies, require_libraries
 from benchmarks.experiments.partition.sizes import SMALL, SMOKE
 from benchmarks.experiments.partition.starting import require_in_range
+from benchmarks.experiments.partition.tables import SHOWN
 from eldgr_dspy.errors import RunChangedError, RunLockedError
 from eldgr_dspy.training.grpo import parsed
 from tests.refusing import refused
@@ -66,7 +66,7 @@ def test_results_have_every_arm_measure_rule_and_question(smoke: Path) -> None:
     results, asked = read(smoke / "results.json"), outcomes()
     assert results["outcomes"] == asked.sha256
     assert {*results["arms"]["1"]} == {START, *ARMS}
-    assert all({*run[task]} == {*MEASURES} for runs in results["arms"]["1"].values() for run in runs for task in run)
+    assert all({*run[task]} == {*SHOWN} for runs in results["arms"]["1"].values() for run in runs for task in run)
     assert {*results["rules"]["1"]} == {*asked.pools}
     assert [one["name"] for one in results["controls"]] == [one.name for one in asked.controls]
     assert [one["name"] for one in results["contrasts"]] == [one.name for one in asked.contrasts]

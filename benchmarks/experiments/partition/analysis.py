@@ -17,6 +17,8 @@ from eldgr_dspy.statistics import holm
 from eldgr_dspy.words import TASKS
 
 BOTH: Final = "both"
+WITH_STEPS: Final = "with_steps"
+"""The measure that says on how many replies those of steps rest."""
 
 Measures = Mapping[str, Mapping[str, float | None]]
 """By task, or both, and by measure: the mean over the replies where it is defined."""
@@ -39,17 +41,13 @@ class Contrast(NamedTuple):
 
 
 def measures_in(path: Path) -> Measures:
-    """Return the means of a file of replies; the mean of both tasks is that of the two means."""
+    """Return the means of a file of replies, and the share of those with steps, in percent.
+
+    The mean of both tasks is that of the two means.
+    """
     lines: list[dict[str, Any]] = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    by_task: dict[str, dict[str, float | None]] = {
-        task: {
-            name: _mean([line[name] for line in lines if line["task"] == task and line[name] is not None])
-            for name in MEASURES
-        }
-        for task in TASKS
-    }
-    by_task[BOTH] = {name: _mean_of([by_task[task][name] for task in TASKS]) for name in MEASURES}
-    return by_task
+    by_task = {task: _means([line for line in lines if line["task"] == task]) for task in TASKS}
+    return by_task | {BOTH: {name: _mean_of([means[name] for means in by_task.values()]) for name in by_task[TASKS[0]]}}
 
 
 def contrast(differences: Sequence[float | None], level: float) -> Contrast:
@@ -154,6 +152,11 @@ def noise(arms: Mapping[int, Mapping[str, Sequence[Measures]]]) -> dict[str, flo
 def _difference(runs: Sequence[Measures], others: Sequence[Measures], asked: Asked) -> float | None:
     one, other = (_mean_of([run[asked.task or BOTH][asked.measure] for run in own]) for own in (runs, others))
     return None if one is None or other is None else one - other
+
+
+def _means(lines: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
+    means = {name: _mean([line[name] for line in lines if line[name] is not None]) for name in MEASURES}
+    return means | {WITH_STEPS: _mean([100 * (line["true_steps"] is not None) for line in lines])}
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -5,9 +5,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, Final
 
-from benchmarks.experiments.partition.analysis import BOTH, score_of
+from benchmarks.experiments.partition.analysis import BOTH, WITH_STEPS, score_of
 from benchmarks.experiments.partition.outcomes import outcomes
-from benchmarks.experiments.partition.replies import MEASURES
 from eldgr_dspy.files import replacing
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, signed
 from eldgr_dspy.report.svg import Axes, curve, drawing, key, text, ticks
@@ -20,6 +19,7 @@ RULES: Final = ("first", "majority", "certified", "judge", "eldgr")
 SHOWN: Final[Mapping[str, str]] = {
     "exact_match": "exact match, %",
     "certified": "certified, %",
+    WITH_STEPS: "replies with steps, %",
     "true_steps": "true steps, %",
     "conflated": "conflated steps, %",
     "step_reward": "step reward × 100",
@@ -43,7 +43,7 @@ def tables(results: Mapping[str, Any]) -> Iterator[Table]:
     yield Table("Controls", _HEADERS, _rows(results["controls"]), lead=lead)
     yield Table("Contrasts of arms", _HEADERS, _rows(results["contrasts"]))
     for task in (BOTH, *TASKS):
-        yield Table(f"Arms: {task}", ("arm", *(SHOWN[name] for name in MEASURES)), _arm_rows(results["arms"], task))
+        yield Table(f"Arms: {task}", ("arm", *SHOWN.values()), _arm_rows(results["arms"], task))
     asked = outcomes()
     for pool in asked.pools:
         scores = [by[pool] for by in results["rules"].values()]
@@ -85,7 +85,7 @@ def _verdict(row: Mapping[str, Any]) -> str:
 
 def _arm_rows(arms: Mapping[Any, Mapping[str, Sequence[Any]]], task: str) -> tuple[tuple[str, ...], ...]:
     names = list(next(iter(arms.values())))
-    return tuple((name, *(_cell(arms, name, task, measure) for measure in MEASURES)) for name in names)
+    return tuple((name, *(_cell(arms, name, task, measure) for measure in SHOWN)) for name in names)
 
 
 def _cell(arms: Mapping[Any, Mapping[str, Sequence[Any]]], name: str, task: str, measure: str) -> str:
