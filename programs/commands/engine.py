@@ -15,6 +15,7 @@ from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import Command, Models, with_options
 
 if TYPE_CHECKING:
+    from eldgr_dspy.figures.results.summary import Summary
     from eldgr_dspy.programs.run.plan import Plan
     from eldgr_dspy.programs.selector import Selector
 
@@ -33,8 +34,8 @@ class Engine:
     address: str | None
     processes: int | None
 
-    def require(self, shard: int | None, *, sharded: bool) -> None:
-        """Refuse options that need the engine, and pools that were not cut into shards.
+    def require(self, shard: int | None, *, limited: bool, fresh: bool) -> None:
+        """Refuse options that need the engine, and those that it does not take.
 
         Raises:
             click.UsageError: naming the option.
@@ -43,10 +44,15 @@ class Engine:
             for name, value in (("--address", self.address), ("--processes", self.processes)):
                 if value is not None:
                     raise click.UsageError(f"{name} needs --engine ray.")
-        elif shard is not None:
-            raise click.UsageError("--engine ray runs all shards. Leave --shard out.")
-        elif not sharded:
-            raise click.UsageError("--engine ray needs a directory of shards. Run eldgr pool shard first.")
+            return
+        refused = (
+            ("--shard", shard is not None, "It runs all shards."),
+            ("--limit", limited, "It runs whole pools."),
+            ("--fresh", fresh, "Give another --out to start again."),
+        )
+        for name, given, why in refused:
+            if given:
+                raise click.UsageError(f"--engine ray cannot be used with {name}. {why}")
 
 
 def engine_options(command: Command) -> Command:
@@ -99,12 +105,54 @@ def evaluate_on_ray(
     *,
     quiet: bool,
 ) -> None:
-    """Run every shard of a plan's directory that is not done, on Ray; workers get paths in full.
+    """Run every shard of a plan's directory that is not done, on Ray.
 
     Args:
         session: The command's. engine: its options. prepare: makes selector and plan from `replay` and `plan`.
         replay: Recordings by judge. plan: the rest of a `Plan`. quiet: print only errors.
     """
+    directory = plan["pools"][0]
+    _run(session, engine, prepare, replay, plan, quiet=quiet)
+    if not quiet:
+        say(f"All shards are done. Make one run of them: eldgr merge {directory}")
+
+
+def evaluate_whole_on_ray(
+    session: Session,
+    engine: Engine,
+    prepare: Callable[..., Any],
+    replay: Mapping[str, Path],
+    plan: Mapping[str, Any],
+    *,
+    quiet: bool,
+) -> "tuple[Summary, Plan]":
+    """Cut a plan's pools into shards inside its run directory, run these on Ray, and merge them.
+
+    Args: as for `evaluate_on_ray`.
+
+    Returns:
+        The summary, and a plan that says where the run is.
+    """
+    from eldgr_dspy.programs.run.plan import Plan, out_of
+    from eldgr_dspy.programs.shards.merging import merge
+    from eldgr_dspy.programs.shards.within_runs import shards_within
+
+    out = out_of(Plan(plan["pools"], plan["out"]))
+    directory = shards_within(out, plan["pools"])
+    _run(session, engine, prepare, replay, {**plan, "pools": [directory], "out": None}, quiet=quiet)
+    return merge(directory, out), Plan(plan["pools"], out, lock=plan["lock"], pages=plan["pages"])
+
+
+def _run(
+    session: Session,
+    engine: Engine,
+    prepare: Callable[..., Any],
+    replay: Mapping[str, Path],
+    plan: Mapping[str, Any],
+    *,
+    quiet: bool,
+) -> None:
+    """Run the shards; workers get paths in full."""
     from eldgr_dspy.programs.commands.console import progress_bar
     from eldgr_dspy.programs.shards.ray_engine import run_on_ray
 
@@ -113,5 +161,3 @@ def evaluate_on_ray(
     recordings = {name: path.resolve() for name, path in replay.items()}
     with progress_bar(session.begin, quiet=quiet) as watcher:
         run_on_ray(directory, partial(prepare, recordings, whole), engine.processes, engine.address, watcher)
-    if not quiet:
-        say(f"All shards are done. Make one run of them: eldgr merge {directory}")

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
-from eldgr_dspy.programs.commands.engine import Engine, engine_options, evaluate_on_ray, prepared
+from eldgr_dspy.programs.commands.engine import Engine, engine_options, evaluate_on_ray, evaluate_whole_on_ray, prepared
 from eldgr_dspy.programs.commands.judge_options import recorded_for_option, replay_option
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
@@ -208,9 +208,14 @@ def evaluate(
         **passed,
     }
     silent = quiet or form == "json"
-    engine.require(shard, sharded=(shards := are_shards(pools, shard, dry_run=dry_run)))
-    if engine.engine is not None:
-        return evaluate_on_ray(session, engine, partial(prepared, models, settings), replay, given, quiet=silent)
+    engine.require(shard, limited=limit is not None, fresh=fresh)
+    shards = are_shards(pools, shard, dry_run=dry_run)
+    if engine.engine is not None and not dry_run:
+        prepare = partial(prepared, models, settings)
+        if shards:
+            return evaluate_on_ray(session, engine, prepare, replay, given, quiet=silent)
+        summary, plan = evaluate_whole_on_ray(session, engine, prepare, replay, given, quiet=silent)
+        return _tell(context, summary, plan, form, quiet=quiet, all_tables=all_tables)
     with prepared(models, settings, replay, given) as (selector, plan):
         if shards:
             return evaluate_shards(session, shard, selector, plan, quiet=silent)

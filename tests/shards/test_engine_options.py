@@ -21,7 +21,12 @@ def directory(tmp_path: Path) -> Path:
     [
         (["--processes", "2"], "--processes needs --engine ray."),
         (["--address", "auto"], "--address needs --engine ray."),
-        (["--engine", "ray", "--shard", "1"], "--engine ray runs all shards. Leave --shard out."),
+        (["--engine", "ray", "--shard", "1"], "--engine ray cannot be used with --shard. It runs all shards."),
+        (["--engine", "ray", "--limit", "1"], "--engine ray cannot be used with --limit. It runs whole pools."),
+        (
+            ["--engine", "ray", "--fresh"],
+            "--engine ray cannot be used with --fresh. Give another --out to start again.",
+        ),
     ],
 )
 def test_options_that_do_not_fit_are_refused(
@@ -29,11 +34,6 @@ def test_options_that_do_not_fit_are_refused(
 ) -> None:
     assert main(["evaluate", str(directory), *options]) == 2
     assert said in capsys.readouterr().err
-
-
-def test_a_pool_must_be_cut_before(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["evaluate", str(directory.parent / "capitals.jsonl"), "--engine", "ray"]) == 2
-    assert "--engine ray needs a directory of shards. Run eldgr pool shard first." in capsys.readouterr().err
 
 
 def test_without_ray_the_remedy_is_said(

@@ -12,12 +12,14 @@ from eldgr_dspy.errors import RunChangedError, RunLockedError, RunStoppedError
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.commands import main
 from eldgr_dspy.programs.file_locks import locked
+from eldgr_dspy.programs.heuristics import heuristic_selector
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
 from eldgr_dspy.programs.shards import ray_actors, ray_engine
 from eldgr_dspy.programs.shards.merging import merge
 from eldgr_dspy.programs.shards.ray_engine import SuspectWarning
 from eldgr_dspy.programs.shards.running import uncommitted
-from tests.capitals import Flaky, obliging, selector_with
+from tests.capitals import Flaky, obliging, selector_with, write_pool
+from tests.finished_runs import numbered
 from tests.refusing import refused
 from tests.shards.on_ray import faulty, flaky, limited, poisoned, run, scripted, slow, two_workers
 from tests.shards.sharded import results, sharded
@@ -157,3 +159,12 @@ def test_the_command_runs_all_shards_and_says_how_to_merge(directory: Path, caps
     assert main(["evaluate", str(directory), "--engine", "ray", "--processes", "2"]) == 0
     assert f"All shards are done. Make one run of them: eldgr merge {directory}" in capsys.readouterr().err
     assert uncommitted(directory) == []
+
+
+def test_the_command_makes_one_run_of_whole_pools(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pool, out = write_pool(tmp_path / "capitals.jsonl", numbered(8)), tmp_path / "run"
+    for _ in range(2):  # the second time nothing is left to run
+        assert main(["evaluate", str(pool), "--engine", "ray", "--processes", "2", "--out", str(out)]) == 0
+        assert f"Written to {out}" in capsys.readouterr().err
+    evaluate(heuristic_selector(), Plan([pool], tmp_path / "plain"))
+    assert results(out) == results(tmp_path / "plain")
