@@ -1,4 +1,4 @@
-"""Wall time, processor time and memory of `eldgr evaluate` over many questions, without an LM.
+"""Wall time, processor time, memory and bytes of `eldgr evaluate` over many questions, without an LM.
 
 Run: python -m benchmarks.scale [--questions 1000 4000 ...] [--decisions parquet]
 
@@ -40,11 +40,12 @@ KINDS = (
 
 
 class Cost(NamedTuple):
-    """The cost of a run: wall and processor seconds, and the peak of its memory in MiB."""
+    """The cost of a run: wall and processor seconds, the peak of its memory in MiB, and the bytes of each file."""
 
     wall: float
     cpu: float
     peak: float
+    written: dict[str, int]
 
 
 def rows(n: int) -> Iterator[str]:
@@ -76,7 +77,8 @@ def measured(folder: Path, n: int, *options: str) -> Cost:
     run = subprocess.run([sys.executable, "-c", COMMAND, *arguments], capture_output=True, text=True, check=True)
     wall = time.perf_counter() - began
     peak, cpu = map(float, run.stdout.split()[-2:])
-    return Cost(wall, cpu, peak)
+    files = [pool, *(folder / f"run{n}").iterdir()]
+    return Cost(wall, cpu, peak, {file.name: file.stat().st_size for file in files if file.is_file()})
 
 
 def main() -> None:
@@ -96,6 +98,8 @@ def main() -> None:
         line(f"{n:,} questions x 4, no LM, wall", cost.wall, "s")
         line("the same, processor time a question", (cost.cpu - start.cpu) / n * 1e3, "ms")
         line("the same, peak memory", cost.peak, "MiB")
+        for name in (f"river{n}.jsonl", "journal.jsonl", f"decisions.{given.decisions}"):
+            line(f"the same, {name} a question", cost.written[name] / n, "bytes")
 
 
 if __name__ == "__main__":
