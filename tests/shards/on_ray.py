@@ -36,7 +36,7 @@ STORE = 80 * 2**20  # bytes, of the object store of a machine
 @contextmanager
 def two_workers() -> Iterator[None]:
     """A cluster of two CPUs on this machine, whose workers find the tests."""
-    import ray  # pyright: ignore[reportMissingImports]
+    import ray
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(ROOT))

@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import ray
+from ray.cluster_utils import Cluster
 
 from eldgr_dspy.programs.shards.running import uncommitted
 from tests.house.doc_blocks import ROOT
 from tests.shards.on_ray import PATIENCE, N, asked, killing, limited, require_undisturbed, run, scripted, slow, wait_for
 from tests.shards.sharded import sharded
 
-ray = pytest.importorskip("ray", reason="Ray is not installed; the extra `ray` has it")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and SIGALRM")]
 
 __all__ = ["limited"]
@@ -87,8 +88,6 @@ def test_an_interrupt_waits_for_the_calls_under_way_and_the_run_resumes(
 
 
 def test_a_machine_that_is_lost_leaves_a_run_as_undisturbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]
-
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     directory = sharded(tmp_path, rows=4, n=N)
     machines = Cluster(
