@@ -79,7 +79,7 @@ def test_a_shell_block_of_the_page_makes_the_plain_run(way: str, tmp_path: Path)
     if "ray" in way:
         pytest.importorskip("ray", reason="ray is not installed; the extra `test` has it")
     page = ROOT / "docs" / "how-to" / "run-in-shards.md"
-    (typed,) = (block.text for block in blocks(page) if block.language == "sh" and way in block.text)
+    typed = next(block.text for block in blocks(page) if block.language == "sh" and way in block.text)
     (tmp_path / "artifacts").symlink_to(ROOT / "artifacts")
     eldgr = tmp_path / "bin" / "eldgr"
     eldgr.parent.mkdir()
