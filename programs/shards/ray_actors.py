@@ -15,7 +15,7 @@ from eldgr_dspy.programs.shards.limits import Ask, Ledger
 def ray_of() -> Any:
     """Return the package Ray. Raises `ArgumentError` if it is not installed."""
     try:
-        import ray  # pyright: ignore[reportMissingImports]
+        import ray
     except ImportError as error:
         raise ArgumentError("The engine ray needs the package ray; run: pip install 'eldgr_dspy[ray]'") from error
     return ray

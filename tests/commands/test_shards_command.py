@@ -73,17 +73,20 @@ def test_what_shards_cannot_have_is_refused(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="the loop is one of a POSIX shell")
-def test_the_shell_loop_of_the_page_makes_the_plain_run(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="the blocks are for a POSIX shell")
+@pytest.mark.parametrize("way", ["xargs", "--engine ray"])
+def test_a_shell_block_of_the_page_makes_the_plain_run(way: str, tmp_path: Path) -> None:
+    if "ray" in way:
+        pytest.importorskip("ray", reason="ray is not installed; the extra `test` has it")
     page = ROOT / "docs" / "how-to" / "run-in-shards.md"
-    (loop,) = (block.text for block in blocks(page) if block.language == "sh" and "xargs" in block.text)
+    typed = next(block.text for block in blocks(page) if block.language == "sh" and way in block.text)
     (tmp_path / "artifacts").symlink_to(ROOT / "artifacts")
     eldgr = tmp_path / "bin" / "eldgr"
     eldgr.parent.mkdir()
     eldgr.write_text(f'#!/bin/sh\nexec "{COMMAND[0]}" -c "{COMMAND[2]}" "$@"\n')
     eldgr.chmod(eldgr.stat().st_mode | stat.S_IXUSR)
     environment = {**os.environ, "PATH": f"{eldgr.parent}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(["sh", "-e", "-c", loop], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(["sh", "-e", "-c", typed], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     evaluate(heuristic_selector(), Plan([Path("artifacts/demo-retrieval.jsonl")], Path("plain")))
     assert results(Path("runs/merged")) == results(Path("plain"))

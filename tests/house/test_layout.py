@@ -44,6 +44,7 @@ EXTRAS = {
         "peft",
         "datasets",
         "accelerate",
+        "ray",
     },
     "dev": {
         "ruff",

@@ -24,7 +24,6 @@ from tests.refusing import refused
 from tests.shards.on_ray import faulty, flaky, limited, poisoned, run, scripted, slow, two_workers
 from tests.shards.sharded import results, sharded
 
-pytest.importorskip("ray", reason="Ray is not installed; the extra `ray` has it")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and SIGALRM")]
 
 __all__ = ["limited"]

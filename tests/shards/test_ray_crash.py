@@ -10,13 +10,28 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import ray
+from ray.cluster_utils import Cluster
 
 from eldgr_dspy.programs.shards.running import uncommitted
-from tests.house.doc_blocks import ROOT
-from tests.shards.on_ray import PATIENCE, N, asked, killing, limited, require_undisturbed, run, scripted, slow, wait_for
+from tests.shards.on_ray import (
+    ENVIRONMENT,
+    PATIENCE,
+    STORE,
+    N,
+    asked,
+    environment,
+    killing,
+    limited,
+    require_undisturbed,
+    run,
+    scripted,
+    slow,
+    two_workers,
+    wait_for,
+)
 from tests.shards.sharded import sharded
 
-ray = pytest.importorskip("ray", reason="Ray is not installed; the extra `ray` has it")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL and SIGALRM")]
 
 __all__ = ["limited"]
@@ -33,21 +48,24 @@ run(Path(sys.argv[1]), scripted, reply=slow)
 @contextmanager
 def driver(directory: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A driver in a process group of its own, with a cluster of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(directory)], env=environment, start_new_session=True, stderr=subprocess.PIPE
-    ) as process:
+    command = [sys.executable, "-c", DRIVER, str(directory)]
+    variables = {**os.environ, **ENVIRONMENT}
+    with subprocess.Popen(command, env=variables, start_new_session=True, stderr=subprocess.PIPE) as process:
         yield process
         if process.poll() is None:
             process.kill()
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, object_store_memory=80 * 2**20)
-    yield
-    ray.shutdown()
+def cluster() -> Iterator[None]:
+    with two_workers():
+        yield
+
+
+@pytest.fixture
+def variables() -> Iterator[None]:
+    with environment():
+        yield
 
 
 @pytest.mark.usefixtures("cluster")
@@ -86,17 +104,15 @@ def test_an_interrupt_waits_for_the_calls_under_way_and_the_run_resumes(
     require_undisturbed(directory, most_again=0)
 
 
-def test_a_machine_that_is_lost_leaves_a_run_as_undisturbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ray.cluster_utils import Cluster  # pyright: ignore[reportMissingImports]
-
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+@pytest.mark.usefixtures("variables")
+def test_a_machine_that_is_lost_leaves_a_run_as_undisturbed(tmp_path: Path) -> None:
     directory = sharded(tmp_path, rows=4, n=N)
     machines = Cluster(
         initialize_head=True,
         connect=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": 80 * 2**20},
+        head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": STORE},
     )
-    lost = machines.add_node(num_cpus=1, object_store_memory=80 * 2**20)
+    lost = machines.add_node(num_cpus=1, object_store_memory=STORE)
 
     def lose() -> None:
         wait_for(lambda: len({process for process, _ in asked(directory)}) == 2)
