@@ -13,7 +13,7 @@ from typing import IO, NamedTuple
 from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import RunChangedError
-from eldgr_dspy.figures.finished_run import RunRead
+from eldgr_dspy.figures.finished_run import DECISIONS, RunRead
 from eldgr_dspy.figures.record import JournalTotals, Questions
 from eldgr_dspy.files import flush_to_disk, read_object
 from eldgr_dspy.journal import Journal, read_journal
@@ -68,7 +68,7 @@ def decide_shard(task: Task, look: Callable[[], None]) -> Decided:
     counted, decided = Counted(claim.rules), Questions()
     counted.begin(pool)
     page = QuestionsPage() if task.pages else None
-    with _Final(path, read_only=True) as journal, rarer_collections(), created(task.into, becomes=task.into) as out:
+    with _Final(path, read_only=True) as journal, rarer_collections(), _created(task.into) as out:
         settings = RunRead(path.parent, journal.heads, JournalTotals([])).settings
         runner = Runner({}, settings, claim.rules, journal, _AsJournaled(claim, path), FailureBudget(0))
         for row in _rows(sharded, shard):
@@ -94,6 +94,10 @@ def read_question(file: IO[bytes]) -> tuple[list[bytes], str]:
     """Return the next question that `decide_shard` has written: its lines of decisions, and its part of the page."""
     *lines, page = json.loads(file.readline())
     return [file.read(size) for size in lines], file.read(page).decode("utf-8")
+
+
+def _created(path: Path) -> IO[bytes]:
+    return created(path, becomes=path.with_name(DECISIONS["jsonl"]))  # which an error names
 
 
 def _write(out: IO[bytes], lines: Sequence[bytes], page: bytes) -> None:

@@ -27,9 +27,9 @@ from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
 from eldgr_dspy.programs.run.signals import Signals
 from eldgr_dspy.programs.shards.claims import Claim, read_claim, require_same_version
 from eldgr_dspy.programs.shards.commits import again, is_committed, require_as_committed
-from eldgr_dspy.programs.shards.deciding import Task, pool_of, read_question
+from eldgr_dspy.programs.shards.deciding import Decided, Task, pool_of, read_question
 from eldgr_dspy.programs.shards.manifest import Sharded, ShardFile, hash_of, read_sharded
-from eldgr_dspy.programs.shards.processes import Take, deciding
+from eldgr_dspy.programs.shards.processes import deciding
 from eldgr_dspy.system import opened
 
 _CONSULTATION = b'{"kind": "consultation"'
@@ -77,8 +77,8 @@ def _merged(
         results.confirmation = _confirmation(sharded, claim)
         spools = [files.enter_context(removed_afterwards(folder)) for _ in shards]
         tasks = [Task(sharded.path, number, spools[number], "questions.html" in names) for number in shards]
-        with deciding(tasks, min(processes, len(tasks)), signals.look) as take:
-            totals = _decide(sharded, spools, take, results)
+        with deciding(tasks, min(processes, len(tasks)), signals.look) as parts:
+            totals = _decide(sharded, spools, parts, results)
         return results.finish(heads, totals)
 
 
@@ -177,7 +177,7 @@ def _heads_of(journal: Path) -> Iterator[dict[str, Any]]:
 # -- one run -----------------------------------------------------------------------------------------------------------
 
 
-def _decide(sharded: Sharded, spools: Sequence[Path], take: Take, results: Results) -> JournalTotals:
+def _decide(sharded: Sharded, spools: Sequence[Path], parts: Iterator[Decided], results: Results) -> JournalTotals:
     """Count the questions of all shards, copy them in the order of the pools, and return the totals of the journals.
 
     Counts are taken in shard by shard. Copies of a question are in one shard, so none is missed, although the hash of a
@@ -185,24 +185,25 @@ def _decide(sharded: Sharded, spools: Sequence[Path], take: Take, results: Resul
     """
     for whole in sharded.manifest.pools:
         results.counted.begin(pool_of(whole))
-    totals, offsets = JournalTotals([]), dict[int, int]()
-    left = {number: shard.rows for number, shard in enumerate(sharded.manifest.shards)}
+    totals, offsets = JournalTotals([]), list[int]()
+    left = [shard.rows for shard in sharded.manifest.shards]
     with opened(sharded.order) as order:
         for line in order:
             number, count = json.loads(line)
-            if number not in offsets:
-                decided = take(number)
+            while number >= len(offsets):
+                decided = next(parts)
                 results.counted.absorb(decided.counted)
                 totals.absorb(decided.totals)
+                offsets.append(0)
             with opened(spools[number]) as file:
-                file.seek(offsets.get(number, 0))
+                file.seek(offsets[number])
                 for _ in range(count):
                     results.copy(*read_question(file))
                 offsets[number] = file.tell()
             left[number] -= count
             if not left[number]:
                 spools[number].unlink()
-    if any(left.values()):
+    if any(left):
         raise RunChangedError(f"{sharded.order}: lacks rows. Restore it from a copy.")
     return totals
 

@@ -4,27 +4,26 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from itertools import islice
 from multiprocessing.synchronize import Event
-from typing import TypeAlias
 
 from eldgr_dspy.errors import RunStoppedError
 from eldgr_dspy.programs.shards.deciding import Decided, Task, decide_shard
 
-Take: TypeAlias = Callable[[int], Decided]
-"""Returns the counts of a task, by its place among the tasks, once."""
-
+_AHEAD = 3  # shards for each process that are under way, wait for it, or wait to be copied
 _PAUSE = 0.1  # seconds between two looks for a signal
 
 _stopped = list[Event]()  # in a process that decides shards, what says that it should stop
 
 
 @contextmanager
-def deciding(tasks: Sequence[Task], processes: int, look: Callable[[], None]) -> Iterator[Take]:
-    """Yield a function that returns the counts of each task; the tasks are begun in order.
+def deciding(tasks: Sequence[Task], processes: int, look: Callable[[], None]) -> Iterator[Iterator[Decided]]:
+    """Yield the counts of the tasks, in order; a few tasks are decided ahead.
 
     Other processes end with this one, however that ends. An error in one of them is raised here, with its own class.
 
@@ -36,21 +35,13 @@ def deciding(tasks: Sequence[Task], processes: int, look: Callable[[], None]) ->
         RunStoppedError: a process has ended, such as for lack of memory.
     """
     if processes == 1:
-        yield lambda place: decide_shard(tasks[place], look)
+        yield (decide_shard(task, look) for task in tasks)
         return
     context = multiprocessing.get_context("spawn")
     stopped = context.Event()
     executor = ProcessPoolExecutor(processes, context, _begin, (stopped,))
     try:
-        with _interrupts_held():
-            futures = [executor.submit(_decide, task) for task in tasks]
-
-        def take(place: int) -> Decided:
-            while not wait([futures[place]], _PAUSE).done:
-                look()
-            return futures[place].result()
-
-        yield take
+        yield _in_order(executor, tasks, _AHEAD * processes, look)
     except BrokenProcessPool as error:
         raise RunStoppedError(
             "A process that decided shards has ended, perhaps for lack of memory. Merge again, with fewer processes."
@@ -58,6 +49,22 @@ def deciding(tasks: Sequence[Task], processes: int, look: Callable[[], None]) ->
     finally:
         stopped.set()
         executor.shutdown(cancel_futures=True)
+
+
+def _in_order(
+    executor: ProcessPoolExecutor, tasks: Sequence[Task], ahead: int, look: Callable[[], None]
+) -> Iterator[Decided]:
+    """Yield the counts of the tasks, of which `ahead` are under way or wait to be taken."""
+    left, under_way = iter(tasks), deque[Future[Decided]]()
+    while True:
+        with _interrupts_held():
+            under_way.extend(executor.submit(_decide, task) for task in islice(left, ahead - len(under_way)))
+        if not under_way:
+            return
+        first = under_way.popleft()
+        while not wait([first], _PAUSE).done:
+            look()
+        yield first.result()
 
 
 def _decide(task: Task) -> Decided:

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple, cast
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Consultation, Key
-from eldgr_dspy.decision import DEFAULT_RULES
-from eldgr_dspy.figures.record import JournalTotals
+from eldgr_dspy.decision import DEFAULT_RULES, Choice, Steps
+from eldgr_dspy.figures.authority import PoolBounds
+from eldgr_dspy.figures.baselines import Baselines
+from eldgr_dspy.figures.record import JournalTotals, question_key
 from eldgr_dspy.named_judges import for_judges, judge_in, role_of
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.counted import Counted
@@ -23,6 +26,7 @@ from eldgr_dspy.rows import Row
 from tests.capitals import row
 
 RULES = for_judges(DEFAULT_RULES, ("b", "a"))
+OWN = "tests.results.test_absorbing:repairing"
 POOL = Pool("capitals", Path("capitals.jsonl"), 1, "retrieval", "", 0, b"")
 SAID: tuple[Mapping[str, Any] | None, ...] = (
     None,  # nobody was asked
@@ -32,7 +36,8 @@ SAID: tuple[Mapping[str, Any] | None, ...] = (
     {"outcome": "abstained", "reason": "not applicable: no log-probabilities"},
     {"outcome": "abstained", "reason": "unparsable: nothing", "calls": 2, "seconds": 0.25},
     {"outcome": "failed", "reason": "LMTimeoutError: late", "calls": 1, "seconds": 0.5},
-    {"outcome": "abstained", "reason": "no span", "calls": 1, "prompt_tokens": 3, "completion_tokens": 4},
+    {"outcome": "abstained", "reason": "no span", "calls": 1, "prompt_tokens": 3, "completion_tokens": 4, "cached": 1},
+    {"outcome": "abstained", "reason": "no span", "calls": 1, "prompt_tokens": 3, "prompt_characters": 9_000},
     {"outcome": "abstained", "reason": "no span", "calls": 1, "implausible": "prompt_tokens=-1", "cost": 0.1},
     {"outcome": "abstained", "reason": "no span", "calls": 1, "implausible": "prompt_tokens=-2", "cost": 0.2},
 )
@@ -66,7 +71,10 @@ class Known(Recordings):
         orders = {**said.get("content", {})}
         if "orders" in orders:
             places = [*range(len(self.asked[id].answers))]
-            orders["orders"] = [{"order": one, "preferred": one[0]} for one in (places, places[::-1])]
+            orders["orders"] = [
+                {"order": one, "preferred": one[0], "rationale": "Candidate 1 is best."}
+                for one in (places, places[::-1])
+            ]
         if "scores" in orders:
             orders["scores"] = [0.25 * place for place, _ in enumerate(self.asked[id].answers)]
         return Consultation(pool, id, role_of(asked), judge=judge_in(asked), **{**said, "content": orders or None})
@@ -132,8 +140,8 @@ CONTESTED = ["Nice", "Nice", "Paris"]
 @example(
     # the judge that is heard first, the reason of an abstention and the first example depend on the order
     [
-        Asked(0, CONTESTED, ["Paris"], "m", {"judge[a]": 3, "judge[b]": 8}),
-        Asked(1, CONTESTED, ["Paris"], "m", {"judge[a]": 4, "judge[b]": 9}),
+        Asked(0, CONTESTED, ["Paris"], "m", {"judge[a]": 3, "judge[b]": 9}),
+        Asked(1, CONTESTED, ["Paris"], "m", {"judge[a]": 4, "judge[b]": 10}),
     ],
     [0, 1, 2, 0, 1],
     [1, 0, 2],
@@ -159,6 +167,41 @@ def test_counts_of_parts_are_the_counts_of_the_whole(asked: list[Asked], part_of
     assert as_text(whole) == as_text(counted(rows))
 
 
+def repairing(case: Case) -> Steps:
+    """A rule that asks the repairer on the question of Rome alone, on which no bound covers it."""
+    reply = (yield "repairer") if "Rome" in case.question.text else None
+    return Choice("consensus", case.consensus if reply is None else case.repaired(reply))
+
+
+def bounded(*questions: str) -> PoolBounds:
+    found = PoolBounds("retrieval", [OWN])
+    for text in questions:
+        found.add(Case(Row.model_validate(row(1, question=text)).to_question()), ["Paris"])
+    return found
+
+
+def test_what_one_part_leaves_without_bounds_is_without_bounds_in_the_whole() -> None:
+    whole = bounded("Where is Paris?")
+    assert whole.figures({})["bounds_any_span"] == {OWN: [0.0, 0.0]}
+    whole.absorb(bounded("Where is Rome?"))
+    assert whole.figures({})["bounds"] == {OWN: [0.0, 0.0]}
+    assert whole.figures({})["bounds_any_span"] == {OWN: None}
+    withheld = bounded()
+    withheld.withhold()
+    whole.absorb(withheld)
+    assert whole.figures({})["bounds"] == {OWN: None}
+
+
+def test_baselines_whose_certificates_one_part_lacks_are_lacking_in_the_whole() -> None:
+    case = Case(Row.model_validate(row(1)).to_question())
+    whole, withheld = Baselines("retrieval"), Baselines("retrieval")
+    whole.add(case, ["Paris"], [], {})
+    withheld.withhold()
+    assert whole.figures()["scores"]["certified"]["em"] == 100.0
+    whole.absorb(withheld)
+    assert whole.figures()["scores"]["certified"]["em"] is None
+
+
 ENTRIES = st.builds(
     lambda id, role, said: Consultation("capitals", id, role, **{"content": None, **(SAID[said] or SAID[1] or {})}),
     st.sampled_from("123"),
@@ -168,8 +211,6 @@ ENTRIES = st.builds(
 
 
 def totals_of(entries: Iterable[Consultation]) -> JournalTotals:
-    from eldgr_dspy.figures.record import question_key
-
     return JournalTotals(entries, {question_key("capitals", id) for id in "12"})
 
 
