@@ -156,6 +156,11 @@ CONTESTED = ["Nice", "Nice", "Paris"]
     [2, 1, 2, 0, 1],
     [2, 0, 1],
 )
+@example(
+    [Asked(n, CONTESTED, ["Paris"], "m", {"judge[a]": said, "judge[b]": 6}) for n, said in enumerate([1, 2, 6])],
+    [0, 1, 2, 0, 1],
+    [1, 0, 2],
+)
 def test_counts_of_parts_are_the_counts_of_the_whole(asked: list[Asked], part_of: list[int], order: list[int]) -> None:
     rows = settled_rows(asked)
     parts = [
