@@ -27,6 +27,7 @@ from tests.capitals import row
 
 RULES = for_judges(DEFAULT_RULES, ("b", "a"))
 OWN = "tests.results.test_absorbing:repairing"
+EVIDENCE: tuple[Any, ...] = (row(0)["evidence"], [])
 POOL = Pool("capitals", Path("capitals.jsonl"), 1, "retrieval", "", 0, b"")
 SAID: tuple[Mapping[str, Any] | None, ...] = (
     None,  # nobody was asked
@@ -47,10 +48,11 @@ class Asked(NamedTuple):
     """A question, and what each role said on it by its place in `SAID`."""
 
     text: int
-    answers: list[str]
+    answers: list[str | None]
     gold: list[str]
     source: str | None
     said: dict[str, int]
+    bare: bool = False
 
 
 class Known(Recordings):
@@ -76,7 +78,7 @@ class Known(Recordings):
                 for one in (places, places[::-1])
             ]
         if "scores" in orders:
-            orders["scores"] = [0.25 * place for place, _ in enumerate(self.asked[id].answers)]
+            orders["scores"] = [0.75 - 0.25 * place for place, _ in enumerate(self.asked[id].answers)]
         return Consultation(pool, id, role_of(asked), judge=judge_in(asked), **{**said, "content": orders or None})
 
 
@@ -90,7 +92,13 @@ class Journaled:
 def settled_rows(asked: Sequence[Asked]) -> list[Settled]:
     rows = [
         Row.model_validate(
-            row(number, question=f"What is capital number {one.text}?", answers=one.answers, gold=one.gold)
+            row(
+                number,
+                question=f"What is capital number {one.text}?",
+                answers=one.answers,
+                gold=one.gold,
+                evidence=EVIDENCE[one.bare],
+            )
         )
         for number, one in enumerate(asked)
     ]
@@ -127,12 +135,13 @@ def as_text(found: Counted) -> str:
 ASKED = st.builds(
     Asked,
     st.integers(0, 4),
-    st.lists(st.sampled_from(["Nice", "Paris", "Lyon"]), min_size=1, max_size=4),
+    st.lists(st.sampled_from(["Nice", "Paris", "Lyon", None]), min_size=1, max_size=4),
     st.sampled_from([["Paris"], ["Nice"], []]),
     st.sampled_from(["m", "n", None]),
     st.dictionaries(st.sampled_from(["judge[a]", "judge[b]", "repairer"]), st.integers(0, len(SAID) - 1)),
+    st.booleans(),
 )
-CONTESTED = ["Nice", "Nice", "Paris"]
+CONTESTED: list[str | None] = ["Nice", "Nice", "Paris"]
 
 
 @settings(max_examples=40, deadline=None)
@@ -155,6 +164,11 @@ CONTESTED = ["Nice", "Nice", "Paris"]
     [Asked(0, CONTESTED, ["Paris"], "m", {"judge[b]": 1}), Asked(0, CONTESTED, ["Nice"], "m", {"judge[a]": 2})],
     [2, 1, 2, 0, 1],
     [2, 0, 1],
+)
+@example(
+    [Asked(n, [None], ["Paris"], "m", {}, bare=True) for n in (0, 1)] + [Asked(2, CONTESTED, ["Paris"], "m", {})],
+    [0, 1, 2, 0, 1],
+    [1, 0, 2],
 )
 @example(
     [Asked(n, CONTESTED, ["Paris"], "m", {"judge[a]": said, "judge[b]": 6}) for n, said in enumerate([1, 2, 6])],
