@@ -51,7 +51,7 @@ _FOREIGN = {
 """The first bytes of files that are not UTF-8 text, and what such files are."""
 
 _begun = set[Path]()
-"""The temporary files of `replacing` that are open."""
+"""The temporary files that are in use."""
 
 _POOL = "a pool is JSON lines or Parquet"
 _UNFINISHED = re.compile(r"\.[0-9a-f]{16}\.tmp")
@@ -70,22 +70,30 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """
     if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
         raise FileExistsError(errno.EEXIST, "The path is a link, a folder, a pipe or a device", str(path))
-    temporary = path.parent / f".{secrets.token_hex(8)}.tmp"  # not made from the name, which may be as long as allowed
-    out = created(temporary, becomes=path)
+    with removed_afterwards(path.parent) as temporary:  # not made from the name, which may be as long as allowed
+        out = created(temporary, becomes=path)
+        try:
+            yield out
+            flush_to_disk(path, out)
+            with naming(path):
+                out.close()
+                temporary.replace(path)
+            sync_folder(path.parent)
+        except BaseException:
+            with suppress(OSError):
+                out.close()  # writes the rest, and fails where the first write did
+            raise
+
+
+@contextmanager
+def removed_afterwards(folder: Path) -> Iterator[Path]:
+    """Yield the path of a new file in a folder, to be created by the caller, and remove it at the end if it exists."""
+    temporary = folder / f".{secrets.token_hex(8)}.tmp"
     _begun.add(temporary)
     try:
-        yield out
-        flush_to_disk(path, out)
-        with naming(path):
-            out.close()
-            temporary.replace(path)
-        sync_folder(path.parent)
-    except BaseException:
-        with suppress(OSError):
-            out.close()  # writes the rest, and fails where the first write did
-        temporary.unlink(missing_ok=True)
-        raise
+        yield temporary
     finally:
+        temporary.unlink(missing_ok=True)
         _begun.discard(temporary)
 
 
@@ -111,14 +119,14 @@ def append_whole(file: int, data: bytes, *, flush: bool = False) -> None:
 
 
 def remove_begun() -> None:
-    """Remove the files that `replacing` has open, for a process that is about to end immediately."""
+    """Remove the temporary files that are in use, for a process that is about to end immediately."""
     for path in list(_begun):
         with suppress(OSError):
             path.unlink()
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove the files of `replacing` that a killed process left in a folder, which no other process may be using."""
+    """Remove the temporary files that a killed process left in a folder, which no other process may be using."""
     for path in folder.glob(".*.tmp"):
         if _UNFINISHED.fullmatch(path.name):
             path.unlink()

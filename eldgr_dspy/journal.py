@@ -84,21 +84,25 @@ class _Index:
 class Journal:
     """A journal open for appending. Thread-safe. One process at a time: the run directory's lock sees to that."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open or create the journal at `path`, drop a torn last line with a `TornLineWarning`, and index the rest.
+
+        Args:
+            path: Where it is. read_only: whether it is only looked up; it must exist then, and have no torn line.
 
         Raises:
             JournalError: if a line other than the last cannot be read.
         """
         self.path = path
-        created = not path.exists()
-        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        created = not read_only and not path.exists()
+        self._file = os.open(path, os.O_RDONLY if read_only else os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         self._write_lock, self._sync_lock = threading.Lock(), threading.Lock()
         self._synced = self._end = 0
         try:
             if created:
                 sync_folder(path.parent)
             self._index = self._read_index()
+            self._synced = self._end if read_only else 0
         except BaseException:
             self.close()
             raise

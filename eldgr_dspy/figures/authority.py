@@ -11,6 +11,7 @@ from functools import cache, partial
 from typing import NotRequired
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.decision import DEFAULT_RULES
@@ -61,13 +62,17 @@ class PoolBounds:
     """The bounds of the rules on one pool, taken question by question."""
 
     def __init__(self, task: Task, rules: Iterable[str]) -> None:
-        self._type = answer_type(task)
+        self._task = task
         self.n_scored = 0
         self._names = [*rules]  # with judges' names; the bounds hold for every judge, so they are kept without
         self._silent: dict[str, list[int]] = {unlabelled(name): [0, 0] for name in self._names}
         self._any_span: dict[str, list[int]] = {name: [0, 0] for name in self._silent}
         self._not_covered: set[str] = set()
         self._withheld = False
+
+    @property
+    def _type(self) -> AnswerType:  # a user's type need not survive being pickled
+        return answer_type(self._task)
 
     def add(
         self, case: Case, gold: Sequence[str], judged: Mapping[str, Sequence[str | None]] | None = None
@@ -107,6 +112,15 @@ class PoolBounds:
                     ends = interval(rule, case, correct, spans())
             _add(self._any_span[name], ends)
         return frozenset(lost)
+
+    def absorb(self, other: "PoolBounds") -> None:
+        """Take what was counted on other questions."""
+        self.n_scored += other.n_scored
+        for mine, others in ((self._silent, other._silent), (self._any_span, other._any_span)):
+            for name, ends in others.items():
+                mine[name] = [one + more for one, more in zip(mine[name], ends, strict=True)]
+        self._not_covered |= other._not_covered
+        self._withheld |= other._withheld
 
     def withhold(self) -> None:
         """Give no bounds: the certificates of a question are not known."""

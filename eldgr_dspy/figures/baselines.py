@@ -11,9 +11,11 @@ from functools import cache, partial
 from typing import Literal, NamedTuple, get_args
 
 from eldgr_dspy.answer_types import answer_type
+from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Certificates, Consultation, Reply, Verdict
 from eldgr_dspy.decision import Rule, certified_majority, drive, evidence_locked, scalar_judge
+from eldgr_dspy.figures.best_source import BestSource, scored, undefined
 from eldgr_dspy.figures.distinct import Units
 from eldgr_dspy.figures.results.baselines import (
     Baseline,
@@ -25,7 +27,6 @@ from eldgr_dspy.figures.results.baselines import (
 from eldgr_dspy.formatting import questions
 from eldgr_dspy.named_judges import labelled
 from eldgr_dspy.replies import journaled_reply
-from eldgr_dspy.splitting import is_confirmation
 from eldgr_dspy.statistics import Contrast, contrast_of_units
 from eldgr_dspy.words import Role, Task
 
@@ -52,12 +53,8 @@ _UNKNOWN: JudgeUse = {
 
 _SILENT = Abstention("silent")
 _NOT_ASKED = -1
-_HALVES = 0x6861_6C76  # the seed of the two halves; nobody splits a pool by it, so a part of a pool has both
 _UNSCORED = "no question has a gold answer"
 _UNCERTIFIED = "the certificates of some question are not known"
-_NO_SOURCE = "some candidate has no source"
-_OTHER_SOURCES = "some question has other sources than the first one"
-_ONE_HALF = "all questions are in one half"
 _NEVER_ASKED = "in arithmetic the locked rule never asks a judge"
 
 
@@ -92,49 +89,12 @@ class _Expected:
         self._right[of] += right
         return 100.0 * right / of
 
+    def absorb(self, other: "_Expected") -> None:
+        self._n += other._n
+        self._right.update(other._right)
+
     def percent(self) -> float:
         return float(100 * sum(Fraction(right, of) for of, right in self._right.items()) / self._n)
-
-
-class _Sources:
-    """The right answers of each source in two halves of the questions; equal questions are in one half."""
-
-    def __init__(self) -> None:
-        self.fault: str | None = None
-        self._names: frozenset[str | None] | None = None
-        self._right: tuple[dict[str, Fraction | int], ...] = (defaultdict(int), defaultdict(int))
-        self._n = [0, 0]
-
-    def add(self, text: str, sources: Sequence[str | None], right: Sequence[bool]) -> None:
-        """Take a question. A source with several candidates scores the mean of theirs."""
-        names = frozenset(sources)
-        self._names = self._names or names
-        if None in names or not names:
-            self.fault = _NO_SOURCE
-        elif names != self._names:
-            self.fault = self.fault or _OTHER_SOURCES
-        if self.fault:
-            return
-        half, candidates = is_confirmation(text, share=0.5, seed=_HALVES), Counter(sources)
-        self._n[half] += 1
-        for source, counts in zip(sources, right, strict=True):
-            if counts and source is not None:
-                of = candidates[source]
-                self._right[half][source] += 1 if of == 1 else Fraction(1, of)
-
-    def figures(self) -> dict[BaselineName, Baseline]:
-        """Return the best source of each half, scored on the other, and the best one of all in hindsight."""
-        if self.fault:
-            return dict.fromkeys(("best_source", "best_source_in_hindsight"), _undefined(self.fault))
-        names, n = sorted(filter(None, self._names or ())) or [""], sum(self._n)
-        first, second = self._right
-        both = {name: first[name] + second[name] for name in names}
-        best = [max(names, key=right.__getitem__) for right in (first, second, both)]
-        crossed = _baseline(float(100 * (second[best[0]] + first[best[1]]) / Fraction(n)), best[:2])
-        return {
-            "best_source": crossed if all(self._n) else _undefined(_ONE_HALF),
-            "best_source_in_hindsight": _baseline(float(100 * both[best[2]] / Fraction(n)), best[2:]),
-        }
 
 
 class _Heard:
@@ -171,14 +131,19 @@ class _Heard:
 class Baselines:
     """The baselines of one pool, taken question by question."""
 
-    def __init__(self, task: Task) -> None:
-        self._type = answer_type(task)
+    def __init__(self, task: Task, judges: Iterable[str] = ()) -> None:
+        """Take the answer type of the pool, and the judges in the order of the figures; others come last."""
+        self._task = task
         self._expected: dict[BaselineName, _Expected] = defaultdict(_Expected)
         self._f1 = Counter[float]()
-        self._sources = _Sources()
-        self._judges = dict[str, None]()
+        self._sources = BestSource()
+        self._judges = dict.fromkeys(judges, False)  # whether it has replied
         self._chances = Counter[Chances]()
         self._withheld = False
+
+    @property
+    def _type(self) -> AnswerType:  # a user's type need not survive being pickled
+        return answer_type(self._task)
 
     def add(
         self, case: Case, gold: Sequence[str], sources: Sequence[str | None], replies: Mapping[str, Reply]
@@ -204,7 +169,7 @@ class Baselines:
         self._add_ties(case, gold, correct)
         heard: dict[Place, _Heard] = {place: _Heard(rule, case, correct) for place, rule in _AUTHORITY.items()}
         random = {place: self._add_random(place, of, case.vote.counts) for place, of in heard.items()}
-        self._judges |= dict.fromkeys(replies)
+        self._judges |= dict.fromkeys(replies, True)
         chances = Chances(
             (certified, *random["locked"], *random["alone"]),
             tuple(_NOT_ASKED if heard[place].by_class else int(heard[place].silent) for place in _PLACES),
@@ -226,6 +191,16 @@ class Baselines:
             return by_candidate.add(heard.silent), by_class.add(heard.silent)
         voting = sum(votes[key] for key, right in heard.by_class.items() if right)
         return by_candidate.add(voting, sum(votes.values())), by_class.add(sum(heard.by_class.values()), len(votes))
+
+    def absorb(self, other: "Baselines") -> None:
+        """Take what was counted on other questions."""
+        for name, expected in other._expected.items():
+            self._expected[name].absorb(expected)
+        self._f1.update(other._f1)
+        self._sources.absorb(other._sources)
+        self._judges |= {name: self._judges.get(name, False) or heard for name, heard in other._judges.items()}
+        self._chances.update(other._chances)
+        self._withheld |= other._withheld
 
     def withhold(self) -> None:
         """Give no figure that depends on certificates, because those of a question are not known."""
@@ -249,7 +224,8 @@ class Baselines:
                     "alone": unknown.get(name) or self._use("alone", name, alone),
                     "locked": unknown.get(name) or self._use("locked", name, alone),
                 }
-                for name in self._judges
+                for name, heard in self._judges.items()
+                if heard
             },
         }
 
@@ -259,14 +235,14 @@ class Baselines:
 
     def _score(self, name: BaselineName) -> Baseline:
         if not self._n:
-            return _undefined(_UNSCORED)
+            return undefined(_UNSCORED)
         if self._withheld and name in _CERTIFIED:
-            return _undefined(_UNCERTIFIED)
+            return undefined(_UNCERTIFIED)
         if self._type.way == "derivation" and name in _RANDOM["locked"]:
-            return _undefined(_NEVER_ASKED)
+            return undefined(_NEVER_ASKED)
         graded = name == "majority_uniform_ties" and self._type.has_f1
         f1 = 100.0 * float(sum(Fraction(f1) * n for f1, n in self._f1.items())) / self._n if graded else None
-        return {**_baseline(self._expected[name].percent()), "f1": f1}
+        return {**scored(self._expected[name].percent()), "f1": f1}
 
     def _use(self, place: Place, judge: str, units: Units[Chances]) -> JudgeUse:
         at = _PLACES.index(place)
@@ -312,11 +288,3 @@ def judges_heard(case: Case, consultations: Iterable[Consultation]) -> dict[str,
 
 def _lead(over: Contrast) -> Lead:
     return {"delta": over.delta, "ci": list(over.interval), "notes": list(over.notes)}
-
-
-def _baseline(em: float, sources: Sequence[str] = ()) -> Baseline:
-    return {"em": em, "f1": None, "sources": list(sources), "reason": None}
-
-
-def _undefined(reason: str) -> Baseline:
-    return {"em": None, "f1": None, "sources": [], "reason": reason}

@@ -34,6 +34,15 @@ class Distinct(Generic[Marks]):
         self._texts.append(hash(folded_question(question)))
         self._codes.append(self._numbers.setdefault(marks, len(self._numbers)))
 
+    def absorb(self, other: "Distinct[Marks]") -> None:
+        """Take other questions, none of which is a copy of one that is here.
+
+        They may have been taken in another process, where the same text has another hash. So a copy would not be found.
+        """
+        numbers = [self._numbers.setdefault(marks, len(self._numbers)) for marks in other._numbers]
+        self._texts.extend(other._texts)
+        self._codes.extend(numbers[code] for code in other._codes)
+
     def units(self) -> Counter[tuple[Marks, ...]]:
         """Return how many units have the same marks, those of the first questions first."""
         texts, codes, known = np.asarray(self._texts), np.asarray(self._codes), [*self._numbers]

@@ -6,9 +6,10 @@ several orders (`SwapConsistent`) shows directly that order changed its verdict.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from statistics import median
 from typing import Any
 
@@ -152,6 +153,11 @@ class _Share:
             self.count += true
             self.of += 1
 
+    def absorb(self, other: "_Share") -> None:
+        """Take what was counted elsewhere."""
+        self.count += other.count
+        self.of += other.of
+
     def figures(self) -> Share:
         """Return count, total and rate in percent, None if the total is 0."""
         return {"count": self.count, "of": self.of, "rate": 100.0 * self.count / self.of if self.of else None}
@@ -166,7 +172,7 @@ class JudgeEffects:
     first_shown: _Share = field(default_factory=_Share)
     longer: _Share = field(default_factory=_Share)
     contradicted: _Share = field(default_factory=_Share)
-    _expected: float = 0.0
+    _expected: Counter[float] = field(default_factory=Counter)
 
     def add(self, question: Question, classes: Classes, content: Mapping[str, Any]) -> None:
         """Take what the judge returned to one question; `classes` are those in which the pool's answers vote."""
@@ -185,7 +191,19 @@ class JudgeEffects:
             first = first_shown_wins(showing, classes)
             if first is not None:
                 self.first_shown.add(first[0])
-                self._expected += first[1]
+                self._expected[first[1]] += 1
+
+    def absorb(self, other: "JudgeEffects") -> None:
+        """Take what was counted on other questions."""
+        self.verdicts += other.verdicts
+        self._expected.update(other._expected)
+        for mine, others in (
+            (self.position_flips, other.position_flips),
+            (self.first_shown, other.first_shown),
+            (self.longer, other.longer),
+            (self.contradicted, other.contradicted),
+        ):
+            mine.absorb(others)
 
     def figures(self) -> Effects:
         """Return the effects as the record has them: counts of verdicts, and rates in percent.
@@ -194,11 +212,14 @@ class JudgeEffects:
         judge that is asked in two orders gives two a question. `expected` is the rate of `first_shown_wins` if
         order did not matter.
         """
-        of = self.first_shown.of
+        of, expected = self.first_shown.of, sum(Fraction(share) * n for share, n in self._expected.items())
         return {
             "verdicts": self.verdicts,
             "position_flips": self.position_flips.figures(),
-            "first_shown_wins": {**self.first_shown.figures(), "expected": 100.0 * self._expected / of if of else None},
+            "first_shown_wins": {
+                **self.first_shown.figures(),
+                "expected": 100.0 * float(expected) / of if of else None,
+            },
             "longer_wins": self.longer.figures(),
             "rationale_names_another": self.contradicted.figures(),
         }

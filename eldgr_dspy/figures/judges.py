@@ -32,6 +32,10 @@ class _Count:
         self.count += holds
         self.of += 1
 
+    def absorb(self, other: "_Count") -> None:
+        self.count += other.count
+        self.of += other.of
+
     def figures(self) -> Measured | None:
         """The share in percent with its exact interval of 95 %; None if there is nothing to count."""
         if not self.of:
@@ -83,11 +87,26 @@ class _Judge:
                     [None if key is None else right(a) for a, key in zip(question.answers, classes, strict=True)],
                 )
 
+    def absorb(self, other: "_Judge") -> None:
+        self.asked += other.asked
+        self.abstained += other.abstained
+        self.failed += other.failed
+        self.calls += other.calls
+        self.tokens = None if self.tokens is None or other.tokens is None else self.tokens + other.tokens
+        self.inapplicable.update(other.inapplicable)
+        self.discriminated.update(other.discriminated)
+        for mine, others in (
+            (self.recovered, other.recovered),
+            (self.tied, other.tied),
+            (self.moved, other.moved),
+        ):
+            mine.absorb(others)
+
     @property
     def lacks(self) -> str | None:
-        """Why it applies to no question of the pool; None if it applies to any."""
+        """Why it applies to no question of the pool, the most frequent reason; None if it applies to any."""
         never = self.asked > 0 and self.inapplicable.total() == self.asked
-        return self.inapplicable.most_common(1)[0][0] if never else None
+        return min(self.inapplicable, key=lambda why: (-self.inapplicable[why], why)) if never else None
 
     def _discriminate(self, scores: Sequence[float], right: Sequence[bool | None]) -> None:
         """Take how often a right candidate of the question scores above a wrong one; equal scores count half."""
@@ -140,6 +159,11 @@ class Judges:
                 judge.take(case, entry, reply, right)
             if recoverable and right is not None:
                 judge.recovered.add(right(case.stated(reply) if isinstance(reply, Verdict) else None))
+
+    def absorb(self, other: "Judges") -> None:
+        """Take what was counted of the same judges on other questions."""
+        for name, judge in self._judges.items():
+            judge.absorb(other._judges[name])
 
     def lacking(self) -> dict[str, str]:
         """Return the judges to which the pool does not apply, with the reason: their rules have no result."""

@@ -42,6 +42,11 @@ class _Sum:
     known: int = 0
     unknown: int = 0
 
+    def absorb(self, other: "_Sum") -> None:
+        self.total += other.total
+        self.known += other.known
+        self.unknown += other.unknown
+
     def add(self, amount: float | None) -> None:
         if amount is None:
             self.unknown += 1
@@ -68,13 +73,26 @@ class JournalTotals:
         self._amounts: dict[tuple[Asked, str], _Sum] = defaultdict(_Sum)
         self._cached: Counter[Asked] = Counter()
         self._shortened: Counter[Asked] = Counter()
-        self._decided, self._elsewhere = decided, 0
+        self._elsewhere = 0
         for consultation in consultations:
-            self._take(consultation)
+            self._take(consultation, decided)
 
-    def _take(self, consultation: Consultation) -> None:
+    def absorb(self, other: "JournalTotals") -> None:
+        """Take the totals of other lines."""
+        self.models.update(other.models)
+        self.reasons.update(other.reasons)
+        self.through.update(other.through)
+        self.unreadable.update(other.unreadable)
+        self._outcomes.update(other._outcomes)
+        self._cached.update(other._cached)
+        self._shortened.update(other._shortened)
+        self._elsewhere += other._elsewhere
+        for name, amount in other._amounts.items():
+            self._amounts[name].absorb(amount)
+
+    def _take(self, consultation: Consultation, decided: Container[int] | None) -> None:
         self._outcomes[consultation.label, "recorded" if consultation.recorded else consultation.outcome] += 1
-        if self._decided is None or question_key(consultation.pool, consultation.id) in self._decided:
+        if decided is None or question_key(consultation.pool, consultation.id) in decided:
             self._take_reading(consultation)
         else:
             self._elsewhere += 1

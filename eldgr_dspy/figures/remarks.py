@@ -46,9 +46,21 @@ class Remarks:
             self._called[consultation.label] += bool(consultation.calls)
             if consultation.implausible:
                 self._implausible[consultation.label] += 1
-                self._example = self._example or consultation.implausible
+                self._example = min(self._example or consultation.implausible, consultation.implausible)
             if consultation.outcome == "abstained" and _counts(consultation):
                 self._kinds[consultation.label][kind_of(consultation.reason or "")] += 1
+
+    def absorb(self, other: "Remarks") -> None:
+        """Take what was counted on other questions."""
+        self._n += other._n
+        self._unanswered += other._unanswered
+        self._bare += other._bare
+        self._asked.update(other._asked)
+        self._called.update(other._called)
+        self._implausible.update(other._implausible)
+        for role, kinds in other._kinds.items():
+            self._kinds[role].update(kinds)
+        self._example = min(filter(None, (self._example, other._example)), default="")
 
     def sentences(self) -> list[str]:
         """Return the remarks, a sentence or two each; empty if there is nothing to remark."""
@@ -79,11 +91,12 @@ class Remarks:
                 yield f"The {role} gave no usable reply on {asked} ({listed}): {_INSTEAD[role_of(role)]}.{doctor}"
 
     def _on_counts(self) -> Iterator[str]:
-        for role, n in self._implausible.items():
-            yield (
-                f"The server of the {role} reported counts that cannot be true on {_of(n, self._asked[role])} "
-                f"({self._example}); they count as unknown."
-            )
+        for role in asked_in_order(self._implausible):
+            if n := self._implausible[role]:
+                yield (
+                    f"The server of the {role} reported counts that cannot be true on {_of(n, self._asked[role])} "
+                    f"({self._example}); they count as unknown."
+                )
 
     def _is_most(self, count: int, of: int) -> bool:
         return bool(of) and 2 * count >= of

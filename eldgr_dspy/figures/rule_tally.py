@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.words import Consulted
+from eldgr_dspy.words import CONSULTED, Consulted
 
 
 @dataclass(slots=True)
@@ -33,3 +33,22 @@ class RuleTally:
                 self.uncounted.add(consultation.role)
             else:
                 self.tokens[consultation.role] += consultation.prompt_tokens + consultation.completion_tokens
+
+    def lacking(self) -> dict[Consulted, int]:
+        """Return on how many questions each role was never asked where the rule needs it."""
+        return {role: self.missing[role] for role in CONSULTED if self.missing[role]}
+
+    def absorb(self, other: "RuleTally") -> None:
+        """Take what was counted on other questions."""
+        self.answered += other.answered
+        self.certified += other.certified
+        for mine, others in (
+            (self.calls, other.calls),
+            (self.asked, other.asked),
+            (self.missing, other.missing),
+            (self.tokens, other.tokens),
+        ):
+            mine.update(others)
+        self.uncounted |= other.uncounted
+        for role, seconds in other.seconds.items():
+            self.seconds[role] += seconds

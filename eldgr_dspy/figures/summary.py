@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from eldgr_dspy.answer_types import answer_type
-from eldgr_dspy.answer_types.base import Score
+from eldgr_dspy.answer_types.base import AnswerType, Score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certify_again, is_withheld
 from eldgr_dspy.consultations import Consultation
@@ -61,8 +61,7 @@ class Tally:
     """The figures of one pool, taken row by row in the pool's order."""
 
     def __init__(self, task: Task, rules: Sequence[str]) -> None:
-        self._type = answer_type(task)
-        self.task = self._type.name
+        self.task = answer_type(task).name
         self.n = self.failed = 0
         self.ties = self.most = self.without_answer = self.conflicts = 0
         self.fewest: int | None = None
@@ -72,9 +71,13 @@ class Tally:
         self._bounds = PoolBounds(task, rules)
         self._locked = first_of("eldgr", rules)
         self._judges = Judges(rules)
-        self._baselines = Baselines(task)
+        self._baselines = Baselines(task, (labelled("judge", judge_in(name)) for name in rules))
         self._marks = Distinct[Marks]()
         self._sways: Counter[str] = Counter()
+
+    @property
+    def _type(self) -> AnswerType:  # a user's type need not survive being pickled
+        return answer_type(self.task)
 
     def add(
         self,
@@ -154,13 +157,33 @@ class Tally:
         scored, official = scores_of(outcome.decision.answer)
         return Marked(scored, None if official == scored else official, trusted, answered)
 
+    def absorb(self, other: "Tally") -> None:
+        """Take the figures of other questions of the pool, by the same rules: copies of a question must be together."""
+        self.n += other.n
+        self.failed += other.failed
+        self.ties += other.ties
+        self.without_answer += other.without_answer
+        self.conflicts += other.conflicts
+        self.most = max(self.most, other.most)
+        self.fewest = min((n for n in (self.fewest, other.fewest) if n is not None), default=None)
+        self._sways.update(other._sways)
+        self._marks.absorb(other._marks)
+        self._remarks.absorb(other._remarks)
+        self._bounds.absorb(other._bounds)
+        self._judges.absorb(other._judges)
+        self._baselines.absorb(other._baselines)
+        for name, audit in self.audits.items():
+            audit.absorb(other.audits[name])
+        for name, tally in self._rules.items():
+            tally.absorb(other._rules[name])
+
     # -- figures ------------------------------------------------------------------------------------------------------
 
     def summary(self, facts: Mapping[str, JudgeFacts] | None = None) -> PoolFigures:
         """Return the pool's part of `summary.json`; `facts` are those of the named judges, see `judge_facts`."""
         facts, lacking = facts or {}, self._judges.lacking()
         scored = Scored([*self._rules], self._marks.units())
-        withheld = {name: dict(tally.missing) for name, tally in self._rules.items() if tally.missing}
+        withheld = {name: tally.lacking() for name, tally in self._rules.items() if tally.missing}
         withheld |= {name: {"judge": self.n} for name in self._rules if judge_in(name) in lacking}
         whole = {name: tally for name, tally in self._rules.items() if name not in withheld}
         ends = self._bounds.figures(scored.lost, [name for name in self._rules if judge_in(name) in lacking])

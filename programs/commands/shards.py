@@ -40,17 +40,18 @@ def shard(pools: tuple[Path, ...], rows: int, answer: str | None, out: Path) -> 
     say(f"{said} written to {out}. To run {'them' if n != 1 else 'it'}: eldgr evaluate {out}")
 
 
-@click.command()
+@click.command(context_settings={"show_default": True})
 @click.argument("directory", metavar="DIR", type=_FILE)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory.  [default: runs/NAME]")
+@click.option("--processes", type=click.IntRange(min=1), metavar="N", default=1, help="Processes that decide shards.")
 @click.pass_context
-def merge(context: click.Context, /, directory: Path, out: Path | None) -> None:
+def merge(context: click.Context, /, directory: Path, out: Path | None, processes: int) -> None:
     """Merge the shards of a pool into one run.
 
     Every shard of DIR must be done. The run directory is that of the whole pool, run in one piece: eldgr report prints
     its tables. No LM is asked.
 
-    Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
+    Exit codes: 0 done, 1 bad input or output, 2 wrong usage, 3 a process has ended.
     """
     from eldgr_dspy.programs.shards.merging import merge as merge_shards
     from eldgr_dspy.programs.shards.merging import merged_into
@@ -58,7 +59,7 @@ def merge(context: click.Context, /, directory: Path, out: Path | None) -> None:
     context.ensure_object(Session).unbegun = ""
     folder = merged_into(directory, out)
     try:
-        merge_shards(directory, folder)
+        merge_shards(directory, folder, processes)
     except OSError as error:
         raise click.ClickException(f"The run could not be written: {refusal(error)}") from error
     say(f"Written to {folder}. To print all tables: eldgr report {folder}")

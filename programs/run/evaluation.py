@@ -16,10 +16,12 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.decision_table import pyarrow_for
 from eldgr_dspy.figures.finished_run import DECISIONS
+from eldgr_dspy.figures.record import JournalTotals, Questions
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, open_pools
 from eldgr_dspy.programs.run.confirmation import confirmation_of, state_lock
+from eldgr_dspy.programs.run.counted import Counted
 from eldgr_dspy.programs.run.failures import allowed_questions
 from eldgr_dspy.programs.run.hooks import Hooks
 from eldgr_dspy.programs.run.plan import Plan, out_of, rows_of
@@ -75,7 +77,7 @@ def evaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None, hoo
             settle, rows_read = partial(hooks.settle(run.runner), pool.name), rows_of(pool, plan)
             with map_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop, signals.look) as rows:
                 run.decide(pool, rows)
-        return run.results.finish()
+        return run.finish()
 
 
 async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = None) -> Summary:
@@ -89,7 +91,7 @@ async def aevaluate(selector: Selector, plan: Plan, watcher: Watcher | None = No
             settle, rows_read = partial(run.runner.settle, pool.name), rows_of(pool, plan)
             async with amap_ordered(settle, rows_read, plan.workers, plan.timeout, run.stop) as rows:
                 await run.adecide(pool, rows)
-        return await asyncio.to_thread(run.results.finish)
+        return await asyncio.to_thread(run.finish)
 
 
 def _require_selector(selector: object) -> None:
@@ -154,7 +156,7 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals, 
         )
         results.callback(spending.close)
         files = results.enter_context(replacing_all(out, files_of(plan, total)))
-        run = _Run(pools, runner, watcher, Results(runner, files, signals.look))
+        run = _Run(pools, runner, watcher, Results(out, Counted(plan.rules), files, signals.look))
         if confirmation is not None:
             run.results.confirmation = confirmation.begin()
         watcher.on_start(total)
@@ -195,7 +197,7 @@ class _Run:
 
     def __init__(self, pools: Sequence[Pool], runner: Runner, watcher: Watcher, results: Results) -> None:
         self.pools, self.runner, self.results = pools, runner, results
-        self._watcher = watcher
+        self._watcher, self._decided = watcher, Questions()
 
     def stop(self, error: BaseException) -> None:
         """Make sure that no further call is started."""
@@ -205,16 +207,22 @@ class _Run:
 
     def decide(self, pool: Pool, rows: Iterator[Settled]) -> None:
         """Take the rows of a pool as they come."""
-        self.results.begin(pool)
+        self.results.counted.begin(pool)
         for settled in rows:
             self._add(pool, settled)
 
     async def adecide(self, pool: Pool, rows: AsyncIterator[Settled]) -> None:
         """Take the rows of a pool as they come."""
-        self.results.begin(pool)
+        self.results.counted.begin(pool)
         async for settled in rows:
             self._add(pool, settled)
 
+    def finish(self) -> Summary:
+        """Write the results, and return the summary."""
+        journal = self.runner.journal
+        return self.results.finish(journal.heads, JournalTotals(read_journal(journal.path), self._decided))
+
     def _add(self, pool: Pool, settled: Settled) -> None:
+        self._decided.add(pool.name, settled.row.id)
         self.results.add(pool, settled)
         self._watcher.on_row()

@@ -11,25 +11,19 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from eldgr_dspy.answers import Score
-from eldgr_dspy.certificates import Witness
 from eldgr_dspy.certifying import naming_question
-from eldgr_dspy.decision import Decision
 from eldgr_dspy.figures.decision_table import ParquetDecisions
-from eldgr_dspy.figures.effects import JudgeEffects
 from eldgr_dspy.figures.finished_run import DECISIONS
 from eldgr_dspy.figures.judge_facts import judge_facts
-from eldgr_dspy.figures.record import JournalTotals, Questions, judges_record
-from eldgr_dspy.figures.results.decision import Decided, Witnessed
+from eldgr_dspy.figures.record import JournalTotals, judges_record
+from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.summary import Confirmed, Summary
-from eldgr_dspy.figures.summary import Tally
 from eldgr_dspy.files import flush_to_disk, replacing
-from eldgr_dspy.journal import read_journal
-from eldgr_dspy.named_judges import labelled
-from eldgr_dspy.pools import Pool, Row
+from eldgr_dspy.pools import Pool
+from eldgr_dspy.programs.run.counted import Counted
 from eldgr_dspy.programs.run.pages import left_out
 from eldgr_dspy.programs.run.plan import Plan, out_of
-from eldgr_dspy.programs.run.runner import Runner, Settled
+from eldgr_dspy.programs.run.runner import Settled
 from eldgr_dspy.report.changes import Changes
 from eldgr_dspy.report.page import render_report
 from eldgr_dspy.report.questions_page import QuestionsPage
@@ -38,8 +32,8 @@ from eldgr_dspy.showing import encodable
 FILES = (*DECISIONS.values(), "record.json", "questions.html", "report.html", "summary.json")
 """What a run may write, by name, in the order in which the files are put in place."""
 
-_AROUND = 80  # characters on either side of a witness
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
+_MAY_SHOW = b'"rule": "eldgr'  # in a line that `Changes` looks at; in a text, the quotation marks would be escaped
 
 
 def files_of(plan: Plan, n: int) -> list[str]:
@@ -73,16 +67,23 @@ class Results:
     """The results of a run.
 
     Attributes:
+        counted: What its figures are made from.
         confirmation: What the run's lock says about it, see `eldgr_dspy.programs.run.confirmation`; None without one.
     """
 
-    def __init__(self, runner: Runner, files: Mapping[str, IO[bytes]], look: Callable[[], None]) -> None:
+    def __init__(
+        self, directory: Path, counted: Counted, files: Mapping[str, IO[bytes]], look: Callable[[], None]
+    ) -> None:
+        """Begin the files.
+
+        Args:
+            directory: Of the run. counted: takes the questions. files: by name, as `replacing_all` opens them.
+            look: Called before something is written.
+        """
+        self.counted = counted
         self.confirmation: Confirmed | None = None
-        self._runner, self._files, self._look = runner, files, look
-        self._paths = {name: runner.journal.path.with_name(name) for name in files}
-        self._tallies: dict[str, Tally] = {}
-        self._effects: dict[str, JudgeEffects] = {}
-        self._decided = Questions()
+        self._files, self._look = files, look
+        self._paths = {name: directory / name for name in files}
         self._changes = Changes()
         self._questions = QuestionsPage() if "questions.html" in files else None
         if self._questions is not None:
@@ -90,58 +91,49 @@ class Results:
         table = DECISIONS["parquet"]
         self._table = ParquetDecisions(self._paths[table], files[table]) if table in files else None
 
-    def begin(self, pool: Pool) -> None:
-        """Count a pool, even one without rows."""
-        self._tallies.setdefault(pool.name, Tally(pool.task, self._runner.rules))
-
     def add(self, pool: Pool, settled: Settled) -> None:
         """Score a row and write its decisions."""
         with naming_question(pool.name, settled.row.id):
-            self._add(pool, settled)
+            decided = self.counted.add(pool, settled)
+            for line in decided:
+                self._changes.add(line)
+                if self._table is None:
+                    self._write(DECISIONS["jsonl"], line_of(line))
+                else:
+                    self._look()
+                    self._table.add(line)
+            if self._questions is not None:
+                page = self._questions.question(pool.name, settled.row, settled.case, decided, settled.consultations)
+                self._write("questions.html", page)
 
-    def _add(self, pool: Pool, settled: Settled) -> None:
-        tally, outcomes = self._tallies[pool.name], settled.outcomes()
-        self._decided.add(pool.name, settled.row.id)
-        sources = [candidate.source for candidate in settled.row.candidates]
-        scores = tally.add(settled.case, settled.row.gold, outcomes, settled.failed, sources)
-        self._take_effects(pool, settled)
-        majority = scores.get("majority")
-        decided = [
-            _line(pool, settled.row, rule, outcome.decision, scores[rule], majority)
-            for rule, outcome in outcomes.items()
-            if outcome.decision is not None
-        ]
-        for line in decided:
-            self._changes.add(line)
-            if self._table is None:
-                self._write(DECISIONS["jsonl"], _ENCODER.encode(line) + "\n")
-            else:
-                self._look()
-                self._table.add(line)
+    def copy(self, decisions: Sequence[bytes], question: str) -> None:
+        """Write a question that was counted elsewhere.
+
+        Args:
+            decisions: Its lines of `decisions.jsonl`. question: its part of `questions.html`.
+        """
+        for line in decisions:
+            if _MAY_SHOW in line:
+                self._changes.add(json.loads(line))
+            self._look()
+            self._files[DECISIONS["jsonl"]].write(line)
         if self._questions is not None:
-            page = self._questions.question(pool.name, settled.row, settled.case, decided, settled.consultations)
-            self._write("questions.html", page)
+            self._write("questions.html", self._questions.take(question))
 
-    def _take_effects(self, pool: Pool, settled: Settled) -> None:
-        self._effects.setdefault(pool.name, JudgeEffects())
-        for judged in settled.consultations.values():
-            if judged.role == "judge" and judged.content is not None:
-                effects = self._effects.setdefault(labelled(pool.name, judged.judge), JudgeEffects())
-                effects.add(settled.case.question, settled.case.vote.classes, judged.content)
+    def finish(self, heads: Sequence[Mapping[str, Any]], totals: JournalTotals) -> Summary:
+        """Write everything that is made from the consultations, and return the summary.
 
-    def finish(self) -> Summary:
-        """Write everything that is made from the consultations, and return the summary."""
-        totals = JournalTotals(read_journal(self._runner.journal.path), self._decided)
-        facts = judge_facts(self._runner.journal.heads)
-        pools = {name: tally.summary(facts) for name, tally in self._tallies.items()}
+        Args:
+            heads: What the journal states. totals: those of its consultations.
+        """
+        pools = self.counted.pools(judge_facts(heads))
         summary: Summary = {
             "pools": pools,
             "consultations": totals.roles(),
             "remarks": totals.remarks(),
             "confirmation": self.confirmation,
         }
-        effects = {name: effect.figures() for name, effect in self._effects.items()}
-        record = judges_record(summary, self._runner.journal.heads, totals, effects)
+        record = judges_record(summary, heads, totals, self.counted.effects())
         self._write("record.json", _pretty(record))
         if self._questions is not None:
             self._write("questions.html", self._questions.foot(pools))
@@ -160,49 +152,9 @@ class Results:
         self._files[name].write(encodable(text).encode("utf-8"))
 
 
-def _line(pool: Pool, row: Row, rule: str, decision: Decision, score: Score | None, majority: Score | None) -> Decided:
-    return {
-        "pool": pool.name,
-        "id": row.id,
-        "question": row.question,
-        "gold": row.gold,
-        "rule": rule,
-        "answer": decision.answer,
-        "branch": decision.branch,
-        "reason": decision.reason,
-        "certified": decision.certified,
-        "witness": None if decision.witness is None else _witnessed(row, decision.witness),
-        "consensus": decision.consensus,
-        "tie": decision.tie,
-        "preference": decision.preference,
-        "repair": decision.repair,
-        "consulted": list(decision.consulted),
-        "abstentions": dict(decision.abstentions),
-        "ranking": list(decision.ranking),
-        "notes": list(decision.notes),
-        "em": score.em if score else None,
-        "f1": score.f1 if score else None,
-        "majority_em": majority.em if majority else None,
-    }
-
-
-def _witnessed(row: Row, witness: Witness) -> Witnessed:
-    """Return where a witness is: its slice, its passage's title and the text around it, to be read on its own."""
-    passage = row.evidence[witness.passage]
-    source = passage.title if witness.field == "title" else passage.text
-    return {
-        "passage": witness.passage,
-        "field": witness.field,
-        "start": witness.start,
-        "end": witness.end,
-        "text": witness.text,
-        "level": witness.level,
-        "flags": list(witness.flags),
-        "sha256": witness.sha256,
-        "title": passage.title,
-        "before": source[max(0, witness.start - _AROUND) : witness.start],
-        "after": source[witness.end : witness.end + _AROUND],
-    }
+def line_of(decided: Decided) -> str:
+    """Return a decision as a line of `decisions.jsonl`."""
+    return _ENCODER.encode(decided) + "\n"
 
 
 def _pretty(value: Mapping[str, Any]) -> str:

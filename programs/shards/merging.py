@@ -1,43 +1,41 @@
 """Merge the committed shards of a directory into one run, as if their pools had been run in one piece.
 
-The journals are joined first. Then every row is decided from the joined journal, in the order of the pools, by the code
-that decides a run. So each figure is what it would be without shards. No role is asked.
+The journals are joined first. Then every shard is decided again, in this process or in several, by the code that
+decides a run. The counts are put together, and decisions are copied in the order of the pools. So each figure is what
+it would be without shards. No role is asked.
 """
 
 import filecmp
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.figures.finished_run import read_run
+from eldgr_dspy.figures.record import JournalTotals
 from eldgr_dspy.figures.results import SUMMARY
 from eldgr_dspy.figures.results.summary import Confirmed, Summary
-from eldgr_dspy.files import flush_to_disk, read_object, remove_unfinished, replacing
-from eldgr_dspy.journal import Journal
-from eldgr_dspy.journal_lines import consultation_of, parsed, sealed
-from eldgr_dspy.pools import Pool, Row
+from eldgr_dspy.files import flush_to_disk, remove_unfinished, removed_afterwards, replacing
+from eldgr_dspy.journal_lines import parsed, sealed
 from eldgr_dspy.programs.file_locks import locked
-from eldgr_dspy.programs.run.evaluation import Plan
-from eldgr_dspy.programs.run.failures import FailureBudget
-from eldgr_dspy.programs.run.plan import out_of
-from eldgr_dspy.programs.run.recordings import Recordings
+from eldgr_dspy.programs.run.counted import Counted
+from eldgr_dspy.programs.run.plan import Plan, out_of, require_count
 from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
-from eldgr_dspy.programs.run.runner import Runner, Settled
+from eldgr_dspy.programs.run.signals import Signals
 from eldgr_dspy.programs.shards.claims import Claim, read_claim, require_same_version
 from eldgr_dspy.programs.shards.commits import again, is_committed, require_as_committed
+from eldgr_dspy.programs.shards.deciding import Decided, Task, pool_of, read_question
 from eldgr_dspy.programs.shards.manifest import Sharded, ShardFile, hash_of, read_sharded
-from eldgr_dspy.rows import validate
+from eldgr_dspy.programs.shards.processes import deciding
 from eldgr_dspy.system import opened
 
 _CONSULTATION = b'{"kind": "consultation"'
 
 
-def merge(directory: str | Path, out: str | Path | None = None) -> Summary:
+def merge(directory: str | Path, out: str | Path | None = None, processes: int = 1) -> Summary:
     """Make one run of the shards of a directory, and return its summary.
 
     The run directory holds what `evaluate` on the whole pools would have written. Killed, it can be made again.
@@ -45,28 +43,43 @@ def merge(directory: str | Path, out: str | Path | None = None) -> Summary:
     Args:
         directory: What `shard_pools` has written, with every shard committed.
         out: The run directory; None for `runs/NAME[+NAME...]`.
+        processes: How many processes decide shards at once. With more than one, a script must call this function below
+            `if __name__ == "__main__":`, because each process imports the script.
 
     Raises:
-        ArgumentError: a shard is missing, or `out` holds another run.
+        ArgumentError: a shard is missing, `out` holds another run, or `processes` is not a count.
         RunChangedError: a shard, its journal or the manifest was changed, or was decided with something else.
-        RunLockedError: another process has `out` open. OSError: a file cannot be written.
+        RunLockedError: another process has `out` open. RunStoppedError: one of the processes has ended.
+        OSError: a file cannot be written.
     """
+    require_count("processes", processes)
     sharded = read_sharded(Path(directory))
     claim = _checked(sharded)
     folder = merged_into(directory, out)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / ".lock", f"{folder}: another process is writing to this run. Wait, or give another --out."):
         remove_unfinished(folder)
-        failed = _joined(sharded, folder / "journal.jsonl")
-        with _JoinedJournal(folder / "journal.jsonl", failed) as journal, ExitStack() as files:
-            settings = read_run(sharded.run(sharded.manifest.shards[0])).settings
-            runner = Runner({}, settings, claim.rules, journal, _AsJournaled(claim), FailureBudget(0))
-            names = files_of(Plan([directory], folder), sum(pool.rows for pool in sharded.manifest.pools))
-            opened_files = files.enter_context(replacing_all(folder, names))
-            results = Results(runner, opened_files, lambda: None)
-            results.confirmation = _confirmation(sharded, claim)
-            _decide(sharded, runner, results)
-            return results.finish()
+        heads = _heads(sharded)
+        _join(sharded, heads, folder / "journal.jsonl")
+        return _merged(sharded, claim, heads, folder, processes)
+
+
+def _merged(
+    sharded: Sharded, claim: Claim, heads: Sequence[Mapping[str, Any]], folder: Path, processes: int
+) -> Summary:
+    """Write the results of the shards, and return the summary."""
+    _ = read_run(sharded.run(sharded.manifest.shards[0])).settings  # an answer type of one's own is then known here too
+    names = files_of(Plan([sharded.path], folder), sum(pool.rows for pool in sharded.manifest.pools))
+    shards = range(len(sharded.manifest.shards))
+    signals = Signals()
+    with signals, ExitStack() as files:
+        results = Results(folder, Counted(claim.rules), files.enter_context(replacing_all(folder, names)), signals.look)
+        results.confirmation = _confirmation(sharded, claim)
+        spools = [files.enter_context(removed_afterwards(folder)) for _ in shards]
+        tasks = [Task(sharded.path, number, spools[number], "questions.html" in names) for number in shards]
+        with deciding(tasks, min(processes, len(tasks)), signals.look) as parts:
+            totals = _decide(sharded, spools, parts, results)
+        return results.finish(heads, totals)
 
 
 def merged_into(directory: str | Path, out: str | Path | None = None) -> Path:
@@ -105,14 +118,12 @@ def _checked(sharded: Sharded) -> Claim:
 # -- one journal -------------------------------------------------------------------------------------------------------
 
 
-def _joined(sharded: Sharded, path: Path) -> dict[Key, Consultation]:
-    """Write the journals of all shards as one, and return the calls that failed and were not repeated.
+def _join(sharded: Sharded, heads: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """Write the journals of all shards as one.
 
     Raises:
         ArgumentError: `path` is the journal of another run.
     """
-    heads = _heads(sharded)
-    failed = dict[Key, Consultation]()
     with replacing(path) as out:
         out.writelines(map(sealed, heads))
         for shard in sharded.manifest.shards:
@@ -122,23 +133,17 @@ def _joined(sharded: Sharded, path: Path) -> dict[Key, Consultation]:
                     record = parsed(line, journal, f"line {number}")
                     if record["kind"] == "consultation":
                         out.write(line)
-                        entry = consultation_of(record, journal, f"line {number}")
-                        _require_of(shard, entry, journal)
-                        if not entry.settled:
-                            failed[entry.key] = entry
-                        elif failed:
-                            failed.pop(entry.key, None)
+                        _require_of(shard, record.get("pool"), journal)
         flush_to_disk(path, out)
         if path.exists() and not filecmp.cmp(out.name, path, shallow=False):
             raise ArgumentError(f"out={str(path.parent)!r} holds another run. Give another --out.")
-    return failed
 
 
-def _require_of(shard: ShardFile, entry: Consultation, journal: Path) -> None:
+def _require_of(shard: ShardFile, pool: object, journal: Path) -> None:
     """Refuse a journal in which another pool was asked too, which a run of the whole pool would not have counted."""
-    if entry.pool != shard.pool:
+    if pool != shard.pool:
         raise RunChangedError(
-            f"{journal}: must have consultations on {shard.pool!r} alone; got some on {entry.pool!r:.80}. Run shards "
+            f"{journal}: must have consultations on {shard.pool!r} alone; got some on {pool!r:.80}. Run shards "
             f"by eldgr evaluate DIR --shard N. {again(shard)}"
         )
 
@@ -169,82 +174,38 @@ def _heads_of(journal: Path) -> Iterator[dict[str, Any]]:
                 yield parsed(line, journal, f"line {number}")
 
 
-class _JoinedJournal(Journal):
-    """The joined journal. A call that failed is final here: its question was decided without it."""
-
-    def __init__(self, path: Path, failed: dict[Key, Consultation]) -> None:
-        super().__init__(path)
-        self._failed = failed
-
-    def find(self, key: Key) -> Consultation | None:
-        """Return the consultation for `key`, also one that failed."""
-        return super().find(key) or self._failed.get(key)
-
-
-class _AsJournaled(Recordings):
-    """No recordings: what the journal lacks was not in the recordings of the shards either."""
-
-    def __init__(self, claim: Claim) -> None:
-        super().__init__()
-        self._replayed = bool(claim.content["recordings"])
-
-    def governs(self, pool: str, asked: str) -> bool:
-        """Nobody may be asked."""
-        return True
-
-    def find(self, key: Key) -> Consultation:
-        """Raise `NotAskedError` after a replay; else the journal should have had the consultation."""
-        if self._replayed:
-            return super().find(key)
-        raise RunChangedError(
-            f"The journals lack the {key[2]} of question {key[1]!r} of pool {key[0]!r}, so a rule decides otherwise "
-            "than when its shard was run. Use a rule that decides the same each time."
-        )
-
-
 # -- one run -----------------------------------------------------------------------------------------------------------
 
 
-def _decide(sharded: Sharded, runner: Runner, results: Results) -> None:
-    """Decide the rows of all shards, in the order of the pools."""
-    wholes = sharded.manifest.pools
-    pools = {
-        whole.name: Pool(whole.name, Path(whole.path), whole.rows, whole.task, whole.sha256, 0, b"") for whole in wholes
-    }
-    left = {name: pool.n for name, pool in pools.items()}
-    for pool in pools.values():
-        results.begin(pool)
-    for shard, row in _rows(sharded):
-        left[shard.pool] -= 1
-        results.add(pools[shard.pool], _settled(runner, shard.pool, row))
-    if any(left.values()):
-        raise RunChangedError(f"{sharded.order}: lacks rows. Restore it from a copy.")
+def _decide(sharded: Sharded, spools: Sequence[Path], parts: Iterator[Decided], results: Results) -> JournalTotals:
+    """Count the questions of all shards, copy them in the order of the pools, and return the totals of the journals.
 
-
-def _settled(runner: Runner, pool: str, row: Row) -> Settled:
-    """Decide a row from the journal alone."""
-    try:
-        query = next(runner.settle(pool, row))
-    except StopIteration as decided:
-        settled: Settled = decided.value
-        return settled
-    raise AssertionError(f"{query} would be asked")  # `_AsJournaled` governs everything
-
-
-def _rows(sharded: Sharded) -> Iterator[tuple[ShardFile, Row]]:
-    """Yield each row with its shard, in the order of the pools; one file is open at a time."""
-    offsets: dict[int, int] = defaultdict(int)
+    Counts are taken in shard by shard. Copies of a question are in one shard, so none is missed, although the hash of a
+    text differs between processes.
+    """
+    for whole in sharded.manifest.pools:
+        results.counted.begin(pool_of(whole))
+    totals, offsets = JournalTotals([]), list[int]()
+    left = [shard.rows for shard in sharded.manifest.shards]
     with opened(sharded.order) as order:
         for line in order:
             number, count = json.loads(line)
-            shard = sharded.shard(number)
-            path = sharded.file(shard)
-            with opened(path) as file:
+            while number >= len(offsets):
+                decided = next(parts)
+                results.counted.absorb(decided.counted)
+                totals.absorb(decided.totals)
+                offsets.append(0)
+            with opened(spools[number]) as file:
                 file.seek(offsets[number])
                 for _ in range(count):
-                    where = f"{path}, byte {file.tell()}"
-                    yield shard, validate(read_object(file.readline(), where), where)
+                    results.copy(*read_question(file))
                 offsets[number] = file.tell()
+            left[number] -= count
+            if not left[number]:
+                spools[number].unlink()
+    if any(left):
+        raise RunChangedError(f"{sharded.order}: lacks rows. Restore it from a copy.")
+    return totals
 
 
 def _confirmation(sharded: Sharded, claim: Claim) -> Confirmed | None:

@@ -17,7 +17,8 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Consultation, Reply, Verdict
 from eldgr_dspy.decision import RULES, drive
-from eldgr_dspy.figures.baselines import _HALVES, Baselines
+from eldgr_dspy.figures.baselines import Baselines
+from eldgr_dspy.figures.best_source import HALVES
 from eldgr_dspy.figures.results import SUMMARY
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import open_pool
@@ -100,7 +101,7 @@ def test_without_gold_answers_every_figure_is_null_with_the_reason() -> None:
 def in_half(half: bool, number: int) -> str:
     """A question of one of the two halves, and no other with the same number."""
     texts = (f"Question {number}.{attempt}?" for attempt in range(99))
-    return next(text for text in texts if is_confirmation(text, share=0.5, seed=_HALVES) is half)
+    return next(text for text in texts if is_confirmation(text, share=0.5, seed=HALVES) is half)
 
 
 def test_the_best_source_of_one_half_is_scored_on_the_other() -> None:

@@ -1,0 +1,120 @@
+"""The counts of a run's questions: what its figures are made from, and the lines that state its decisions.
+
+Counts of different questions, made in different processes, can be put together. So a merged run counts as a run in one
+piece does.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from eldgr_dspy.answers import Score
+from eldgr_dspy.certificates import Witness
+from eldgr_dspy.decision import Decision
+from eldgr_dspy.figures.effects import JudgeEffects
+from eldgr_dspy.figures.judge_facts import JudgeFacts
+from eldgr_dspy.figures.results.decision import Decided, Witnessed
+from eldgr_dspy.figures.results.record import Effects
+from eldgr_dspy.figures.results.summary import PoolFigures
+from eldgr_dspy.figures.summary import Tally
+from eldgr_dspy.named_judges import judge_in, labelled
+from eldgr_dspy.pools import Pool, Row
+from eldgr_dspy.programs.run.runner import Settled
+
+_AROUND = 80  # characters on either side of a witness
+
+
+class Counted:
+    """The counts of questions of one pool or several, by the same rules."""
+
+    def __init__(self, rules: Sequence[str]) -> None:
+        """Take the names of the rules."""
+        self._rules = rules
+        self._tallies: dict[str, Tally] = {}
+        self._effects: dict[str, JudgeEffects] = {}
+
+    def begin(self, pool: Pool) -> None:
+        """Count a pool, even one without rows."""
+        self._tallies.setdefault(pool.name, Tally(pool.task, self._rules))
+
+    def add(self, pool: Pool, settled: Settled) -> list[Decided]:
+        """Count a row, and return its decisions."""
+        row, outcomes, tally = settled.row, settled.outcomes(), self._tallies[pool.name]
+        sources = [candidate.source for candidate in row.candidates]
+        scores = tally.add(settled.case, row.gold, outcomes, settled.failed, sources)
+        self._take_effects(pool.name, settled)
+        majority = scores.get("majority")
+        return [
+            _decided(pool.name, row, rule, outcome.decision, scores[rule], majority)
+            for rule, outcome in outcomes.items()
+            if outcome.decision is not None
+        ]
+
+    def absorb(self, other: "Counted") -> None:
+        """Take the counts of other questions of the same pools; copies of a question must have been together."""
+        for pool, tally in other._tallies.items():
+            self._tallies[pool].absorb(tally)
+        for name, effects in other._effects.items():
+            self._effects.setdefault(name, JudgeEffects()).absorb(effects)
+
+    def _take_effects(self, pool: str, settled: Settled) -> None:
+        self._effects.setdefault(pool, JudgeEffects())
+        for judged in settled.consultations.values():
+            if judged.role == "judge" and judged.content is not None:
+                effects = self._effects.setdefault(labelled(pool, judged.judge), JudgeEffects())
+                effects.add(settled.case.question, settled.case.vote.classes, judged.content)
+
+    def pools(self, facts: Mapping[str, JudgeFacts]) -> dict[str, PoolFigures]:
+        """Return the figures of each pool; `facts` are those of the named judges."""
+        return {name: tally.summary(facts) for name, tally in self._tallies.items()}
+
+    def effects(self) -> dict[str, Effects]:
+        """Return the judge's biases on each pool that has rows; those of a judge with a name as `POOL[NAME]`."""
+        judges = dict.fromkeys([None, *map(judge_in, self._rules)])
+        names = [labelled(pool, judge) for pool in self._tallies for judge in judges]
+        return {name: self._effects[name].figures() for name in names if name in self._effects}
+
+
+def _decided(
+    pool: str, row: Row, rule: str, decision: Decision, score: Score | None, majority: Score | None
+) -> Decided:
+    return {
+        "pool": pool,
+        "id": row.id,
+        "question": row.question,
+        "gold": row.gold,
+        "rule": rule,
+        "answer": decision.answer,
+        "branch": decision.branch,
+        "reason": decision.reason,
+        "certified": decision.certified,
+        "witness": None if decision.witness is None else _witnessed(row, decision.witness),
+        "consensus": decision.consensus,
+        "tie": decision.tie,
+        "preference": decision.preference,
+        "repair": decision.repair,
+        "consulted": list(decision.consulted),
+        "abstentions": dict(decision.abstentions),
+        "ranking": list(decision.ranking),
+        "notes": list(decision.notes),
+        "em": score.em if score else None,
+        "f1": score.f1 if score else None,
+        "majority_em": majority.em if majority else None,
+    }
+
+
+def _witnessed(row: Row, witness: Witness) -> Witnessed:
+    """Return where a witness is: its slice, its passage's title and the text around it, to be read on its own."""
+    passage = row.evidence[witness.passage]
+    source = passage.title if witness.field == "title" else passage.text
+    return {
+        "passage": witness.passage,
+        "field": witness.field,
+        "start": witness.start,
+        "end": witness.end,
+        "text": witness.text,
+        "level": witness.level,
+        "flags": list(witness.flags),
+        "sha256": witness.sha256,
+        "title": passage.title,
+        "before": source[max(0, witness.start - _AROUND) : witness.start],
+        "after": source[witness.end : witness.end + _AROUND],
+    }
