@@ -158,6 +158,8 @@ def _end(text: str, at: int) -> int:
 def _joined(window: str, at: int) -> tuple[int, int]:
     """Where the joints across `at` begin and end in a window; (`at`, `at`) without any."""
     first = last = at
+    if not 0 < at < len(window):
+        return at, at
     if _MAY_JOIN(window) or not _NUMBER_WORDS.isdisjoint(window.lower().replace("-", " ").split()):
         for joint in chain.from_iterable(find(window) for may_hold, find in JOINTS if may_hold(window)):
             if joint.start() < at < joint.end(1):
