@@ -98,6 +98,9 @@ def interval(
 
 def answers_over_judges(rule: Rule, case: Case) -> tuple[str | None, ...]:
     """Return the distinct answers that `rule` ships over all judges if the other roles abstain."""
+    silent, asked = _asked(rule, case)
+    if "judge" not in asked:
+        return (silent,)
     return tuple(dict.fromkeys(outcomes(rule, case, {"judge": _possible(case, ())["judge"]})))
 
 
