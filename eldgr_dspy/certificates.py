@@ -109,6 +109,7 @@ class Evidence:
         self.passages = tuple(passages)
         self.policy: Policy = policy
         self._sources: list[Source] = []
+        self._asked = self._source("")
 
     def certify(self, answer: str | None, question: str = "") -> Certificate:
         """Return the certificate of an answer, which may be any text. The question only sets the flag `in_question`."""
@@ -150,11 +151,16 @@ class Evidence:
     def _source(self, text: str, is_title: bool = False) -> Source:
         return Letter(text) if self.policy == "substring" else Source(text, self.policy == "token", is_title)
 
+    def _in_question(self, wanted: Sought, question: str) -> bool:
+        if self._asked.text != question:  # several answers to one question are certified
+            self._asked = self._source(question)
+        return self._asked.first(wanted) is not None
+
     def _certified(self, number: int, span: tuple[int, int], wanted: Sought, question: str) -> Certificate:
         flags = {
             "short": len(wanted.key) <= 2,
             "stopword": wanted.key.casefold() in STOP_WORDS | POLAR,
-            "in_question": bool(question) and self._source(question).first(wanted) is not None,
+            "in_question": bool(question) and self._in_question(wanted, question),
         }
         source = self._sources[number].text
         text = source[slice(*span)]

@@ -79,7 +79,7 @@ _YES_NO = re.compile(r"\W*(?:are|is|was|were|do|does|did|has|have|had|can|could|
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text, in order and case-folded."""
-    return list(map(str.casefold, WORD.findall(text)))
+    return WORD.findall(text.lower()) if text.isascii() else list(map(str.casefold, WORD.findall(text)))
 
 
 def content(words: Iterable[str]) -> set[str]:

@@ -25,12 +25,16 @@ def labelled(name: str, judge: str | None) -> str:
 
 def judge_in(label: str) -> str | None:
     """Return the judge that a label names; None if it names none."""
-    return match[2] if (match := _LABEL.fullmatch(label)) else None
+    return match[2] if (match := _labelled(label)) else None
 
 
 def unlabelled(label: str) -> str:
     """Return a rule or a role without the name of its judge."""
-    return match[1] if (match := _LABEL.fullmatch(label)) else label
+    return match[1] if (match := _labelled(label)) else label
+
+
+def _labelled(label: str) -> re.Match[str] | None:
+    return _LABEL.fullmatch(label) if label.endswith("]") else None
 
 
 def role_of(asked: Asked) -> Consulted:

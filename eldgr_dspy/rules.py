@@ -37,6 +37,8 @@ def rule_named(name: str, argument: str = "rule") -> Rule:
         ArgumentError: the rule does not exist, its module cannot be imported, or it is not a generator function.
     """
     name = unlabelled(name)
+    if name in RULES:
+        return RULES[name]
     if is_own(name):
         return _own(name, argument)
     if (k := nearness(name)) is not None:

@@ -70,7 +70,7 @@ _PUNCTUATION = re.compile(
 _HEAD_ARTICLE = re.compile(
     r"""(?:an?|the)\ (?=["'(\[]{0,3}[^\W_])(?!(?:(?:an?|the)(?:\ |\W*\Z))+\W*\Z)""", re.IGNORECASE
 )
-_PLAIN_WORDS = re.compile(r"[A-Za-z]++(?>(?: [A-Za-z]++)*)|[0-9]++").fullmatch
+_PLAIN_WORDS = re.compile(r"[A-Za-z0-9]++(?>(?: [A-Za-z0-9]++)*)").fullmatch
 _COMMA_KEPT = re.compile(r"[0-9],[0-9]")
 
 
@@ -116,8 +116,8 @@ def class_of_text(answer: str) -> AnswerClass | None:
 
 def text_key(read: str) -> str:
     """Return the key of an answer as `read_answer` returns it; in lower case, this is its class in retrieval."""
-    if read.isascii() and read.isalnum():
-        return read
+    if _PLAIN_WORDS(read):
+        return without_article(read)
     text = _ends_marked(without_article(read))
     if text.isascii():
         alike, numerals = text, ""

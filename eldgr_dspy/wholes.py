@@ -44,33 +44,56 @@ _PART_WORD = (
     "|sixths|eighths|tenths|dozen|score|and a half|and a quarter)"
 )
 _LETTER = r"[^\W\d_\u00b2\u00b3\u00b9\u00bc-\u00be\u2070-\u2089\u2150-\u2189]"
-# Patterns of what is one whole, from the character before to the one after. Each kind is searched for separately, so
-# that "$5" does not hide "$5 M".
+# What is one whole, from the character before to the one after, by kind. First comes what each joint of the kind has in
+# it, which is quickly looked for. Each kind is searched for separately, so that "$5" does not hide "$5 M".
 _KINDS = (
     # a number: 3.5, 1,000, 1/2, 10:30; 10^-2; 5e-3; 5 000, 3 1/2, 5-1/2; 3 ½; 1 / 2, not 1989 / 1990
-    rf"""\d[{_POINTS}]\d | \w\^[{{(]?-?\w | \de[+-]\d
-    | (?<![\w.,/:])\d{{1,3}}(?:\ \d{{3}}|\ \d{{1,3}}{_SLASH}\d{{1,3}})(?!\d) | \d-\d{{1,3}}{_SLASH}\d
-    | \d\ ?{_FRACTION} | \d\ ?{_SLASH}\d | \d{_SLASH}\ \d | (?<!\d)\d{{1,3}}\ {_SLASH}\ \d{{1,3}}(?!\d)
-    | \d[\u207a\u207b\u208a\u208b][\d\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]""",
+    (
+        rf"\d\W{{1,3}}\d|\^|\de[+-]|{_FRACTION}|[\u207a\u207b\u208a\u208b]",
+        rf"""\d[{_POINTS}]\d | \w\^[{{(]?-?\w | \de[+-]\d
+        | (?<![\w.,/:])\d{{1,3}}(?:\ \d{{3}}|\ \d{{1,3}}{_SLASH}\d{{1,3}})(?!\d) | \d-\d{{1,3}}{_SLASH}\d
+        | \d\ ?{_FRACTION} | \d\ ?{_SLASH}\d | \d{_SLASH}\ \d | (?<!\d)\d{{1,3}}\ {_SLASH}\ \d{{1,3}}(?!\d)
+        | \d[\u207a\u207b\u208a\u208b][\d\u00b2\u00b3\u00b9\u2070-\u2079\u2080-\u2089]""",
+    ),
     # its sign, point, currency, percent and comparison: -5, -US$5, -USD 5; .5; $5, 5 US$; 5 %; >= 5
-    rf"""(?<![\w)\]}}.%°-])-{_MONEY}?\.?{_DIGIT} | (?<![\w.])\.{_DIGIT}
-    | (?<!\w){_MONEY}[-+]?\.?{_DIGIT} | {_DIGIT}\ ?{_LETTER}{{0,3}}\\?[{_SIGNS}](?!\w)
-    | {_DIGIT}[*_"')\]]{{0,3}}\ \\?{_PERCENT}(?!\w) | {_DIGIT}[.*_"')\]]{{0,3}}\\?{_PERCENT}
-    | [<>≤≥≈≠±∓⩽⩾]=?\ ?{_MONEY}?[-+]?\.?{_DIGIT}""",
+    (
+        rf"[{_SIGNS}{_PERCENT[1:-1]}<>≤≥≈≠±∓⩽⩾]|[-.]{_DIGIT}|(?<!\w)[a-z]{{3}}\ ?[-+]?\.?{_DIGIT}",
+        rf"""(?<![\w)\]}}.%°-])-{_MONEY}?\.?{_DIGIT} | (?<![\w.])\.{_DIGIT}
+        | (?<!\w){_MONEY}[-+]?\.?{_DIGIT} | {_DIGIT}\ ?{_LETTER}{{0,3}}\\?[{_SIGNS}](?!\w)
+        | {_DIGIT}[*_"')\]]{{0,3}}\ \\?{_PERCENT}(?!\w) | {_DIGIT}[.*_"')\]]{{0,3}}\\?{_PERCENT}
+        | [<>≤≥≈≠±∓⩽⩾]=?\ ?{_MONEY}?[-+]?\.?{_DIGIT}""",
+    ),
     # its scale and factors: 5 million, $5 M; 1.5 × 10; and TeX's 5{,}000 and \frac{5}
-    rf"""{_DIGIT}[*_"')\]]{{0,3}}[\ -]{_SCALE}(?!\w) | [{_SIGNS}]\ ?[\d.,]+\ [kmb](?!\w)
-    | \d\ ?(?:[×x]|\*{{1,2}}|\\times|\\cdot)\ ?\d | \d(?:\{{,\}}|\\,)\d | \\{_LETTER}{{1,6}}\{{{_DIGIT}""",
+    (
+        "",
+        rf"""{_DIGIT}[*_"')\]]{{0,3}}[\ -]{_SCALE}(?!\w) | [{_SIGNS}]\ ?[\d.,]+\ [kmb](?!\w)
+        | \d\ ?(?:[×x]|\*{{1,2}}|\\times|\\cdot)\ ?\d | \d(?:\{{,\}}|\\,)\d | \\{_LETTER}{{1,6}}\{{{_DIGIT}""",
+    ),
     # number words: thirty-five, two-thirds
-    rf"""(?<!\w){_NUMBER_WORD}(?:-|\ |\ and\ )(?:{_NUMBER_WORD}|{_PART_WORD})(?!\w)""",
+    (
+        "",
+        rf"""(?<!\w){_NUMBER_WORD}(?:-|\ |\ and\ )(?:{_NUMBER_WORD}|{_PART_WORD})(?!\w)""",
+    ),
     # a unit: 5 km/h, $5/hour, 5 km per hour; °C, which a number may precede
-    rf"""\d\ (?:{_SCALE}\ )?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
-    | °\ ?{_LETTER}(?!\w)""",
+    (
+        "[/°]|\\ per\\ ",
+        rf"""\d\ (?:{_SCALE}\ )?{_LETTER}{{1,4}}[²³]?/{_LETTER} | \d/{_LETTER} | \d\ {_LETTER}{{1,10}}\ per\ {_LETTER}
+        | °\ ?{_LETTER}(?!\w)""",
+    ),
     # a name: U.S, Node.js; J. R.; AT&T, A & W; F-16, X-ray, Jay-Z, 3-D
-    rf"""{_LETTER}\.{_LETTER} | (?<!\w){_LETTER}\.\ {_LETTER}\.
-    | [^\W_]&[^\W_] | (?<!\w){_LETTER}{{1,2}}\ &\ {_LETTER}(?!\w)
-    | (?<!\w){_LETTER}{{1,2}}-\d | (?<!\w){_LETTER}-{_LETTER} | [^\W_]-{_LETTER}(?!\w)""",
+    (
+        "[.&-]",
+        rf"""{_LETTER}\.{_LETTER} | (?<!\w){_LETTER}\.\ {_LETTER}\.
+        | [^\W_]&[^\W_] | (?<!\w){_LETTER}{{1,2}}\ &\ {_LETTER}(?!\w)
+        | (?<!\w){_LETTER}{{1,2}}-\d | (?<!\w){_LETTER}-{_LETTER} | [^\W_]-{_LETTER}(?!\w)""",
+    ),
 )
-_JOINTS = tuple(re.compile(f"(?=({kind}))", re.VERBOSE | re.IGNORECASE).finditer for kind in _KINDS)
+JOINTS = tuple(
+    (re.compile(sign, re.IGNORECASE).search, re.compile(f"(?=({kind}))", re.VERBOSE | re.IGNORECASE).finditer)
+    for sign, kind in _KINDS
+)
+"""For each kind of joint a quick test of whether a text may hold one, and the search for all of them."""
+
 _MAY_JOIN = re.compile(rf"[\d^&{_FRACTION[1:-1]}]|(?<!\w){_LETTER}[.&-]|[-/&.]{_LETTER}|\\{_LETTER}").search
 _CONTRACTED = re.compile(r"(?:am|d|em|ll|m|re|s|t|ve)(?!\w)", re.IGNORECASE).match
 _POSSESSIVE = re.compile(r"'s(?!\w)", re.IGNORECASE).match
@@ -135,8 +158,10 @@ def _end(text: str, at: int) -> int:
 def _joined(window: str, at: int) -> tuple[int, int]:
     """Where the joints across `at` begin and end in a window; (`at`, `at`) without any."""
     first = last = at
+    if not 0 < at < len(window):
+        return at, at
     if _MAY_JOIN(window) or not _NUMBER_WORDS.isdisjoint(window.lower().replace("-", " ").split()):
-        for joint in chain.from_iterable(find(window) for find in _JOINTS):
+        for joint in chain.from_iterable(find(window) for may_hold, find in JOINTS if may_hold(window)):
             if joint.start() < at < joint.end(1):
                 first, last = min(first, joint.start()), max(last, joint.end(1))
     return first, last

@@ -176,6 +176,13 @@ def ask(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
     return said
 
 
+def ask_without_lm(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
+    """Ask a role that has no LM as `ask` does, without the settings by which an LM's replies are read."""
+    said = _said(module, module(**inputs))
+    _require_outputs(inputs, said)
+    return said
+
+
 async def aask(module: dspy.Module, inputs: Mapping[str, object]) -> Said:
     """Ask a role as `ask` does, without blocking."""
     last = _Last()

@@ -40,6 +40,8 @@ def _plain(value: Any, depth: int) -> Any:
         raise UnwritableError(f"lists or objects more than {_DEEPEST} deep")
     if value is None or isinstance(value, bool):
         return value
+    if type(value) is float:
+        return _number(value)
     if isinstance(value, str):
         return encodable(str.__str__(value))
     if isinstance(value, BaseModel):
@@ -53,7 +55,7 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _number(value: Any) -> int | float:
-    if isinstance(value, Integral):
+    if type(value) is not float and isinstance(value, Integral):
         whole = int(value)
         if abs(whole) >= _TOO_LONG:
             raise UnwritableError("a number of 1,000 digits or more")

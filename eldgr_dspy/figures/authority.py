@@ -34,7 +34,7 @@ from eldgr_dspy.named_judges import unlabelled
 from eldgr_dspy.questions import Settings
 from eldgr_dspy.rows import Row
 from eldgr_dspy.rules import is_own, require_no_judge
-from eldgr_dspy.words import Role, Task
+from eldgr_dspy.words import ASKING_NOBODY, Role, Task
 
 
 class Authority(Priced):
@@ -105,7 +105,7 @@ class PoolBounds:
             if is_own(name):
                 if asked_of_any_judge(rule, case) - {"judge"}:
                     self._not_covered.add(name)
-            elif self._type.enumerates_spans and asks(rule, case, "repairer"):
+            elif name not in ASKING_NOBODY and self._type.enumerates_spans and asks(rule, case, "repairer"):
                 if case.settings.own:
                     self._not_covered.add(name)
                 else:

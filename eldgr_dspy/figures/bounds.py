@@ -30,22 +30,26 @@ _AS_MARKS = dict.fromkeys(map(ord, INVISIBLE), string.punctuation[0])
 
 
 def outcomes(rule: Rule, case: Case, replies: Mapping[Role, Sequence[Reply]]) -> Iterator[str | None]:
-    """Yield the answer of `rule` on `case` for every combination of the given replies.
+    """Yield the answer of `rule` on `case` for every combination of the given replies to what it asks.
 
     Args:
-        replies: The possible replies of each role; a missing role abstains.
+        replies: The possible replies of each role, at least one; a missing role abstains.
     """
-    answer, asked = _asked(rule, case)
-    yield answer
-    if not asked:
-        return
-    for combination in product(*replies.values()):
-        given = dict(zip(replies, combination, strict=True))
-        yield drive(rule(case), partial(_reply, given)).answer
+    untried: list[Mapping[Role, Reply]] = [{}]
+    while untried:
+        said = dict(untried.pop())
+        yield drive(rule(case), partial(_tried, said, replies, untried)).answer
 
 
-def _reply(given: Mapping[Role, Reply], role: Role) -> Reply:
-    return given.get(role, _SILENT)
+def _tried(
+    said: dict[Role, Reply], replies: Mapping[Role, Sequence[Reply]], untried: list[Mapping[Role, Reply]], role: Role
+) -> Reply:
+    """The reply of a role: what it has said, else the first that is possible; the others are to be tried next."""
+    if role not in said:
+        first, *others = replies.get(role, (_SILENT,))
+        untried.extend({**said, role: other} for other in others)
+        said[role] = first
+    return said[role]
 
 
 def asks(rule: Rule, case: Case, role: Role) -> bool:
@@ -94,6 +98,9 @@ def interval(
 
 def answers_over_judges(rule: Rule, case: Case) -> tuple[str | None, ...]:
     """Return the distinct answers that `rule` ships over all judges if the other roles abstain."""
+    silent, asked = _asked(rule, case)
+    if "judge" not in asked:
+        return (silent,)
     return tuple(dict.fromkeys(outcomes(rule, case, {"judge": _possible(case, ())["judge"]})))
 
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from eldgr_dspy.consultations import Abstention, Consultation, Heard, Key
 from eldgr_dspy.errors import RunStoppedError, describe_failure
 from eldgr_dspy.journal import Journal
 from eldgr_dspy.named_judges import Asked, judge_in, role_of
-from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, knows_async
+from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask, ask_without_lm, knows_async
 from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.run.failures import FailureBudget
 from eldgr_dspy.programs.run.metering import Meter, metering
@@ -87,7 +87,7 @@ class Query(ABC):
     def make(self) -> Any:
         """Ask; a failure is returned."""
         self._began = time.monotonic()
-        with metering(self._meter):
+        with nullcontext() if self.call.heuristic else metering(self._meter):
             try:
                 self._books.budget.check()  # the run may have been stopped meanwhile
                 self._books.on_first_call(self._key[2])
@@ -179,7 +179,7 @@ class RoleQuery(Query):
 
     def _ask(self) -> Said:
         with self._naming():
-            return ask(self.call.module, self._inputs)
+            return (ask_without_lm if self.call.heuristic else ask)(self.call.module, self._inputs)
 
     async def _aask(self) -> Said:
         if knows_async(self.call.module):

@@ -1,12 +1,15 @@
 """Classes refine the official scores, so that no two different answers ever vote together."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eldgr_dspy.answers import (
     AnswerClass,
     answer_class,
     is_polar,
 )
+from eldgr_dspy.text_keys import class_of_text, short_class, text_key
 from eldgr_dspy.words import TASKS, Task
 from tests.rule.keys import key
 
@@ -129,3 +132,13 @@ def test_polar_answers_are_the_four_words(answer: str) -> None:  # hazard 27
 @pytest.mark.parametrize("answer", ["", "yes it is", "No Doubt", "noanswer", "1", "y", "Truex"])
 def test_nothing_else_is_polar(answer: str) -> None:  # hazard 27
     assert not is_polar(answer)
+
+
+PLAIN = st.lists(st.sampled_from("a an the A The 0 1 12 1e5 x usd million port E".split()), min_size=1, max_size=5)
+
+
+@given(PLAIN.map(" ".join))
+def test_words_without_marks_are_read_like_those_that_have_a_mark_without_meaning(words: str) -> None:
+    for text in (words, words.lower()):
+        assert text_key(text) == text_key(f"{text},")
+        assert short_class(text) == short_class(f"{text},") == class_of_text(text)

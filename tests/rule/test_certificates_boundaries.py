@@ -2,13 +2,14 @@
 
 import pytest
 from hypothesis import example, given
+from hypothesis import strategies as st
 
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.certificates import Passage, certify
 from eldgr_dspy.folding import BIDI_CONTROLS
 from eldgr_dspy.reading import read
 from eldgr_dspy.sentence_ends import sentence_ends
-from eldgr_dspy.wholes import in_word, whole
+from eldgr_dspy.wholes import JOINTS, in_word, whole
 from eldgr_dspy.words import POLICIES, Policy
 from tests.certifying import ANSWERS, DENSE, value, witness_of
 
@@ -162,3 +163,21 @@ def test_an_article_behind_the_article_at_the_head_belongs_to_the_name(answer: s
     assert found.witness is not None
     assert found.witness.text == answer
     assert certify(answer, [Passage("", f"Ask {answer.split(' ', 1)[1]} about it.")], policy).certified is False
+
+
+PIECES = (
+    *" 0123456789.,/:'^-+eE$€£%°&½²₂⁺<≥±*_\")]({}\\x×kmMBazİıſÉ",
+    *("usd ", "eur", " million", "thirty", "five", " and ", "half", " per ", "U.S", "\\times", "\\frac{", "{,}"),
+)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+@example("3 ½")
+@example("1 / 2")
+@example("-usd.5")
+@example("5 km per hour")
+@example("twenty-five")
+@example("x^{-y")
+def test_a_text_that_holds_a_joint_passes_the_quick_test_of_its_kind(text: str) -> None:
+    for may_hold, joints in JOINTS:
+        assert may_hold(text) or not [*joints(text)]
