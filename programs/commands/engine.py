@@ -140,7 +140,8 @@ def evaluate_whole_on_ray(
     out = out_of(Plan(plan["pools"], plan["out"]))
     directory = shards_within(out, plan["pools"])
     _run(session, engine, prepare, replay, {**plan, "pools": [directory], "out": None}, quiet=quiet)
-    return merge(directory, out), Plan(plan["pools"], out, lock=plan["lock"], pages=plan["pages"])
+    summary = merge(directory, out, decisions=plan["decisions"], pages=plan["pages"])
+    return summary, Plan(plan["pools"], out, lock=plan["lock"], pages=plan["pages"])
 
 
 def _run(

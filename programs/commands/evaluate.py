@@ -24,7 +24,7 @@ from eldgr_dspy.programs.commands.options import (
     rule_options,
     with_options,
 )
-from eldgr_dspy.programs.commands.output import Form, form_options, pages_option
+from eldgr_dspy.programs.commands.output import Form, decisions_option, form_options, pages_option
 from eldgr_dspy.programs.commands.shards import are_shards, evaluate_shards
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.system import refusal
@@ -135,7 +135,7 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
     "--lock", type=click.Path(path_type=Path), metavar="FILE", help="Lock file of eldgr freeze; refuse anything else."
 )
 @click.option("--once", is_flag=True, help="Refuse a pool already used under this lock.")
-@click.option("--decisions", type=click.Choice(["jsonl", "parquet"]), default="jsonl", help="Format of the decisions.")
+@decisions_option
 @pages_option
 @engine_options
 @limit_options("role on one question")

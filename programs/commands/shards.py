@@ -9,6 +9,7 @@ import click
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import answer_option
+from eldgr_dspy.programs.commands.output import decisions_option, pages_option
 from eldgr_dspy.system import refusal
 
 if TYPE_CHECKING:
@@ -44,8 +45,12 @@ def shard(pools: tuple[Path, ...], rows: int, answer: str | None, out: Path) -> 
 @click.argument("directory", metavar="DIR", type=_FILE)
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory.  [default: runs/NAME]")
 @click.option("--processes", type=click.IntRange(min=1), metavar="N", default=1, help="Processes that decide shards.")
+@decisions_option
+@pages_option
 @click.pass_context
-def merge(context: click.Context, /, directory: Path, out: Path | None, processes: int) -> None:
+def merge(
+    context: click.Context, /, directory: Path, out: Path | None, processes: int, decisions: Any, pages: bool
+) -> None:
     """Merge the shards of a pool into one run.
 
     Every shard of DIR must be done. The run directory is that of the whole pool, run in one piece: eldgr report prints
@@ -59,7 +64,7 @@ def merge(context: click.Context, /, directory: Path, out: Path | None, processe
     context.ensure_object(Session).unbegun = ""
     folder = merged_into(directory, out)
     try:
-        merge_shards(directory, folder, processes)
+        merge_shards(directory, folder, processes, decisions=decisions, pages=pages)
     except OSError as error:
         raise click.ClickException(f"The run could not be written: {refusal(error)}") from error
     say(f"Written to {folder}. To print all tables: eldgr report {folder}")

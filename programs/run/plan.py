@@ -103,7 +103,7 @@ class Plan:
             raise ArgumentError(f"replay must be for judges of this run; got {min(unknown)!r}. Name it in judges too.")
         if self.recorded_for is not None and not recordings_in(self.replay):
             raise ArgumentError(f"recorded_for={self.recorded_for!r} needs a recording; give replay too.")
-        _require_format(self.decisions)
+        require_format(self.decisions)
         for name, value in (("workers", self.workers), ("limit", self.limit), ("max_calls", self.max_calls)):
             if value is not None or name == "workers":
                 require_count(name, value)
@@ -112,7 +112,8 @@ class Plan:
                 require_amount(name, amount)
 
 
-def _require_format(decisions: str) -> None:
+def require_format(decisions: str) -> None:
+    """Raise an `ArgumentError` unless decisions can be written in a format."""
     if decisions not in DECISIONS:
         formats = " or ".join(map(repr, DECISIONS))
         raise ArgumentError(f"decisions must be {formats}; got {decisions!r}. Give one of them.")

@@ -113,9 +113,14 @@ class Results:
             decisions: Its lines of `decisions.jsonl`. question: its part of `questions.html`.
         """
         for line in decisions:
+            self._look()
+            if self._table is not None:
+                decided = json.loads(line)
+                self._changes.add(decided)
+                self._table.add(decided)
+                continue
             if _MAY_SHOW in line:
                 self._changes.add(json.loads(line))
-            self._look()
             self._files[DECISIONS["jsonl"]].write(line)
         if self._questions is not None:
             self._write("questions.html", self._questions.take(question))

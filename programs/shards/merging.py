@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.figures.finished_run import read_run
@@ -22,7 +22,7 @@ from eldgr_dspy.files import flush_to_disk, remove_unfinished, removed_afterward
 from eldgr_dspy.journal_lines import parsed, sealed
 from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.run.counted import Counted
-from eldgr_dspy.programs.run.plan import Plan, out_of, require_count
+from eldgr_dspy.programs.run.plan import Plan, out_of, require_count, require_format
 from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
 from eldgr_dspy.programs.run.signals import Signals
 from eldgr_dspy.programs.shards.claims import Claim, read_claim, require_same_version
@@ -35,7 +35,14 @@ from eldgr_dspy.system import opened
 _CONSULTATION = b'{"kind": "consultation"'
 
 
-def merge(directory: str | Path, out: str | Path | None = None, processes: int = 1) -> Summary:
+def merge(
+    directory: str | Path,
+    out: str | Path | None = None,
+    processes: int = 1,
+    *,
+    decisions: Literal["jsonl", "parquet"] = "jsonl",
+    pages: bool = False,
+) -> Summary:
     """Make one run of the shards of a directory, and return its summary.
 
     The run directory holds what `evaluate` on the whole pools would have written. Killed, it can be made again.
@@ -45,14 +52,17 @@ def merge(directory: str | Path, out: str | Path | None = None, processes: int =
         out: The run directory; None for `runs/NAME[+NAME...]`.
         processes: How many processes decide shards at once. With more than one, a script must call this function below
             `if __name__ == "__main__":`, because each process imports the script.
+        decisions, pages: The format of the decisions, and whether there are pages, as in a `Plan`.
 
     Raises:
-        ArgumentError: a shard is missing, `out` holds another run, or `processes` is not a count.
+        ArgumentError: a shard is missing, `out` holds another run, `processes` is not a count, or `decisions` not a
+            format.
         RunChangedError: a shard, its journal or the manifest was changed, or was decided with something else.
         RunLockedError: another process has `out` open. RunStoppedError: one of the processes has ended.
         OSError: a file cannot be written.
     """
     require_count("processes", processes)
+    require_format(decisions)
     sharded = read_sharded(Path(directory))
     claim = _checked(sharded)
     folder = merged_into(directory, out)
@@ -61,15 +71,15 @@ def merge(directory: str | Path, out: str | Path | None = None, processes: int =
         remove_unfinished(folder)
         heads = _heads(sharded)
         _join(sharded, heads, folder / "journal.jsonl")
-        return _merged(sharded, claim, heads, folder, processes)
+        plan = Plan([sharded.path], folder, decisions=decisions, pages=pages)
+        return _merged(sharded, claim, heads, plan, processes)
 
 
-def _merged(
-    sharded: Sharded, claim: Claim, heads: Sequence[Mapping[str, Any]], folder: Path, processes: int
-) -> Summary:
+def _merged(sharded: Sharded, claim: Claim, heads: Sequence[Mapping[str, Any]], plan: Plan, processes: int) -> Summary:
     """Write the results of the shards, and return the summary."""
     _ = read_run(sharded.run(sharded.manifest.shards[0])).settings  # an answer type of one's own is then known here too
-    names = files_of(Plan([sharded.path], folder), sum(pool.rows for pool in sharded.manifest.pools))
+    folder, n = out_of(plan), sum(pool.rows for pool in sharded.manifest.pools)
+    names = files_of(plan, n)
     shards = range(len(sharded.manifest.shards))
     signals = Signals()
     with signals, ExitStack() as files:

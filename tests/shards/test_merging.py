@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import example, given, settings
@@ -223,3 +223,24 @@ def test_shards_that_were_changed_or_decided_otherwise_are_refused_by_name(tmp_p
     with pytest.raises((RunChangedError, ArgumentError), match=said):
         merge(directory, tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_decisions_are_merged_into_a_table_and_a_page_is_written_if_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("eldgr_dspy.programs.run.pages.MOST_QUESTIONS", 7)
+    directory = sharded(tmp_path)
+    run_all(directory)
+    ways: dict[str, dict[str, Any]] = {"short": {}, "full": {"decisions": "parquet", "pages": True}}
+    for name, options in ways.items():
+        merge(directory, tmp_path / name, **options)
+        plan = Plan([tmp_path / "capitals.jsonl"], tmp_path / f"{name}-plain", **options)
+        evaluate(heuristic_selector(), plan)
+        held = {path.name for path in (tmp_path / name).iterdir() if not path.name.startswith(".")}
+        assert held == {path.name for path in (tmp_path / f"{name}-plain").iterdir() if not path.name.startswith(".")}
+    tables = [tmp_path / name / "decisions.parquet" for name in ("full", "full-plain")]
+    assert tables[0].read_bytes() == tables[1].read_bytes()
+    assert (tmp_path / "full" / "questions.html").exists() and not (tmp_path / "short" / "questions.html").exists()
+    said = refused(lambda: merge(directory, tmp_path / "csv", decisions=cast("Any", "csv")))
+    assert said == "decisions must be 'jsonl' or 'parquet'; got 'csv'. Give one of them."
