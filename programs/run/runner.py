@@ -4,14 +4,14 @@ The runner turns a row into decisions. It has no loop over rows and writes only 
 `eldgr_dspy.programs.run.evaluation` for the run around it.
 """
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certifying, inputs_of, naming_question, replies_in
 from eldgr_dspy.consultations import Consultation, Heard, Key
-from eldgr_dspy.decision import Choice
+from eldgr_dspy.decision import Choice, Decision
 from eldgr_dspy.errors import ArgumentError, NotAskedError
 from eldgr_dspy.figures.summary import Outcome
 from eldgr_dspy.journal import Journal
@@ -45,13 +45,18 @@ class Settled:
 
     def outcomes(self) -> dict[str, Outcome]:
         """Write down every rule's decision; asking can continue without it."""
-        return {name: self._outcome(name, chosen) for name, chosen in self.chosen.items()}
+        recorded: dict[Hashable, Decision] = {}  # rules that choose the same on the same replies decide the same
+        return {name: self._outcome(name, chosen, recorded) for name, chosen in self.chosen.items()}
 
-    def _outcome(self, rule: str, chosen: "_Chosen | Consulted") -> Outcome:
+    def _outcome(self, rule: str, chosen: "_Chosen | Consulted", recorded: dict[Hashable, Decision]) -> Outcome:
         if not isinstance(chosen, _Chosen):
             return Outcome(None, missing=chosen)
+        choice, replies = chosen.choice, replies_in(chosen.heard)
+        same = type(choice), choice.branch, *replies, *map(id, (choice.answer, *replies.values()))
+        if same not in recorded:
+            recorded[same] = self.case.record(choice, replies)
         used = [self.consultations[asked_by(rule, role)] for role in chosen.heard]
-        return Outcome(self.case.record(chosen.choice, replies_in(chosen.heard)), None, used)
+        return Outcome(recorded[same], None, used)
 
     @property
     def failed(self) -> frozenset[Asked]:
