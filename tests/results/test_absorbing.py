@@ -31,7 +31,7 @@ EVIDENCE: tuple[Any, ...] = (row(0)["evidence"], [])
 POOL = Pool("capitals", Path("capitals.jsonl"), 1, "retrieval", "", 0, b"")
 SAID: tuple[Mapping[str, Any] | None, ...] = (
     None,  # nobody was asked
-    {"outcome": "ok", "content": {"preferred": 0, "scores": [0.7]}},
+    {"outcome": "ok", "content": {"preferred": 0, "assessments": []}},
     {"outcome": "ok", "content": {"preferred": 0, "orders": [{"order": [0], "preferred": 0}]}},
     {"outcome": "abstained", "reason": "not applicable: no confidence"},
     {"outcome": "abstained", "reason": "not applicable: no log-probabilities"},
@@ -70,16 +70,18 @@ class Known(Recordings):
         said = SAID[self.asked[id].said.get(asked, 7)]
         if said is None:
             return None
-        orders = {**said.get("content", {})}
-        if "orders" in orders:
+        content = {**said.get("content", {})}
+        if "orders" in content:
             places = [*range(len(self.asked[id].answers))]
-            orders["orders"] = [
+            content["orders"] = [
                 {"order": one, "preferred": one[0], "rationale": "Candidate 1 is best."}
                 for one in (places, places[::-1])
             ]
-        if "scores" in orders:
-            orders["scores"] = [0.75 - 0.25 * place for place, _ in enumerate(self.asked[id].answers)]
-        return Consultation(pool, id, role_of(asked), judge=judge_in(asked), **{**said, "content": orders or None})
+        if "assessments" in content:
+            content["assessments"] = [
+                {"scalar": 0.75 - 0.25 * min(place, 1)} for place, _ in enumerate(self.asked[id].answers)
+            ]
+        return Consultation(pool, id, role_of(asked), judge=judge_in(asked), **{**said, "content": content or None})
 
 
 class Journaled:
