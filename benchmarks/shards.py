@@ -1,13 +1,13 @@
 """The cost of a merge of many shards, and the time of workers on Ray against plain processes.
 
-Run: python -m benchmarks.shards [--merge 400 8] [--engines 400 4] [--rounds 1] [--delay 0.1]
+Run: python -m benchmarks.shards [--merge 400 8] [--engines 400 4] [--rounds 1] [--delays 0 0.1]
 
 The questions are those of `benchmarks.scale`, each pool with a number of shards. Two plain processes run every second
 shard each, and share nothing. On Ray there are two workers. Both take turns, without an LM and with an LM that answers
 in this process after a delay, eight questions at once a process. The work lasts from the first shard's start to the
-last one's commit; the rest of the wall time is start and end. The ratio is that of the medians of the work. Ray's
-workers have the priority of other processes here. Ray's default is lower, so that they would wait for whatever else a
-machine does.
+last one's commit; the rest of the wall time is start and end. Ratios are those of medians. Other work on the machine
+lengthens the wall time, and hardly the processor time. Ray's workers have the priority of other processes here. By
+default theirs is lower, so that they would wait for whatever else a machine does.
 """
 
 import argparse
@@ -38,6 +38,16 @@ from eldgr_dspy.programs.shards.sharding import shard_pools
 ROOT = Path(__file__).resolve().parent.parent
 CHILD = "import sys; from benchmarks import shards; getattr(shards, sys.argv[1])(*sys.argv[2:])"
 PROCESSES, WORKERS = 2, 8
+SPENT = "spent.txt"
+"""The file of a directory of shards that has the seconds of processor time."""
+
+
+class Cost(NamedTuple):
+    """The cost of running all shards, in seconds: wall, the work's part of it, and the workers' processor time."""
+
+    wall: float
+    work: float
+    cpu: float
 
 
 class Way(NamedTuple):
@@ -55,13 +65,16 @@ WAYS = [
 
 @contextmanager
 def prepared(directory: Path, delay: float) -> Iterator[tuple[Selector, Plan]]:
-    """Make the selector and the plan; a delay of 0 takes no LM."""
-    if not delay:
+    """Make the selector and the plan, and note the processor time spent meanwhile; a delay of 0 takes no LM."""
+    began = time.process_time()
+    if delay:
+        selector = Selector()
+        selector.set_lm(in_process(delay))
+        yield selector, Plan([directory], rules=RULES, workers=WORKERS)
+    else:
         yield heuristic_selector(), Plan([directory])
-        return
-    selector = Selector()
-    selector.set_lm(in_process(delay))
-    yield selector, Plan([directory], rules=RULES, workers=WORKERS)
+    with (directory / SPENT).open("a") as file:
+        file.write(f"{time.process_time() - began}\n")
 
 
 def plain(directory: str, delay: str, half: str) -> None:
@@ -86,8 +99,8 @@ def sharded(folder: Path, questions: int, shards: int) -> Path:
     return folder / "shards"
 
 
-def timed(way: Way, directory: Path, delay: float) -> tuple[float, float]:
-    """Return how long a way takes for a copy of a directory, and how much of it is the work, in seconds."""
+def timed(way: Way, directory: Path, delay: float) -> Cost:
+    """Return what a way costs for a copy of a directory."""
     with tempfile.TemporaryDirectory(dir=directory.parent) as name, (Path(name) / "said.txt").open("w+") as said:
         copy = shutil.copytree(directory, Path(name) / "shards")
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_worker_niceness": "0"}
@@ -104,19 +117,22 @@ def timed(way: Way, directory: Path, delay: float) -> tuple[float, float]:
             said.seek(0)
             raise SystemExit(f"{way.name} did not run all shards:\n{said.read()}")
         first = min(file.stat().st_mtime for file in (copy / "runs").glob(".*.lock"))
-        return wall, max(file.stat().st_mtime for file in (copy / "done").iterdir()) - first
+        last = max(file.stat().st_mtime for file in (copy / "done").iterdir())
+        return Cost(wall, last - first, sum(map(float, (copy / SPENT).read_text().split())))
 
 
 def compare(directory: Path, delay: float, rounds: int) -> None:
     """Print the time of each way, and the ratio of Ray to plain processes."""
     took = [[timed(way, directory, delay) for way in WAYS] for _ in range(rounds)]
     judge = f"an LM of {delay * 1e3:g} ms" if delay else "no LM"
-    works = list[float]()
-    for way, times in zip(WAYS, zip(*took, strict=True), strict=True):
-        works.append(median(work for _, work in times))
-        line(f"{way.name}, {judge}, work", works[-1], "s")
-        line("the same, start and end", median(wall - work for wall, work in times), "s")
-    line(f"Ray over plain processes, {judge}", works[1] / works[0], "x", "1.15")
+    medians = list[float]()
+    for way, costs in zip(WAYS, zip(*took, strict=True), strict=True):
+        medians = [median(cost.work for cost in costs), median(cost.cpu for cost in costs), *medians]
+        line(f"{way.name}, {judge}, work", medians[0], "s")
+        line("the same, processor time of the workers", medians[1], "s")
+        line("the same, start and end", median(cost.wall - cost.work for cost in costs), "s")
+    line(f"Ray over plain processes, {judge}, work", medians[0] / medians[2], "x", "1.15")
+    line("the same, processor time of the workers", medians[1] / medians[3], "x")
 
 
 def merged(folder: Path, questions: int, shards: int) -> None:
@@ -141,12 +157,14 @@ def main() -> None:
     parser.add_argument("--merge", type=int, nargs=2, default=[400, 8], metavar=("QUESTIONS", "SHARDS"))
     parser.add_argument("--engines", type=int, nargs=2, default=[400, 4], metavar=("QUESTIONS", "SHARDS"))
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--delay", type=float, default=0.1, metavar="SECONDS", help="of the LM")
+    parser.add_argument(
+        "--delays", type=float, nargs="+", default=[0, 0.1], metavar="SECONDS", help="of the LM; 0: none"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         merged(Path(name), *given.merge)
         directory = sharded(Path(name) / "engines", *given.engines)
-        for delay in (0.0, given.delay):
+        for delay in given.delays:
             compare(directory, delay, given.rounds)
 
 
