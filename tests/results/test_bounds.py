@@ -12,9 +12,9 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Repair, Reply, Verdict
 from eldgr_dspy.decision import RULES, Choice, Steps, drive
-from eldgr_dspy.figures.bounds import extreme_spans, interval
+from eldgr_dspy.figures.bounds import extreme_spans, interval, outcomes
 from eldgr_dspy.questions import Question, Settings
-from eldgr_dspy.words import POLICIES, PREFERENCE, Policy
+from eldgr_dspy.words import POLICIES, PREFERENCE, Policy, Role
 from tests.strategies import questions
 
 
@@ -158,3 +158,24 @@ def test_the_bound_is_what_brute_force_over_judges_and_every_run_of_characters_f
         replies: dict[Any, Reply] = {"judge": judge, "repairer": repair}
         results.add(exact_match(drive(found.rule("eldgr")(found), replies.__getitem__).answer, gold))
     assert bound(found, gold, any_span=True) == (min(results), max(results))
+
+
+def test_the_replies_of_a_role_are_tried_only_where_the_rule_asks_it() -> None:
+    heard = list[tuple[Reply, ...]]()
+
+    def stubborn(case: Case) -> Steps:
+        judged = yield "judge"
+        repaired = (yield "repairer") if isinstance(judged, Abstention) else None
+        again = yield "judge"
+        assert again is judged
+        heard.append((judged, *([] if repaired is None else [repaired])))
+        return Choice("judge", str(len(heard)))
+
+    silent, zero, one, span = Abstention("silent"), Verdict(0), Verdict(1), Repair("Oslo")
+    replies: dict[Role, list[Reply]] = {
+        "deriver": [silent, span],
+        "judge": [silent, zero, one],
+        "repairer": [silent, span],
+    }
+    assert len([*outcomes(stubborn, case(["Doha"]), replies)]) == 4
+    assert {*heard} == {(silent, silent), (silent, span), (zero,), (one,)}

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from itertools import count
 from pathlib import Path
 from threading import Barrier, Event, Lock
-from typing import Any
+from typing import Any, ClassVar
 
 import dspy
 import pytest
+from dspy.utils import BaseCallback
 
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.decision import majority_vote
@@ -74,6 +75,18 @@ def test_the_summary_says_what_each_rule_was_worth_and_needed(pool: Path, tmp_pa
     ]
     assert record["override_rates"]["capitals"]["by_judge"] == 100
     assert "capitals" in (tmp_path / "run" / "report.html").read_text()
+
+
+def test_a_user_s_callbacks_see_roles_without_an_lm(pool: Path, tmp_path: Path) -> None:
+    class Seen(BaseCallback):
+        calls: ClassVar[list[str]] = []
+
+        def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+            self.calls.append(type(instance).__name__)
+
+    with dspy.context(callbacks=[Seen()]):
+        evaluate(heuristic_selector(), Plan([pool], tmp_path / "run"))
+    assert Seen.calls == ["LexicalJudge"] * 30
 
 
 def test_a_row_that_is_slower_than_all_others_stops_none_of_them(tmp_path: Path) -> None:  # hazard 86

@@ -82,6 +82,14 @@ def test_tasks_decide_as_threads_do(pool: Path, tmp_path: Path) -> None:
     assert untimed(evaluate(selector(), both[0])) == untimed(asyncio.run(aevaluate(selector(), both[1])))
 
 
+def test_each_decision_has_the_reasons_of_its_own_judge(pool: Path, tmp_path: Path) -> None:
+    absent = judges({**VERDICT, "preferred": 8}, {**VERDICT, "preferred": 9})
+    evaluate(selector(), Plan([pool], tmp_path / "run", judges=absent))
+    decided = [line for line in lines(tmp_path / "run" / "decisions.jsonl") if "[" in line["rule"]]
+    reasons = {line["rule"]: line["abstentions"]["judge"].partition(" ")[0] for line in decided}
+    assert reasons == {f"{rule}[{j}]": f"preferred={n}" for rule in ("judge", "eldgr") for j, n in (("a", 8), ("b", 9))}
+
+
 def test_a_row_of_the_journal_names_its_judge_and_the_single_judge_has_no_name(pool: Path, tmp_path: Path) -> None:
     evaluate(selector(), Plan([pool], tmp_path / "run", judges=judges(VERDICT, SECOND)))
     rows = [line for line in lines(tmp_path / "run" / "journal.jsonl") if line.get("role") == "judge"]
