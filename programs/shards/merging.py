@@ -52,7 +52,7 @@ def merge(
         out: The run directory; None for `runs/NAME[+NAME...]`.
         processes: How many processes decide shards at once. With more than one, a script must call this function below
             `if __name__ == "__main__":`, because each process imports the script.
-        decisions, pages: The format of the decisions, and whether there are pages, as in a `Plan`.
+        decisions: The format of the decisions. pages: whether the page of questions is written beyond 20,000.
 
     Raises:
         ArgumentError: a shard is missing, `out` holds another run, `processes` is not a count, or `decisions` not a
