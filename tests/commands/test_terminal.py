@@ -188,7 +188,7 @@ def logged(name: str) -> Iterator[list[str]]:
 
 
 def test_what_a_library_logs_while_the_command_runs_is_shown() -> None:
-    logger = logging.getLogger("somebody.else")
+    logger, before = logging.getLogger("somebody.else"), logging.getLogRecordFactory()
     with logged("somebody.else") as found, logs_shown():
         logger.warning("refused: %s", EVIL)
         logger.error("100%")
@@ -198,7 +198,7 @@ def test_what_a_library_logs_while_the_command_runs_is_shown() -> None:
             logger.exception("it failed")
     assert found[:2] == [f"refused: {SHOWN}", "100%"]
     assert found[2].startswith("it failed\nTraceback") and found[2].endswith(f"ValueError: {SHOWN}")
-    assert logging.getLogRecordFactory() is logging.LogRecord
+    assert logging.getLogRecordFactory() is before
 
 
 @pytest.mark.filterwarnings("always")

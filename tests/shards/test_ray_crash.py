@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import ray
-from ray.cluster_utils import Cluster
 
 from eldgr_dspy.programs.shards.running import uncommitted
 from tests.shards.on_ray import (
@@ -106,6 +104,9 @@ def test_an_interrupt_waits_for_the_calls_under_way_and_the_run_resumes(
 
 @pytest.mark.usefixtures("variables")
 def test_a_machine_that_is_lost_leaves_a_run_as_undisturbed(tmp_path: Path) -> None:
+    import ray  # not for all tests: it replaces the factory of log records
+    from ray.cluster_utils import Cluster
+
     directory = sharded(tmp_path, rows=4, n=N)
     machines = Cluster(
         initialize_head=True,
