@@ -19,7 +19,7 @@ import pytest
 
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.programs.heuristics import heuristic_selector
-from eldgr_dspy.programs.run.evaluation import Plan, evaluate
+from eldgr_dspy.programs.run.evaluation import Plan, Watcher, evaluate
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.shards.merging import merge
 from eldgr_dspy.programs.shards.ray_engine import run_on_ray
@@ -126,9 +126,17 @@ def slow(folder: Path, request: Any) -> Any:
     return obliging(request)
 
 
-def run(directory: Path, prepare: Callable[..., Any] = heuristic, **plan: Any) -> None:
+def held(folder: Path, request: Any) -> Any:
+    """The same judge, which after six questions takes as long as there is a file `hold`."""
+    reply = slow(folder, request)
+    while (folder / "hold").exists() and len((folder / "asked.txt").read_text().splitlines()) > 6:
+        time.sleep(0.05)
+    return reply
+
+
+def run(directory: Path, prepare: Callable[..., Any] = heuristic, watcher: Watcher | None = None, **plan: Any) -> None:
     """Run the shards of a directory with two workers."""
-    run_on_ray(directory, partial(prepare, directory, **plan), processes=2)
+    run_on_ray(directory, partial(prepare, directory, **plan), processes=2, watcher=watcher)
 
 
 def flaky(folder: Path, request: Any) -> Any:

@@ -37,15 +37,19 @@ __all__ = ["limited"]
 DRIVER = """
 import sys
 from pathlib import Path
-from tests.shards.on_ray import run, scripted, slow
+from eldgr_dspy.programs.run.evaluation import Watcher
+from tests.shards.on_ray import held, run, scripted
 
-run(Path(sys.argv[1]), scripted, reply=slow)
+directory = Path(sys.argv[1])
+hold = directory.parent / "hold"
+hold.touch()
+run(directory, scripted, Watcher(on_interrupt=hold.unlink), reply=held)
 """
 
 
 @contextmanager
 def driver(directory: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A driver in a process group of its own, with a cluster of its own."""
+    """A driver in a process group of its own, with a cluster of its own; it cannot end before it is interrupted."""
     command = [sys.executable, "-c", DRIVER, str(directory)]
     variables = {**os.environ, **ENVIRONMENT}
     with subprocess.Popen(command, env=variables, start_new_session=True, stderr=subprocess.PIPE) as process:
