@@ -11,7 +11,6 @@ import click
 
 from eldgr_dspy.programs.commands import Session
 from eldgr_dspy.programs.commands.judges import named_judges
-from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import Command, Models, with_options
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def prepared(
         yield selector, made
 
 
-def evaluate_on_ray(
+def run_shards(
     session: Session,
     engine: Engine,
     prepare: Callable[..., Any],
@@ -105,30 +104,27 @@ def evaluate_on_ray(
     *,
     quiet: bool,
 ) -> None:
-    """Run every shard of a plan's directory that is not done, on Ray.
+    """Run every shard of a plan's directory that is not done, on Ray; workers get paths in full.
 
     Args:
         session: The command's. engine: its options. prepare: makes selector and plan from `replay` and `plan`.
         replay: Recordings by judge. plan: the rest of a `Plan`. quiet: print only errors.
     """
+    from eldgr_dspy.programs.commands.console import progress_bar
+    from eldgr_dspy.programs.shards.ray_engine import run_on_ray
+
     directory = plan["pools"][0]
-    _run(session, engine, prepare, replay, plan, quiet=quiet)
-    if not quiet:
-        say(f"All shards are done. Make one run of them: eldgr merge {directory}")
+    whole = {**plan, "pools": [directory.resolve()], "lock": plan["lock"] and plan["lock"].resolve()}
+    recordings = {name: path.resolve() for name, path in replay.items()}
+    with progress_bar(session.begin, quiet=quiet) as watcher:
+        run_on_ray(directory, partial(prepare, recordings, whole), engine.processes, engine.address, watcher)
 
 
-def evaluate_whole_on_ray(
-    session: Session,
-    engine: Engine,
-    prepare: Callable[..., Any],
-    replay: Mapping[str, Path],
-    plan: Mapping[str, Any],
-    *,
-    quiet: bool,
-) -> "tuple[Summary, Plan]":
-    """Cut a plan's pools into shards inside its run directory, run these on Ray, and merge them.
+def run_pools(run: Callable[[Mapping[str, Any]], None], plan: Mapping[str, Any]) -> "tuple[Summary, Plan]":
+    """Cut a plan's pools into shards inside its run directory, run these, and merge them.
 
-    Args: as for `evaluate_on_ray`.
+    Args:
+        run: Runs the shards of a plan's directory. plan: the arguments of a `Plan`.
 
     Returns:
         The summary, and a plan that says where the run is.
@@ -139,26 +135,6 @@ def evaluate_whole_on_ray(
 
     out = out_of(Plan(plan["pools"], plan["out"]))
     directory = shards_within(out, plan["pools"])
-    _run(session, engine, prepare, replay, {**plan, "pools": [directory], "out": None}, quiet=quiet)
+    run({**plan, "pools": [directory], "out": None})
     summary = merge(directory, out, decisions=plan["decisions"], pages=plan["pages"])
     return summary, Plan(plan["pools"], out, lock=plan["lock"], pages=plan["pages"])
-
-
-def _run(
-    session: Session,
-    engine: Engine,
-    prepare: Callable[..., Any],
-    replay: Mapping[str, Path],
-    plan: Mapping[str, Any],
-    *,
-    quiet: bool,
-) -> None:
-    """Run the shards; workers get paths in full."""
-    from eldgr_dspy.programs.commands.console import progress_bar
-    from eldgr_dspy.programs.shards.ray_engine import run_on_ray
-
-    directory = plan["pools"][0]
-    whole = {**plan, "pools": [directory.resolve()], "lock": plan["lock"] and plan["lock"].resolve()}
-    recordings = {name: path.resolve() for name, path in replay.items()}
-    with progress_bar(session.begin, quiet=quiet) as watcher:
-        run_on_ray(directory, partial(prepare, recordings, whole), engine.processes, engine.address, watcher)

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from eldgr_dspy.programs.commands import Session
-from eldgr_dspy.programs.commands.engine import Engine, engine_options, evaluate_on_ray, evaluate_whole_on_ray, prepared
+from eldgr_dspy.programs.commands.engine import Engine, engine_options, prepared, run_pools, run_shards
 from eldgr_dspy.programs.commands.judge_options import recorded_for_option, replay_option
 from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
@@ -25,7 +25,7 @@ from eldgr_dspy.programs.commands.options import (
     with_options,
 )
 from eldgr_dspy.programs.commands.output import Form, decisions_option, form_options, pages_option
-from eldgr_dspy.programs.commands.shards import are_shards, evaluate_shards
+from eldgr_dspy.programs.commands.shards import are_shards, evaluate_shards, say_done
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.system import refusal
 
@@ -211,10 +211,11 @@ def evaluate(
     engine.require(shard, limited=limit is not None, fresh=fresh)
     shards = are_shards(pools, shard, dry_run=dry_run)
     if engine.engine is not None and not dry_run:
-        prepare = partial(prepared, models, settings)
+        run = partial(run_shards, session, engine, partial(prepared, models, settings), replay, quiet=silent)
         if shards:
-            return evaluate_on_ray(session, engine, prepare, replay, given, quiet=silent)
-        summary, plan = evaluate_whole_on_ray(session, engine, prepare, replay, given, quiet=silent)
+            run(given)
+            return None if silent else say_done(pools[0])
+        summary, plan = run_pools(run, given)
         return _tell(context, summary, plan, form, quiet=quiet, all_tables=all_tables)
     with prepared(models, settings, replay, given) as (selector, plan):
         if shards:

@@ -111,5 +111,10 @@ def evaluate_shards(session: Session, number: int | None, selector: Any, plan: "
     if busy:
         raise busy[0]
     if not quiet:
-        done = "All shards are done." if number is None else f"Shard {number} is done. When all are,"
-        say(f"{done} {'M' if number is None else 'm'}ake one run of them: eldgr merge {directory}")
+        say_done(directory, number)
+
+
+def say_done(directory: Path, number: int | None = None) -> None:
+    """Say that a shard is done, or all of them without a number, and how to merge them."""
+    done = "All shards are done." if number is None else f"Shard {number} is done. When all are,"
+    say(f"{done} {'M' if number is None else 'm'}ake one run of them: eldgr merge {directory}")

@@ -56,10 +56,17 @@ def shard_pools(
         PoolError: a pool cannot be read.
         OSError: a file cannot be written.
     """
-    out = Path(out)
     require_count("rows", rows)
-    _require_empty(out)
-    pools = open_pools(paths, kind)
+    _require_empty(Path(out))
+    return cut(open_pools(paths, kind), Path(out), rows)
+
+
+def cut(pools: Sequence[Pool], out: Path, rows: int) -> Sharded:
+    """Cut opened pools into shards as `shard_pools` does, in a directory that does not exist or is empty.
+
+    Raises:
+        PoolError: a pool has changed since it was opened. OSError: a file cannot be written.
+    """
     (out / "shards").mkdir(parents=True, exist_ok=True)
     wholes, shards = list[WholePool](), list[ShardFile]()
     with replacing(out / ORDER) as order:

@@ -9,7 +9,7 @@ from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.pools import open_pools
 from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.shards.manifest import is_sharded, read_sharded
-from eldgr_dspy.programs.shards.sharding import ROWS, shard_pools
+from eldgr_dspy.programs.shards.sharding import ROWS, cut
 
 FOLDER: Final = "shards"
 
@@ -47,6 +47,6 @@ def shards_within(out: Path, paths: Sequence[str | Path]) -> Path:
             return directory
         unfinished = out / f".{FOLDER}.tmp"
         rmtree(unfinished, ignore_errors=True)
-        shard_pools(paths, unfinished, min(ROWS, max(_FEWEST, -(-sum(pool.n for pool in pools) // _SHARDS))))
+        cut(pools, unfinished, min(ROWS, max(_FEWEST, -(-sum(pool.n for pool in pools) // _SHARDS))))
         unfinished.rename(directory)
     return directory
