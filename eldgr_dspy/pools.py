@@ -6,19 +6,16 @@ content, so the same rows have the same hash in every format.
 """
 
 import gzip
-import hashlib
 import json
 import os
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
-import numpy as np
-
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.census import BLOCK, DIGEST, Census, digest_of
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.files import (
     MAX_LINE,
@@ -54,7 +51,6 @@ SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet")
 _Kind = Literal["jsonl", "gz", "parquet"]
 
 _PICKLES = (".pkl", ".pickle", ".joblib", ".npy", ".npz", ".pt", ".pth")
-_DIGEST = 8  # bytes of a row's digest that are kept, to check that a row is still the one that was hashed
 _SEPARATORS = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}  # where other readers may split lines
 
 
@@ -66,7 +62,7 @@ class Pool:
         name: The file's name without .jsonl, .gz or .parquet. path: the file, or a folder of such files.
         n: How many rows. task: that of all rows. sha256: the content hash, in hexadecimal.
         missing: How many candidates have no answer.
-        digests: The first eight bytes of each row's digest.
+        digests: Eight bytes for every sixteen rows, by which a change is noticed.
     """
 
     name: str
@@ -78,19 +74,23 @@ class Pool:
     digests: bytes = field(repr=False)
 
     def rows(self, limit: int | None = None) -> Iterator[Row]:
-        """Yield the rows in the file's order, the first `limit` of them; one at a time is in memory.
+        """Yield the rows in the file's order, the first `limit` of them; sixteen at a time are in memory.
 
         Raises:
             PoolError: if the file has changed since the pool was opened.
         """
-        seen = 0
-        for where, row in islice(_rows(self.path), limit):
-            if row.digest()[:_DIGEST] != self.digests[seen : seen + _DIGEST]:
-                raise self._changed(where)
-            seen += _DIGEST
-            yield row
-        if seen < len(self.digests) and (limit is None or seen < limit * _DIGEST):
-            raise self._changed("end")
+        return islice(self._unchanged(), limit)
+
+    def _unchanged(self) -> Iterator[Row]:
+        """Yield all rows, a block at a time if it is what it was."""
+        rows = _rows(self.path)
+        for start in range(0, len(self.digests), DIGEST):
+            block = [*islice(rows, BLOCK)]
+            if digest_of(row.digest() for _, row in block) != self.digests[start : start + DIGEST]:
+                raise self._changed(" to ".join(dict.fromkeys(where for where, _ in block[:1] + block[-1:])) or "end")
+            yield from (row for _, row in block)
+        for where, _ in rows:
+            raise self._changed(where)
 
     def _changed(self, where: str) -> PoolError:
         return PoolError(f"{self.path}, {where}: changed since the pool was opened; restore the file and start again.")
@@ -103,11 +103,11 @@ def open_pool(path: str | Path) -> Pool:
         PoolError: naming the file, the line, the field, what was found, what was expected and what to do.
     """
     path = Path(path)
-    census = _Census(path)
+    census = Census(path)
     for where, row in _rows(path):
         census.add(where, row)
     _refuse_twins(path, census.twins())
-    return census.pool()
+    return _pool_of(path, census)
 
 
 def open_pools(paths: Sequence[str | Path], kind: AnswerType | None = None) -> list[Pool]:
@@ -147,13 +147,13 @@ def write_pool(path: str | Path, rows: Iterable[Row]) -> Pool:
 
 def write_rows(path: Path, out: IO[bytes], rows: Iterable[Row]) -> Pool:
     """Write `rows` into a file that will replace `path`, in the format of that name; see `write_pool`."""
-    census, kind = _Census(path), _kind(path)
+    census, kind = Census(path), _kind(path)
     if kind == "parquet":
         write_parquet(path, out, map(_record, census.taking(rows)))
     else:
         _write_lines(kind, out, (line_of(path, row) for row in census.taking(rows)))
     census.refuse_twins()
-    return census.pool()
+    return _pool_of(path, census)
 
 
 def write_records(path: str | Path, records: Iterable[dict[str, Any]]) -> None:
@@ -182,54 +182,12 @@ def pool_name(path: Path) -> str:
     return os.fsencode(name).decode("utf-8", "replace")
 
 
-class _Census:
-    """What one reading of a pool's rows collects: a few bytes a row."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._task: Task | None = None
-        self._content, self._missing = hashlib.sha256(), 0
-        self._digests, self._ids = bytearray(), array("q")
-
-    def add(self, where: str, row: Row) -> None:
-        """Take the next row. Raises `PoolError` if its task differs from that of the rows before."""
-        if self._task not in (None, row.task):
-            raise PoolError(
-                f"{self._path}, {where}, id {row.id!r}: task is {row.task!r} and was {self._task!r} before; "
-                "a pool has one task: split the file."
-            )
-        self._task = row.task
-        digest = row.digest()
-        self._content.update(digest)
-        self._digests += digest[:_DIGEST]
-        self._ids.append(hash(row.id))
-        self._missing += sum(1 for candidate in row.candidates if not (candidate.answer or "").strip())
-
-    def taking(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """Take the rows that pass through."""
-        for number, row in enumerate(rows, start=1):
-            self.add(f"row {number}", row)
-            yield row
-
-    def twins(self) -> list[tuple[int, int]]:
-        """Return pairs of indices of rows whose ids have the same hash, first pairs first, a thousand at most."""
-        ids = np.frombuffer(self._ids, dtype=np.int64)
-        order = np.argsort(ids, kind="stable")
-        after = np.flatnonzero(ids[order[1:]] == ids[order[:-1]]) + 1
-        after = after[np.argsort(order[after])][:1_000]
-        return [(int(order[place - 1]), int(order[place])) for place in after]
-
-    def refuse_twins(self) -> None:
-        """Raise `PoolError` if two ids have the same hash; for two different ids this is practically impossible."""
-        for first, second in self.twins()[:1]:
-            raise PoolError(f"{self._path}: rows {first + 1} and {second + 1} have the same id; make ids unique.")
-
-    def pool(self) -> Pool:
-        """Return the pool whose rows these were. Raises `PoolError` if there were none."""
-        if self._task is None:
-            raise PoolError(f"{self._path}: no rows; a pool has at least one question.")
-        digests, sha256 = bytes(self._digests), self._content.hexdigest()
-        return Pool(pool_name(self._path), self._path, len(self._ids), self._task, sha256, self._missing, digests)
+def _pool_of(path: Path, census: Census) -> Pool:
+    """Return the pool whose rows these were. Raises `PoolError` if there were none."""
+    if census.task is None:
+        raise PoolError(f"{path}: no rows; a pool has at least one question.")
+    digests = census.digests()
+    return Pool(pool_name(path), path, len(census), census.task, census.sha256(), census.missing, digests)
 
 
 def _refuse_twins(path: Path, twins: Sequence[tuple[int, int]]) -> None:

@@ -11,7 +11,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
@@ -55,15 +55,42 @@ class _Sum:
             self.known += 1
 
 
+class Questions:
+    """Questions of pools: of some pools all, of others those that are added, remembered by eight bytes each."""
+
+    def __init__(self, whole: Collection[str] = ()) -> None:
+        """Take the names of the pools of which it has all questions."""
+        self._whole = whole
+        self._keys = array("q")
+        self._is_rising = True
+
+    def add(self, pool: str, question: str) -> None:
+        """Remember a question by its id."""
+        if pool not in self._whole:
+            self._keys.append(hash((pool, question)))
+            self._is_rising = False
+
+    def has(self, pool: str, question: str) -> bool:
+        """Return whether it has the question with this id."""
+        if pool in self._whole:
+            return True
+        if not self._is_rising:
+            np.asarray(self._keys).sort()  # in place
+            self._is_rising = True
+        key = hash((pool, question))
+        place = bisect_left(self._keys, key)
+        return place < len(self._keys) and self._keys[place] == key
+
+
 class JournalTotals:
     """The totals of a journal's lines: every attempt, whether it succeeded or failed."""
 
-    def __init__(self, consultations: Iterable[Consultation], decided: Container[int] | None = None) -> None:
+    def __init__(self, consultations: Iterable[Consultation], decided: Questions | None = None) -> None:
         """Add up consultations.
 
         Args:
             consultations: All lines of a journal.
-            decided: The questions, by `question_key`, that reasons and unreadable replies are counted of; all for None.
+            decided: The questions that reasons and unreadable replies are counted of; all for None.
         """
         self.models: Counter[tuple[Asked, str | None, str | None]] = Counter()
         self.reasons: Counter[tuple[Asked, Outcome, str, str]] = Counter()
@@ -90,9 +117,9 @@ class JournalTotals:
         for name, amount in other._amounts.items():
             self._amounts[name].absorb(amount)
 
-    def _take(self, consultation: Consultation, decided: Container[int] | None) -> None:
+    def _take(self, consultation: Consultation, decided: Questions | None) -> None:
         self._outcomes[consultation.label, "recorded" if consultation.recorded else consultation.outcome] += 1
-        if decided is None or question_key(consultation.pool, consultation.id) in decided:
+        if decided is None or decided.has(consultation.pool, consultation.id):
             self._take_reading(consultation)
         else:
             self._elsewhere += 1
@@ -181,33 +208,6 @@ def total_of(amounts: Sequence[_Amount | None]) -> _Amount | None:
     known = [amount for amount in amounts if amount is not None]
     total: Any = sum(known)  # of the kind that the amounts are
     return total if len(known) == len(amounts) else None
-
-
-class Questions:
-    """Questions of pools, remembered by eight bytes each."""
-
-    def __init__(self) -> None:
-        self._keys = array("q")
-        self._is_rising = True
-
-    def add(self, pool: str, question: str) -> None:
-        """Remember a question."""
-        self._keys.append(question_key(pool, question))
-        self._is_rising = False
-
-    def __contains__(self, key: object) -> bool:
-        if not self._is_rising:
-            np.asarray(self._keys).sort()  # in place
-            self._is_rising = True
-        if not isinstance(key, int):
-            return False
-        place = bisect_left(self._keys, key)
-        return place < len(self._keys) and self._keys[place] == key
-
-
-def question_key(pool: str, question: str) -> int:
-    """Return a short key for a question of a pool, for remembering many."""
-    return hash((pool, question))
 
 
 def _was_shortened(consultation: Consultation) -> bool:

@@ -5,7 +5,7 @@ scores, statistics, audit and report are then made from them, and can be made ag
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -156,7 +156,8 @@ def _opened(selector: Selector, plan: Plan, watcher: Watcher, signals: Signals, 
         )
         results.callback(spending.close)
         files = results.enter_context(replacing_all(out, files_of(plan, total)))
-        run = _Run(pools, runner, watcher, Results(out, Counted(plan.rules), files, signals.look))
+        whole = () if plan.limit else [pool.name for pool in pools]
+        run = _Run(pools, runner, watcher, Results(out, Counted(plan.rules), files, signals.look), whole)
         if confirmation is not None:
             run.results.confirmation = confirmation.begin()
         watcher.on_start(total)
@@ -195,9 +196,11 @@ def statements(selector: Selector, pools: Sequence[Pool]) -> list[Statement]:
 class _Run:
     """A run under way: takes settled rows in order, pool by pool, and hands them to its results."""
 
-    def __init__(self, pools: Sequence[Pool], runner: Runner, watcher: Watcher, results: Results) -> None:
+    def __init__(
+        self, pools: Sequence[Pool], runner: Runner, watcher: Watcher, results: Results, whole: Collection[str]
+    ) -> None:
         self.pools, self.runner, self.results = pools, runner, results
-        self._watcher, self._decided = watcher, Questions()
+        self._watcher, self._decided = watcher, Questions(whole)
 
     def stop(self, error: BaseException) -> None:
         """Make sure that no further call is started."""

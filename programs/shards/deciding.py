@@ -65,7 +65,7 @@ def decide_shard(task: Task, look: Callable[[], None]) -> Decided:
     sharded = read_sharded(task.directory)
     shard, claim = sharded.shard(task.number), read_claim(sharded)
     pool, path = pool_of(sharded.whole(shard)), sharded.run(shard) / "journal.jsonl"
-    counted, decided = Counted(claim.rules), Questions()
+    counted = Counted(claim.rules)
     counted.begin(pool)
     page = QuestionsPage() if task.pages else None
     with _Final(path, read_only=True) as journal, rarer_collections(), _created(task.into) as out:
@@ -79,10 +79,9 @@ def decide_shard(task: Task, look: Callable[[], None]) -> Decided:
                 shown = (
                     "" if page is None else page.question(pool.name, row, settled.case, lines, settled.consultations)
                 )
-            decided.add(pool.name, row.id)
             _write(out, [encodable(line_of(line)).encode("utf-8") for line in lines], encodable(shown).encode("utf-8"))
         flush_to_disk(task.into, out)
-    return Decided(counted, JournalTotals(read_journal(path), decided))
+    return Decided(counted, JournalTotals(read_journal(path), Questions([pool.name])))
 
 
 def pool_of(whole: WholePool) -> Pool:

@@ -90,30 +90,43 @@ def test_real_pools_open_and_come_out_as_they_went_in(pools_dir: Path, tmp_path:
 
 
 def edited(path: Path) -> None:
-    write_lines(path, [record(0), record(1, question="Who else?"), record(2)])
+    write_lines(path, [record(n, **({"question": "Who else?"} if n == 20 else {})) for n in range(40)])
 
 
 def shortened(path: Path) -> None:
-    write_lines(path, [record(0)])
+    write_lines(path, map(record, range(35)))
+
+
+def emptied(path: Path) -> None:
+    write_lines(path, [])
 
 
 def lengthened(path: Path) -> None:
-    write_lines(path, map(record, range(4)))
+    write_lines(path, map(record, range(41)))
 
 
 @pytest.mark.parametrize(
-    ("change", "where", "seen"), [(edited, "line 2", 1), (shortened, "end", 1), (lengthened, "line 4", 3)]
+    ("n", "change", "where", "seen"),
+    [
+        (40, edited, "line 17 to line 32", 16),
+        (40, shortened, "line 33 to line 35", 32),
+        (36, shortened, "line 33 to line 35", 32),
+        (40, emptied, "end", 0),
+        (32, lengthened, "line 33", 32),
+        (40, lengthened, "line 33 to line 41", 32),
+        (33, shortened, "line 33 to line 35", 32),
+    ],
 )
-def test_a_row_that_is_not_the_one_that_was_hashed_is_never_given(
-    tmp_path: Path, change: Callable[[Path], None], where: str, seen: int
+def test_rows_are_given_sixteen_at_a_time_and_only_if_they_are_those_that_were_hashed(
+    tmp_path: Path, n: int, change: Callable[[Path], None], where: str, seen: int
 ) -> None:
-    path = write_lines(tmp_path / "p.jsonl", map(record, range(3)))
+    path = write_lines(tmp_path / "p.jsonl", map(record, range(n)))
     pool = open_pool(path)
     change(path)
     given: list[Row] = []
     said = refused(lambda: given.extend(pool.rows()))
     assert said == f"{path}, {where}: changed since the pool was opened; restore the file and start again."
-    assert len(list(pool.rows(1))) == 1
+    assert len(list(pool.rows(seen))) == seen
     path.unlink()
     assert "no such file" in refused(lambda: list(pool.rows()))
 

@@ -13,7 +13,7 @@ from eldgr_dspy.consultations import Consultation, Key
 from eldgr_dspy.decision import DEFAULT_RULES, Choice, Steps
 from eldgr_dspy.figures.authority import PoolBounds
 from eldgr_dspy.figures.baselines import Baselines
-from eldgr_dspy.figures.record import JournalTotals, question_key
+from eldgr_dspy.figures.record import JournalTotals, Questions
 from eldgr_dspy.named_judges import for_judges, judge_in, role_of
 from eldgr_dspy.pools import Pool
 from eldgr_dspy.programs.run.counted import Counted
@@ -232,7 +232,10 @@ ENTRIES = st.builds(
 
 
 def totals_of(entries: Iterable[Consultation]) -> JournalTotals:
-    return JournalTotals(entries, {question_key("capitals", id) for id in "12"})
+    decided = Questions()
+    for id in "12":
+        decided.add("capitals", id)
+    return JournalTotals(entries, decided)
 
 
 @given(st.lists(st.tuples(ENTRIES, st.integers(0, 2))), st.permutations(range(3)))

@@ -8,7 +8,7 @@ import pytest
 
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.figures.finished_run import read_run
-from eldgr_dspy.figures.record import JournalTotals, judges_record, question_key
+from eldgr_dspy.figures.record import JournalTotals, Questions, judges_record
 from eldgr_dspy.figures.results import SCHEMAS, schema_of
 from eldgr_dspy.formatting import UNDEFINED
 from eldgr_dspy.programs.run.evaluation import Plan, evaluate
@@ -24,6 +24,12 @@ PUBLISH = (
     "python -c 'import json, eldgr_dspy.figures.results as r; "
     'print(json.dumps(r.schema_of("{}"), indent=2))\' > artifacts/{}'
 )
+
+
+def only(pool: str, question: str) -> Questions:
+    decided = Questions()
+    decided.add(pool, question)
+    return decided
 
 
 def head(kind: str, name: str) -> dict[str, Any]:
@@ -116,7 +122,7 @@ def test_what_could_not_be_read_is_of_the_questions_of_the_run_and_what_it_cost_
         Consultation("b", "1", "judge", "ok", None, {}, calls=1, cost=0.25, attempt=2),
         Consultation("b", "2", "judge", "abstained", "unparsable: no", calls=1, cost=0.25),
     ]
-    totals = JournalTotals(said, {question_key("b", "1")})
+    totals = JournalTotals(said, only("b", "1"))
     record = record_from({}, totals)
     assert record["parse_failures"]["judge"] == {"count": 0, "of": 1, "rate": 0.0}
     assert [one["kind"] for one in record["silences"]] == ["LMTimeoutError"]
@@ -125,7 +131,7 @@ def test_what_could_not_be_read_is_of_the_questions_of_the_run_and_what_it_cost_
         "The run directory has seen other questions too: 2 of its consultations are on none of these, and are among "
         "those whose outcomes, calls, tokens and dollars are added up."
     ]
-    assert record_from({}, JournalTotals(said[1:3], {question_key("b", "1")}))["remarks"] == []
+    assert record_from({}, JournalTotals(said[1:3], only("b", "1")))["remarks"] == []
 
 
 def test_a_run_on_one_pool_states_nothing_of_another_that_its_directory_has_seen(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from eldgr_dspy.programs.shards.running import uncommitted
+from tests.run.processes import HEARING
 from tests.shards.on_ray import (
     ENVIRONMENT,
     PATIENCE,
@@ -50,11 +51,12 @@ run(directory, scripted, Watcher(on_interrupt=hold.unlink), reply=held)
 @contextmanager
 def driver(directory: Path) -> Iterator[subprocess.Popen[bytes]]:
     """A driver in a process group of its own, with a cluster of its own; it cannot end before it is interrupted."""
-    command = [sys.executable, "-c", DRIVER, str(directory)]
+    command = [sys.executable, "-c", f"{HEARING}{DRIVER}", str(directory)]
     variables = {**os.environ, **ENVIRONMENT}
     with subprocess.Popen(command, env=variables, start_new_session=True, stderr=subprocess.PIPE) as process:
-        yield process
-        if process.poll() is None:
+        try:
+            yield process
+        finally:
             process.kill()
 
 
