@@ -65,7 +65,7 @@ def serving() -> Iterator[tuple[Server, str]]:
     from werkzeug.serving import WSGIRequestHandler, make_server
 
     class Silent(WSGIRequestHandler):
-        def log(self, *_: Any) -> None:
+        def log(self, type: str, message: str, *args: Any) -> None:
             """Print nothing."""
 
     server = Server(DomainDispatcherApplication(create_backend_app))
@@ -80,14 +80,14 @@ def serving() -> Iterator[tuple[Server, str]]:
         http.server_close()
 
 
-def new_bucket(address: str, patch: pytest.MonkeyPatch) -> str:
+def new_bucket(address: str, patch: pytest.MonkeyPatch, bucket: str | None = None) -> str:
     """Make a bucket, and let the environment lead to its server; return the address of shards in it."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         patch.delenv(name)
     stated = {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": SECRET, "REGION": "us-east-1", "ALLOW_HTTP": "true"}
     for name, value in {**stated, "ENDPOINT_URL": address}.items():
         patch.setenv(f"AWS_{name}", value)
-    bucket = f"shards-{secrets.token_hex(4)}"
+    bucket = bucket or f"shards-{secrets.token_hex(4)}"
     with urlopen(Request(f"{address}/{bucket}", method="PUT")) as answer:
         answer.read()
     return f"s3://{bucket}/of/capitals"
