@@ -39,23 +39,26 @@ class Server:
         """Answer a request."""
         request = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         with self._lock:
-            if self.fails is not None and self.fails(*request):
-                start(FAULT, [("Content-Length", "0")])
-                return []
-            if self.drops is not None and self.drops(*request):
-                environ["werkzeug.socket"].shutdown(2)
-                return []
+            for fault in (self.fails, self.drops):
+                if fault is not None and fault(*request):
+                    return _failed(environ, start, dropped=fault is self.drops)
             if self.unconditional:
                 environ.pop("HTTP_IF_NONE_MATCH", None)
             if self.forgets is not None and self.forgets(*request):
                 list(self._answer(environ, lambda *_: None))
-                environ["werkzeug.socket"].shutdown(2)
-                return []
+                return _failed(environ, start, dropped=True)
             return list(self._answer(environ, start))
 
     def reset(self) -> None:
         """Let every request be answered."""
         self.fails, self.drops, self.forgets, self.unconditional = None, None, None, False
+
+
+def _failed(environ: dict[str, Any], start: Callable[..., Any], *, dropped: bool) -> list[bytes]:
+    if dropped:
+        environ["werkzeug.socket"].shutdown(2)
+    start(FAULT, [("Content-Length", "0")])
+    return []
 
 
 @contextmanager
