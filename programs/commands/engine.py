@@ -1,6 +1,6 @@
 """`eldgr evaluate --engine ray`: its options, and what each worker makes for itself."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import partial, wraps
@@ -33,7 +33,7 @@ class Engine:
     address: str | None
     processes: int | None
 
-    def require(self, shard: int | None, *, limited: bool, fresh: bool) -> None:
+    def require(self, pools: Sequence[str | Path], shard: int | None, *, limited: bool, fresh: bool) -> None:
         """Refuse options that need the engine, and those that it does not take.
 
         Raises:
@@ -45,6 +45,7 @@ class Engine:
                     raise click.UsageError(f"{name} needs --engine ray.")
             return
         refused = (
+            ("a bucket", any(isinstance(pool, str) for pool in pools), "Its processes share a directory."),
             ("--shard", shard is not None, "It runs all shards."),
             ("--limit", limited, "It runs whole pools."),
             ("--fresh", fresh, "Give another --out to start again."),

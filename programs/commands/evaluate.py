@@ -25,7 +25,7 @@ from eldgr_dspy.programs.commands.options import (
     with_options,
 )
 from eldgr_dspy.programs.commands.output import Form, decisions_option, form_options, pages_option
-from eldgr_dspy.programs.commands.shards import are_shards, evaluate_shards, say_done
+from eldgr_dspy.programs.commands.shards import Place, are_shards, evaluate_shards, say_done
 from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.system import refusal
 
@@ -117,7 +117,7 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 
 
 @click.command(cls=Grouped, context_settings={"show_default": True})
-@click.argument("pools", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("pools", nargs=-1, required=True, type=Place())
 @model_options
 @rule_options
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory.  [default: runs/NAME]")
@@ -152,7 +152,7 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 def evaluate(
     context: click.Context,
     /,
-    pools: tuple[Path, ...],
+    pools: tuple[str | Path, ...],
     out: Path | None,
     shard: int | None,
     models: Models,
@@ -208,7 +208,7 @@ def evaluate(
         **passed,
     }
     silent = quiet or form == "json"
-    engine.require(shard, limited=limit is not None, fresh=fresh)
+    engine.require(pools, shard, limited=limit is not None, fresh=fresh)
     shards = are_shards(pools, shard, dry_run=dry_run)
     if engine.engine is not None and not dry_run:
         run = partial(run_shards, session, engine, partial(prepared, models, settings), replay, quiet=silent)

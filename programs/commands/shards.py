@@ -18,16 +18,31 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 
 
+class Place(click.Path):
+    """A path, or the address of a bucket, which stays a text."""
+
+    def __init__(self) -> None:
+        """Make paths of what is not an address."""
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a path, or an address as it is."""
+        from eldgr_dspy.programs.shards.buckets import is_url
+
+        return value if is_url(value) else super().convert(value, param, ctx)
+
+
 @click.command(context_settings={"show_default": True})
 @click.argument("pools", nargs=-1, required=True, type=_FILE)
 @click.option("--rows", type=click.IntRange(min=1), default=50_000, help="Most questions in a shard.")
 @answer_option
-@click.option("--out", required=True, type=_FILE, metavar="DIR", help="Directory to write; new or empty.")
-def shard(pools: tuple[Path, ...], rows: int, answer: str | None, out: Path) -> None:
+@click.option("--out", required=True, type=Place(), metavar="DIR", help="Directory to write; new or empty.")
+def shard(pools: tuple[Path, ...], rows: int, answer: str | None, out: str | Path) -> None:
     """Cut pools into shards, to be run one by one.
 
     eldgr evaluate DIR runs the shards, --shard N a single one. eldgr merge DIR makes one run of them. Equal questions
-    are in one shard, which has more than --rows only if one question occurs more often.
+    are in one shard, which has more than --rows only if one question occurs more often. DIR may be in a bucket, such as
+    s3://BUCKET/PREFIX.
     """
     from eldgr_dspy.answer_types import answer_type
     from eldgr_dspy.programs.shards.sharding import shard_pools
@@ -42,14 +57,14 @@ def shard(pools: tuple[Path, ...], rows: int, answer: str | None, out: Path) -> 
 
 
 @click.command(context_settings={"show_default": True})
-@click.argument("directory", metavar="DIR", type=_FILE)
+@click.argument("directory", metavar="DIR", type=Place())
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory.  [default: runs/NAME]")
 @click.option("--processes", type=click.IntRange(min=1), metavar="N", default=1, help="Processes that decide shards.")
 @decisions_option
 @pages_option
 @click.pass_context
 def merge(
-    context: click.Context, /, directory: Path, out: Path | None, processes: int, decisions: Any, pages: bool
+    context: click.Context, /, directory: str | Path, out: Path | None, processes: int, decisions: Any, pages: bool
 ) -> None:
     """Merge the shards of a pool into one run.
 
@@ -70,7 +85,7 @@ def merge(
     say(f"Written to {folder}. To print all tables: eldgr report {folder}")
 
 
-def are_shards(pools: Sequence[Path], shard: int | None, *, dry_run: bool) -> bool:
+def are_shards(pools: Sequence[str | Path], shard: int | None, *, dry_run: bool) -> bool:
     """Return whether the arguments of `eldgr evaluate` are one directory of shards.
 
     Raises:
@@ -101,7 +116,7 @@ def evaluate_shards(session: Session, number: int | None, selector: Any, plan: "
 
     if number is None and plan.max_cost is not None:
         raise click.UsageError("--max-cost limits one shard. Give --shard too, or limit all by --max-calls.")
-    directory, busy = Path(plan.pools[0]), list[RunLockedError]()
+    directory, busy = plan.pools[0], list[RunLockedError]()
     for one in uncommitted(directory) if number is None else [number]:
         try:
             with progress_bar(session.begin, quiet=quiet) as watcher:
@@ -114,7 +129,7 @@ def evaluate_shards(session: Session, number: int | None, selector: Any, plan: "
         say_done(directory, number)
 
 
-def say_done(directory: Path, number: int | None = None) -> None:
+def say_done(directory: str | Path, number: int | None = None) -> None:
     """Say that a shard is done, or all of them without a number, and how to merge them."""
     done = "All shards are done." if number is None else f"Shard {number} is done. When all are,"
     say(f"{done} {'M' if number is None else 'm'}ake one run of them: eldgr merge {directory}")

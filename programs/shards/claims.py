@@ -69,14 +69,14 @@ def claimed(sharded: Sharded, selector: Selector, plan: Plan) -> Claim:
     now = _content(sharded, selector, plan)
     if not (sharded.path / CLAIM).exists():
         text = json.dumps({"run": secrets.token_hex(8), **now}, indent=2, ensure_ascii=False) + "\n"
-        create_once(sharded.path / CLAIM, text.encode("utf-8", "backslashreplace"))
+        state_once(sharded, sharded.path / CLAIM, text.encode("utf-8", "backslashreplace"))
     claim = read_claim(sharded)
     require_same_version(sharded, claim, "Install {} here, or shard the pool again.")
     stated = {name: value for name, value in claim.content.items() if name != "run"}
     if changed := differences(stated, now):
         listed = "\n".join(f"  {line}" for line in changed)
         raise RunChangedError(
-            f"{sharded.path}: its shards are decided with something else:\n{listed}\n"
+            f"{sharded.place}: its shards are decided with something else:\n{listed}\n"
             "Undo the change, or shard the pool again into another directory."
         )
     return claim
@@ -90,7 +90,7 @@ def require_same_version(sharded: Sharded, claim: Claim, remedy: str) -> None:
     """
     if claim.version != installed_version():
         raise RunChangedError(
-            f"{sharded.path}: its shards are decided by eldgr_dspy {claim.version}; got eldgr_dspy "
+            f"{sharded.place}: its shards are decided by eldgr_dspy {claim.version}; got eldgr_dspy "
             f"{installed_version()}. {remedy.format(claim.version)}"
         )
 
@@ -108,14 +108,16 @@ def read_claim(sharded: Sharded) -> Claim:
         content = json.loads(text)
         claim = Claim({name: content[name] for name in _PARTS}, sha256(text).hexdigest())
     except FileNotFoundError as error:
-        raise ArgumentError(f"{sharded.path}: no shard was run. Run eldgr evaluate {sharded.path} first.") from error
+        raise ArgumentError(f"{sharded.place}: no shard was run. Run eldgr evaluate {sharded.place} first.") from error
     except OSError as error:
         raise ArgumentError(refusal(error, path)) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ArgumentError(f"{path}: not what eldgr evaluate writes ({error}). Restore it from a copy.") from error
+        raise ArgumentError(
+            f"{sharded.named(path)}: not what eldgr evaluate writes ({error}). Restore it from a copy."
+        ) from error
     if claim.content["manifest"] != sharded.sha256:
         raise RunChangedError(
-            f"{sharded.path}: manifest.json is not the one whose shards were run (sha256 "
+            f"{sharded.place}: manifest.json is not the one whose shards were run (sha256 "
             f"{claim.content['manifest']!r:.18}...). Restore it from a copy."
         )
     return claim
@@ -139,6 +141,15 @@ def _content(sharded: Sharded, selector: Selector, plan: Plan) -> dict[str, Any]
     return read_back
 
 
+def state_once(sharded: Sharded, path: Path, content: bytes) -> bytes:
+    """Write a file of a directory of shards if it does not exist, as `create_once` does, also in a bucket."""
+    if sharded.bucket is None:
+        return create_once(path, content)
+    sharded.bucket.create(sharded.key(path), content)
+    sharded.pull(path)
+    return path.read_bytes()
+
+
 def create_once(path: Path, content: bytes) -> bytes:
     """Write a file if it does not exist, whole or not at all, and return what it holds: of two writers one wins.
 
@@ -159,7 +170,7 @@ def create_once(path: Path, content: bytes) -> bytes:
             raise
         raise ArgumentError(
             f"{path}: its file system must have hard links, by which the first of two writers is known; got "
-            f"{error.strerror}. Keep the shards on another file system, and not in an object store."
+            f"{error.strerror}. Keep the shards on another file system, or give the address of a bucket."
         ) from error
     finally:
         temporary.unlink(missing_ok=True)

@@ -1,6 +1,7 @@
 """The manifest of a sharded pool: what its shards are, by content, and where they and their runs are."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -9,11 +10,18 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt, ValidationError
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.files import replacing, safe_name
+from eldgr_dspy.programs.shards.buckets import Bucket, bucket_at, is_url
 from eldgr_dspy.system import opened, refusal
 from eldgr_dspy.words import Task
 
 MANIFEST = "manifest.json"
 ORDER = "order.jsonl"
+
+COPIES = "working-copies"
+"""The folder, in the current one, of what this machine has of the shards in buckets."""
+
+_TOGETHER = 16  # downloads
 
 
 class _Stated(BaseModel):
@@ -71,21 +79,42 @@ class Manifest(_Stated):
 
 @dataclass(frozen=True, slots=True)
 class Sharded:
-    """A directory of shards.
+    """A directory of shards, or a working copy of one that is in a bucket.
 
     Attributes:
         path: The directory. manifest: its manifest. sha256: the hash of that file.
+        bucket: Where the directory is; None if it is on a disk.
     """
 
     path: Path
     manifest: Manifest
     sha256: str
+    bucket: Bucket | None = None
+
+    @property
+    def place(self) -> str:
+        """The directory, as messages name it and commands take it."""
+        return str(self.path) if self.bucket is None else self.bucket.url
+
+    def named(self, path: Path) -> str:
+        """Return a file of the directory as messages name it."""
+        return str(path) if self.bucket is None else f"{self.place}/{self.key(path)}"
+
+    def key(self, path: Path) -> str:
+        """Return the name that a file of the directory has in a bucket."""
+        return path.relative_to(self.path).as_posix()
+
+    def pull(self, *paths: Path) -> None:
+        """Make files of a working copy what they are in the bucket. Raises `OSError` if it cannot be reached."""
+        if (bucket := self.bucket) is not None:
+            with ThreadPoolExecutor(_TOGETHER) as threads:
+                list(threads.map(lambda path: bucket.fetch(self.key(path), path), paths))
 
     def shard(self, number: int) -> ShardFile:
         """Return a shard by its number, counted from 0. Raises `ArgumentError` if there is none."""
         last = len(self.manifest.shards) - 1
         if not 0 <= number <= last:
-            raise ArgumentError(f"shard must be a number from 0 to {last}; got {number}. {self.path} has no other.")
+            raise ArgumentError(f"shard must be a number from 0 to {last}; got {number}. {self.place} has no other.")
         return self.manifest.shards[number]
 
     def whole(self, shard: ShardFile) -> WholePool:
@@ -110,50 +139,68 @@ class Sharded:
         return self.path / ORDER
 
     def require_whole(self, shard: ShardFile) -> None:
-        """Refuse a shard whose file is not the one that the manifest names.
+        """Refuse a shard whose file is not the one that the manifest names; one in a bucket is downloaded before.
 
         Raises:
             RunChangedError: the file is missing, was edited, or is that of another pool.
         """
-        path = self.file(shard)
+        path, manifest = self.file(shard), self.named(self.path / MANIFEST)
+        if self.bucket is not None and not holds(path, shard.sha256):
+            self.pull(path)
         if not path.is_file():
-            raise RunChangedError(f"{path}: no such file, and {self.path / MANIFEST} names it. Restore it from a copy.")
+            raise RunChangedError(f"{self.named(path)}: no such file, and {manifest} names it. Restore it from a copy.")
         if (found := hash_of(path)) != shard.sha256:
             raise RunChangedError(
-                f"{path}: must have the sha256 {shard.sha256:.16}... of {self.path / MANIFEST}; got {found:.16}.... "
+                f"{self.named(path)}: must have the sha256 {shard.sha256:.16}... of {manifest}; got {found:.16}.... "
                 "It was edited, or is a shard of another pool. Restore it from a copy, or shard the pool again."
             )
 
 
-def is_sharded(path: Path) -> bool:
-    """Return whether a path is a directory of shards."""
-    return os.path.isfile(path / MANIFEST)  # noqa: PTH113 -- it is False for a name that the system refuses
+def is_sharded(path: str | Path) -> bool:
+    """Return whether a path is a directory of shards; an address of a bucket is taken for one."""
+    return is_url(path) or os.path.isfile(Path(path) / MANIFEST)  # noqa: PTH113 -- it is False for a name that the system refuses
 
 
-def read_sharded(path: Path) -> Sharded:
-    """Read the manifest of a directory of shards.
+def read_sharded(place: str | Path) -> Sharded:
+    """Read the manifest of a directory of shards, which may be in a bucket.
 
     Raises:
         ArgumentError: the directory has none, or it cannot be read.
     """
+    bucket, path = bucket_at(place), Path(place)
     file = path / MANIFEST
-    if not is_sharded(path):
-        raise ArgumentError(f"{path}: has no {MANIFEST}. Give a directory that eldgr pool shard has written.")
     try:
-        content = file.read_bytes()
+        content = bucket.read(MANIFEST) if bucket is not None else file.read_bytes() if is_sharded(path) else None
     except OSError as error:
         raise ArgumentError(refusal(error, file)) from error
+    if content is None:
+        raise ArgumentError(f"{place}: has no {MANIFEST}. Give a directory that eldgr pool shard has written.")
     try:
         manifest = Manifest.model_validate_json(content)
     except ValidationError as error:
         fault = error.errors()[0]
-        place = ".".join(map(str, fault["loc"])) or "the file"
-        raise ArgumentError(f"{file}: {place}: {fault['msg']}. Restore it from a copy.") from error
-    _require_numbered(file, manifest)
-    return Sharded(path, manifest, sha256(content).hexdigest())
+        where = ".".join(map(str, fault["loc"])) or "the file"
+        raise ArgumentError(f"{_in(place)}: {where}: {fault['msg']}. Restore it from a copy.") from error
+    _require_numbered(_in(place), manifest)
+    stated = sha256(content).hexdigest()
+    return Sharded(path if bucket is None else _working_copy(bucket, content), manifest, stated, bucket)
 
 
-def _require_numbered(file: Path, manifest: Manifest) -> None:
+def _in(place: str | Path) -> str:
+    return f"{place}/{MANIFEST}" if is_url(place) else str(Path(place) / MANIFEST)
+
+
+def _working_copy(bucket: Bucket, manifest: bytes) -> Path:
+    """Make the folder of a working copy, unless it is there; another manifest has another one."""
+    place = sha256(bucket.url.encode() + manifest).hexdigest()
+    folder = Path(COPIES) / f"{safe_name(bucket.url.partition('://')[2])}-{place:.12}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / MANIFEST) as file:
+        file.write(manifest)
+    return folder
+
+
+def _require_numbered(file: str, manifest: Manifest) -> None:
     """Refuse a manifest that names a shard twice or not in order, or that lacks a pool's shards."""
     for number, shard in enumerate(manifest.shards):
         if shard.name != name_of(number):
@@ -178,3 +225,8 @@ def hash_of(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with opened(path) as file:
         return file_digest(file, sha256).hexdigest()
+
+
+def holds(path: Path, sha256: str) -> bool:
+    """Return whether a file exists and has this SHA-256."""
+    return path.is_file() and hash_of(path) == sha256

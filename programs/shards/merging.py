@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,10 +26,10 @@ from eldgr_dspy.programs.run.counted import Counted
 from eldgr_dspy.programs.run.plan import Plan, out_of, require_count, require_format
 from eldgr_dspy.programs.run.results import Results, files_of, replacing_all
 from eldgr_dspy.programs.run.signals import Signals
-from eldgr_dspy.programs.shards.claims import Claim, read_claim, require_same_version
+from eldgr_dspy.programs.shards.claims import CLAIM, Claim, read_claim, require_same_version
 from eldgr_dspy.programs.shards.commits import again, is_committed, require_as_committed
 from eldgr_dspy.programs.shards.deciding import Decided, Task, pool_of, read_question
-from eldgr_dspy.programs.shards.manifest import Sharded, ShardFile, hash_of, read_sharded
+from eldgr_dspy.programs.shards.manifest import MANIFEST, Sharded, ShardFile, hash_of, read_sharded
 from eldgr_dspy.programs.shards.processes import deciding
 from eldgr_dspy.system import opened
 
@@ -48,7 +49,7 @@ def merge(
     The run directory holds what `evaluate` on the whole pools would have written. Killed, it can be made again.
 
     Args:
-        directory: What `shard_pools` has written, with every shard committed.
+        directory: What `shard_pools` has written, with every shard committed: a path, or the address of a bucket.
         out: The run directory; None for `runs/NAME[+NAME...]`.
         processes: How many processes decide shards at once. With more than one, a script must call this function below
             `if __name__ == "__main__":`, because each process imports the script.
@@ -59,11 +60,11 @@ def merge(
             format.
         RunChangedError: a shard, its journal or the manifest was changed, or was decided with something else.
         RunLockedError: another process has `out` open. RunStoppedError: one of the processes has ended.
-        OSError: a file cannot be written.
+        OSError: a file cannot be written, or a bucket cannot be reached.
     """
     require_count("processes", processes)
     require_format(decisions)
-    sharded = read_sharded(Path(directory))
+    sharded = _downloaded(read_sharded(directory))
     claim = _checked(sharded)
     folder = merged_into(directory, out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -96,8 +97,18 @@ def merged_into(directory: str | Path, out: str | Path | None = None) -> Path:
     """Return the run directory that `merge` writes: the given one, or `runs/NAME[+NAME...]`."""
     if out is not None:
         return Path(out)
-    names = [pool.name for pool in read_sharded(Path(directory)).manifest.pools]
+    names = [pool.name for pool in read_sharded(directory).manifest.pools]
     return out_of(Plan([f"{name}.jsonl" for name in names]))
+
+
+def _downloaded(sharded: Sharded) -> Sharded:
+    """Download from a bucket what says which shards are done, into a folder that no shard is run in."""
+    if sharded.bucket is None:
+        return sharded
+    here = replace(sharded, path=sharded.path.with_name(f"{sharded.path.name}-merge"))
+    (here.path / "shards").mkdir(parents=True, exist_ok=True)
+    here.pull(here.path / MANIFEST, here.path / CLAIM, here.order, *map(here.marker, here.manifest.shards))
+    return here
 
 
 def _checked(sharded: Sharded) -> Claim:
@@ -109,8 +120,8 @@ def _checked(sharded: Sharded) -> Claim:
     if missing:
         listed = f"{', '.join(missing[:10])}{', ...' * (len(missing) > 10)}"
         raise ArgumentError(
-            f"{sharded.path}: {len(missing):,} of {len(shards):,} shards are not done ({listed}). Run eldgr evaluate "
-            f"{sharded.path} first."
+            f"{sharded.place}: {len(missing):,} of {len(shards):,} shards are not done ({listed}). Run eldgr evaluate "
+            f"{sharded.place} first."
         )
     known = {shard.name for shard in shards}
     for folder, suffix in (("shards", ".jsonl"), ("done", ".json")):
@@ -118,7 +129,9 @@ def _checked(sharded: Sharded) -> Claim:
             if not path.name.startswith(".") and (path.suffix != suffix or path.stem not in known):
                 raise RunChangedError(f"{path}: not a shard that manifest.json names. Move it away.")
     if not sharded.order.is_file() or hash_of(sharded.order) != sharded.manifest.order:
-        raise RunChangedError(f"{sharded.order}: not the one that manifest.json names. Restore it from a copy.")
+        raise RunChangedError(
+            f"{sharded.named(sharded.order)}: not the one that manifest.json names. Restore it from a copy."
+        )
     for shard in shards:
         sharded.require_whole(shard)
         require_as_committed(sharded, shard)

@@ -13,7 +13,7 @@ from eldgr_dspy.programs.run.evaluation import Watcher, evaluate
 from eldgr_dspy.programs.run.hooks import Hooks
 from eldgr_dspy.programs.run.plan import Part, Plan
 from eldgr_dspy.programs.selector import Selector
-from eldgr_dspy.programs.shards.claims import Claim, claimed, read_claim
+from eldgr_dspy.programs.shards.claims import CLAIM, Claim, claimed, read_claim
 from eldgr_dspy.programs.shards.commits import commit, is_committed
 from eldgr_dspy.programs.shards.manifest import Sharded, ShardFile, read_sharded
 from eldgr_dspy.programs.shards.requests import REQUESTS, SharedReserved, count_sent
@@ -39,20 +39,27 @@ def run_shard(
     settings and roles. `max_calls` limits the requests of all shards together.
 
     Args:
-        directory: What `shard_pools` has written. number: which shard, from 0.
+        directory: What `shard_pools` has written: a path, or the address of a bucket. number: which shard, from 0.
         selector: Its roles are asked. plan: what to do; its pools are not read. watcher: callbacks.
         hooks: What an engine of several processes replaces.
 
     Raises:
-        ArgumentError: there is no such shard, or the plan has an `out`, a `limit` or `fresh`.
+        ArgumentError: there is no such shard, or the plan has an `out`, a `limit` or `fresh`, or `max_calls` for a
+            bucket, or the bucket cannot be reached at the start.
         RunChangedError: the shard was edited, or the directory was started with something else.
         RunLockedError: another process is running this shard. The rest as `evaluate` does.
     """
-    sharded = read_sharded(Path(directory))
+    sharded = read_sharded(directory)
     shard = sharded.shard(number)
     for name, (value, remedy) in _FOR_ALL.items():
         if getattr(plan, name) != value:
             raise ArgumentError(f"{name} must be left out for a shard; got {getattr(plan, name)!r:.80}. {remedy}")
+    if sharded.bucket is not None and plan.max_calls is not None:
+        raise ArgumentError(
+            f"max_calls must be left out for shards in a bucket; got {plan.max_calls}. It would not hold over several "
+            "machines. Limit each shard by max_cost."
+        )
+    sharded.pull(sharded.path / CLAIM, sharded.marker(shard))
     claim = claimed(sharded, selector, plan)
     run = sharded.run(shard)
     run.parent.mkdir(exist_ok=True)
@@ -75,7 +82,8 @@ def uncommitted(directory: str | Path) -> list[int]:
     Raises:
         ArgumentError: it is not a directory of shards. RunChangedError: a shard was decided with something else.
     """
-    sharded = read_sharded(Path(directory))
+    sharded = read_sharded(directory)
+    sharded.pull(sharded.path / CLAIM, *map(sharded.marker, sharded.manifest.shards))
     if not (sharded.path / "done").exists():
         return [*range(len(sharded.manifest.shards))]
     claim = read_claim(sharded)

@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO
 
 import numpy as np
@@ -20,7 +21,9 @@ from eldgr_dspy.files import flush_to_disk, replacing, sync_folder
 from eldgr_dspy.pools import Pool, line_of, open_pools
 from eldgr_dspy.programs.run.ledger import hash_of_questions
 from eldgr_dspy.programs.run.plan import require_count
+from eldgr_dspy.programs.shards.buckets import Bucket, bucket_at
 from eldgr_dspy.programs.shards.manifest import (
+    COPIES,
     MANIFEST,
     ORDER,
     Manifest,
@@ -45,20 +48,48 @@ def shard_pools(
     """Cut pools into shards, in a new directory, and return it.
 
     Rows keep their order within a shard. Questions with the same folded text are in one shard. A shard has at most
-    `rows` rows, unless one question occurs more often. The manifest is written last.
+    `rows` rows, unless one question occurs more often. The manifest is written last. In a bucket, no file that exists
+    is written.
 
     Args:
-        paths: The pools. out: a directory that does not exist or is empty. rows: how many rows a shard has at most.
+        paths: The pools. out: a directory that does not exist or is empty, or the address of a bucket that has no
+            shards there. rows: how many rows a shard has at most.
         kind: The answer type that the pools must have; None for any.
 
     Raises:
-        ArgumentError: `out` is not empty, `rows` is not a count, or a pool has another answer type.
+        ArgumentError: `out` is not empty, `rows` is not a count, or a pool has another answer type. The server of a
+            bucket writes a file that exists, although told not to.
         PoolError: a pool cannot be read.
-        OSError: a file cannot be written.
+        OSError: a file cannot be written, or a bucket cannot be reached.
     """
     require_count("rows", rows)
-    _require_empty(Path(out))
-    return cut(open_pools(paths, kind), Path(out), rows)
+    bucket = bucket_at(out)
+    if bucket is None:
+        _require_empty(Path(out))
+        return cut(open_pools(paths, kind), Path(out), rows)
+    if bucket.read(MANIFEST) is not None:
+        raise ArgumentError(f"out={bucket.url!r} holds shards already. Give another --out.")
+    pools = open_pools(paths, kind)
+    Path(COPIES).mkdir(exist_ok=True)
+    with TemporaryDirectory(dir=COPIES, prefix="cut-") as folder:
+        _upload(cut(pools, Path(folder), rows), bucket)
+    return read_sharded(bucket.url)
+
+
+def _upload(sharded: Sharded, bucket: Bucket) -> None:
+    """Write shards into a bucket, the manifest last; files that a killed process has written may be there."""
+    shards = [sharded.file(shard) for shard in sharded.manifest.shards]
+    for path in (sharded.order, *shards, sharded.path / MANIFEST):
+        name = sharded.key(path)
+        if not bucket.create(name, path):
+            theirs = sharded.path / "theirs"
+            if not bucket.fetch(name, theirs) or hash_of(theirs) != hash_of(path):
+                raise ArgumentError(f"out={bucket.url!r} has {name} of other shards. Give another --out.")
+        elif path == sharded.order and bucket.create(name, path):
+            raise ArgumentError(
+                f"{bucket.url}: its server must refuse a second file of one name (If-None-Match); it wrote one. Keep "
+                "the shards on a disk, or on another server."
+            )
 
 
 def cut(pools: Sequence[Pool], out: Path, rows: int) -> Sharded:

@@ -4,6 +4,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,19 @@ from tests.capitals import write_pool
 from tests.commands.installed import COMMAND
 from tests.finished_runs import numbered
 from tests.house.doc_blocks import ROOT, blocks
+from tests.shards.object_store import new_bucket, serving
 from tests.shards.sharded import results
+
+
+@pytest.fixture
+def _store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For the block that needs it, an object store with the bucket that it names."""
+    if "s3://" not in request.node.name:
+        yield
+        return
+    with serving() as (_, address):
+        new_bucket(address, monkeypatch, "my-bucket")
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -73,8 +86,9 @@ def test_what_shards_cannot_have_is_refused(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_store")
 @pytest.mark.skipif(sys.platform == "win32", reason="the blocks are for a POSIX shell")
-@pytest.mark.parametrize("way", ["xargs", "--engine ray"])
+@pytest.mark.parametrize("way", ["xargs", "--engine ray", "s3://my-bucket"])
 def test_a_shell_block_of_the_page_makes_the_plain_run(way: str, tmp_path: Path) -> None:
     if "ray" in way:
         pytest.importorskip("ray", reason="ray is not installed; the extra `test` has it")

@@ -24,9 +24,10 @@ EXTRAS = {
     "parquet": {"pyarrow"},
     "mlflow": {"mlflow"},
     "ray": {"ray"},
+    "bucket": {"obstore"},
     "math": {"math-verify[antlr4_13_2]"},
     "testing": {"hypothesis"},
-    "all": {"eldgr_dspy[nli,bm25s,train,parquet,mlflow,ray,math,testing]"},
+    "all": {"eldgr_dspy[nli,bm25s,train,parquet,mlflow,ray,bucket,math,testing]"},
     "test": {
         "pytest",
         "hypothesis",
@@ -45,6 +46,8 @@ EXTRAS = {
         "datasets",
         "accelerate",
         "ray",
+        "obstore",
+        "moto[server]",
     },
     "dev": {
         "ruff",

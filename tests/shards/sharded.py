@@ -20,7 +20,7 @@ def sharded(folder: Path, rows: int = 3, n: int = 8) -> Path:
     return folder / "shards"
 
 
-def run_all(directory: Path, selector: Callable[[], Selector] = heuristic_selector, **plan: Any) -> None:
+def run_all(directory: str | Path, selector: Callable[[], Selector] = heuristic_selector, **plan: Any) -> None:
     """Run every shard that is not done."""
     for number in uncommitted(directory):
         run_shard(directory, number, selector(), Plan([directory], **plan))
