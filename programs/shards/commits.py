@@ -6,7 +6,7 @@ from typing import Any
 from eldgr_dspy.errors import RunChangedError
 from eldgr_dspy.figures.finished_run import installed_version
 from eldgr_dspy.programs.shards.claims import Claim, state_once
-from eldgr_dspy.programs.shards.manifest import Sharded, ShardFile, hash_of, holds
+from eldgr_dspy.programs.shards.manifest import Sharded, ShardFile, hash_if_there, hash_of
 
 _JOURNAL = "journal.jsonl"
 _UPLOADED = ("summary.json", _JOURNAL)  # to a bucket, and from it; a merge makes the other files again
@@ -77,17 +77,19 @@ def require_as_committed(sharded: Sharded, shard: ShardFile) -> None:
     """Refuse a committed shard whose journal is missing or was changed afterwards; download it from a bucket before."""
     run, stated = sharded.run(shard), json.loads(sharded.marker(shard).read_bytes())["journal"]
     where, journal = str(run), run / _JOURNAL
+    found = hash_if_there(journal)
     if sharded.bucket is not None:
         where = f"{sharded.place}/{_uploaded(shard, stated)}"
-        if not holds(journal, stated):
+        if found != stated:
             for name in _UPLOADED:
                 if not sharded.bucket.fetch(f"{_uploaded(shard, stated)}/{name}", run / name):
                     raise RunChangedError(
                         f"{where}/{name}: no such file, and its shard is committed. Restore it. {again(shard)}"
                     )
-    if not journal.is_file():
+            found = hash_if_there(journal)
+    if found is None:
         raise RunChangedError(f"{journal}: no such file, and its shard is committed. Restore it. {again(shard)}")
-    if hash_of(journal) != stated:
+    if found != stated:
         raise RunChangedError(f"{where}/{_JOURNAL}: changed since its shard was committed. Restore it. {again(shard)}")
 
 

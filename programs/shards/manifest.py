@@ -145,11 +145,13 @@ class Sharded:
             RunChangedError: the file is missing, was edited, or is that of another pool.
         """
         path, manifest = self.file(shard), self.named(self.path / MANIFEST)
-        if self.bucket is not None and not holds(path, shard.sha256):
+        found = hash_if_there(path)
+        if self.bucket is not None and found != shard.sha256:
             self.pull(path)
-        if not path.is_file():
+            found = hash_if_there(path)
+        if found is None:
             raise RunChangedError(f"{self.named(path)}: no such file, and {manifest} names it. Restore it from a copy.")
-        if (found := hash_of(path)) != shard.sha256:
+        if found != shard.sha256:
             raise RunChangedError(
                 f"{self.named(path)}: must have the sha256 {shard.sha256:.16}... of {manifest}; got {found:.16}.... "
                 "It was edited, or is a shard of another pool. Restore it from a copy, or shard the pool again."
@@ -227,6 +229,6 @@ def hash_of(path: Path) -> str:
         return file_digest(file, sha256).hexdigest()
 
 
-def holds(path: Path, sha256: str) -> bool:
-    """Return whether a file exists and has this SHA-256."""
-    return path.is_file() and hash_of(path) == sha256
+def hash_if_there(path: Path) -> str | None:
+    """Return the SHA-256 of a file, in hexadecimal; None if there is no such file."""
+    return hash_of(path) if path.is_file() else None

@@ -25,11 +25,7 @@ from tests.capitals import obliging, selector_with, write_pool
 from tests.finished_runs import numbered
 from tests.refusing import refused
 from tests.shards.object_store import SECRET, Server, content, edit, names, new_bucket, serving
-from tests.shards.sharded import results, run_all
-
-
-class _Killed(BaseException):
-    """The process ends here."""
+from tests.shards.sharded import Killed, killed, results, run_all
 
 
 @pytest.fixture(scope="module")
@@ -186,15 +182,12 @@ def test_who_finds_the_own_marker_is_content(url: str) -> None:
 def test_a_kill_before_the_marker_asks_nothing_twice(
     url: str, late: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(*given: Any) -> Any:
-        raise _Killed
-
     with monkeypatch.context() as patch:
         if late == "everything":
             patch.setattr(running, "commit", killed)
         else:
             patch.setattr(commits, "state_once", killed)
-        with pytest.raises(_Killed):
+        with pytest.raises(Killed):
             run(url)
     assert uncommitted(url) == [0, 1, 2]
     assert [run(url, number) for number in range(3)] == [0, 3, 2]

@@ -24,15 +24,7 @@ from eldgr_dspy.programs.shards.sharding import shard_pools
 from tests.capitals import obliging, selector_with, write_pool
 from tests.finished_runs import numbered
 from tests.refusing import refused
-from tests.shards.sharded import results, run_all, sharded
-
-
-class _Killed(BaseException):
-    """The process ends here."""
-
-
-def killed(*_: Any) -> Any:
-    raise _Killed
+from tests.shards.sharded import Killed, killed, results, run_all, sharded
 
 
 @pytest.fixture
@@ -73,7 +65,7 @@ def test_a_kill_between_the_run_and_its_commit_asks_nothing_twice(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(running, "commit", killed)
-        with pytest.raises(_Killed):
+        with pytest.raises(Killed):
             run(directory)
     assert uncommitted(directory) == [0, 1, 2]
     assert [run(directory, number) for number in range(3)] == [0, 3, 2]
@@ -89,7 +81,7 @@ def test_a_kill_while_a_shard_is_committed_leaves_all_of_the_marker_or_none(
     run(directory, 2)
     with monkeypatch.context() as patch:
         patch.setattr(claims, name, killed)
-        with pytest.raises(_Killed):
+        with pytest.raises(Killed):
             run(directory)
     assert uncommitted(directory) == ([0, 1] if name == "flush_to_disk" else [1])
     assert run(directory) == 0
@@ -102,7 +94,7 @@ def test_a_kill_while_shards_are_merged_leaves_what_can_be_merged(
     run_all(directory)
     with monkeypatch.context() as patch:
         patch.setattr(Results, "finish", killed)
-        with pytest.raises(_Killed):
+        with pytest.raises(Killed):
             merge(directory, tmp_path / "run")
     assert not (tmp_path / "run" / "summary.json").exists()
     assert merge(directory, tmp_path / "run")["pools"]["capitals"]["n"] == 8
@@ -208,7 +200,7 @@ def test_a_lock_sees_the_pool_once_and_not_each_shard_or_retry(tmp_path: Path) -
     directory, rules = sharded(tmp_path), ["majority", "eldgr"]
     lock = freeze(heuristic_selector(), rules, tmp_path / "rule.lock.json").path
     plan: dict[str, Any] = {"rules": rules, "lock": lock, "once": True}
-    with pytest.raises(_Killed):
+    with pytest.raises(Killed):
         run_shard(directory, 1, heuristic_selector(), Plan([directory], **plan), Watcher(on_row=killed))
     run_all(directory, **plan)
     (look,) = looks(lock)
