@@ -120,7 +120,7 @@ def limit_options(asked: str) -> Callable[[Command], Command]:
 @click.argument("pools", nargs=-1, required=True, type=Place())
 @model_options
 @rule_options
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory.  [default: runs/NAME]")
+@click.option("--out", type=Place(file_okay=False), metavar="DIRECTORY", help="Run directory.  [default: runs/NAME]")
 @click.option(
     "--shard", type=click.IntRange(min=0), metavar="N", help="Run one shard of the directory POOLS.  [default: all]"
 )
@@ -153,7 +153,7 @@ def evaluate(
     context: click.Context,
     /,
     pools: tuple[str | Path, ...],
-    out: Path | None,
+    out: str | Path | None,
     shard: int | None,
     models: Models,
     rules: str,

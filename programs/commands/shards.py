@@ -21,13 +21,13 @@ _FILE = click.Path(path_type=Path)
 class Place(click.Path):
     """A path, or the address of a bucket, which stays a text."""
 
-    def __init__(self) -> None:
-        """Make paths of what is not an address."""
-        super().__init__(path_type=Path)
+    def __init__(self, *, file_okay: bool = True) -> None:
+        """Make paths of what is not an address; `file_okay` says whether it may be a file."""
+        super().__init__(path_type=Path, file_okay=file_okay)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return a path, or an address as it is."""
-        from eldgr_dspy.programs.shards.buckets import is_url
+        from eldgr_dspy.system import is_url
 
         return value if is_url(value) else super().convert(value, param, ctx)
 
@@ -50,7 +50,8 @@ def shard(pools: tuple[Path, ...], rows: int, answer: str | None, out: str | Pat
     try:
         sharded = shard_pools(pools, out, rows, None if answer is None else answer_type(answer))
     except OSError as error:
-        raise click.ClickException(f"The shards could not be written: {refusal(error)}") from error
+        failed = "" if error.errno is None else "The shards could not be written: "  # a bucket says itself what failed
+        raise click.ClickException(f"{failed}{refusal(error)}") from error
     n = len(sharded.manifest.shards)
     said = f"{n:,} shard{'s' * (n != 1)} of {', '.join(pool.name for pool in sharded.manifest.pools)}"
     say(f"{said} written to {out}. To run {'them' if n != 1 else 'it'}: eldgr evaluate {out}")
@@ -58,13 +59,19 @@ def shard(pools: tuple[Path, ...], rows: int, answer: str | None, out: str | Pat
 
 @click.command(context_settings={"show_default": True})
 @click.argument("directory", metavar="DIR", type=Place())
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory.  [default: runs/NAME]")
+@click.option("--out", type=Place(file_okay=False), metavar="DIRECTORY", help="Run directory.  [default: runs/NAME]")
 @click.option("--processes", type=click.IntRange(min=1), metavar="N", default=1, help="Processes that decide shards.")
 @decisions_option
 @pages_option
 @click.pass_context
 def merge(
-    context: click.Context, /, directory: str | Path, out: Path | None, processes: int, decisions: Any, pages: bool
+    context: click.Context,
+    /,
+    directory: str | Path,
+    out: str | Path | None,
+    processes: int,
+    decisions: Any,
+    pages: bool,
 ) -> None:
     """Merge the shards of a pool into one run.
 
@@ -81,7 +88,8 @@ def merge(
     try:
         merge_shards(directory, folder, processes, decisions=decisions, pages=pages)
     except OSError as error:
-        raise click.ClickException(f"The run could not be written: {refusal(error)}") from error
+        failed = "" if error.errno is None else "The run could not be written: "  # a bucket says itself what failed
+        raise click.ClickException(f"{failed}{refusal(error)}") from error
     say(f"Written to {folder}. To print all tables: eldgr report {folder}")
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 import dspy
 
 from eldgr_dspy.decision import DEFAULT_RULES, RULES
-from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.figures.finished_run import DECISIONS
 from eldgr_dspy.files import safe_name
 from eldgr_dspy.journal import Journal
@@ -20,7 +20,9 @@ from eldgr_dspy.named_judges import for_judges, require_judges
 from eldgr_dspy.pools import Pool, Row, pool_name
 from eldgr_dspy.programs.run.recordings import Replays, recordings_in
 from eldgr_dspy.programs.run.reservations import Reserved
+from eldgr_dspy.redaction import redacted_message
 from eldgr_dspy.rules import rule_named
+from eldgr_dspy.system import is_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ class Plan:
         if self.recorded_for is not None and not recordings_in(self.replay):
             raise ArgumentError(f"recorded_for={self.recorded_for!r} needs a recording; give replay too.")
         require_format(self.decisions)
+        require_path("out", self.out, "Write the run to a disk, and copy it.")
         for name, value in (("workers", self.workers), ("limit", self.limit), ("max_calls", self.max_calls)):
             if value is not None or name == "workers":
                 require_count(name, value)
@@ -117,6 +120,13 @@ def require_format(decisions: str) -> None:
     if decisions not in DECISIONS:
         formats = " or ".join(map(repr, DECISIONS))
         raise ArgumentError(f"decisions must be {formats}; got {decisions!r}. Give one of them.")
+
+
+def require_path(name: str, place: str | Path | None, remedy: str) -> None:
+    """Refuse the address of a bucket, which `pathlib` would make a folder of this machine."""
+    if isinstance(place, str) and is_url(place):
+        shown = brief(redacted_message(place))
+        raise ArgumentError(f"{name} must be a directory on a disk; got {shown}. {remedy}")
 
 
 def _require_name(rule: object, index: int) -> None:

@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 from eldgr_dspy.errors import ArgumentError, brief
 from eldgr_dspy.files import replacing
 from eldgr_dspy.redaction import redacted_message
+from eldgr_dspy.system import is_url
 
 RETRIES = 8
 """How often a request that failed is sent again, after pauses that double from a tenth of a second to fifteen."""
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://.*", re.DOTALL)
 _STORES = ("s3", "gs", "az")
 _NO_BUCKET = re.compile("(bucket|container) does not exist")
 _TIME = timedelta(minutes=10)  # for one request, which may be a whole shard
@@ -100,11 +100,6 @@ class Bucket:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             raise OSError(f"{self.url}/{name} could not be {done}: {_said(error)}. {_CHECK}") from None
-
-
-def is_url(place: str | Path) -> bool:
-    """Return whether a place is the address of a bucket, and not a path."""
-    return isinstance(place, str) and _URL.fullmatch(place) is not None
 
 
 def bucket_at(place: str | Path) -> Bucket | None:

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt, Validat
 
 from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.files import replacing, safe_name
-from eldgr_dspy.programs.shards.buckets import Bucket, bucket_at, is_url
-from eldgr_dspy.system import opened, refusal
+from eldgr_dspy.programs.shards.buckets import Bucket, bucket_at
+from eldgr_dspy.system import is_url, opened, refusal
 from eldgr_dspy.words import Task
 
 MANIFEST = "manifest.json"

@@ -95,10 +95,8 @@ def _merged(sharded: Sharded, claim: Claim, heads: Sequence[Mapping[str, Any]], 
 
 def merged_into(directory: str | Path, out: str | Path | None = None) -> Path:
     """Return the run directory that `merge` writes: the given one, or `runs/NAME[+NAME...]`."""
-    if out is not None:
-        return Path(out)
-    names = [pool.name for pool in read_sharded(directory).manifest.pools]
-    return out_of(Plan([f"{name}.jsonl" for name in names]))
+    names = [] if out is not None else [pool.name for pool in read_sharded(directory).manifest.pools]
+    return out_of(Plan([f"{name}.jsonl" for name in names], out))
 
 
 def _downloaded(sharded: Sharded) -> Sharded:

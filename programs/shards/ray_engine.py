@@ -19,6 +19,7 @@ from eldgr_dspy.errors import ArgumentError, RunLockedError, RunStoppedError, br
 from eldgr_dspy.programs.file_locks import locked
 from eldgr_dspy.programs.run.evaluation import Watcher
 from eldgr_dspy.programs.run.failures import allowed_questions
+from eldgr_dspy.programs.run.plan import require_path
 from eldgr_dspy.programs.run.signals import Signals
 from eldgr_dspy.programs.shards.claims import claimed
 from eldgr_dspy.programs.shards.manifest import Sharded, read_sharded
@@ -65,6 +66,7 @@ def run_on_ray(
         KeyboardInterrupt: as `evaluate` does; all workers wait for their calls under way.
     """
     ray, watcher = ray_of(), watcher or Watcher()
+    require_path("directory", directory, "Workers share it. Run shards of a bucket by eldgr evaluate DIR --shard N.")
     directory = Path(directory).resolve()
     sharded = read_sharded(directory)
     busy = f"{directory}: another process runs it on Ray. Wait for it, or stop it."

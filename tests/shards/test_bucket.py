@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from eldgr_dspy.programs.shards.buckets import Bucket, bucket_at
 from eldgr_dspy.programs.shards.claims import read_claim
 from eldgr_dspy.programs.shards.manifest import Sharded, read_sharded
 from eldgr_dspy.programs.shards.merging import merge
+from eldgr_dspy.programs.shards.ray_engine import run_on_ray
 from eldgr_dspy.programs.shards.running import run_shard, uncommitted
 from eldgr_dspy.programs.shards.sharding import shard_pools
 from tests.capitals import obliging, selector_with, write_pool
@@ -354,6 +356,7 @@ def test_a_request_that_always_fails_ends_in_a_sentence(
     assert "Check the address, the network and the credentials" in printed
     assert "Traceback" not in printed
     assert "Debug source" not in printed
+    assert printed.count("could not be") == 1
     server.reset()
     assert command == "merge" or "done/00000.json" not in names(url)
 
@@ -430,6 +433,27 @@ def test_a_limit_that_would_not_hold_is_refused(url: str) -> None:
 def test_ray_needs_a_directory(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["evaluate", url, "--engine", "ray"]) == 2
     assert "--engine ray cannot be used with a bucket. Its processes share a directory." in capsys.readouterr().err
+
+
+def test_ray_refuses_an_address_in_python_too() -> None:
+    said = refused(
+        lambda: run_on_ray(
+            "s3://bucket/shards", lambda: nullcontext((heuristic_selector(), Plan(["s3://bucket/shards"])))
+        )
+    )
+    assert "directory must be a directory on a disk; got s3://bucket/shards. Workers share it." in said
+
+
+@pytest.mark.parametrize("command", ["evaluate", "merge"])
+def test_a_run_is_not_written_to_an_address(command: str, url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    run_all(url)
+    given = {"evaluate": str(write_pool(Path("one.jsonl"), numbered(1))), "merge": url}[command]
+    assert main([command, given, "--out", f"s3://key:{SECRET}@bucket/run"]) == 1
+    said = capsys.readouterr().err
+    assert "out must be a directory on a disk; got s3://" in said
+    assert "Write the run to a disk, and copy it." in said
+    assert SECRET not in said
+    assert not Path("s3:").exists()
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
