@@ -128,8 +128,9 @@ def _passes(policy: Any) -> tuple[int, int, int]:
     """Operations for a token, for a forward pass, and for an update."""
     ids = torch.ones((2, 4), dtype=torch.long)
     with torch.no_grad():
-        cache = policy(input_ids=ids, use_cache=True).past_key_values
-        decoding = begun(lambda: policy(input_ids=ids[:, :1], past_key_values=cache, use_cache=True))
+        # The cache is the only other output; transformers 5.24 renamed it from `past_key_values` to `cache`.
+        cache = {name: output for name, output in policy(input_ids=ids, use_cache=True).items() if name != "logits"}
+        decoding = begun(lambda: policy(input_ids=ids[:, :1], use_cache=True, **cache))
         reading = begun(lambda: policy(input_ids=ids, use_cache=False))
     policy.train()
     policy.gradient_checkpointing_enable()
