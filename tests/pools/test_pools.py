@@ -6,7 +6,6 @@ import json
 import os
 import sys
 import tempfile
-import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -21,6 +20,7 @@ from eldgr_dspy.certificates import Passage
 from eldgr_dspy.errors import ArgumentError, PoolError
 from eldgr_dspy.pools import Pool, Row, open_pool, open_pools, pool_name, schema, write_pool
 from eldgr_dspy.rows import MAX_DEPTH, CandidateRow, PassageRow
+from tests.memory import memory_of
 from tests.refusing import refused as refused_by
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,20 +131,14 @@ def test_rows_are_given_sixteen_at_a_time_and_only_if_they_are_those_that_were_h
     assert "no such file" in refused(lambda: list(pool.rows()))
 
 
-def test_memory_grows_by_a_few_bytes_a_row(tmp_path: Path) -> None:
-    def peak(n: int) -> int:
-        pool = write_lines(tmp_path / f"{n}.jsonl", (record(number) for number in range(n)))
-        tracemalloc.start()
-        try:
-            for _ in open_pool(pool).rows():
-                pass
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
+def read_through(path: Path) -> None:
+    for _ in open_pool(path).rows():
+        pass
 
-    peak(10)  # what is allocated once
-    few, many = (min(peak(n) for _ in range(2)) for n in (1_000, 6_000))  # other threads allocate too
-    assert many - few < 5_000 * 64
+
+def test_memory_grows_by_a_few_bytes_a_row(tmp_path: Path) -> None:
+    few, many = (write_lines(tmp_path / f"{n}.jsonl", map(record, range(n))) for n in (1_000, 6_000))
+    assert memory_of(read_through, many).peak - memory_of(read_through, few).peak < 5_000 * 64
 
 
 # -- the content hash --

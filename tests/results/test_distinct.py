@@ -1,16 +1,14 @@
 """Questions counted by their marks: against a plain list, whatever the order, and with memory that hardly grows."""
 
-import gc
 import pickle
-import tracemalloc
 from collections import Counter, defaultdict
-from collections.abc import Callable
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eldgr_dspy.figures.distinct import Distinct, by_question
 from eldgr_dspy.figures.record import Questions
+from tests.memory import memory_of
 
 asked = st.lists(st.tuples(st.integers(0, 12), st.sampled_from("abc")), max_size=40)
 
@@ -54,36 +52,26 @@ def test_copies_are_found_across_the_parts_that_are_looked_at_together() -> None
     assert kept.units() == {(True,): n // 2 - 1, (False,): n // 2, (True, False): 1}
 
 
-def traced(take: Callable[[], None]) -> int:
-    """The bytes that are in use at the most while something is done."""
-    gc.collect()
-    tracemalloc.start()
-    try:
-        take()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+def count(n: int) -> None:
+    kept = Distinct[bool]()
+    for number in range(n):
+        kept.add(str(number), number % 2 == 0)
+    assert kept.units() == {(True,): n // 2, (False,): n // 2}
 
 
 def test_memory_does_not_grow_with_questions() -> None:
-    def counted(n: int) -> None:
-        kept = Distinct[bool]()
-        for number in range(n):
-            kept.add(str(number), number % 2 == 0)
-        assert kept.units() == {(True,): n // 2, (False,): n // 2}
+    assert memory_of(count, 400_000).peak < 1.5 * memory_of(count, 100_000).peak
 
-    assert traced(lambda: counted(400_000)) < 1.5 * traced(lambda: counted(100_000))
+
+def remember(n: int) -> None:
+    seen = Questions()
+    for number in range(n):
+        seen.add("pool", str(number))
+    assert seen.has("pool", "1")
 
 
 def test_a_question_that_is_remembered_takes_few_bytes() -> None:
-    seen, n = Questions(), 20_000
-
-    def remember() -> None:
-        for number in range(n):
-            seen.add("pool", str(number))
-        assert seen.has("pool", "1")
-
-    assert traced(remember) / n < 12
+    assert memory_of(remember, 20_000).peak / 20_000 < 12
 
 
 def test_counts_that_are_partly_on_the_disk_can_be_sent_to_another_process() -> None:

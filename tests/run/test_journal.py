@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import tempfile
-import tracemalloc
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +21,7 @@ from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import JournalError
 from eldgr_dspy.files import MAX_LINE
 from eldgr_dspy.journal import Journal, TornLineWarning, read_journal
+from tests.memory import memory_of
 
 
 def one(question: str = "q1", outcome: Any = "ok", **more: Any) -> Consultation:
@@ -288,14 +288,9 @@ def test_the_memory_of_a_journal_is_20_bytes_a_line(tmp_path: Path) -> None:
     path = tmp_path / "j"
     lines = (f'{{"kind":"consultation","id":"q{n}","role":"judge","outcome":"abstained"}}\n' for n in range(20_000))
     path.write_text("".join(lines))
-    tracemalloc.start()
-    try:
-        with Journal(path) as journal:
-            held, _ = tracemalloc.get_traced_memory()
-            assert len(journal) == 20_000
-    finally:
-        tracemalloc.stop()
-    assert held / 20_000 < 20
+    with Journal(path) as journal:
+        assert len(journal) == 20_000
+    assert memory_of(Journal, path).held / 20_000 < 20
 
 
 def test_of_two_lines_for_one_key_the_last_is_found(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import time
-import tracemalloc
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.programs.testing import role_of, scripted_lm
 from eldgr_dspy.tables.run import tables_of
 from tests.capitals import EVIDENCE, NO_SPAN, VERDICT, recording, row, selector_with, untimed, write_pool
+from tests.memory import memory_of
 
 SECOND = {**VERDICT, "preferred": 0}
 NONE = {"outcome": "abstained", "content": None, "reason": "none"}
@@ -260,12 +260,8 @@ def test_a_recorded_reply_takes_a_few_bytes_of_memory_however_long_it_is(tmp_pat
     with file.open("w") as out:
         for number in range(n):
             out.write(recording(tmp_path / "one.jsonl", [f"q{number}"], content=said(number)).read_text())
-    Recordings({"first": file})  # what is loaded once counts for none
-    tracemalloc.start()
+    assert memory_of(Recordings, dict.fromkeys("abcdefgh", file)).held < 8 * n * 50
     kept = Recordings(dict.fromkeys("abcdefgh", file))
-    held = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert held < 8 * n * 50
     for judge, number in (("a", 0), ("h", n - 1), ("c", 7)):
         found = kept.find(("capitals", f"q{number}", f"judge[{judge}]"))
         assert (found.pool, found.id, found.judge) == ("capitals", f"q{number}", judge)

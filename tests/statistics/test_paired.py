@@ -1,6 +1,5 @@
 """Paired statistics: the published table, SciPy and a naive bootstrap are the witnesses."""
 
-import tracemalloc
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 
 from eldgr_dspy.statistics import Interval, contrast, contrast_from_counts, mcnemar, paired_bootstrap
+from tests.memory import memory_of
 from tests.refusing import refused
 
 # n, wins, losses, delta, interval (percentage points) and p as the paper prints them.
@@ -191,14 +191,15 @@ def test_groups_of_neighbours_keep_the_mean_and_the_spread_of_a_sample() -> None
     assert (high - low) / (2 * norm.ppf(0.975)) == pytest.approx(values.std() / np.sqrt(values.size), rel=0.06)
 
 
-def test_many_distinct_differences_are_resampled_in_bounded_memory() -> None:
+def resample_many_distinct_differences() -> None:
     generator = np.random.Generator(np.random.PCG64(3))
     rule, against = generator.integers(0, 5_000, size=100_000) / 5_000, np.zeros(100_000)
-    tracemalloc.start()
     low, high = paired_bootstrap(rule, against, resamples=500)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
     assert low < rule.mean() < high
+
+
+def test_many_distinct_differences_are_resampled_in_bounded_memory() -> None:
+    peak = memory_of(resample_many_distinct_differences).peak
     assert peak < 40 * 2**20  # all counts at once are 20 MB, beside them as many products
 
 

@@ -1,0 +1,36 @@
+"""How much memory a function takes, measured in a process of its own.
+
+Calls that earlier tests gave up may still read in threads of this process, and what they allocate would count.
+"""
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any, NamedTuple
+
+
+class Memory(NamedTuple):
+    """Bytes that Python allocated: at the most at one time, and still held by what the function returned."""
+
+    peak: int
+    held: int
+
+
+def memory_of(function: Callable[..., Any], *args: Any) -> Memory:
+    """The memory of the second call: the first also loads what is loaded once. The function must be one of a module."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as alone:
+        return alone.submit(_measured, function, *args).result()
+
+
+def _measured(function: Callable[..., Any], *args: Any) -> Memory:
+    function(*args)
+    gc.collect()
+    tracemalloc.start()
+    result = function(*args)
+    peak = tracemalloc.get_traced_memory()[1]
+    gc.collect()
+    held = tracemalloc.get_traced_memory()[0]
+    del result
+    return Memory(peak, held)
