@@ -237,11 +237,10 @@ def beside_space(text: str, at: int) -> bool:
 
 
 def dollar(text: str, at: int) -> bool:
-    """Whether a number stands right behind a dollar sign, up to two marks between, or right before it."""
-    rest = text[at + 1 :].lstrip("-+.")
-    return (len(text) - at - 1 - len(rest) <= 2 and is_digit(rest[:1])) or (
-        is_digit(text[at - 1 : at]) and not letter_or_digit_at(text, at + 1)
-    )
+    """Whether a number, perhaps with a sign and a point, stands right behind a dollar sign, or right before it."""
+    rest = text[at + 1 :]
+    rest = (rest[1:] if rest.startswith(("-", "+")) else rest).removeprefix(".")
+    return is_digit(rest[:1]) or (is_digit(text[at - 1 : at]) and not letter_or_digit_at(text, at + 1))
 
 
 def run_start(text: str, at: int, marks: str) -> int:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from eldgr_dspy.decision import Choice, Steps
 HELD_BY = "ELDGR_TEST_HELD_BY"
 """The variable with the path of a pipe that `held` reads to its end."""
 
-_held = list[str]()
+_held = list[bool]()
 
 
 def ended(case: Case) -> Steps:
@@ -29,9 +30,11 @@ def curious(case: Case) -> Steps:
 
 
 def held(case: Case) -> Steps:
-    """Waits on the first question until nobody writes to a pipe any more."""
+    """Waits on the first question until nobody writes to a pipe any more, or it is gone."""
     if is_elsewhere() and not _held:
-        _held.append(Path(os.environ[HELD_BY]).read_text(encoding="ascii"))
+        with suppress(FileNotFoundError):
+            Path(os.environ[HELD_BY]).read_bytes()
+        _held.append(True)
     yield from ()
     return Choice("consensus", case.consensus)
 

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -72,8 +72,8 @@ def test_an_error_of_a_process_is_raised_as_it_is_and_its_end_is_told(
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", int]]:
-    """The command that merges, and a pipe that one of its processes reads while it is open."""
+def held(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", Callable[[], None]]]:
+    """The command that merges, one of whose processes reads a pipe, and what ends the pipe for all of them."""
     directory, pipe = sharded(folder), folder / "pipe"
     run_all(directory, rules=["majority", "tests.shards.elsewhere:held"])
     os.mkfifo(pipe)
@@ -86,15 +86,21 @@ def held(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", int]]:
         text=True,
         start_new_session=True,
     ) as process:
-        yield process, os.open(pipe, os.O_WRONLY)  # which waits for a reader
+        writing = os.open(pipe, os.O_WRONLY)  # which waits for a reader
+
+        def let_go() -> None:
+            pipe.unlink()  # first, for a process that opened the pipe afterwards would wait for a writer
+            os.close(writing)
+
+        yield process, let_go
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and named pipes")
 def test_ctrl_c_ends_all_processes_in_order(tmp_path: Path) -> None:
-    with held(tmp_path) as (process, pipe):
+    with held(tmp_path) as (process, let_go):
         os.killpg(process.pid, signal.SIGINT)
-        os.close(pipe)
+        let_go()
         _, said = process.communicate()
     assert (process.returncode, said.strip()) == (130, "Interrupted.")
     assert leftovers(tmp_path / "run") == []
@@ -104,10 +110,10 @@ def test_ctrl_c_ends_all_processes_in_order(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals and named pipes")
 def test_processes_end_with_the_one_that_started_them_and_what_is_left_is_removed(tmp_path: Path) -> None:
-    with held(tmp_path) as (process, pipe):
+    with held(tmp_path) as (process, let_go):
         process.kill()
         process.communicate()  # until no process has its output open
-        os.close(pipe)
+        let_go()
     assert leftovers(tmp_path / "run")
     merge(tmp_path / "shards", tmp_path / "run")
     assert leftovers(tmp_path / "run") == []
