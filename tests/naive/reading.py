@@ -314,7 +314,7 @@ def sentence_ends(text: str) -> list[tuple[int, int]]:
     while at < len(text):
         stop = re.match(r"[.!?]*", text[at:])[0]  # type: ignore[index]
         end = at + len(stop)
-        while stop and end < len(text) and end - at - len(stop) < 4 and re.match(r"[^\w\s]", text[end]):
+        while stop and end < len(text) and end - at - len(stop) < 4 and re.match(r"[^\w\s.!?]", text[end]):
             end += 1
         if text[at] in "。｡" and at + 1 < len(text):
             out.append((at, at + 1))
