@@ -28,9 +28,6 @@ def _measured(function: Callable[..., Any], *args: Any) -> Memory:
     function(*args)
     gc.collect()
     tracemalloc.start()
-    result = function(*args)
-    peak = tracemalloc.get_traced_memory()[1]
-    gc.collect()
-    held = tracemalloc.get_traced_memory()[0]
-    del result
+    _kept = function(*args)
+    held, peak = tracemalloc.get_traced_memory()
     return Memory(peak, held)

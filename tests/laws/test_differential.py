@@ -65,7 +65,8 @@ def replies_to(draw: st.DrawFn, question: Question) -> dict[str, Any]:
 @example("'²3.14'%", "retrieval")
 @example("AA\x1bA", "retrieval")
 @example("0%\x1b0", "retrieval")
-@example("--0", "retrieval")  # '$--0' is not a price
+@example("−−0", "retrieval")  # '$--0' was taken for a price
+@example("?€! 0", "retrieval")  # '€!' was taken for what closes the sentence that '?' ends
 def test_spellings_vote_together_exactly_where_the_naive_classes_are_equal(text: str, task: Task) -> None:
     shipped = [answer_class(spelling, task) for spelling in respelled(text)]
     naive = [naive_answers.class_of(spelling, task) for spelling in respelled(text)]

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,6 @@ from eldgr_dspy.decision import Choice, Steps
 
 HELD_BY = "ELDGR_TEST_HELD_BY"
 """The variable with the path of a pipe that `held` reads to its end."""
-
-_held = list[bool]()
 
 
 def ended(case: Case) -> Steps:
@@ -31,12 +30,16 @@ def curious(case: Case) -> Steps:
 
 def held(case: Case) -> Steps:
     """Waits on the first question until nobody writes to a pipe any more, or it is gone."""
-    if is_elsewhere() and not _held:
-        with suppress(FileNotFoundError):
-            Path(os.environ[HELD_BY]).read_bytes()
-        _held.append(True)
+    if is_elsewhere():
+        _wait()
     yield from ()
     return Choice("consensus", case.consensus)
+
+
+@cache
+def _wait() -> None:
+    with suppress(FileNotFoundError):
+        Path(os.environ[HELD_BY]).read_bytes()
 
 
 def is_elsewhere() -> bool:
