@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
-.PHONY: all demo test test-slow check docs format bench crash laws fuzz mutation wheel clean
+.PHONY: all demo test test-slow check docs format size bench crash laws fuzz mutation wheel clean
 
 all: check test test-slow
 
@@ -37,6 +37,10 @@ docs: $(VENV)/.docs
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+# Files, lines and statements of the source by room, of tests and benchmarks, and the words of the pages.
+size: $(BIN)/python
+	$(BIN)/python -m tests.house.size
 
 # Each file in benchmarks/ is one benchmark and says what it measures; some read the pools that ELDGR_POOLS names.
 BENCHMARKS := $(notdir $(basename $(wildcard benchmarks/[a-z]*.py)))

@@ -1,0 +1,179 @@
+"""Decides the demo pools and the real pools, and sums up what was decided in digests that a commit can hold.
+
+A pool has a short digest for each question and for each part of its numbers, so that a difference can be named, and
+one of all bytes of its `decisions.jsonl`. Numbers are those of `summary.json` without seconds, to nine digits.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from itertools import zip_longest
+from pathlib import Path
+from textwrap import wrap
+from typing import Any, Final, NamedTuple, Self
+
+from eldgr_dspy.answer_types.free_text import FreeText
+from eldgr_dspy.programs.commands import main
+from tests.bag_of_words import BagOfWords
+from tests.house.doc_blocks import ROOT
+
+DIGESTS: Final = Path(__file__).with_name("digests.json")
+RULES: Final = "first,majority,certified,judge,eldgr,eldgr_certified,near(0),near(1)"
+DIGITS: Final = 4
+"""Hexadecimal digits of a question's digest."""
+
+A_LINE: Final = 25
+"""Questions whose digests are in one line of the file."""
+
+JUDGES: Final = ("gpt4", "chatgpt", "davinci003", "bing")
+SELECTORS: Final = (
+    "words=heuristic,orm=best_of_n:orm,prm=weighted_best_of_n:prm:min,borda=borda:self_certainty,cisc=cisc,soft=soft_sc,"
+    "bcrl=bcrl_vote,drm=drm"
+)
+WORDS: Final = FreeText(BagOfWords(), 0.9)
+DEMOS: Final[Mapping[str, Sequence[str]]] = {
+    "demo-retrieval": (),
+    "demo-arithmetic": ("--replay", str(ROOT / "artifacts" / "demo-replay.jsonl")),
+    "demo-choice": (),
+    "demo-math": ("--replay", str(ROOT / "artifacts" / "demo-math-replay.jsonl")),
+    "demo-free-text": ("--answer", f"{__name__}:WORDS"),
+    "demo-selectors": ("--judges", SELECTORS),
+}
+"""The demo pools, with the options of `eldgr evaluate` that each is decided with."""
+
+REAL: Final[Mapping[str, int]] = {
+    "hotpotqa-reflexion12": 100,
+    "gsm8k-openai4": 1_319,
+    "svamp-codex8": 999,
+    "nq-openqa10": 2_298,
+    "nq-openqa10-struck": 2_298,
+}
+"""The real pools, with how many questions each has. They run with every judge that was recorded for them."""
+
+
+class Digests(NamedTuple):
+    """What was decided on a pool.
+
+    Attributes:
+        decisions: SHA-256 of `decisions.jsonl`.
+        questions: A few digits for each question, in the order of the pool.
+        numbers: A few digits for each part of the pool's figures, by its key in `summary.json`.
+    """
+
+    decisions: str
+    questions: Sequence[str]
+    numbers: Mapping[str, str]
+
+    @classmethod
+    def read(cls, record: Mapping[str, Any]) -> Self:
+        """Return the digests that a record of the file states."""
+        text = "".join(record["questions"])
+        return cls(record["decisions"], wrap(text, DIGITS), record["numbers"])
+
+    def record(self) -> Mapping[str, Any]:
+        """Return what the file states."""
+        return {
+            "decisions": self.decisions,
+            "questions": wrap("".join(self.questions), DIGITS * A_LINE),
+            "numbers": self.numbers,
+        }
+
+    @property
+    def name(self) -> str:
+        """Eight digits that name all of it, by which the list of changes refers to it."""
+        return _digest(json.dumps(self.record()).encode(), 8)
+
+
+class Pool(NamedTuple):
+    """A pool as it was decided: the ids of its questions, in order, and the digests."""
+
+    ids: Sequence[str]
+    digests: Digests
+
+
+def missing(name: str, data: Path) -> str | None:
+    """Return why a pool cannot be decided here, or None."""
+    if name == "demo-math" and find_spec("math_verify") is None:
+        return "math_verify is not installed; the extra `test` has it"
+    if name in REAL and not (data / f"{name}.jsonl.gz").is_file():
+        return f"no {name}.jsonl.gz in {data}; set ELDGR_POOLS to the folder that holds it"
+    return None
+
+
+def decide(name: str, data: Path, out: Path, *options: str) -> Pool:
+    """Decide a pool in a new run directory below `out`. The real pools and their recordings are in `data`."""
+    pool = data / f"{name}.jsonl.gz" if name in REAL else ROOT / "artifacts" / f"{name}.jsonl"
+    chosen = [*DEMOS.get(name, ()), *options]
+    recordings = {judge: data / "judges" / f"{name}.{judge}.jsonl.gz" for judge in JUDGES}
+    if name in REAL and all(file.is_file() for file in recordings.values()):
+        chosen += ["--judges", ",".join(recordings)]
+        chosen += [word for judge, file in recordings.items() for word in ("--replay", f"{judge}={file}")]
+    run = out / name
+    code = main(["evaluate", str(pool), "--rules", RULES, "--out", str(run), "--quiet", *chosen])
+    assert code == 0, f"eldgr evaluate {pool} ended with exit code {code}"
+    return _pool(name, run)
+
+
+def _pool(name: str, run: Path) -> Pool:
+    decisions = (run / "decisions.jsonl").read_bytes()
+    lines = dict[str, bytes]()
+    for line in decisions.splitlines(keepends=True):
+        question = json.loads(line)["id"]
+        lines[question] = lines.get(question, b"") + line
+    summary = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    parts = {**summary["pools"][name], "consultations": summary["consultations"]}
+    numbers = {part: [*_numbers(part, value)] for part, value in sorted(parts.items())}
+    return Pool(
+        [*lines],
+        Digests(
+            hashlib.sha256(decisions).hexdigest(),
+            [_digest(text, DIGITS) for text in lines.values()],
+            {part: _digest("\n".join(found).encode(), 8) for part, found in numbers.items() if found},
+        ),
+    )
+
+
+def _numbers(path: str, value: Any) -> Iterator[str]:
+    """Yield each number below a value with the path to it; a key that speaks of seconds is left out, and so is text."""
+    if isinstance(value, dict):
+        for key in sorted(value):
+            if "seconds" not in key:
+                yield from _numbers(f"{path}/{key}", value[key])
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _numbers(f"{path}/{index}", item)
+    elif not isinstance(value, str):
+        yield f"{path} {value:.9g}" if isinstance(value, float) else f"{path} {json.dumps(value)}"
+
+
+def _digest(text: bytes, digits: int) -> str:
+    return hashlib.sha256(text).hexdigest()[:digits]
+
+
+def recorded() -> dict[str, Digests]:
+    """Return the digests of the file, by pool."""
+    if not DIGESTS.is_file():
+        return {}
+    return {name: Digests.read(record) for name, record in json.loads(DIGESTS.read_text(encoding="utf-8")).items()}
+
+
+def differences(before: Digests | None, pool: Pool, *, part: bool = False) -> list[str]:
+    """Return what differs from the digests before. Of a part of a pool, its first questions, numbers do not count."""
+    if before is None:
+        return [f"all {len(pool.ids):,} questions", "all numbers"]
+    now, found = pool.digests, list[str]()
+    old = before.questions[: len(now.questions)] if part else before.questions
+    pairs = zip_longest(pool.ids, now.questions, old, fillvalue="")
+    changed = [question or "one that is gone" for question, new, was in pairs if new != was]
+    if changed:
+        which = "all" if changed == pool.ids else f"{len(changed):,} of"
+        names = "" if changed == pool.ids else f": {', '.join(changed)}"
+        found.append(f"{which} {len(old):,} questions{names}")
+    elif not part and now.decisions != before.decisions:
+        found.append("the order or the form of decisions.jsonl")
+    if not part and now.numbers != before.numbers:
+        found.append(
+            f"numbers of {', '.join(sorted({key for key, _ in now.numbers.items() ^ before.numbers.items()}))}"
+        )
+    return found
