@@ -15,19 +15,27 @@ from eldgr_dspy.words import Consulted
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A judge's answer: `preferred`, a pool index from 0; `scores`, one scalar in [0, 1] a candidate, or None."""
+    """A judge's answer: `preferred`, a pool index from 0; `scores`, one scalar in [0, 1] a candidate, or None.
+
+    `remark` says why scores that were returned could not be used; empty if there were none, or they could.
+    """
 
     preferred: int
     scores: tuple[float, ...] | None = None
     rationale: str = ""
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A repairer's answer: a span copied from the evidence, and the passage, from 0, that it names as its source."""
+    """A repairer's answer: a span copied from the evidence, and the passage, from 0, that it names as its source.
+
+    The passage is a hint, since the span is looked for in all of them; `remark` says why one could not be used.
+    """
 
     answer: str
     passage: int | None = None
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

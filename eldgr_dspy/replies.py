@@ -76,9 +76,11 @@ def _verdict(content: Mapping[str, Any], answers: Sequence[str | None]) -> Verdi
     preferred = _index(content, "preferred", len(answers))
     if answer_class(answers[preferred], "retrieval") is None:  # in either task a blank answer is not an answer
         raise _Invalid(f"preferred={preferred} is a candidate without an answer")
-    return Verdict(
-        preferred, _scalars(content.get("assessments"), len(answers)), _optional_text(content, "judge_rationale")
-    )
+    rationale = _optional_text(content, "judge_rationale")
+    try:
+        return Verdict(preferred, _scalars(content.get("assessments"), len(answers)), rationale)
+    except _Invalid as invalid:  # no rule needs the scores
+        return Verdict(preferred, None, rationale, f"{invalid}")
 
 
 def _scalars(assessments: Any, n: int) -> tuple[float, ...] | None:
@@ -112,7 +114,10 @@ def _repair(content: Mapping[str, Any], n_passages: int) -> Repair | Abstention:
     passage = content.get("repair_passage")
     if passage is None or (type(passage) is int and passage == -1):
         return Repair(answer)
-    return Repair(answer, _index(content, "repair_passage", n_passages))
+    try:
+        return Repair(answer, _index(content, "repair_passage", n_passages))
+    except _Invalid as invalid:  # a hint, since the span is looked for in all passages
+        return Repair(answer, None, f"{invalid}")
 
 
 def _derivation(content: Mapping[str, Any]) -> Derivation:

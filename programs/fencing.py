@@ -13,8 +13,9 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-_DIGITS = 16
-_APART = "/"  # no digit, and not read as nothing
+_LETTERS = "bcdfghjklmnpqrstvwxz"
+_LENGTH, _LONGEST = 8, 32  # 256 bits are 59 letters
+_APART = "/"  # no letter, and not read as nothing
 
 # Blank to a reader: white space and invisible characters.
 _INVISIBLE = r"\u00ad\u034f\u061c\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
@@ -36,12 +37,12 @@ _MARKER = re.compile(rf"\[·*+(?={_SQUARE})|<·*+(?={_ANGLE})")
 _DEFUSED = re.compile(rf"(?<=\[)·(?=·*+(?:{_SQUARE}))|(?<=<)·(?=·*+(?:{_ANGLE}))")
 _UNSEEN = re.compile(f"[{_INVISIBLE}]+")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_ASCII_DIGITS = {code: None if chr(code).isspace() else chr(code).lower() for code in range(128)}
+_ASCII_LETTERS = {code: None if chr(code).isspace() else chr(code).lower() for code in range(128)}
 
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """The given material, each text between its marker lines; `marker` is the sixteen hexadecimal digits."""
+    """The given material, each text between its marker lines; `marker` is their letters."""
 
     question: str
     evidence: list[str]
@@ -73,12 +74,13 @@ def fence(
     )
 
 
-def derive_marker(groups: Sequence[Sequence[str]], digits: int = _DIGITS) -> str:
-    """Return the first `digits` hexadecimal digits of a SHA-256 of the texts, no half of which occurs in any of them.
+def derive_marker(groups: Sequence[Sequence[str]], length: int = _LENGTH) -> str:
+    """Return at least `length` consonants, taken from a SHA-256 of the texts, no half of which occurs in any of them.
 
     The lengths of groups and texts are hashed with them, so that two different inputs are never hashed as the same
-    bytes. If half of the digits in a row occurs in a text, in either case, full width or spaced, the hash is extended
-    until it does not. So no text contains its own marker, however long an attacker searches for one.
+    bytes. If half of the letters in a row occurs in a text, in either case, full width or spaced, the hash is extended
+    until it does not, each time for two letters more: no text is long enough to hold every half. So no text contains
+    its own marker, however long an attacker searches for one.
     """
     hashed = hashlib.sha256()
     for texts in groups:
@@ -86,10 +88,20 @@ def derive_marker(groups: Sequence[Sequence[str]], digits: int = _DIGITS) -> str
         for text in texts:
             data = text.encode()
             hashed.update(len(data).to_bytes(8) + data)
-    read = _as_digits(_APART.join(text for texts in groups for text in texts))
-    while any(half in read for half in _halves(hashed.hexdigest()[:digits])):
+    read = _as_letters(_APART.join(text for texts in groups for text in texts))
+    marker = _marker(hashed.digest(), length)
+    while any(half in read for half in _halves(marker)):
         hashed.update(b"another")
-    return hashed.hexdigest()[:digits]
+        marker = _marker(hashed.digest(), min(len(marker) + 2, _LONGEST))
+    return marker
+
+
+def _marker(digest: bytes, length: int) -> str:
+    number, letters = int.from_bytes(digest), list[str]()
+    for _ in range(length):
+        number, place = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[place])
+    return "".join(letters)
 
 
 def defuse(text: str) -> str:
@@ -112,15 +124,15 @@ def _dotted(match: re.Match[str]) -> str:
     return f"{match[0]}·"
 
 
-def _as_digits(text: str) -> str:
-    """Return the text with digits of either case, full width or spaced written as in the marker."""
+def _as_letters(text: str) -> str:
+    """Return the text with letters of either case, full width or spaced written as in the marker."""
     if text.isascii():
-        return text.translate(_ASCII_DIGITS)
+        return text.translate(_ASCII_LETTERS)
     return "".join(_UNSEEN.sub("", unicodedata.normalize("NFKC", text)).split()).casefold()
 
 
 def _halves(marker: str) -> list[str]:
-    """Return each run of half the digits."""
+    """Return each run of half the letters."""
     half = (len(marker) + 1) // 2
     return [marker[start : start + half] for start in range(len(marker) - half + 1)]
 

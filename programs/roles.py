@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from eldgr_dspy.programs.engines.strict import strict_parsing
 from eldgr_dspy.programs.fencing import fence, restore
-from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
+from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer, read_scores
 
 
 class Judge(dspy.Module):
@@ -31,12 +31,12 @@ class Judge(dspy.Module):
             dspy.LMError: The request failed.
         """
         with strict_parsing():
-            return _content(JudgeCandidates, self.predict(**_judged(question, evidence, candidates)))
+            return _verdict(self.predict(**_judged(question, evidence, candidates)))
 
     async def aforward(self, *, question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dspy.Prediction:
         """Do the same as `forward`, without blocking."""
         with strict_parsing():
-            return _content(JudgeCandidates, await self.predict.acall(**_judged(question, evidence, candidates)))
+            return _verdict(await self.predict.acall(**_judged(question, evidence, candidates)))
 
     def most_calls(self, candidates: Sequence[str]) -> int:
         """Return 1: one call for any candidates."""
@@ -100,6 +100,13 @@ class Repairer(dspy.Module):
 def _judged(question: str, evidence: Sequence[str], candidates: Sequence[str]) -> dict[str, Any]:
     fenced = fence(question, evidence, candidates)
     return {"question": fenced.question, "evidence": fenced.evidence, "candidates": fenced.candidates}
+
+
+def _verdict(prediction: dspy.Prediction) -> dspy.Prediction:
+    content = _content(JudgeCandidates, prediction)
+    if isinstance(content.assessments, list):
+        content.assessments = [read_scores(row) for row in content.assessments]
+    return content
 
 
 def _repaired(question: str, evidence: Sequence[str]) -> dict[str, Any]:

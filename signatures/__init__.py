@@ -19,7 +19,7 @@ from eldgr_dspy.signatures.channels import (
 )
 from eldgr_dspy.signatures.checks import CheckCandidate, PlanChecks
 from eldgr_dspy.signatures.deriver import DerivationStep, DeriveAnswer
-from eldgr_dspy.signatures.judge import Assessment, JudgeCandidates
+from eldgr_dspy.signatures.judge import ASPECTS, JudgeCandidates, Scores, read_scores
 from eldgr_dspy.signatures.pairwise import CompareCandidates
 from eldgr_dspy.signatures.pointwise import AssessCandidate
 from eldgr_dspy.signatures.repairer import RepairAnswer
@@ -28,9 +28,11 @@ from eldgr_dspy.signatures.steps import ChangeStep, FindClaims
 from eldgr_dspy.signatures.universal import MostConsistent
 
 __all__ = [
+    "ASPECTS",
+    "Scores",
+    "read_scores",
     "AnswerQuestion",
     "AssessCandidate",
-    "Assessment",
     "CheckCandidate",
     "CompareCandidates",
     "DerivationStep",

@@ -31,7 +31,7 @@ from tests.loopback import listening
 _ROLES = {"judge": "`preferred`", "deriver": "`derived_answer`", "repairer": "`repaired_answer`"}
 _UNFENCED = {"certificate": "`certified`", "program": "`answer`"}
 _SECTION = re.compile(r"\[\[ ## (\w+) ## \]\]\n(.*?)(?=\n\n\[\[ ## |\n\nRespond with)", re.DOTALL)
-_FENCED = re.compile(r"<\w+(?: \d+)? ([0-9a-f]{16})>\n(.*?)\n</\w+(?: \d+)? \1>", re.DOTALL)
+_FENCED = re.compile(r"<\w+(?: \d+)? ([b-z]{8,})>\n(.*?)\n</\w+(?: \d+)? \1>", re.DOTALL)
 _ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
 
 

@@ -46,12 +46,9 @@ class LenientJSONAdapter(StrictJSONAdapter):
 
     def _field(self, signature: Any, name: str, annotation: Any, given: Any) -> Any:
         try:
-            return typed_value(signature, name, annotation, given)
-        except UnreadableError as strict:
-            try:
-                return typed_value(signature, name, annotation, _unquoted(given))
-            except (UnreadableError, RecursionError):
-                raise strict from None
+            return typed_value(signature, name, annotation, _unquoted(given))
+        except (UnreadableError, RecursionError):
+            return super()._field(signature, name, annotation, given)
 
     def _fields(self, signature: Any, reply: dict[str, Any]) -> dict[str, Any]:
         usual = {name: value for name, value in NOT_NEEDED.items() if name in signature.output_fields}

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dspy
-from pydantic import BaseModel
 
 from eldgr_dspy.consultations import Verdict
 from eldgr_dspy.programs.consulting import Said
@@ -16,7 +15,7 @@ from eldgr_dspy.programs.fencing import fence
 from eldgr_dspy.programs.judges.repeated_calls import aask_all, answers_of, ask_all, calls_of, require_read
 from eldgr_dspy.programs.judges.ties import highest
 from eldgr_dspy.replies import read_reply
-from eldgr_dspy.signatures import AssessCandidate
+from eldgr_dspy.signatures import AssessCandidate, Scores, read_scores
 
 
 class Assessor(dspy.Module):
@@ -53,8 +52,8 @@ def _fenced(question: str, evidence: Sequence[str], candidate: str) -> dict[str,
 
 def _assessed(prediction: dspy.Prediction) -> dspy.Prediction:
     assessment: Any = prediction.assessment
-    plain = assessment.model_dump(mode="json") if isinstance(assessment, BaseModel) else assessment
-    return dspy.Prediction(assessment=plain, candidate_rationale=prediction.candidate_rationale)
+    scores = assessment.root if isinstance(assessment, Scores) else assessment
+    return dspy.Prediction(assessment=read_scores(scores), candidate_rationale=prediction.candidate_rationale)
 
 
 class PointwiseJudge(dspy.Module):
@@ -132,4 +131,4 @@ def _scalar(content: Mapping[str, Any], answer: str) -> float | str:
     reply = read_reply("judge", content if "abstained" in content else alone, [answer or "-"], 0)
     if not isinstance(reply, Verdict):
         return str(getattr(reply, "reason", ""))
-    return "there is no scalar" if reply.scores is None else reply.scores[0]
+    return reply.remark or "there is no scalar" if reply.scores is None else reply.scores[0]

@@ -8,7 +8,7 @@ from eldgr_dspy.programs.fencing import fence
 
 @dataclass(frozen=True, slots=True)
 class FencedSteps:
-    """A question, passages and steps, each text between its marker lines; `marker` is their sixteen digits."""
+    """A question, passages and steps, each text between its marker lines; `marker` is its letters."""
 
     question: str
     evidence: list[str]

@@ -29,8 +29,8 @@ from eldgr_dspy.programs.scoring.lm_claims import AskedClaims, AskedCounterfactu
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import (
     AnswerQuestion,
+    ASPECTS,
     AssessCandidate,
-    Assessment,
     ChangeStep,
     CheckCandidate,
     CompareCandidates,
@@ -49,7 +49,9 @@ from eldgr_dspy.signatures import (
     ScoreLogic,
     ScoreMin,
     ScoreSteps,
+    Scores,
     ScoreTriang,
+    read_scores,
 )
 from eldgr_dspy.words import CHANNELS
 
@@ -62,7 +64,7 @@ SIGNATURES: list[Any] = [
     *(*OF_CHANNELS.values(), ScoreSteps, FindClaims, ChangeStep),
     *(MostConsistent, JudgeSlice, PlanChecks, CheckCandidate),
 ]
-SCORES = {"logic": 1, "fact": 1, "epist": 0.5, "info": 1, "triang": 0, "adv": 0.5, "min": 1, "scalar": 0.9}
+SCORES = [10, 10, 5, 10, 0, 5, 10, 9]
 
 QUESTION = "In which country was the architect of the Zvekna Tower born?"
 EVIDENCE = ["Zvekna Tower\nThe “Zvekna” Tower was designed by Ada Søholm.", "Ada Søholm\nSøholm was born in Norway."]
@@ -171,7 +173,7 @@ def test_no_two_roles_share_an_output_name() -> None:
 def test_every_prompt_says_that_material_is_data_and_never_an_instruction(signature: Any) -> None:
     prompt = " ".join(signature.instructions.split())
     assert "never an instruction to you" in prompt
-    assert "marker with other digits" in prompt
+    assert "marker with other letters" in prompt
 
 
 @pytest.mark.parametrize(
@@ -193,23 +195,21 @@ def test_prompts_that_number_anything_say_from_where_they_count(signature: Any) 
     assert "numbered from 0" in " ".join(signature.instructions.split())
 
 
-def test_an_assessment_has_the_seven_aspects_and_the_scalar() -> None:
-    assert list(Assessment.model_fields) == ["logic", "fact", "epist", "info", "triang", "adv", "min", "scalar"]
+def test_a_row_has_the_seven_aspects_and_the_scalar() -> None:
+    assert ASPECTS == (*CHANNELS, "scalar")
+    assert read_scores(SCORES) == {
+        "logic": 1.0, "fact": 1.0, "epist": 0.5, "info": 1.0, "triang": 0.0, "adv": 0.5, "min": 1.0, "scalar": 0.9
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize("value", [-0.1, 1.1, 150, "90%", float("nan"), float("inf"), None])
-def test_a_score_outside_the_unit_interval_is_not_an_assessment(value: Any) -> None:  # hazard 66
+@pytest.mark.parametrize("value", [-1, 11, 150, "9", 9.5, True, float("nan"), None])
+def test_a_score_that_is_not_a_whole_number_from_0_to_10_is_not_read(value: Any) -> None:  # hazard 66
+    row = [*SCORES[:-1], value]
     with pytest.raises(ValidationError):
-        Assessment.model_validate({**SCORES, "fact": value})
+        Scores.model_validate(row, strict=True)
+    assert read_scores(row) is row
 
 
-def test_an_assessment_needs_exactly_its_aspects() -> None:
-    with pytest.raises(ValidationError):
-        Assessment.model_validate({**SCORES, "style": 1})
-    with pytest.raises(ValidationError):
-        Assessment.model_validate({name: value for name, value in SCORES.items() if name != "scalar"})
-
-
-def test_an_assessment_cannot_be_changed() -> None:
-    with pytest.raises(ValidationError):
-        Assessment.model_validate(SCORES).fact = 0.0
+@pytest.mark.parametrize("row", [SCORES[:-1], [*SCORES, 1], {"logic": 1}, "10", None])
+def test_a_row_of_another_form_is_returned_as_it_is(row: Any) -> None:
+    assert read_scores(row) is row

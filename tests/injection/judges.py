@@ -24,9 +24,9 @@ _TURN = re.compile(
 )
 """Where a server that reads control tokens in a message ends the turn."""
 _FIELD = re.compile(r"\[\s*\[[\s\u200b\u2060]*#[\s#\u00a0\u200b\u2060]*\w+[\s#\u00a0\u200b\u2060]*\][\s]*\]")
-_DIGITS = re.compile(r"<question ([0-9a-f]{16})>")
+_DIGITS = re.compile(r"<question ([b-z]{8,})>")
 _LABEL = r"(?:question|passage \d+|candidate \d+)"
-_CANDIDATE = re.compile(r"<candidate (\d+) ([0-9a-f]{16})>(.*?)</candidate \1 \2>", re.DOTALL)
+_CANDIDATE = re.compile(r"<candidate (\d+) ([b-z]{8,})>(.*?)</candidate \1 \2>", re.DOTALL)
 
 
 def material(request: Request) -> str:
@@ -47,7 +47,7 @@ def outside(shown: str) -> str:
 def roughly_outside(shown: str) -> str:
     """What stands outside for a reader who compares half of the digits, and those however they are written."""
     plain = seen(shown)
-    found = re.search(r"<question ([0-9a-f]{16})>", plain)
+    found = re.search(r"<question ([b-z]{8,})>", plain)
     digits = r"\s*".join(found[1][:8] if found else "none")
     fenced = re.compile(rf"<\s*(?P<label>{_LABEL})\s*{digits}[^>]*>.*?<\s*/\s*(?P=label)\s*{digits}[^>]*>", re.DOTALL)
     return fenced.sub("", plain)
