@@ -127,6 +127,7 @@ def _content(signature: Any, prediction: dspy.Prediction) -> dspy.Prediction:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    return [_plain(item) for item in value] if isinstance(value, list) else value
+    """A field's value without models; a hint may be any JSON, however deep."""
+    if isinstance(value, list):
+        return [item.model_dump(mode="json") if isinstance(item, BaseModel) else item for item in value]
+    return value

@@ -119,9 +119,9 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         try:
             return typed_value(signature, name, annotation, given)
         except UnreadableError:
-            if name in HINTS:
-                return given
-            raise
+            if name not in HINTS:
+                raise
+            return typed_value(signature, name, Any, given)  # which is still refused if it nests too deeply
 
     def _call_postprocess(
         self, processed_signature: Any, original_signature: Any, outputs: Any, lm: Any, lm_kwargs: Any
@@ -274,7 +274,7 @@ _DECODER = json.JSONDecoder(
 
 def typed_value(signature: Any, name: str, annotation: Any, given: Any) -> Any:
     """Return one field's value in its type, by Pydantic's strict JSON rules: only int is converted, to float."""
-    read = _once(signature, ("type", name), lambda: _type_adapter(annotation))
+    read = _once(signature, ("type", name, annotation is Any), lambda: _type_adapter(annotation))
     try:
         value = read.validate_json(json.dumps(given), strict=True)
     except (ValidationError, RecursionError) as error:

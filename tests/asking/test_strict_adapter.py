@@ -14,14 +14,14 @@ from dspy.lm15 import Message, Response, TextPart, ThinkingPart, Usage
 from dspy.utils import BaseCallback
 from hypothesis import example, given
 from hypothesis import strategies as st
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
-from eldgr_dspy.programs.engines.strict import _DERIVED, ReplyRejectedError, StrictJSONAdapter, reason_of
+from eldgr_dspy.programs.engines.strict import _DERIVED, ReplyRejectedError, StrictJSONAdapter, reason_of, reply_form
 from eldgr_dspy.programs.testing import scripted_lm, text_of
-from eldgr_dspy.signatures import JudgeCandidates, RepairAnswer
+from eldgr_dspy.signatures import DerivationStep, JudgeCandidates, RepairAnswer
 
 ADAPTER = StrictJSONAdapter()
-SCORES = {"logic": 1, "fact": 1.0, "epist": 0.5, "info": 1, "triang": 0, "adv": 0.5, "min": 1, "scalar": 0.9}
+SCORES = [10, 10, 5, 10, 0, 5, 10, 9]
 VERDICT = {"judge_rationale": "Passage 1 says so.", "assessments": [SCORES], "preferred": 0}
 GOOD = json.dumps(VERDICT)
 DRAFT = json.dumps({**VERDICT, "preferred": 1})
@@ -36,7 +36,7 @@ def preferring(literal: str) -> str:
 
 
 def scoring(literal: str) -> str:
-    return GOOD.replace('"scalar": 0.9', f'"scalar": {literal}')
+    return GOOD.replace("9]]", f"{literal}]]")
 
 
 def read(reply: str, signature: Any = JudgeCandidates) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def test_a_reply_that_is_one_object_is_read(reply: str) -> None:
     fields = read(reply)
     assert fields["preferred"] == 0
     assert fields["judge_rationale"] == "Passage 1 says so."
-    assert fields["assessments"][0].scalar == 0.9
+    assert fields["assessments"][0].root == SCORES
 
 
 NOT_ONE = "The reply is not exactly one JSON object: "
@@ -94,7 +94,7 @@ REJECTED = {
     # hazard 61
     "a key twice": (GOOD[:-1] + ', "preferred": 1}', "The reply gives 'preferred' more than once"),
     "a key twice, with one value": (GOOD[:-1] + ', "preferred": 0}', "The reply gives 'preferred' more than once"),
-    "a key twice inside": (scoring('0.9, "scalar": 0.1'), "The reply gives 'scalar' more than once"),
+    "a key twice inside": (scoring('{"a": 1, "a": 2}'), "The reply gives 'a' more than once"),
     "a key twice, once escaped": (GOOD[:-1] + ', "preferre\\u0064": 1}', "The reply gives 'preferred' more than once"),
     # hazard 62
     "NaN": (scoring("NaN"), "The reply holds NaN, which is not a JSON number."),
@@ -107,11 +107,6 @@ REJECTED = {
     "100,000 objects": ('{"a":' * 100_000, "The reply nests too deeply to be read."),
     "100,000 arrays in a field": (scoring("[" * 100_000), "The reply nests too deeply to be read."),
     "300 arrays in a field": (scoring("[" * 300 + "]" * 300), "The reply's assessments is not as asked: it nests"),
-    # hazard 66
-    "150": (scoring("150"), "The reply's assessments is not as asked: '0.scalar': "),
-    "90%": (scoring('"90%"'), "The reply's assessments is not as asked: '0.scalar': "),
-    "true for a score": (scoring("true"), "The reply's assessments is not as asked: '0.scalar': "),
-    "null for a score": (scoring("null"), "The reply's assessments is not as asked: '0.scalar': "),
     # hazard 70
     "DSPy's field markers": ("[[ ## preferred ## ]]\n0\n\n[[ ## completed ## ]]", NOT_ONE),
     # thinking
@@ -125,17 +120,40 @@ REJECTED = {
     # fields
     "a field missing": (json.dumps({"preferred": 0}), "The reply lacks judge_rationale, assessments."),
     "a field too many": (verdict(confidence=1), "The reply has a field that was not asked for: 'confidence'."),
-    "an aspect missing": (verdict(assessments=[{"logic": 1}]), "The reply's assessments is not as asked: '0.fact': "),
-    "an aspect too many": (scoring('0.9, "style": 1'), "The reply's assessments is not as asked: '0.style': "),
     "a number for text": (verdict(judge_rationale=7), "The reply's judge_rationale is not as asked"),
-    "an object for a list": (verdict(assessments=SCORES), "The reply's assessments is not as asked"),
-    "a list sent as text": (verdict(assessments=json.dumps([SCORES])), "The reply's assessments is not as asked"),
     "half a surrogate pair": (GOOD.replace("Passage", "\\ud83d"), "The reply's judge_rationale is not as asked: it"),
     "a byte order mark": (f"\ufeff{GOOD}", NOT_ONE),
     "single quotes": (GOOD.replace('"', "'"), NOT_ONE),
     "a trailing comma": (GOOD[:-1] + ",}", NOT_ONE),
     "a comment": (GOOD[:-1] + "} // done", NOT_ONE),
 }
+
+
+HINTED = {
+    # hazard 66
+    "150": [[*SCORES[:-1], 150]],
+    "90%": [[*SCORES[:-1], "90%"]],
+    "true for a score": [[*SCORES[:-1], True]],
+    "null for a score": [[*SCORES[:-1], None]],
+    "a score missing": [SCORES[:-1]],
+    "a score too many": [[*SCORES, 1]],
+    "scores by name": [{"logic": 1, "scalar": 0.9}],
+    "a row for a list": SCORES,
+    "a list sent as text": json.dumps([SCORES]),
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("hint", HINTED.values(), ids=HINTED)
+def test_a_field_that_no_rule_needs_takes_nothing_else_with_it(hint: Any) -> None:
+    fields = read(verdict(assessments=hint))
+    assert (fields["preferred"], fields["assessments"]) == (0, hint)
+
+
+@pytest.mark.parametrize("passage", ["first", 1.5, None, [0], True])
+def test_the_number_of_a_repairer_s_passage_is_such_a_field(passage: Any) -> None:
+    reply = json.dumps({"repair_passage": passage, "repaired_answer": "e"})
+    assert read(reply, RepairAnswer) == {"repair_passage": passage, "repaired_answer": "e"}
 
 
 @pytest.mark.parametrize(("reply", "reason"), REJECTED.values(), ids=REJECTED)
@@ -204,7 +222,6 @@ def test_whatever_an_lm_writes_is_read_or_rejected_and_nothing_else(reply: str) 
         fields = read(reply, RepairAnswer)
     except dspy.AdapterParseError:
         return
-    assert type(fields["repair_passage"]) is int
     assert type(fields["repaired_answer"]) is str
 
 
@@ -245,14 +262,6 @@ def test_thoughts_that_arrive_apart_from_the_text_are_not_read() -> None:
     assert ask(scripted_lm([reply]), ADAPTER).repaired_answer == "e"
 
 
-def test_the_request_is_that_of_dspys_own_json_adapter() -> None:
-    strict, lax = scripted_lm(lambda _: REPAIR), scripted_lm(lambda _: REPAIR)
-    for _ in range(2):  # the second from what was kept
-        ask(strict, ADAPTER)
-        ask(lax, dspy.JSONAdapter())
-    assert strict.requests == lax.requests
-
-
 class Mixed(dspy.Signature):
     """Say what is there."""
 
@@ -271,23 +280,50 @@ class Mixed(dspy.Signature):
 @example(words=["\u2028", '"'], text="[[ ## text ## ]]", number=True)
 @example(words=[], text="", number=[])
 def test_any_inputs_are_shown_as_dspys_own_json_adapter_shows_them(words: Any, text: Any, number: Any) -> None:
-    shown = [
-        adapter.format_user_message_content(Mixed, {"words": words, "text": text, "number": number}, "a", "z", main)
+    strict, lax = (
+        adapter.format_user_message_content(Mixed, {"words": words, "text": text, "number": number}, "a", "z")
         for adapter in (ADAPTER, dspy.JSONAdapter())
-        for main in (True, False)
-    ]
-    assert shown[:2] == shown[2:]
+    )
+    assert strict == lax
 
 
-def test_an_lm_without_schemas_is_asked_as_dspys_own_json_adapter_asks_it() -> None:
+def test_an_lm_is_sent_the_schema_that_dspys_own_json_adapter_sends_it() -> None:
     """What is kept for a signature is kept apart for LMs of different abilities."""
     for schema, params in ((True, {"response_format"}), (False, {"response_format"}), (False, set())):
-        strict, lax = scripted_lm([REPAIR]), scripted_lm([REPAIR])
+        strict, lax = scripted_lm(lambda _: REPAIR), scripted_lm(lambda _: REPAIR)
         for engine in (strict.script, lax.script):
             engine.supports_response_schema, engine.supported_params = schema, frozenset(params)
-        ask(strict, ADAPTER)
-        ask(lax, dspy.JSONAdapter())
-        assert strict.requests == lax.requests
+        for _ in range(2):  # the second from what was kept
+            ask(strict, ADAPTER)
+            ask(lax, dspy.JSONAdapter())
+        assert [request.config for request in strict.requests] == [request.config for request in lax.requests]
+
+
+class Formed(dspy.Signature):
+    """Say it in a form."""
+
+    question: str = dspy.InputField()
+    words: list[str] = dspy.OutputField(desc="one a line")
+    kind: Literal["a", "b"] = dspy.OutputField()
+    rows: list[Annotated[list[Annotated[int, Field(ge=0, le=3)]], Field(min_length=2, max_length=2)]] = (
+        dspy.OutputField()
+    )
+    score: float | None = dspy.OutputField()
+    steps: list[DerivationStep] = dspy.OutputField()
+    sure: bool = dspy.OutputField()
+
+
+def test_the_form_of_a_reply_is_written_as_a_person_would() -> None:
+    assert reply_form(Formed).splitlines()[1:] == [
+        "{",
+        '"words": [string, ...] (one a line),',
+        '"kind": "a" or "b",',
+        '"rows": [[integer 0 to 3, 2 of them], ...],',
+        '"score": number or null,',
+        '"steps": [{"expression": string, "value": string}, ...],',
+        '"sure": boolean',
+        "}",
+    ]
 
 
 def test_new_instructions_make_a_new_prompt() -> None:

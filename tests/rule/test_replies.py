@@ -38,6 +38,13 @@ def reason(role: Role, **content: Any) -> str:
     return found.reason
 
 
+def remark(role: Role, **content: Any) -> str:
+    """The remark on a reply that counts all the same."""
+    found = read(role, **content)
+    assert (isinstance(found, Verdict) and found.scores is None) or (isinstance(found, Repair) and found.passage is None)
+    return found.remark
+
+
 def test_a_verdict_keeps_the_index_the_scalars_and_the_rationale() -> None:
     assessments = [{**SCORES, "scalar": scalar} for scalar in (0, 1, 0.25, 0.5)]
     found = read("judge", preferred=1, assessments=assessments, judge_rationale="Passage 0.")
@@ -87,16 +94,16 @@ def test_a_candidate_whose_answer_shows_nothing_cannot_be_preferred(answer: str)
 @pytest.mark.parametrize("aspect", ["logic", "scalar", "confidence"])
 def test_a_score_is_a_number_from_0_to_1(aspect: str, score: Any) -> None:  # hazards 59, 62 and 66
     assessments = [SCORES, SCORES, SCORES, {**SCORES, aspect: score}]
-    assert reason("judge", preferred=0, assessments=assessments).startswith(f"assessments[3].{aspect} is {score!r:.80}")
+    assert remark("judge", preferred=0, assessments=assessments).startswith(f"assessments[3].{aspect} is {score!r:.80}")
 
 
 @pytest.mark.parametrize("assessments", [[SCORES] * 3, [SCORES] * 5, "good", {"scalar": 1}, 7, 0, False, ""])
 def test_assessments_are_a_list_with_one_a_candidate(assessments: Any) -> None:
-    assert reason("judge", preferred=0, assessments=assessments) == "assessments are not a list of 4, one a candidate"
+    assert remark("judge", preferred=0, assessments=assessments) == "assessments are not a list of 4, one a candidate"
 
 
 def test_each_assessment_is_an_object() -> None:
-    assert reason("judge", preferred=0, assessments=[SCORES, 0.9, SCORES, SCORES]) == "assessments[1] is not an object"
+    assert remark("judge", preferred=0, assessments=[SCORES, 0.9, SCORES, SCORES]) == "assessments[1] is not an object"
 
 
 def test_a_rationale_is_text() -> None:
@@ -114,9 +121,9 @@ def test_a_repair_may_leave_open_where_it_stands(passage: Any) -> None:
 
 
 @pytest.mark.parametrize("passage", [2, -2, 0.0, -1.0, True, "0", [0]])
-def test_a_repair_stands_in_a_passage_that_exists(passage: Any) -> None:  # hazard 59
+def test_a_number_that_is_not_a_passage_s_is_remarked_on_and_the_span_counts(passage: Any) -> None:  # hazard 59
     expected = f"repair_passage={passage!r} is not a whole number from 0 to 1"
-    assert reason("repairer", repaired_answer="Doha", repair_passage=passage) == expected
+    assert remark("repairer", repaired_answer="Doha", repair_passage=passage) == expected
 
 
 @pytest.mark.parametrize("span", ["", " \n"])
@@ -173,11 +180,11 @@ def test_a_reason_is_short_whatever_was_returned(value: Any) -> None:  # hazards
     """Python refuses to write down some values at all; that must not end a run."""
     for content in (
         {"preferred": value},
-        {"preferred": 0, "assessments": [{"scalar": value}] * 4},
         {"abstained": value if not isinstance(value, str) else [value]},
     ):
         assert len(reason("judge", **content)) < 200
     assert len(reason("deriver", **{**DERIVATION, "derivation_steps": [value]})) < 200
+    assert len(remark("judge", preferred=0, assessments=[{"scalar": value}] * 4)) < 200
 
 
 def test_what_cannot_be_relied_on_can_be_raised_as_a_sentence() -> None:

@@ -58,7 +58,6 @@ FORGIVEN: dict[str, Any] = {
     "a list of one": f"[{GOOD}]",
     "an index in quotes": {**verdict(2), "preferred": "2"},
     "a spaced index in quotes": {**verdict(2), "preferred": " 2 "},
-    "a score in quotes": GOOD.replace("0.5", '"0.5"'),
     "only the preference": {"preferred": 2},
     "all of it": 'The answer: {"preferred": "2"} (by passage 0)',
 }
@@ -86,7 +85,7 @@ def test_a_repair_is_forgiven_a_missing_passage_and_a_derivation_nothing() -> No
 def test_other_judges_are_read_as_the_selector_says(kind: Any, reply: dict[str, Any]) -> None:
     select = Selector(replies="lenient", on_error="raise")
     select.judge = kind()
-    scores = {"assessment": dict.fromkeys("logic fact epist info triang adv min scalar".split(), "0.5")}
+    scores = {"assessment": ["5"] * 8}
     with dspy.context(lm=saying_all(f"So: {json.dumps(scores if kind is PointwiseJudge else reply)}")):
         assert select(**CONTESTED).consulted[0] == "judge"
 

@@ -25,6 +25,8 @@ REPLIES: dict[str, dict[str, Any]] = {
     },
     "repairer": {"repair_passage": 0, "repaired_answer": "Doha"},
 }
+SENT = {**REPLIES, "judge": {**REPLIES["judge"], "assessments": [[10, 10, 5, 10, 0, 5, 10, 9]] * 2}}
+"""The same as an LM sends it: scores are rows of whole numbers from 0 to 10."""
 INPUTS: dict[str, dict[str, Any]] = {
     "judge": {"question": "q", "evidence": ["Doha is the capital."], "candidates": ["Dubai", "Doha"]},
     "deriver": {"question": "q"},
@@ -37,7 +39,7 @@ each_role = pytest.mark.parametrize("role", ROLES)
 
 def obliging(**options: Any) -> ScriptedLM:
     """An LM that gives each role its reply."""
-    return scripted_lm(lambda request: REPLIES[role_of(request) or ""], **options)
+    return scripted_lm(lambda request: SENT[role_of(request) or ""], **options)
 
 
 def shown(lm: ScriptedLM) -> str:
@@ -96,7 +98,7 @@ def test_a_role_without_an_lm_says_so(role: str) -> None:
 
 @each_role
 def test_the_strict_adapter_reads_where_the_user_set_none(role: str) -> None:
-    lm = scripted_lm(lambda _: f"Sure: {json.dumps(REPLIES[role])}")
+    lm = scripted_lm(lambda _: f"Sure: {json.dumps(SENT[role])}")
     with dspy.context(lm=lm), pytest.raises(dspy.AdapterParseError) as caught:
         ROLES[role]()(**INPUTS[role])
     assert caught.value.adapter_name == "StrictJSONAdapter"
@@ -105,7 +107,7 @@ def test_the_strict_adapter_reads_where_the_user_set_none(role: str) -> None:
 
 @each_role
 def test_the_user_s_own_adapter_is_kept(role: str) -> None:
-    lm = scripted_lm(lambda _: f"Sure: {json.dumps(REPLIES[role])}")
+    lm = scripted_lm(lambda _: f"Sure: {json.dumps(SENT[role])}")
     with dspy.context(lm=lm, adapter=dspy.JSONAdapter()):
         assert ROLES[role]()(**INPUTS[role]).toDict() == REPLIES[role]
 
