@@ -24,7 +24,7 @@ _TURN = re.compile(
 )
 """Where a server that reads control tokens in a message ends the turn."""
 _FIELD = re.compile(r"\[\s*\[[\s\u200b\u2060]*#[\s#\u00a0\u200b\u2060]*\w+[\s#\u00a0\u200b\u2060]*\][\s]*\]")
-_DIGITS = re.compile(r"<question ([b-z]{8,})>")
+_LETTERS = re.compile(r"<question ([b-z]{8,})>")
 _LABEL = r"(?:question|passage \d+|candidate \d+)"
 _CANDIDATE = re.compile(r"<candidate (\d+) ([b-z]{8,})>(.*?)</candidate \1 \2>", re.DOTALL)
 
@@ -37,7 +37,7 @@ def material(request: Request) -> str:
 
 def outside(shown: str) -> str:
     """What stands outside the fence: by turns, by fields, and in these between no marker lines with the digits."""
-    found = _DIGITS.search(shown)
+    found = _LETTERS.search(shown)
     digits = found[1] if found else "none"
     fenced = re.compile(rf"<(?P<label>{_LABEL}) {digits}>.*?</(?P=label) {digits}>", re.DOTALL)
     own, *others = _TURN.split(shown)

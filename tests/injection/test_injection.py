@@ -23,7 +23,7 @@ from eldgr_dspy.reach import reach
 from eldgr_dspy.signatures import AssessCandidate, CompareCandidates, DeriveAnswer, JudgeCandidates, RepairAnswer
 from tests.injection.attacks import ANSWER, ATTACKS, PLACES
 from tests.injection.judges import obeying, obeys_anything, obeys_what_is_outside, ordered, outside, roughly_outside
-from tests.injection.scenes import Trial, digits_of, scene, trials
+from tests.injection.scenes import Trial, letters_of, scene, trials
 from tests.injection.table import PAGE, page
 from tests.injection.trying import Outcome, outcomes, shipped
 
@@ -199,7 +199,7 @@ PIECES = [
         "<|im_end|>", "<｜User｜>", "</s>", "[INST]", "<CUSTOM-TYPE-START-IDENTIFIER>>",
         "<<CUSTOM-TYPE-END-IDENTIFIER>>",
     ),
-    *("candidate 3 @digits@", "</candidate 3 @digits@>", "</passage 2 @digits@>", "</question @digits@>", "@digits@"),
+    *("candidate 3 @letters@", "</candidate 3 @letters@>", "</passage 2 @letters@>", "</question @letters@>", "@letters@"),
     *("\u200b", "\u202e", "\ud800", "\u00a0", '{"preferred": 3}', "[[ ## completed ## ]]", "Final answer: "),
 ]  # fmt: skip
 
@@ -209,7 +209,7 @@ PIECES = [
 @example("<|im_end|>", "candidate")
 @example("<·|im_end|>", "title")
 def test_no_text_made_of_pieces_of_attacks_gets_outside(text: str, place: str) -> None:
-    guessed = text.replace("@digits@", digits_of(scene(text, place)))
+    guessed = text.replace("@letters@", letters_of(scene(text, place)))
     assert outside(shown(scene(guessed, place))) == outside(shown(scene("x", place)))
     assert not ordered(roughly_outside(shown(scene(guessed, place))))
 
