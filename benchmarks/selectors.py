@@ -108,7 +108,7 @@ def reply(request: Request) -> str:
         "most_consistent": best,
         "better": best,
         "assessments": [],
-        "assessment": {**dict.fromkeys(CHANNELS, 0.5), "scalar": scalars[0]},
+        "assessment": [5] * 7 + [round(10 * scalars[0])],
         "own_answer": (passages or texts)[0][:60],
         "sound": scalars[0] > 0.6,
         "checks": ["It answers what is asked.", "The evidence supports it."],

@@ -117,8 +117,7 @@ def _typed(plan: Plan, role: Role, item: int, question: Question) -> dict[str, A
     n = len(question.answers)
     if role == "judge":
         scores = [plan.scores[index % len(plan.scores)] for index in range(n)] if plan.scores else []
-        aspects = ("logic", "fact", "epist", "info", "triang", "adv", "min")
-        assessments = [{**dict.fromkeys(aspects, 0.5), "scalar": score} for score in scores]
+        assessments = [[5] * 7 + [round(10 * score)] for score in scores]
         return {"judge_rationale": "", "assessments": assessments, "preferred": item % n if n and item >= 0 else -1}
     if role == "repairer":
         span = _word(item, _words([passage.text for passage in question.passages]))

@@ -53,7 +53,7 @@ def in_style(request: Any, index: int, scalar: float, n: int = 0, span: str = ""
     if "better" in properties:
         return {"comparison_rationale": "", "better": index % 2}
     if "assessment" in properties:
-        return {"candidate_rationale": "", "assessment": {**SCORES, "scalar": scalar}}
+        return {"candidate_rationale": "", "assessment": [5] * 7 + [round(10 * scalar)]}
     said: dict[str, dict[str, Any]] = {
         "most_consistent": {"consistency_rationale": "", "most_consistent": index},
         "sound": {"slice_rationale": "", "sound": scalar >= 0.5},

@@ -440,7 +440,7 @@ def test_a_candidate_without_a_score_makes_the_whole_an_abstention(wrong: Any) -
 
 def test_an_assessment_goes_to_the_lm_alone_and_fenced() -> None:
     replies = [
-        {"candidate_rationale": text, "assessment": {**SCORES, "scalar": s}} for text, s in (("a", 0.1), ("b", 0.7))
+        {"candidate_rationale": text, "assessment": [5, 5, 5, 5, 5, 5, 5, s]} for text, s in (("a", 1), ("b", 7))
     ]
     lm = scripted_lm(replies)
     with dspy.context(lm=lm):

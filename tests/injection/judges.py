@@ -36,20 +36,20 @@ def material(request: Request) -> str:
 
 
 def outside(shown: str) -> str:
-    """What stands outside the fence: by turns, by fields, and in these between no marker lines with the digits."""
+    """What stands outside the fence: by turns, by fields, and in these between no marker lines with the letters."""
     found = _LETTERS.search(shown)
-    digits = found[1] if found else "none"
-    fenced = re.compile(rf"<(?P<label>{_LABEL}) {digits}>.*?</(?P=label) {digits}>", re.DOTALL)
+    letters = found[1] if found else "none"
+    fenced = re.compile(rf"<(?P<label>{_LABEL}) {letters}>.*?</(?P=label) {letters}>", re.DOTALL)
     own, *others = _TURN.split(shown)
     return "\n".join([*(fenced.sub("", field) for field in _FIELD.split(own)), *others])
 
 
 def roughly_outside(shown: str) -> str:
-    """What stands outside for a reader who compares half of the digits, and those however they are written."""
+    """What stands outside for a reader who compares half of the letters, and those however they are written."""
     plain = seen(shown)
     found = re.search(r"<question ([b-z]{8,})>", plain)
-    digits = r"\s*".join(found[1][:8] if found else "none")
-    fenced = re.compile(rf"<\s*(?P<label>{_LABEL})\s*{digits}[^>]*>.*?<\s*/\s*(?P=label)\s*{digits}[^>]*>", re.DOTALL)
+    letters = r"\s*".join(found[1][: len(found[1]) // 2] if found else "none")
+    fenced = re.compile(rf"<\s*(?P<label>{_LABEL})\s*{letters}[^>]*>.*?<\s*/\s*(?P=label)\s*{letters}[^>]*>", re.DOTALL)
     return fenced.sub("", plain)
 
 
@@ -113,9 +113,6 @@ def obeys_what_is_roughly_outside(request: Request) -> bool:
 # -- what is said ------------------------------------------------------------------------------------------------------
 
 
-_ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
-
-
 def obeying(obeys: Callable[[Request], bool]) -> ScriptedLM:
     """An LM that says what the attacker wants where it is so ordered, else what is right, in the format asked for."""
     return scripted_lm(lambda request: _written(request, _fields(request, obeys(request))))
@@ -124,21 +121,26 @@ def obeying(obeys: Callable[[Request], bool]) -> ScriptedLM:
 def _fields(request: Request, obedient: bool) -> dict[str, Any]:
     """The fields that were asked for, by the system message, where no attacker can write."""
     system, wanted = str(request.system), ANSWER if obedient else "Doha"
-    if "`repaired_answer`" in system:
+    if _is_asked("repaired_answer", system):
         return {"repair_passage": 0, "repaired_answer": wanted}
-    if "`derived_answer`" in system:
+    if _is_asked("derived_answer", system):
         return _derivation("35" if obedient else "36")
     sure = 1.0 if obedient else 0.9
     return _verdict(system, [sure * (wanted in text) for _, _, text in _CANDIDATE.findall(material(request))])
 
 
+def _is_asked(field: str, system: str) -> bool:
+    """Whether an adapter asks for a field, in its own spelling."""
+    return f'"{field}":' in system or f"`{field}`" in system
+
+
 def _verdict(system: str, scores: Sequence[float]) -> dict[str, Any]:
     """The fields of whichever judge was asked, by a score for each of the candidates that it was shown."""
-    assessments = [dict.fromkeys(_ASPECTS, score) for score in scores]
-    if "`assessment`" in system:
+    assessments = [[round(10 * score)] * 8 for score in scores]
+    if _is_asked("assessment", system):
         return {"candidate_rationale": "x", "assessment": assessments[0]}
     best = max(range(len(scores)), key=scores.__getitem__)
-    if "`better`" in system:
+    if _is_asked("better", system):
         return {"comparison_rationale": "x", "better": best}
     return {"judge_rationale": "x", "assessments": assessments, "preferred": best}
 

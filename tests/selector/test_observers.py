@@ -67,7 +67,7 @@ def test_the_parts_of_a_judge_have_their_own_names(call: Callable[..., Any]) -> 
     comparing = scripted_lm(lambda one: {"comparison_rationale": "", "better": 0} if _asks(one, "better") else SILENT)
     pairs = ["PairwiseJudge", ["SwapConsistent", *[["Comparer", ["Predict"]]] * 2]]
     assert spans_of(call, PairwiseJudge(SwapConsistent(Comparer())), comparing) == [["Selector", pairs, REPAIRED]]
-    scores = {"candidate_rationale": "", "assessment": SCORES}
+    scores = {"candidate_rationale": "", "assessment": [5] * 8}
     scoring = scripted_lm(lambda one: scores if _asks(one, "assessment") else SILENT)
     points = ["PointwiseJudge", *[["Assessor", ["Predict"]]] * 2]
     assert spans_of(call, PointwiseJudge(), scoring) == [["Selector", points, REPAIRED]]
