@@ -18,6 +18,7 @@ import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
 
 from eldgr_dspy.errors import ArgumentError, settled
+from eldgr_dspy.programs.engines.strict import FORM
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
 from eldgr_dspy.words import Role
 
@@ -46,6 +47,7 @@ _OUTPUTS = re.compile(
     r"^Your output(?: fields are|s must contain):\n(.*?)^(?:All interactions will be|You should lay out)", re.M | re.S
 )
 _LISTED = re.compile(r"^\d+\. `(\w+)` \(", re.M)
+_FORM_FIELD = re.compile(r'^"(\w+)": ', re.M)
 _SIGNATURES: dict[Role, Any] = {"judge": JudgeCandidates, "deriver": DeriveAnswer, "repairer": RepairAnswer}
 
 
@@ -196,12 +198,20 @@ def role_of(request: Request) -> Role | None:
     """
     response_format: Any = request.config.response_format
     schema = (response_format or {}).get("schema")
-    listed = _OUTPUTS.search(_opening(request))
-    named = schema.get("properties", ()) if schema else _LISTED.findall(listed[1]) if listed else ()
+    named = schema.get("properties", ()) if schema else _listed(_opening(request))
     for role, signature in _SIGNATURES.items():
         if all(name in named for name in signature.output_fields):
             return role
     return None
+
+
+def _listed(opening: str) -> list[str]:
+    """Return the outputs that a system message lists: in the form of our adapters, else as DSPy's list them."""
+    _, ours, form = opening.rpartition(FORM)
+    if ours:
+        return _FORM_FIELD.findall(form)
+    listed = _OUTPUTS.search(opening)
+    return _LISTED.findall(listed[1]) if listed else []
 
 
 def _opening(request: Request) -> str:

@@ -25,6 +25,9 @@ from pydantic import FailFast, TypeAdapter, ValidationError
 
 from eldgr_dspy.redaction import redacted
 
+FORM = "Reply with one JSON object and nothing else:\n"
+"""What stands before the form of a reply, at the end of the system message."""
+
 ReplyFormat: TypeAlias = Literal["json_schema", "json_object", ""]
 """What a request says about the form of its reply, apart from its prompt."""
 
@@ -155,7 +158,7 @@ def reply_form(signature: Any) -> str:
         f'"{name}": {_form(TypeAdapter(field.annotation).json_schema())}{_meaning(name, field)}'
         for name, field in signature.output_fields.items()
     ]
-    return "Reply with one JSON object and nothing else:\n{\n" + ",\n".join(fields) + "\n}"
+    return f"{FORM}{{\n" + ",\n".join(fields) + "\n}"
 
 
 def _meaning(name: str, field: Any) -> str:

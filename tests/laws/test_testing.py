@@ -148,7 +148,7 @@ def test_a_prompt_that_quotes_the_outputs_of_a_role_is_not_that_role_s(adapter: 
     with dspy.context(lm=lm, adapter=adapter), pytest.raises(dspy.LMAuthError):
         dspy.Predict(signature)(text=QUOTED)
     assert role_of(lm.requests[0]) is None
-    assert '"preferred":' in text_of(lm.requests[0])
+    assert "`preferred`" in text_of(lm.requests[0])
 
 
 def test_a_prompt_without_an_adapter_s_instructions_belongs_to_no_role() -> None:
@@ -171,7 +171,7 @@ def test_the_prompts_in_which_an_optimizer_writes_instructions_are_no_role_s() -
         proposed: Any = proposer.propose_instructions_for_program(examples, select, {}, {}, 1)
     assert {text for texts in proposed.values() for text in texts} == {"Follow the passages."}
     assert [role_of(request) for request in lm.requests] == [None] * len(lm.requests)
-    assert any('"preferred":' in text_of(request) for request in lm.requests)
+    assert any("`preferred`" in text_of(request) for request in lm.requests)
 
 
 def test_a_request_for_anything_else_is_not_a_role() -> None:

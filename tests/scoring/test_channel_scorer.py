@@ -70,7 +70,7 @@ def test_both_ways_say_what_a_score_means_in_the_same_words() -> None:
     with dspy.context(lm=lm):
         ChannelScorer()(**INPUTS)
         ChannelScorer(together=False)(**INPUTS)
-    together, *each = ([part.strip() for part in str(one.system).split("\n        \n")] for one in lm.requests)
+    together, *each = ([part.strip() for part in str(one.system).split("\n\n")] for one in lm.requests)
     scales = [next(part for part in parts if part.startswith("The channel")) for parts in each]
     assert [part for part in together if part.startswith("The channel")] == scales
     assert len(set(scales)) == 7

@@ -33,20 +33,22 @@ UNREADABLE = {
     "1e999": GOOD.replace('"preferred": 2', '"preferred": 1e999'),
     "a draft, then another": f"{json.dumps(verdict(0))}\n{GOOD}", "a verdict and prose": f"{GOOD} is my verdict",
     "an unclosed thought": f"<think>{GOOD}", "Infinity": GOOD.replace("0.5", "Infinity", 1),
-    "90%": GOOD.replace("0.5", '"90%"', 1),
     "cut short": GOOD[:-1],  # hazard 58
     "text for an index": GOOD.replace('"preferred": 2', '"preferred": "2."'),  # hazard 59
     "two verdicts": GOOD + GOOD,  # hazard 60
     "a key twice": GOOD.replace('"preferred": 2', '"preferred": 0, "preferred": 2'),  # hazard 61
     "NaN": GOOD.replace("0.5", "NaN", 1),  # hazard 62
     "100,000 brackets": "[" * 100_000,  # hazard 63
-    "150": GOOD.replace("0.5", "150", 1),  # hazard 66
     "an answer for an index": GOOD.replace('"preferred": 2', '"preferred": "Doha"'),  # hazard 67
 }  # fmt: skip
 INVALID = {
     "minus one": verdict(-1),  # hazard 59
     "one too many": verdict(3),
     "an answer outside the pool": verdict(10**9),  # hazard 67
+}
+SCORELESS = {
+    "90%": GOOD.replace("0.5", '"90%"', 1),
+    "150": GOOD.replace("0.5", "150", 1),  # hazard 66
     "too few assessments": verdict(2, 2),
     "too many assessments": verdict(2, 4),
 }
@@ -74,6 +76,14 @@ def test_a_verdict_that_is_not_one_is_an_abstention_with_its_reason_or_raised_wh
     assert pred.toDict() == silent.toDict()
 
 
+@pytest.mark.parametrize("call", [select_sync, select_acall])
+@pytest.mark.parametrize("reply", SCORELESS.values(), ids=SCORELESS)
+def test_a_preference_counts_although_its_scores_cannot_be_used(call: Any, reply: Any) -> None:
+    with dspy.context(lm=saying(reply)):
+        pred = call(Selector(on_error="raise"), CONTESTED)
+    assert (pred.answer, pred.branch, pred.abstentions) == ("Doha", "judge", {})
+
+
 def test_a_repairer_that_finds_nothing_is_not_an_error() -> None:
     """It is told to say so by an empty span."""
     pred = selected(saying(verdict(0)), on_error="raise")
@@ -93,8 +103,13 @@ def test_a_call_that_did_not_come_through_is_raised(call: Any, on_error: Any, er
         call(Selector(on_error=on_error), CONTESTED)
 
 
+def _sent(preferred: int) -> dict[str, Any]:
+    """A verdict as DSPy's own adapters read it: scores are rows of whole numbers."""
+    return {**verdict(preferred), "assessments": [[5] * 8] * 3}
+
+
 def test_the_user_s_own_adapter_is_kept_for_all_roles() -> None:
-    judged = "".join(f"[[ ## {name} ## ]]\n{json.dumps(value)}\n\n" for name, value in verdict(0).items())
+    judged = "".join(f"[[ ## {name} ## ]]\n{json.dumps(value)}\n\n" for name, value in _sent(0).items())
     copied = "[[ ## repair_passage ## ]]\n0\n\n[[ ## repaired_answer ## ]]\nDoha\n\n[[ ## completed ## ]]"
     lm = saying(judged, copied)
     pred = selected(lm, adapter=dspy.ChatAdapter(use_json_adapter_fallback=False))
@@ -103,7 +118,7 @@ def test_the_user_s_own_adapter_is_kept_for_all_roles() -> None:
 
 
 def test_the_user_s_lenient_adapter_reads_what_the_strict_one_does_not() -> None:
-    lm = saying(f"Here: {GOOD}")
+    lm = saying(f"Here: {json.dumps(_sent(2))}")
     assert selected(lm, adapter=dspy.JSONAdapter()).answer == "Doha"
     assert selected(lm).answer == "Dubai"
 
