@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from eldgr_dspy import certificates, channels, statistics
     from eldgr_dspy.decision import Decision, decide
+    from eldgr_dspy.programs.engines.local import local
     from eldgr_dspy.programs.engines.ollama import ollama
     from eldgr_dspy.programs.sampled import Sampled
     from eldgr_dspy.programs.scoring.channel_scorer import ChannelScorer
@@ -30,6 +31,7 @@ __all__ = [
     "channels",
     "decide",
     "load_nli",
+    "local",
     "ollama",
     "statistics",
 ]
@@ -37,6 +39,7 @@ __all__ = [
 _HOMES = {
     "Decision": "eldgr_dspy.decision",
     "decide": "eldgr_dspy.decision",
+    "local": "eldgr_dspy.programs.engines.local",
     "ollama": "eldgr_dspy.programs.engines.ollama",
     "ChannelScorer": "eldgr_dspy.programs.scoring.channel_scorer",
     "NLIScorer": "eldgr_dspy.programs.scoring.nli_scorer",

@@ -8,6 +8,7 @@ import dspy
 from eldgr_dspy.errors import ArgumentError
 
 _OLLAMA = ("ollama", "ollama_chat")
+_LOCAL = "local:"
 
 
 def is_of_ollama(name: str) -> bool:
@@ -19,6 +20,8 @@ def lm_named(
     name: str, api_base: str | Sequence[str] | None = None, *, num_ctx: int | None = None, **options: Any
 ) -> dspy.LM:
     """Return the LM of a name such as `ollama/deepseek-r1:7b` or `openai/gpt-4o-mini`.
+
+    A name such as `local:model.gguf` is a file that runs in this process (`eldgr_dspy.local`).
 
     Args:
         name: A provider and a model, as `dspy.LM` has them. `ollama/NAME` and `ollama_chat/NAME` are the same here, and
@@ -32,6 +35,13 @@ def lm_named(
         ArgumentError: The name has no model, the address is not valid, several are given to a model of Ollama's, or
             `num_ctx` is given to a model that is not.
     """
+    if name.strip().startswith(_LOCAL):
+        from eldgr_dspy.programs.engines.local import local
+
+        require_ollama(num_ctx, [name])
+        if api_base is not None:
+            raise ArgumentError(f"{name!r} runs in this process and takes no api_base; got {api_base!r:.200}.")
+        return local(name.strip().removeprefix(_LOCAL), **options)
     provider, _, model = name.strip().partition("/")
     if not provider or not model.strip():
         raise ArgumentError(f"A model must be PROVIDER/MODEL, such as ollama/deepseek-r1:7b; got {name!r}.")

@@ -18,7 +18,7 @@ import dspy
 from dspy.lm15 import Message, Request, Response, TextPart, Usage, response_to_events
 
 from eldgr_dspy.errors import ArgumentError, settled
-from eldgr_dspy.programs.engines.strict import FORM
+from eldgr_dspy.programs.engines.reply_forms import FORM
 from eldgr_dspy.signatures import DeriveAnswer, JudgeCandidates, RepairAnswer
 from eldgr_dspy.words import Role
 

@@ -2,20 +2,21 @@
 
 `dspy.JSONAdapter` repairs what it reads, and repair can make up a verdict: a draft inside a thinking block, a
 truncated span, the last of two equal keys or `true` for 1 all pass there. Here a reply is exactly one JSON object of
-exactly the signature's fields and types; everything else is a parse error with its reason. Prompts and the response
-format are those of `dspy.JSONAdapter`, cached per signature because they depend only on it. Meaning is not checked
-here: `eldgr_dspy.replies` checks ranges and membership.
+exactly the signature's fields and types; everything else is a parse error with its reason. The system message is
+shorter than that of `dspy.JSONAdapter`; the response format is the same. Both are cached per signature because they
+depend only on it. Meaning is not checked here: `eldgr_dspy.replies` checks ranges and membership.
 
 One call is one request: neither `dspy.JSONAdapter` nor this adapter asks an LM again after a parse error (only
-`dspy.ChatAdapter` does, by falling back to JSON).
+`dspy.ChatAdapter` does, by falling back to JSON). The one exception is a server that refuses a JSON schema.
 """
 
 import inspect
 import json
 import math
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager, nullcontext
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal, NoReturn, TypeAlias, get_origin
 from weakref import WeakKeyDictionary
 
@@ -23,10 +24,8 @@ import dspy
 from dspy.adapters.base import Adapter
 from pydantic import FailFast, TypeAdapter, ValidationError
 
+from eldgr_dspy.programs.engines.reply_forms import may_refuse_schema, reply_form, schema_abilities, without_schema
 from eldgr_dspy.redaction import redacted
-
-FORM = "Reply with one JSON object and nothing else:\n"
-"""What stands before the form of a reply, at the end of the system message."""
 
 ReplyFormat: TypeAlias = Literal["json_schema", "json_object", ""]
 """What a request says about the form of its reply, apart from its prompt."""
@@ -76,7 +75,9 @@ class StrictJSONAdapter(dspy.JSONAdapter):
     def format_system_message(self, signature: Any) -> str:
         """Return the instructions and the form of a reply, in about a third of the tokens of `dspy.JSONAdapter`."""
         key = ("system", type(self), signature.__doc__)  # its instructions, as they were written
-        text: str = _once(signature, key, lambda: f"{inspect.cleandoc(signature.instructions)}\n\n{reply_form(signature)}")
+        text: str = _once(
+            signature, key, lambda: f"{inspect.cleandoc(signature.instructions)}\n\n{reply_form(signature)}"
+        )
         return text
 
     def format_user_message_content(
@@ -132,11 +133,31 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         # DSPy makes an empty prediction of a response without any answer, and refuses an empty answer.
         return super()._call_postprocess(processed_signature, original_signature, outputs or [""], lm, lm_kwargs)
 
+    def __call__(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: Any, inputs: Any) -> Any:
+        """Ask once; a second time without a schema, if the server refuses the one that it was sent on trial."""
+        try:
+            return super().__call__(lm, dict(lm_kwargs), signature, demos, inputs)
+        except dspy.LMInvalidRequestError as error:
+            if not may_refuse_schema(lm, error):
+                raise
+            with without_schema(lm):
+                return super().__call__(lm, lm_kwargs, signature, demos, inputs)
+
+    async def acall(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: Any, inputs: Any) -> Any:
+        """Do the same as `__call__`, without blocking."""
+        try:
+            return await super().acall(lm, dict(lm_kwargs), signature, demos, inputs)
+        except dspy.LMInvalidRequestError as error:
+            if not may_refuse_schema(lm, error):
+                raise
+            with without_schema(lm):
+                return await super().acall(lm, lm_kwargs, signature, demos, inputs)
+
     def _prepare_response_format(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> None:
         # A schema depends on the signature and on these three answers; JSONAdapter rebuilds it for every request.
-        abilities = ("response_format" in lm.supported_params, lm.supports_response_schema)
-        key = ("format", self.use_native_function_calling, *abilities)
-        lm_kwargs.update(_once(signature, key, lambda: self._response_format(lm, signature)))
+        able = schema_abilities(lm)
+        key = ("format", self.use_native_function_calling, *able)
+        lm_kwargs.update(_once(signature, key, lambda: self._response_format(able, signature)))
 
     def reply_format(self, lm: Any, signature: Any) -> ReplyFormat:
         """Return the format that a request asks for in addition to its prompt; empty for none."""
@@ -146,43 +167,13 @@ class StrictJSONAdapter(dspy.JSONAdapter):
             return ""
         return "json_object" if given["response_format"] == {"type": "json_object"} else "json_schema"
 
-    def _response_format(self, lm: Any, signature: Any) -> dict[str, Any]:
+    def _response_format(self, able: tuple[bool, bool], signature: Any) -> dict[str, Any]:
         chosen: dict[str, Any] = {}
+        lm = SimpleNamespace(
+            supported_params={"response_format"} if able[0] else set(), supports_response_schema=able[1]
+        )
         super()._prepare_response_format(lm, chosen, signature)
         return chosen
-
-
-def reply_form(signature: Any) -> str:
-    """Return what a reply looks like: its fields in order, each with its type and, where there is one, what it means."""
-    fields = [
-        f'"{name}": {_form(TypeAdapter(field.annotation).json_schema())}{_meaning(name, field)}'
-        for name, field in signature.output_fields.items()
-    ]
-    return f"{FORM}{{\n" + ",\n".join(fields) + "\n}"
-
-
-def _meaning(name: str, field: Any) -> str:
-    meaning = field.json_schema_extra["desc"]
-    return "" if meaning == f"${{{name}}}" else f" ({meaning})"
-
-
-def _form(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> str:
-    """Return a JSON schema as a person would write it: `[[integer 0-10, 8 of them], ...]`."""
-    definitions = definitions or schema.get("$defs", {})
-    if "$ref" in schema:
-        return _form(definitions[schema["$ref"].rpartition("/")[2]], definitions)
-    if "anyOf" in schema:
-        return " or ".join(_form(part, definitions) for part in schema["anyOf"])
-    if "enum" in schema:
-        return " or ".join(map(json.dumps, schema["enum"]))
-    if schema.get("type") == "array":
-        number = f"{schema['minItems']} of them" if schema.get("minItems") == schema.get("maxItems", "") else "..."
-        return f"[{_form(schema['items'], definitions)}, {number}]"
-    if schema.get("type") == "object":
-        inner = (f'"{name}": {_form(part, definitions)}' for name, part in schema.get("properties", {}).items())
-        return "{" + ", ".join(inner) + "}"
-    bounds = f" {schema['minimum']:g} to {schema['maximum']:g}" if {"minimum", "maximum"} <= schema.keys() else ""
-    return f"{schema.get('type', 'value')}{bounds}"
 
 
 def _is_text(value: Any) -> bool:

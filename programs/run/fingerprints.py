@@ -15,6 +15,7 @@ from pydantic import BaseModel, PydanticUserError, TypeAdapter
 
 from eldgr_dspy.programs.certifier import Certifier
 from eldgr_dspy.programs.credentials import remember_credentials
+from eldgr_dspy.programs.engines.local import LocalLM
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.judges.counting import CallingJudge
 from eldgr_dspy.redaction import MASK, SECRET_NAME, redacted_message, redacted_value
@@ -154,7 +155,11 @@ def describe_lm(lm: Any) -> dict[str, Any] | None:
     if lm is None:
         return None
     kind = getattr(lm, "model_type", None)
-    return {"model": lm.model, "model_type": kind, "settings": _clean(getattr(lm, "kwargs", {}))}
+    settings = _clean(getattr(lm, "kwargs", {}))
+    if isinstance(lm, LocalLM):  # whose server listens elsewhere in each process
+        settings = {**settings, "file": lm.file}
+        del settings["api_base"]
+    return {"model": lm.model, "model_type": kind, "settings": settings}
 
 
 def _clean(value: Any) -> Any:

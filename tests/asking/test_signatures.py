@@ -28,8 +28,8 @@ from eldgr_dspy.programs.scoring.channel_scorer import StepRole
 from eldgr_dspy.programs.scoring.lm_claims import AskedClaims, AskedCounterfactuals
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import (
-    AnswerQuestion,
     ASPECTS,
+    AnswerQuestion,
     AssessCandidate,
     ChangeStep,
     CheckCandidate,
@@ -48,8 +48,8 @@ from eldgr_dspy.signatures import (
     ScoreInfo,
     ScoreLogic,
     ScoreMin,
-    ScoreSteps,
     Scores,
+    ScoreSteps,
     ScoreTriang,
     read_scores,
 )
@@ -196,7 +196,7 @@ def test_prompts_that_number_anything_say_from_where_they_count(signature: Any) 
 
 
 def test_a_row_has_the_seven_aspects_and_the_scalar() -> None:
-    assert ASPECTS == (*CHANNELS, "scalar")
+    assert (*CHANNELS, "scalar") == ASPECTS
     assert read_scores(SCORES) == {
         "logic": 1.0, "fact": 1.0, "epist": 0.5, "info": 1.0, "triang": 0.0, "adv": 0.5, "min": 1.0, "scalar": 0.9
     }  # fmt: skip

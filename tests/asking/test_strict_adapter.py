@@ -16,7 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BeforeValidator, Field
 
-from eldgr_dspy.programs.engines.strict import _DERIVED, ReplyRejectedError, StrictJSONAdapter, reason_of, reply_form
+from eldgr_dspy.programs.engines.reply_forms import reply_form
+from eldgr_dspy.programs.engines.strict import _DERIVED, ReplyRejectedError, StrictJSONAdapter, reason_of
 from eldgr_dspy.programs.testing import scripted_lm, text_of
 from eldgr_dspy.signatures import DerivationStep, JudgeCandidates, RepairAnswer
 

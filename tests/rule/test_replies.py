@@ -41,7 +41,9 @@ def reason(role: Role, **content: Any) -> str:
 def remark(role: Role, **content: Any) -> str:
     """The remark on a reply that counts all the same."""
     found = read(role, **content)
-    assert (isinstance(found, Verdict) and found.scores is None) or (isinstance(found, Repair) and found.passage is None)
+    assert (isinstance(found, Verdict) and found.scores is None) or (
+        isinstance(found, Repair) and found.passage is None
+    )
     return found.remark
 
 

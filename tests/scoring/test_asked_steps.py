@@ -57,7 +57,7 @@ def changed(text: Any, kind: Any) -> dict[str, Any]:
 
 def fitting(request: Request) -> dict[str, Any]:
     """A reply that passes, to whichever of the two is asked."""
-    asked = "claims" if "\"claims\":" in str(request.system) else "change"
+    asked = "claims" if '"claims":' in str(request.system) else "change"
     return {"claims": ["Doha is the capital."]} if asked == "claims" else changed("It is not the capital.", "negation")
 
 

@@ -56,4 +56,6 @@ QUESTIONS = {"hotpotqa": hotpotqa, "gsm8k": gsm8k}
 def write_questions(name: str, data: Path, n: int, path: Path) -> None:
     """Write n questions of a data set as a file that `eldgr collect` reads."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in QUESTIONS[name](data, n)), encoding="utf-8")
+    path.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in QUESTIONS[name](data, n)), encoding="utf-8"
+    )

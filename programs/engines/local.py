@@ -1,0 +1,130 @@
+"""A model in a GGUF file as an LM, without a server of yours and without a key: llama.cpp in this process.
+
+`xllamacpp` brings llama.cpp with its own HTTP server, which listens on this machine alone, behind a key made for this
+process. So the LM is an ordinary `dspy.LM`: a JSON schema, a seed, several samples, log-probabilities, a deadline and
+several requests at once are those of the OpenAI format.
+"""
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import dspy
+
+from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.redaction import remember
+
+TIMEOUT = 600.0
+"""Seconds that a call may take, by default; a small model on two cores reads about 50 tokens a second."""
+
+_MAGIC = b"GGUF"
+_SERVERS = dict[tuple[Any, ...], tuple[Any, str]]()
+"""The servers of this process with their keys, by file and settings: a model is loaded once."""
+_LOCK = Lock()
+
+
+class LocalLM(dspy.LM):
+    """A `dspy.LM` on a server of this process; `file` identifies what it runs, wherever the server listens."""
+
+    structured = "on"
+    file = ""
+
+
+def local(
+    path: str | os.PathLike[str],
+    *,
+    context: int = 8192,
+    parallel: int = 4,
+    threads: int | None = None,
+    timeout: float = TIMEOUT,
+    **options: Any,
+) -> LocalLM:
+    """Return an LM that runs a GGUF file in this process; needs the extra `local`.
+
+    The model is loaded on the first call with a file and its settings, and stays until the process ends.
+
+    Args:
+        path: The file.
+        context: Tokens that prompt and reply of one request may have together. A prompt that does not fit is an error
+            of the call.
+        parallel: Requests that run at once; further ones wait. Each takes memory for its context.
+        threads: Threads that calculate; None for one a core. They wait by spinning: leave a core to other work.
+        timeout: Seconds that a call may take.
+        options: Further options of `dspy.LM`, such as `temperature`, `max_tokens`, `seed` and `cache`.
+
+    Raises:
+        ArgumentError: There is no such file, it is not GGUF, it is larger than the free memory, llama.cpp cannot load
+            it, `xllamacpp` is not installed, or a number is not a whole number from 1.
+    """
+    file = Path(path).expanduser().resolve()
+    for name, value in (("context", context), ("parallel", parallel), ("threads", threads or 1)):
+        if type(value) is not int or value < 1:
+            raise ArgumentError(f"{name} must be a whole number of at least 1; got {value!r:.80}.")
+    _require_model(file)
+    with _LOCK:
+        key = (file, context, parallel, threads)
+        if key not in _SERVERS:
+            _SERVERS[key] = _started(file, context * parallel, parallel, threads or os.cpu_count() or 1)
+        server, secret = _SERVERS[key]
+    address = f"{server.listening_address}/v1"
+    lm = LocalLM(f"openai/{file.stem}", api_base=address, api_key=secret, timeout=timeout, **options)
+    lm.file = _identity(file)
+    return lm
+
+
+def _require_model(file: Path) -> None:
+    try:
+        with file.open("rb") as opened:
+            magic = opened.read(len(_MAGIC))
+    except OSError as error:
+        raise ArgumentError(f"{file} cannot be read ({error.strerror}). Name a GGUF file.") from error
+    if magic != _MAGIC:
+        raise ArgumentError(f"{file} must be a GGUF file; it begins with {magic!r}. Convert the model, or name another.")
+    size, free = file.stat().st_size, _free_memory()
+    if free is not None and size > free:
+        raise ArgumentError(
+            f"{file} takes {size / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} GiB are free. Use a smaller model, "
+            "or one of fewer bits."
+        )
+
+
+def _identity(file: Path) -> str:
+    """Return 16 hexadecimal digits of a hash of the first MiB, which has the model's description, and the size."""
+    with file.open("rb") as opened:
+        start = opened.read(2**20)
+    return hashlib.sha256(start + str(file.stat().st_size).encode()).hexdigest()[:16]
+
+
+def _free_memory() -> int | None:
+    """Return the bytes that Linux can give to a process; None elsewhere."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
+
+
+def _started(file: Path, context: int, parallel: int, threads: int) -> tuple[Any, str]:
+    try:
+        import xllamacpp
+    except ImportError as error:
+        raise ArgumentError(
+            f"{file} needs xllamacpp, which is not installed. Run `pip install 'eldgr_dspy[local]'`."
+        ) from error
+    secret = secrets.token_urlsafe(32)
+    remember(secret)
+    params = xllamacpp.CommonParams()
+    params.model.path, params.offline, params.use_jinja = str(file), True, True
+    params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [secret]
+    params.n_ctx, params.n_parallel, params.verbosity = context, parallel, 0
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+    try:
+        return xllamacpp.Server(params), secret
+    except RuntimeError as error:
+        raise ArgumentError(
+            f"llama.cpp cannot load {file}: {error} The file may be damaged, of an unknown architecture, or too large "
+            "for the memory with its context; a smaller context takes less."
+        ) from error

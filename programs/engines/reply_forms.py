@@ -1,0 +1,93 @@
+"""The form of a reply: how a prompt describes it, and whether a request carries a JSON schema of it as well."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import dspy
+from pydantic import TypeAdapter
+
+FORM = "Reply with one JSON object and nothing else:\n"
+"""What stands before the form of a reply, at the end of the system message."""
+
+_REFUSING = set[tuple[Any, Any] | None]()
+"""The servers, with their models, that refused a JSON schema: each is asked without from then on, in this process."""
+_ABOUT_ELSE = (dspy.ContextWindowExceededError, dspy.LMUnsupportedModelError)
+
+
+def reply_form(signature: Any) -> str:
+    """Return what a reply looks like: its fields in order, each with its type and, where there is one, what it means."""
+    fields = [
+        f'"{name}": {_form(TypeAdapter(field.annotation).json_schema())}{_meaning(name, field)}'
+        for name, field in signature.output_fields.items()
+    ]
+    return f"{FORM}{{\n" + ",\n".join(fields) + "\n}"
+
+
+def _meaning(name: str, field: Any) -> str:
+    meaning = field.json_schema_extra["desc"]
+    return "" if meaning == f"${{{name}}}" else f" ({meaning})"
+
+
+def _form(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = None) -> str:
+    """Return a JSON schema as a person would write it: `[[integer 0-10, 8 of them], ...]`."""
+    definitions = definitions or schema.get("$defs", {})
+    if "$ref" in schema:
+        return _form(definitions[schema["$ref"].rpartition("/")[2]], definitions)
+    if "anyOf" in schema:
+        return " or ".join(_form(part, definitions) for part in schema["anyOf"])
+    if "enum" in schema:
+        return " or ".join(map(json.dumps, schema["enum"]))
+    if schema.get("type") == "array":
+        number = f"{schema['minItems']} of them" if schema.get("minItems") == schema.get("maxItems", "") else "..."
+        return f"[{_form(schema['items'], definitions)}, {number}]"
+    if schema.get("type") == "object":
+        inner = (f'"{name}": {_form(part, definitions)}' for name, part in schema.get("properties", {}).items())
+        return "{" + ", ".join(inner) + "}"
+    bounds = f" {schema['minimum']:g} to {schema['maximum']:g}" if {"minimum", "maximum"} <= schema.keys() else ""
+    return f"{schema.get('type', 'value')}{bounds}"
+
+
+def schema_abilities(lm: Any) -> tuple[bool, bool]:
+    """Return whether an LM is sent a response format, and whether that is a JSON schema.
+
+    `lm.structured` is `on`, `off` or, as if it had none, `auto`: what DSPy knows of the model; and a server at an
+    address of the user's, of which DSPy knows nothing, is sent a schema until it refuses one.
+    """
+    wish = getattr(lm, "structured", "auto")
+    if wish != "auto":
+        return (wish == "on", wish == "on")
+    return (True, True) if _is_on_trial(lm) else ("response_format" in lm.supported_params, lm.supports_response_schema)
+
+
+def _server(lm: Any) -> tuple[Any, Any] | None:
+    """Return an LM's address, of the user's own, and its model; None if DSPy knows the provider's."""
+    address = (getattr(lm, "kwargs", None) or {}).get("api_base")
+    return None if not isinstance(address, str) else (address, lm.model)
+
+
+def _is_on_trial(lm: Any) -> bool:
+    server = _server(lm)
+    return server is not None and server not in _REFUSING and not lm.supports_response_schema
+
+
+def refuses_schema(lm: Any) -> bool:
+    """Return whether the server of an LM has refused a JSON schema in this process."""
+    return _server(lm) in _REFUSING
+
+
+def may_refuse_schema(lm: Any, error: Exception) -> bool:
+    return not isinstance(error, _ABOUT_ELSE) and getattr(lm, "structured", "auto") == "auto" and _is_on_trial(lm)
+
+
+@contextmanager
+def without_schema(lm: Any) -> Iterator[None]:
+    """Ask the server without a schema, and from then on, unless that was not the reason either."""
+    server = _server(lm)
+    _REFUSING.add(server)
+    try:
+        yield
+    except dspy.LMInvalidRequestError:
+        _REFUSING.discard(server)
+        raise
