@@ -175,11 +175,11 @@ def _answers(lm: dspy.LM, seconds: float) -> Iterator[Finding]:
     judge = Judge()
     judge.set_lm(lm)
     try:
-        wanted = STRICT.reply_format(lm, JudgeCandidates)
         _, waited = _timed(lambda: ask(judge, _ASKED))
         said, took = _timed(lambda: ask(judge, _ASKED))
+        wanted = STRICT.reply_format(lm, JudgeCandidates)  # afterwards: a server may have refused a schema
     except FAILURES as error:
-        yield Finding("call", False, f"{_told(error, seconds).removesuffix('.')}.{_remedy(judge, error)}")
+        yield Finding("call", False, f"{_told(error, seconds).removesuffix('.')}.")
         return
     try:
         response = _sealed(lm)
@@ -212,33 +212,6 @@ def _ran_out(error: BaseException | None) -> bool:
     if error is None or type(error).__name__ == "ConnectTimeout":
         return False
     return isinstance(error, dspy.LMTimeoutError | TimeoutError) or _ran_out(error.__cause__)
-
-
-class _Unformatted(StrictJSONAdapter):
-    """Asks only in words for the form of a reply."""
-
-    def _prepare_response_format(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any) -> None:
-        pass
-
-
-def _remedy(judge: Judge, error: Exception) -> str:
-    """Return a remedy if the server refuses a request for its `response_format`: it is asked again without."""
-    lm = judge.predict.lm
-    wanted = STRICT.reply_format(lm, JudgeCandidates)
-    refused = isinstance(error, dspy.LMProviderError) and not _ran_out(error)
-    if not (wanted and refused) or isinstance(lm, OllamaLM):
-        return ""
-    try:
-        with dspy.context(adapter=_Unformatted()):
-            said = ask(judge, _ASKED)
-    except FAILURES:
-        return ""
-    if isinstance(_reply(said), Abstention):
-        return ""
-    return (
-        f" The Selector {_SENDS[wanted]}, because DSPy's list of models says so; without response_format the same "
-        "question is answered. Serve the model under a name that is not in the list, such as openai/local."
-    )
 
 
 def _sealed(lm: dspy.LM) -> Response:

@@ -28,11 +28,10 @@ from typing import Any
 
 from tests.loopback import listening
 
-_ROLES = {"judge": "`preferred`", "deriver": "`derived_answer`", "repairer": "`repaired_answer`"}
-_UNFENCED = {"certificate": "`certified`", "program": "`answer`"}
-_SECTION = re.compile(r"\[\[ ## (\w+) ## \]\]\n(.*?)(?=\n\n\[\[ ## |\n\nRespond with)", re.DOTALL)
+_ROLES = {"judge": "preferred", "deriver": "derived_answer", "repairer": "repaired_answer"}
+_UNFENCED = {"certificate": "certified", "program": "answer"}
+_SECTION = re.compile(r"\[\[ ## (\w+) ## \]\]\n(.*?)(?=\n\n\[\[ ## |\n\nRespond with|\n\nReply with)", re.DOTALL)
 _FENCED = re.compile(r"<\w+(?: \d+)? ([b-z]{8,})>\n(.*?)\n</\w+(?: \d+)? \1>", re.DOTALL)
-_ASPECTS = ("logic", "fact", "epist", "info", "triang", "adv", "min", "scalar")
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ def steady(delay: float) -> Behaviour:
 
 
 def _verdict(asked: Asked, draw: random.Random) -> dict[str, Any]:
-    scores = [{name: round(draw.random(), 3) for name in _ASPECTS} for _ in asked.candidates]
+    scores = [[draw.randrange(11) for _ in range(8)] for _ in asked.candidates]
     # Some reasons are as long as a page of memory and more: those are the lines that a kill can tear.
     reason = "seen in the evidence " * draw.choice((1, 3, 10, 300, 900))
     return {"judge_rationale": reason, "assessments": scores, "preferred": draw.randrange(len(asked.candidates))}
@@ -175,7 +174,8 @@ _REPLIES: dict[str, Callable[[Asked, random.Random], dict[str, Any]]] = {
 def understand(token: str, body: dict[str, Any]) -> Asked:
     """Read a request: whose turn it is, and what it is about."""
     system, user = body["messages"][0]["content"], body["messages"][-1]["content"]
-    role = next(role for role, field in (_ROLES | _UNFENCED).items() if field in system)
+    fields = (_ROLES | _UNFENCED).items()
+    role = next(role for role, field in fields if f'"{field}":' in system or f"`{field}`" in system)
     sections = dict(_SECTION.findall(user))
     if role in _UNFENCED:
         evidence = json.loads(sections.get("evidence", "[]"))

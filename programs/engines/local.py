@@ -82,7 +82,9 @@ def _require_model(file: Path) -> None:
     except OSError as error:
         raise ArgumentError(f"{file} cannot be read ({error.strerror}). Name a GGUF file.") from error
     if magic != _MAGIC:
-        raise ArgumentError(f"{file} must be a GGUF file; it begins with {magic!r}. Convert the model, or name another.")
+        raise ArgumentError(
+            f"{file} must be a GGUF file; it begins with {magic!r}. Convert the model, or name another."
+        )
     size, free = file.stat().st_size, _free_memory()
     if free is not None and size > free:
         raise ArgumentError(

@@ -1,6 +1,7 @@
 """The form of a reply: how a prompt describes it, and whether a request carries a JSON schema of it as well."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -13,11 +14,14 @@ FORM = "Reply with one JSON object and nothing else:\n"
 
 _REFUSING = set[tuple[Any, Any] | None]()
 """The servers, with their models, that refused a JSON schema: each is asked without from then on, in this process."""
+REFUSALS = (dspy.LMInvalidRequestError, dspy.LMServerError)
+"""The errors by which a server may refuse a schema."""
+_ABOUT_SCHEMA = re.compile(r"response_format|schema|grammar", re.IGNORECASE)
 _ABOUT_ELSE = (dspy.ContextWindowExceededError, dspy.LMUnsupportedModelError)
 
 
 def reply_form(signature: Any) -> str:
-    """Return what a reply looks like: its fields in order, each with its type and, where there is one, what it means."""
+    """Return what a reply looks like: its fields in order, each with its type and its description, if it has one."""
     fields = [
         f'"{name}": {_form(TypeAdapter(field.annotation).json_schema())}{_meaning(name, field)}'
         for name, field in signature.output_fields.items()
@@ -52,13 +56,14 @@ def _form(schema: Mapping[str, Any], definitions: Mapping[str, Any] | None = Non
 def schema_abilities(lm: Any) -> tuple[bool, bool]:
     """Return whether an LM is sent a response format, and whether that is a JSON schema.
 
-    `lm.structured` is `on`, `off` or, as if it had none, `auto`: what DSPy knows of the model; and a server at an
-    address of the user's, of which DSPy knows nothing, is sent a schema until it refuses one.
+    `lm.structured` is `on`, `off` or, as if it had none, `auto`: a server at an address of the user's, of which DSPy
+    knows nothing, is sent a schema until it refuses one; for a provider's own, DSPy's list of models decides.
     """
-    wish = getattr(lm, "structured", "auto")
-    if wish != "auto":
-        return (wish == "on", wish == "on")
-    return (True, True) if _is_on_trial(lm) else ("response_format" in lm.supported_params, lm.supports_response_schema)
+    wish, server = getattr(lm, "structured", "auto"), _server(lm)
+    if wish == "auto" and server is None:
+        return ("response_format" in lm.supported_params, lm.supports_response_schema)
+    sends = wish == "on" or (wish == "auto" and server not in _REFUSING)
+    return (sends, sends)
 
 
 def _server(lm: Any) -> tuple[Any, Any] | None:
@@ -67,18 +72,20 @@ def _server(lm: Any) -> tuple[Any, Any] | None:
     return None if not isinstance(address, str) else (address, lm.model)
 
 
-def _is_on_trial(lm: Any) -> bool:
-    server = _server(lm)
-    return server is not None and server not in _REFUSING and not lm.supports_response_schema
-
-
 def refuses_schema(lm: Any) -> bool:
     """Return whether the server of an LM has refused a JSON schema in this process."""
     return _server(lm) in _REFUSING
 
 
 def may_refuse_schema(lm: Any, error: Exception) -> bool:
-    return not isinstance(error, _ABOUT_ELSE) and getattr(lm, "structured", "auto") == "auto" and _is_on_trial(lm)
+    """Return whether a refusal may be of a schema that was sent on trial, and not of anything else in the request.
+
+    A server that breaks down must speak of a schema; one that calls the request invalid may mean it without a word.
+    """
+    on_trial = getattr(lm, "structured", "auto") == "auto" and _server(lm) is not None and not refuses_schema(lm)
+    if isinstance(error, dspy.LMServerError):
+        return on_trial and _ABOUT_SCHEMA.search(str(error)) is not None
+    return on_trial and not isinstance(error, _ABOUT_ELSE)
 
 
 @contextmanager
@@ -88,6 +95,6 @@ def without_schema(lm: Any) -> Iterator[None]:
     _REFUSING.add(server)
     try:
         yield
-    except dspy.LMInvalidRequestError:
+    except REFUSALS:
         _REFUSING.discard(server)
         raise

@@ -24,7 +24,13 @@ import dspy
 from dspy.adapters.base import Adapter
 from pydantic import FailFast, TypeAdapter, ValidationError
 
-from eldgr_dspy.programs.engines.reply_forms import may_refuse_schema, reply_form, schema_abilities, without_schema
+from eldgr_dspy.programs.engines.reply_forms import (
+    REFUSALS,
+    may_refuse_schema,
+    reply_form,
+    schema_abilities,
+    without_schema,
+)
 from eldgr_dspy.redaction import redacted
 
 ReplyFormat: TypeAlias = Literal["json_schema", "json_object", ""]
@@ -137,7 +143,7 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         """Ask once; a second time without a schema, if the server refuses the one that it was sent on trial."""
         try:
             return super().__call__(lm, dict(lm_kwargs), signature, demos, inputs)
-        except dspy.LMInvalidRequestError as error:
+        except REFUSALS as error:
             if not may_refuse_schema(lm, error):
                 raise
             with without_schema(lm):
@@ -147,7 +153,7 @@ class StrictJSONAdapter(dspy.JSONAdapter):
         """Do the same as `__call__`, without blocking."""
         try:
             return await super().acall(lm, dict(lm_kwargs), signature, demos, inputs)
-        except dspy.LMInvalidRequestError as error:
+        except REFUSALS as error:
             if not may_refuse_schema(lm, error):
                 raise
             with without_schema(lm):

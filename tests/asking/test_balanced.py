@@ -320,7 +320,7 @@ def test_names_with_several_addresses_are_balanced_and_one_address_is_plain() ->
 
 
 def test_a_request_in_canonical_form_goes_elsewhere_too() -> None:
-    told = "[[ ## question ## ]]\n<q 0123456789abcdef>\nWho?\n</q 0123456789abcdef>\n\nRespond with JSON."
+    told = "[[ ## question ## ]]\n<q bcdfghjk>\nWho?\n</q bcdfghjk>\n\nRespond with JSON."
     with farm(broken, good) as servers:
         lm = balanced(*servers)
         said = lm(Request(model=lm.model, system="`preferred`", messages=(Message.user(told),)))

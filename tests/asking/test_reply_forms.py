@@ -1,0 +1,90 @@
+"""A server at an address of the user's is sent a JSON schema until it refuses one; then it is asked without."""
+
+import asyncio
+import json
+from typing import Any
+
+import dspy
+import pytest
+
+from eldgr_dspy.programs.engines.reply_forms import refuses_schema
+from eldgr_dspy.programs.engines.strict import STRICT
+from eldgr_dspy.programs.testing import scripted_lm
+from eldgr_dspy.signatures import RepairAnswer
+from tests.commands.test_doctor import openai_server
+
+REPAIR = json.dumps({"repair_passage": 0, "repaired_answer": "e"})
+
+
+class Server:
+    """What a server answers, and whether each request had a response format."""
+
+    def __init__(self, without: Any, with_one: Any) -> None:
+        self.formatted: list[bool] = []
+        self._answers = (without, with_one)
+
+    def __call__(self, body: dict[str, Any]) -> Any:
+        self.formatted.append("response_format" in body)
+        return self._answers[self.formatted[-1]]
+
+
+def lm_at(address: str) -> Any:
+    return dspy.LM("openai/local", api_base=address, api_key="x", cache=False, num_retries=0)
+
+
+def ask(lm: Any) -> Any:
+    with dspy.context(lm=lm, adapter=STRICT):
+        return dspy.Predict(RepairAnswer)(question="q", evidence=["e"])
+
+
+def test_a_server_of_the_user_s_is_sent_a_schema_although_dspy_does_not_know_its_model() -> None:
+    with openai_server(server := Server((400, "no"), REPAIR)) as address:
+        assert ask(lm_at(address)).repaired_answer == "e"
+    assert server.formatted == [True]
+
+
+@pytest.mark.parametrize("refusal", [(400, "not supported"), (422, "extra field"), (500, "cannot compile grammar")])
+def test_a_server_that_refuses_a_schema_is_asked_without_once_and_from_then_on(refusal: Any) -> None:
+    with openai_server(server := Server(REPAIR, refusal)) as address:
+        assert [ask(lm_at(address)).repaired_answer for _ in range(2)] == ["e", "e"]
+        assert refuses_schema(lm_at(address))
+    assert server.formatted == [True, False, False]
+
+
+def test_the_same_without_blocking() -> None:
+    with (
+        openai_server(server := Server(REPAIR, (400, "no"))) as address,
+        dspy.context(lm=lm_at(address), adapter=STRICT),
+    ):
+        found = asyncio.run(dspy.Predict(RepairAnswer).acall(question="q", evidence=["e"]))
+    assert (found.repaired_answer, server.formatted) == ("e", [True, False])
+
+
+def test_a_server_that_refuses_the_request_without_a_schema_too_did_not_refuse_the_schema() -> None:
+    with openai_server(server := Server((400, "no"), (400, "no"))) as address:
+        with pytest.raises(dspy.LMInvalidRequestError):
+            ask(lm_at(address))
+        assert not refuses_schema(lm_at(address))
+    assert server.formatted == [True, False]
+
+
+def test_a_server_that_breaks_down_for_another_reason_is_not_asked_without() -> None:
+    with openai_server(server := Server(REPAIR, (500, "out of memory"))) as address, pytest.raises(dspy.LMServerError):
+        ask(lm_at(address))
+    assert server.formatted == [True]
+
+
+@pytest.mark.parametrize(("structured", "sent"), [("on", True), ("off", False)])
+def test_who_sets_it_decides(structured: str, sent: bool) -> None:
+    with openai_server(server := Server(REPAIR, REPAIR)) as address:
+        lm = lm_at(address)
+        lm.structured = structured
+        ask(lm.copy(temperature=0.5))
+    assert server.formatted == [sent]
+
+
+def test_an_unlisted_model_at_its_provider_s_own_address_is_sent_no_schema() -> None:
+    lm = scripted_lm([REPAIR])
+    lm.script.supports_response_schema, lm.script.supported_params = False, frozenset()
+    ask(lm)
+    assert lm.requests[0].config.response_format is None
