@@ -8,7 +8,7 @@ uses only the standard library.
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from eldgr_dspy.certificates import Witness
@@ -250,26 +250,35 @@ def relayed(steps: Steps, hear: Callable[[Role, Any], Generator[Any, Any, None] 
 
 def drive(steps: Generator[Q, Any, T], ask: Callable[[Q], Any]) -> T:
     """Run a rule, or any generator that asks, to its end with `ask(role)`; what `ask` raises is raised here."""
-    reply = None
-    while True:
-        try:
-            question = steps.send(reply)
-        except StopIteration as stop:
-            returned: T = stop.value
-            return returned
-        reply = ask(question)
+    ended, value = _step(steps, None)
+    while not ended:
+        ended, value = _step(steps, ask(value))
+    returned: T = value
+    return returned
 
 
-async def adrive(steps: Generator[Q, Any, T], ask: Callable[[Q], Awaitable[Any]]) -> T:
-    """Run a rule to its end as `drive` does, awaiting each reply."""
-    reply = None
+async def adrive(
+    steps: Generator[Q, Any, T],
+    ask: Callable[[Q], Awaitable[Any]],
+    taking: Callable[[Callable[[], tuple[bool, Any]]], Awaitable[tuple[bool, Any]]] | None = None,
+) -> T:
+    """Run a rule to its end as `drive` does, awaiting each reply; `taking` takes each step, such as in a thread."""
+    reply: Any = None
     while True:
-        try:
-            question = steps.send(reply)
-        except StopIteration as stop:
-            returned: T = stop.value
+        step = partial(_step, steps, reply)
+        ended, value = step() if taking is None else await taking(step)
+        if ended:
+            returned: T = value
             return returned
-        reply = await ask(question)
+        reply = await ask(value)
+
+
+def _step(steps: Generator[Any, Any, Any], reply: object) -> tuple[bool, Any]:
+    """Return whether a generator ended, with what it returns or yields; no thread can hand over a StopIteration."""
+    try:
+        return False, steps.send(reply)
+    except StopIteration as stop:
+        return True, stop.value
 
 
 @dataclass(frozen=True, slots=True)

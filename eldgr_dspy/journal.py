@@ -3,7 +3,7 @@
 It is the state of a run. A line is written in one piece, and flushed to the disk before a consultation that took a call
 counts as done; a last line that a crash has torn is dropped with a warning when the journal is opened again. It also
 holds the settings of the run, the pools (by content hash) and the roles (by fingerprint), so that a resumed run must
-keep them.
+keep them; and the pairs of answers that could not be compared in time, because the clock decided that.
 """
 
 import os
@@ -125,7 +125,7 @@ class Journal:
 
     @property
     def heads(self) -> list[dict[str, Any]]:
-        """The lines that are not consultations, in order: `settings`, `pool`, `role` and `reserved`."""
+        """The lines that are not consultations: `settings`, `pool`, `role`, `reserved` and `comparisons`, in order."""
         return self._index.heads
 
     @property

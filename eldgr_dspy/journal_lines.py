@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 from zlib import crc32
 
+from eldgr_dspy.answer_types.mathematics.comparing import is_record
 from eldgr_dspy.consultations import Consultation, Outcome
 from eldgr_dspy.errors import JournalError
 from eldgr_dspy.named_judges import is_name
@@ -17,7 +18,7 @@ from eldgr_dspy.words import CONSULTED
 PROGRAM = "program"
 """The role, in a journal, of a program whose samples are collected."""
 FIELDS = tuple(field.name for field in fields(Consultation))
-_HEADS = ("settings", "pool", "role", "reserved")
+_HEADS = ("settings", "pool", "role", "reserved", "comparisons")
 _ABSENT = type(None)
 _NUMBERS = (int, float)
 _MOST = 10**15
@@ -99,6 +100,7 @@ def head_of(record: dict[str, Any], path: Path, where: str) -> dict[str, Any]:
         raise JournalError(f"{path}, {where}: kind={kind!r:.80} is not one of {known}; expected a journal.")
     _check(isinstance(record.get("name"), str), path, where, f"a {kind} without a name")
     _check(isinstance(record.get("details"), dict), path, where, f"a {kind} without details")
+    _check(kind != "comparisons" or is_record(record["details"]), path, where, "comparisons without their pairs")
     return record
 
 

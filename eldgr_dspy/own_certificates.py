@@ -11,7 +11,7 @@ asks it once for each class of answers, before the rule, and for a repair when i
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, TypeGuard, get_args
 
 from eldgr_dspy.certificates import Certificate, Level, Passage, Witness, holds
 from eldgr_dspy.errors import ArgumentError, CertificateError, EldgrError, settled
@@ -57,9 +57,8 @@ class OwnCertificate(NamedFunction):
         Raises:
             CertificateError: It is not True, False, None or a `Certificate`, or its witness is not in the evidence.
         """
-        given, witness = (value.certified, value.witness) if isinstance(value, Certificate) else (value, None)
-        if isinstance(value, Certificate) and (given is None or isinstance(given, bool)):
-            if witness is not None and not stands_in(witness, evidence):
+        if is_certificate(value):
+            if value.witness is not None and not stands_in(value.witness, evidence):
                 raise CertificateError(
                     f"certificate({answer!r:.60}, ...) returned a witness that is not in the evidence; make it with "
                     f"`eldgr_dspy.certificates.certify`, or leave it out. Change {self.name}."
@@ -69,8 +68,13 @@ class OwnCertificate(NamedFunction):
             return Certificate(value, f"by the certificate {self.name}")
         raise CertificateError(
             f"certificate({answer!r:.60}, ...) returned {value!r:.60}; a certificate is True, False, or None where it "
-            f"does not apply, or a Certificate with a witness. Change {self.name}."
+            f"does not apply, or a Certificate of one of them with a reason. Change {self.name}."
         )
+
+
+def is_certificate(value: object) -> TypeGuard[Certificate]:
+    """Return whether what somebody else returned is a certificate; its witness is checked by `stands_in`."""
+    return isinstance(value, Certificate) and isinstance(value.certified, bool | None) and isinstance(value.reason, str)
 
 
 def stands_in(witness: object, evidence: Sequence[Passage]) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from eldgr_dspy.answer_types import answer_type, load_type, same_type
 from eldgr_dspy.answer_types.base import AnswerType
+from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
 from eldgr_dspy.ballots import Stated
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import show_candidate, show_passage
@@ -144,6 +145,7 @@ class Question:
         options: What there is to choose from, for a type that needs options.
         kind: The answer type itself, where no name finds it; None for the one of that name.
         states: Returns `stated`; it is called only for a judge that counts.
+        comparisons: The time for comparing its answers, and what a run recorded of that; None for a new start.
     """
 
     text: str
@@ -154,6 +156,7 @@ class Question:
     options: tuple[str, ...] = ()
     kind: AnswerType | None = field(default=None, repr=False, compare=False)
     states: Callable[[], tuple[Stated, ...]] = field(default=tuple, repr=False, compare=False)
+    comparisons: Comparisons | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task", self.type.name)
@@ -174,7 +177,10 @@ class Question:
 
     def role_inputs(self, role: Role) -> dict[str, object]:
         """Return the inputs of `role`, by the names of its signature's fields. The gold answer is not among them."""
-        inputs: dict[str, object] = {"question": self.type.shown_question(self)}
+        shown: object = self.type.shown_question(self)
+        if not isinstance(shown, str):
+            raise ArgumentError(f"{self.type.name}.shown_question(question) must return text; got {shown!r:.60}.")
+        inputs: dict[str, object] = {"question": shown}
         if role != "deriver":
             inputs["evidence"] = [show_passage(passage.title, passage.text) for passage in self.passages]
         if role == "judge":

@@ -23,6 +23,7 @@ from pydantic_core import PydanticCustomError
 
 from eldgr_dspy.answer_types import BUILT_IN, answer_type
 from eldgr_dspy.answer_types.base import require_options
+from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
 from eldgr_dspy.answers import answer_class
 from eldgr_dspy.ballots import Stated
 from eldgr_dspy.certificates import Passage
@@ -143,8 +144,8 @@ class Row(_Model):
             raise ValueError(str(error).rstrip(".")) from None
         return self
 
-    def to_question(self) -> Question:
-        """Return the row as rules see it: without the gold answers."""
+    def to_question(self, comparisons: Comparisons | None = None) -> Question:
+        """Return the row as rules see it, without the gold answers; `comparisons` as in `Question`."""
         return Question(
             text=self.question,
             task=self.task,
@@ -153,6 +154,7 @@ class Row(_Model):
             passages=tuple(Passage(passage.title, passage.text) for passage in self.evidence),
             options=tuple(self.options),
             states=self.stated,
+            comparisons=comparisons,
         )
 
     def stated(self) -> tuple[Stated, ...]:

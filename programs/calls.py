@@ -14,6 +14,7 @@ import anyio.to_thread
 import dspy
 from dspy.utils.usage_tracker import UsageTracker
 
+from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
 from eldgr_dspy.errors import ArgumentError, describe_failure
 from eldgr_dspy.programs.consulting import FAILURES
 from eldgr_dspy.programs.threads import start
@@ -39,6 +40,7 @@ class Calls:
 
     Attributes:
         failures: Why a call did not come through, by who was called.
+        comparisons: Those of the question's answers, which end with its time; None without a timeout.
     """
 
     def __init__(self, on_failure: OnFailure, timeout: float | None) -> None:
@@ -50,6 +52,7 @@ class Calls:
         self.failures: dict[str, str] = {}
         self._on_failure, self._timeout = on_failure, timeout
         self._ends = None if timeout is None else monotonic() + timeout
+        self.comparisons = None if timeout is None else Comparisons(ends=self._ends)
 
     def make(self, who: str, call: Callable[[], T]) -> T | None:
         """Return what a call returns; None if it failed."""

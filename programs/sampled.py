@@ -30,6 +30,7 @@ from eldgr_dspy.programs.samples import (
 )
 from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, require_choices
 from eldgr_dspy.programs.selector import Selector
+from eldgr_dspy.programs.threads import at_once, in_thread
 from eldgr_dspy.programs.typed_answers import outputs
 from eldgr_dspy.questions import Question
 from eldgr_dspy.refusals import OwnRefusals
@@ -137,11 +138,12 @@ class Sampled(dspy.Module):
     async def aforward(self, *args: Any, **inputs: Any) -> dspy.Prediction:
         """Do the same as `forward`, with the samples in tasks."""
         given = by_name(self.program, args, inputs)
-        samples = await adrive(self._batches(given), partial(self._adraw, given))
+        taking = in_thread if self.select.type.pooled else at_once  # comparing answers may take long
+        samples = await adrive(self._batches(given), partial(self._adraw, given), taking)
         calling = self._inputs(given, samples)
         with dspy.context(trace=own_trace()):
             said, trace = await self.select.acall(**calling), dspy.settings.trace
-        return self._prediction(calling, said, samples, trace)
+        return await taking(partial(self._prediction, calling, said, samples, trace))
 
     def named_parameters(self) -> list[tuple[str, Any]]:
         """Return the choices that `save` keeps, and the parameters of program and selector."""

@@ -33,8 +33,9 @@ from eldgr_dspy.programs.scoring.candidates import (
     reasonings_of,
     score_candidates,
 )
+from eldgr_dspy.programs.threads import at_once, in_thread
 from eldgr_dspy.questions import Settings, require_one_of
-from eldgr_dspy.refusals import REFUSALS, OwnRefusals, refusals_of
+from eldgr_dspy.refusals import REFUSALS, OwnRefusals
 from eldgr_dspy.replies import read_reply, require_reply
 from eldgr_dspy.rules import is_own, rule_given
 from eldgr_dspy.words import (
@@ -123,7 +124,7 @@ class Selector(dspy.Module):
             on_failure: What happens if a call does not come through (no connection, refused, too late): `raise`, or
                 `abstain` (the role abstains, the rule continues, and `failures` says why). A certificate whose call
                 failed is inapplicable: it neither certifies nor lets anything override.
-            timeout: Seconds that all calls about one question may take together; a later one is a failure.
+            timeout: Seconds that a question may take; later calls fail, and `math` answers not compared by then differ.
             replies: How replies are read: `strict` (one JSON object of exactly the fields) or `lenient` (see
                 `eldgr_dspy.programs.engines.lenient`). An adapter of the settings comes first.
             uncertified: What ships if the decision is not certified: `consensus` (the rule's answer) or `abstain`
@@ -147,10 +148,9 @@ class Selector(dspy.Module):
         self._declared = declared_type(task, answer)
         self.task: Task = self._declared.name
         self.rule, self._steps = rule_given(rule)
-        given: Any = certificate
-        named = refusals_of(refusals)
         declared = self.type if self.type.is_own or answer is not None else None
-        self.settings = Settings(given, derivation, consult, homogeneous, preference, named, refusal, declared)
+        given: Any = (certificate, derivation, consult, homogeneous, preference, refusals, refusal, declared)
+        self.settings = Settings(*given)
         self.on_error: OnError = on_error
         self.on_failure: OnFailure = on_failure
         self.timeout = timeout
@@ -211,8 +211,8 @@ class Selector(dspy.Module):
             dspy.AdapterParseError, ReplyError: if a reply is not what was asked for, and `on_error` is `raise`.
             Exception: what a scorer raises, if `on_error` is `raise`.
         """
-        case = self._case(question, candidates, evidence, task, options)
         calls = Calls(self.on_failure, self.timeout)
+        case = self._case(calls, self._kind(task), question, candidates, evidence, options)
         heard: dict[Consulted, Heard] = {}
 
         def consult(name: Consulted) -> Heard:
@@ -231,8 +231,9 @@ class Selector(dspy.Module):
         self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None, options: Any = ()
     ) -> dspy.Prediction:
         """Do the same as `forward`, awaiting the roles."""
-        case = self._case(question, candidates, evidence, task, options)
-        calls = Calls(self.on_failure, self.timeout)
+        calls, kind = Calls(self.on_failure, self.timeout), self._kind(task)
+        taking = in_thread if kind.pooled else at_once  # comparing answers may take long
+        case = await taking(partial(self._case, calls, kind, question, candidates, evidence, options))
         heard: dict[Consulted, Heard] = {}
 
         async def consult(name: Consulted) -> Heard:
@@ -241,9 +242,9 @@ class Selector(dspy.Module):
             heard[name] = self.heard(name, said, case, calls)
             return heard[name]
 
-        choice = await adrive(certifying(self.rule_on(case))(case), consult)
+        choice = await adrive(certifying(self.rule_on(case))(case), consult, taking)
         replies = replies_in(heard)
-        decision, texts = case.record(choice, replies), self._texts(case, evidence)
+        decision, texts = await taking(partial(case.record, choice, replies)), self._texts(case, evidence)
         scores = [await self._ascore(scorer, texts, calls) for scorer in self.scorers]
         return self._prediction(case, decision, replies, scores, calls)
 
@@ -260,10 +261,8 @@ class Selector(dspy.Module):
         """
         require_choices()
         parameters = [pair for pair in super().named_parameters() if is_asked(pair[0], self.rule, self.type)]
-        return [
-            (CHOICES, SavedChoices("Selector", self.choices)),
-            *parameters,
-        ]  # first, so that loading compares them first
+        choices = (CHOICES, SavedChoices("Selector", self.choices))  # first, so that loading compares them first
+        return [choices, *parameters]
 
     def set_lm(self, lm: Any) -> None:
         """Set the LM of every role, asked or not, and of a certificate that is a DSPy module."""
@@ -308,10 +307,12 @@ class Selector(dspy.Module):
         read = require_reply if self.on_error == "raise" else read_reply
         return read(name, said.content, case.question.answers, len(case.question.passages))
 
-    def _case(self, question: str, candidates: Any, evidence: Any, task: Task | None, options: Any) -> Case:
-        kind = self.type if task in (None, self.type.name) else answer_type(task)
-        read = partial(to_question, columns=getattr(self.judge, "takes_ballot", False))
-        return Case(read(question, candidates, evidence, kind, self.answer_field, options), self.settings)
+    def _kind(self, task: Task | None) -> AnswerType:
+        return self.type if task in (None, self.type.name) else answer_type(task)
+
+    def _case(self, calls: Calls, kind: AnswerType, question: str, pool: Any, evidence: Any, options: Any) -> Case:
+        read = partial(to_question, columns=getattr(self.judge, "takes_ballot", False), comparisons=calls.comparisons)
+        return Case(read(question, pool, evidence, kind, self.answer_field, options), self.settings)
 
     def _texts(self, case: Case, evidence: Any) -> "Sequence[Reasoning]":
         return reasonings_of(case.question, corpus=evidence is not None) if self.scorers else ()

@@ -6,15 +6,17 @@ read for this, since a copy does not keep the times of files.
 
 import importlib.metadata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from eldgr_dspy.answer_types import remember_type, same_type
+from eldgr_dspy.answer_types.mathematics.comparing import Comparisons, recorded_in
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, JournalError
 from eldgr_dspy.figures.decision_table import parquet_decisions
@@ -25,7 +27,8 @@ from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.own_certificates import same_certificate
-from eldgr_dspy.questions import Settings
+from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.rows import Row
 from eldgr_dspy.system import opened, refusal
 
 _Content = TypeVar("_Content")
@@ -90,6 +93,15 @@ class RunRead:
         others = [version for version in self.versions if version != installed_version()]
         made = f"{self.path} was made by eldgr_dspy {' and '.join(others)}; this is {installed_version()}"
         return f"{made}, which may decide otherwise." if others else None
+
+    def question(self, pool: str, row: Row) -> Question:
+        """Return a row as the run's rules saw it: what it could not compare in time is not compared again."""
+        records = self._comparisons.get((pool, row.id))
+        return row.to_question(Comparisons(records) if records else None)
+
+    @cached_property
+    def _comparisons(self) -> Mapping[tuple[str, str], Sequence[Mapping[str, Any]]]:
+        return recorded_in(self.heads)
 
     def consultations(self) -> Iterator[Consultation]:
         """Yield the journal's consultations, in order."""

@@ -12,6 +12,7 @@ from functools import cache
 
 from eldgr_dspy.answer_types import answer_type
 from eldgr_dspy.answer_types.base import AnswerType, Score
+from eldgr_dspy.answers import official_score, score
 from eldgr_dspy.cases import Case
 from eldgr_dspy.certifying import certify_again, is_withheld
 from eldgr_dspy.consultations import Consultation
@@ -109,7 +110,7 @@ class Tally:
         @cache
         def scores_of(answer: str | None) -> _Scores:
             """An answer's score and its official one."""
-            return case.type.score(answer, gold), case.type.official_score(answer, gold)
+            return score(answer, gold, case.type), official_score(answer, gold, case.type)
 
         scored = scores_of if gold else None
         marks = {name: self._take(name, case, outcome, scored) for name, outcome in outcomes.items()}
@@ -129,6 +130,7 @@ class Tally:
                 outcome = became(before.em, after.em) if before and after else "unscored"
                 own: set[Consulted] = {role_of(asked) for asked in failed if asked == asked_by(name, role_of(asked))}
                 audit.add(case, eldgr.decision, outcome, own)
+        self._remarks.add_scored(case)
         return scores
 
     def _count(self, case: Case) -> None:

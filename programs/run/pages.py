@@ -101,7 +101,7 @@ def question_of(run: RunRead, name: str, files: Sequence[Path] = (), rules: Sequ
     shown = [decided for decided in decisions if not rules or decided["rule"] in rules]
     with opened(run.path / "journal.jsonl", buffer=io.DEFAULT_BUFFER_SIZE) as journal:
         asked = _asked(run, journal, _places(journal), pool, id)
-    case = Case(row.to_question(), run.settings)
+    case = Case(run.question(pool, row), run.settings)
     with naming_question(pool, id):
         content = question_content(row, _certified(case, asked), shown, asked)
     fields = ("answer", "votes", "source", "text")
@@ -151,7 +151,7 @@ def _questions(run: RunRead, summary: Summary, pools: Sequence[Pool], report: st
         places = _places(journal)
         for pool in pools:
             for row in pool.rows(summary["pools"][pool.name]["n"]):
-                case, decisions = Case(row.to_question(), settings), list[Decided]()
+                case, decisions = Case(run.question(pool.name, row), settings), list[Decided]()
                 if (name, id) == (pool.name, row.id):
                     decisions = [*lines]
                     (name, id), lines = next(decided, ((None, None), iter(())))

@@ -5,10 +5,10 @@ be copied in the order of the pools. So any process can decide a shard.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from eldgr_dspy.certifying import naming_question
 from eldgr_dspy.consultations import Consultation, Key
@@ -129,6 +129,9 @@ class _Final(Journal):
         """Return the consultation for `key`, also one that failed."""
         found = super().find(key)
         return self._failed.get(key) if found is None and self.attempts(key) else found
+
+    def append_head(self, head: Mapping[str, Any]) -> None:
+        """Write nothing."""
 
     @cached_property
     def _failed(self) -> dict[Key, Consultation]:

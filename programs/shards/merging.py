@@ -170,7 +170,7 @@ def _require_of(shard: ShardFile, pool: object, journal: Path) -> None:
 
 
 def _heads(sharded: Sharded) -> list[dict[str, Any]]:
-    """Return what the joined journal states: settings and roles of the shards, each once, and the whole pools."""
+    """Return what the joined journal states: the whole pools, and once each what the shards state of anything else."""
     stated: dict[str, dict[bytes, dict[str, Any]]] = defaultdict(dict)
     for shard in sharded.manifest.shards:
         for head in _heads_of(sharded.run(shard) / "journal.jsonl"):
@@ -184,7 +184,7 @@ def _heads(sharded: Sharded) -> list[dict[str, Any]]:
         }
         for pool in sharded.manifest.pools
     ]
-    return [*stated["settings"].values(), *pools, *stated["role"].values()]
+    return [*stated["settings"].values(), *pools, *stated["role"].values(), *stated["comparisons"].values()]
 
 
 def _heads_of(journal: Path) -> Iterator[dict[str, Any]]:
