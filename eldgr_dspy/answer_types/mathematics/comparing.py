@@ -4,8 +4,8 @@
 with whole numbers. So its own limits are off, and the process has one. It starts at the first comparison, serves all
 threads one at a time, and ends with the program. A forked program starts its own.
 
-A question has one limit for all its comparisons, `Comparisons`, which also keeps the pairs that ran out of time. They
-depend on the clock, so a run records them, and who decides again takes them from the record.
+`Comparisons` limits the time of a question, classes and scores, and keeps the pairs that ran out of it. They depend on
+the clock, so a run records them, and whoever decides again takes them from the record.
 """
 
 import atexit
@@ -28,7 +28,7 @@ from eldgr_dspy.errors import ArgumentError
 SECONDS: Final = 3.0
 """The processor time that the comparison of one pair may take, both ways together."""
 QUESTION_SECONDS: Final = 15.0
-"""The processor time that all comparisons about a question may take, scores included."""
+"""The processor time that the classes of a question may take; its scores may take as much again."""
 
 _BY_THE_CLOCK: Final = 10
 """How many times as long a pair may take by the clock: other programs may be busy, and some systems limit only this."""
@@ -79,20 +79,21 @@ class Comparisons:
         self.late = [*self._known]
         self.is_close = bool(records)
         more = _AGAIN if records else 1
-        self._pair, self._left, self._ends = SECONDS * more, QUESTION_SECONDS * more, ends
-        self._half = self._left / 2
+        self._pair, self._ends = SECONDS * more, ends
+        self._left = dict.fromkeys(_WAYS.values(), QUESTION_SECONDS * more)
+        self._half = QUESTION_SECONDS * more / 2
 
     def equal(self, gold: str, answer: str, *, both: bool) -> bool | None:
         """Return what `compare` finds; None if the pair, or the question, runs out of time."""
         pair = Pair(gold, answer, both)
         if pair not in self._known:
-            seconds = min(self._pair, self._left)
+            seconds = min(self._pair, self._left[both])
             found = compare(*pair, seconds=seconds, ends=self._ends) if seconds > 0 else Compared(None, 0.0)
             self._known[pair] = found.equal
-            self._left -= found.seconds
+            self._left[both] -= found.seconds
             if found.equal is None:
                 self.late.append(pair)
-            self.is_close |= found.equal is None or found.seconds > self._pair / 2 or self._left < self._half
+            self.is_close |= found.equal is None or found.seconds > self._pair / 2 or self._left[both] < self._half
         return self._known[pair]
 
     def record(self, id: str) -> dict[str, Any]:
