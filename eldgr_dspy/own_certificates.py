@@ -74,7 +74,8 @@ class OwnCertificate(NamedFunction):
 
 def is_certificate(value: object) -> TypeGuard[Certificate]:
     """Return whether what somebody else returned is a certificate; its witness is checked by `stands_in`."""
-    return isinstance(value, Certificate) and isinstance(value.certified, bool | None) and isinstance(value.reason, str)
+    found: Any = value
+    return isinstance(value, Certificate) and isinstance(found.certified, bool | None) and isinstance(found.reason, str)
 
 
 def stands_in(witness: object, evidence: Sequence[Passage]) -> bool:

@@ -67,9 +67,9 @@ def grouped(
 
 def _checked(grouping: object, what: str, n: int) -> Grouping:
     """Return the classes that a type of the user's own makes, each checked; raises an ArgumentError."""
-    if not (isinstance(grouping, Grouping) and isinstance(grouping.classes, Sequence) and callable(grouping.class_of)):
+    classes, class_of = getattr(grouping, "classes", None), getattr(grouping, "class_of", None)
+    if not (isinstance(classes, Sequence) and callable(class_of)):
         raise ArgumentError(f"{what} must return a Grouping of a tuple and a function; got {grouping!r:.80}.")
-    class_of, classes = grouping.class_of, grouping.classes
     if len(classes) != n:
         raise ArgumentError(f"{what} must return one class or None per answer; got {len(classes)} for {n} answers.")
     return Grouping(

@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,8 @@ def test_a_comparison_that_ran_out_of_time_is_recorded_and_never_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pool = write_pool(tmp_path / "p.jsonl", [math_row(["3/17", "6/34", "5"], ["9/51"])])
-    plan = Plan([pool], tmp_path / "run", ("majority", "eldgr"))
+    out, again = tmp_path / "run", tmp_path / "again"
+    plan = Plan([pool], out, ("majority", "eldgr"))
     with monkeypatch.context() as slow:
         slow.setattr(comparing, "compare", lambda *pair, seconds, ends: Compared(None, seconds))
         first = evaluate(heuristic_selector(), plan)
@@ -156,21 +158,20 @@ def test_a_comparison_that_ran_out_of_time_is_recorded_and_never_made_again(
 
     assert first["pools"]["p"]["rules"]["majority"]["em"] == 0.0
     assert "could not be compared in time on 1 of 1 question" in " ".join(first["pools"]["p"]["remarks"])
-    whole = records(plan.out)[-1]
+    whole = records(out)[-1]
     pairs = {(whole["texts"][one], whole["texts"][other]) for one, other in whole["classes"]}
     assert ("3/17", "6/34") in pairs and whole["scores"]
 
     resumed = evaluate(heuristic_selector(), plan)
-    again = Plan([pool], tmp_path / "again", plan.rules, replay=plan.out / "journal.jsonl")
-    replayed = evaluate(heuristic_selector(), again)
-    decided = decide_again(read_run(plan.out), plan.rules).figures
+    replayed = evaluate(heuristic_selector(), replace(plan, out=again, replay=out / "journal.jsonl"))
+    decided = decide_again(read_run(out), plan.rules).figures
     for summary in (resumed, replayed):
         assert summary["pools"]["p"]["rules"]["majority"]["em"] == 0.0
         assert summary["pools"]["p"]["remarks"] == first["pools"]["p"]["remarks"]
     assert decided["p"]["ties"] == first["pools"]["p"]["ties"] == 1
-    assert lines(again.out) == lines(plan.out)
-    assert records(again.out)[-1] == whole and len(records(plan.out)) == 2
-    assert main(["show", str(plan.out), "q"]) == 0
+    assert lines(again) == lines(out)
+    assert records(again)[-1] == whole and len(records(out)) == 2
+    assert main(["show", str(out), "q"]) == 0
     assert "not compared as mathematics" in capsys.readouterr().out
 
 

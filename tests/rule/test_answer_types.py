@@ -121,8 +121,8 @@ def test_classes_that_are_not_one_per_answer_are_refused() -> None:
     with pytest.raises(ArgumentError) as caught:
         Case(Question("?", "short-sighted", ("1976", "1977"), kind=Short()))
     assert str(caught.value) == (
-            "short-sighted.grouping(answers) must return one class or None per answer; got 0 for 2 answers."
-        )
+        "short-sighted.grouping(answers) must return one class or None per answer; got 0 for 2 answers."
+    )
 
 
 def test_a_class_that_is_text_is_refused() -> None:
@@ -134,9 +134,7 @@ def test_a_class_that_is_text_is_refused() -> None:
 
     with pytest.raises(ArgumentError) as caught:
         Texts().class_of("1976")
-    assert str(caught.value) == (
-            "texts.read('1976') must be an AnswerClass or None, and its key text; got '1976'."
-        )
+    assert str(caught.value) == ("texts.read('1976') must be an AnswerClass or None, and its key text; got '1976'.")
 
 
 class Says(Years):
