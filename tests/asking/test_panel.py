@@ -129,7 +129,7 @@ def answering(request: Any) -> dict[str, Any]:
 
 @each_call
 def test_a_cut_reply_is_an_absence_of_that_judge_alone(call: Any) -> None:
-    lms = [scripted_lm([Line(verdict(2, 4), cut=True)]), scripted_lm([verdict(3, 4)]), scripted_lm([verdict(3, 4)])]
+    lms = [scripted_lm([Line(json.dumps(verdict(2, 4))[:-1], cut=True)]), scripted_lm([verdict(3, 4)]), scripted_lm([verdict(3, 4)])]
     judges = [Judge(), Judge(), Judge()]
     for judge, lm in zip(judges, lms, strict=True):
         judge.set_lm(lm)
