@@ -3,7 +3,8 @@
 Only this module decides what is a verdict, an abstention or a failure of the infrastructure:
 
 * An abstention: a reply that cannot be parsed, that was cut or withheld, or that is one of several; a prompt that is
-  too long for the LM. A reply that is one whole JSON object was not cut, whatever the server says of it. The LM could not answer this question, and could not if it were asked again.
+  too long for the LM. A reply that is one whole JSON object was not cut, though the LM may have reached its limit
+  after it. The LM could not answer this question, and could not if it were asked again.
 * A failure: a call that did not come through. It never counts as a verdict, and is asked again: at once if it is
   transient, else when the run is resumed. It is fatal if it can only repeat itself on every question (no credentials,
   no money, no such model, no such address).
@@ -42,11 +43,12 @@ _ENDS = {
     "content_filter": "withheld: the server's content filter ended the reply",
 }
 """Ends of an incomplete reply, by DSPy's word for them, and the reason of the abstention."""
-_ENDLESS, _BLANK = 16, (
-    "cut off: the LM wrote endless white space up to its limit of output tokens, which a larger max_tokens does not "
-    "mend; raise its repetition penalty, or forbid white space between values in the server's JSON mode"
+_BLANK = (
+    "cut off: the LM wrote endless white space up to its limit of output tokens, where a larger max_tokens is no help; "
+    "raise its repetition penalty, or forbid white space between values in the server's JSON mode"
 )
-"""From how many characters on white space at the end of a cut reply is what it was cut in, and the reason."""
+_ENDLESS = 16
+"""How many characters of white space at the end of a cut reply are endless: more than an indentation has."""
 _UNREAD = {"thinking": "reasoning_content", "tool_call": "tool_calls", "refusal": "refusal"}
 """The fields of a message that hold no reply, by the name of the part of a message in lm15."""
 _OUTPUTS = {
@@ -142,7 +144,8 @@ def _elsewhere(response: Any) -> str:
     names = dict.fromkeys(
         name for name, value in held if name and value and (not isinstance(value, str) or holds_object(value))
     )
-    return f"; there is JSON in {' and '.join(names)}, which is not read: have the server put it in content" * any(names)
+    where = " and ".join(names)
+    return f"; there is JSON in {where}, which is not read: have the server put it in content" if where else ""
 
 
 class _Last:

@@ -34,7 +34,7 @@ _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
 _UNOPENED = (
     "The reply is not exactly one JSON object: it has a closing thinking tag without an opening one. Let the server "
-    "split thinking off: --reasoning-parser in vLLM and SGLang, --reasoning-format in llama.cpp, think=True in ollama()."
+    "split thinking off: --reasoning-parser in vLLM or SGLang, --reasoning-format in llama.cpp, think=True in ollama()."
 )
 _BEGUN = re.compile(r'\{\s*"')
 _CODE_BLOCK = re.compile(r"```(?:json)?[ \t]*\n(.*)\n[ \t]*```", re.DOTALL | re.IGNORECASE)
