@@ -124,10 +124,11 @@ def _flaw_of(record: Mapping[str, Any], lm: Any) -> str | None:
         return f"several answers: {said} where {wanted} was asked for"
     output = (record.get("outputs") or [""])[0]
     text = str((output.get("text") if isinstance(output, Mapping) else output) or "")
-    end = getattr(_first(record["response"]), "finish_reason", None)
-    if end == "length" and len(text) - len(text.rstrip()) >= _ENDLESS:
-        return None if is_whole(text) else _BLANK
-    return None if end == "length" and is_whole(text) else _ENDS.get(end)
+    end: Any = getattr(_first(record["response"]), "finish_reason", None)
+    if end == "length" and is_whole(text):
+        return None
+    is_blank = end == "length" and len(text) - len(text.rstrip()) >= _ENDLESS
+    return _BLANK if is_blank else _ENDS.get(end)
 
 
 def _first(response: Any) -> Any:
@@ -139,7 +140,7 @@ def _first(response: Any) -> Any:
 def _elsewhere(response: Any) -> str:
     """Return in which other fields of the message there is JSON, as the end of a reason; empty for none."""
     message = getattr(_first(response), "message", None)
-    held = [(name, getattr(message, name, None)) for name in _UNREAD.values()]
+    held: list[tuple[str, Any]] = [(name, getattr(message, name, None)) for name in _UNREAD.values()]
     held += [(_UNREAD.get(part.type, ""), getattr(part, "text", part)) for part in getattr(message, "parts", ())]
     names = dict.fromkeys(
         name for name, value in held if name and value and (not isinstance(value, str) or holds_object(value))

@@ -56,14 +56,17 @@ class DimensionalSelector(CountingJudge):
 
     def count(self, ballot: Ballot) -> dspy.Prediction:
         """Count a ballot; returns `preferred` and `judge_rationale`, or `abstained` with the reason."""
-        columns: dict[str, Sequence[float | Fraction | None] | str] = {"confidence": _confidences(ballot)}
-        columns |= {name: values_of(ballot, "scores", name) for name in DIMENSIONS[1:]}
-        lacking = [values for values in columns.values() if isinstance(values, str)]
+        found: dict[str, Sequence[float | Fraction | None] | str] = {"confidence": _confidences(ballot)}
+        found |= {name: values_of(ballot, "scores", name) for name in DIMENSIONS[1:]}
+        lacking = [values for values in found.values() if isinstance(values, str)]
         if lacking:
             inapplicable = (reason for reason in lacking if reason.startswith(INAPPLICABLE))
             return dspy.Prediction(abstained=next(inapplicable, lacking[0]), orders=[])
-        voting = {name: [_exact(values[index] or 0.0) for index in ballot.voters] for name, values in columns.items()}
-        sums = _sums(len(ballot.voters), ((self.weights[name], values) for name, values in voting.items()))
+        known = {name: values for name, values in found.items() if not isinstance(values, str)}
+        voting = (
+            (self.weights[name], [_exact(values[i] or 0) for i in ballot.voters]) for name, values in known.items()
+        )
+        sums = _sums(len(ballot.voters), voting)
         ranks, weights = sorted({*sums}), [0.0] * len(ballot.classes)
         for index, total in zip(ballot.voters, sums, strict=True):
             weights[index] = ranks.index(total)
