@@ -92,7 +92,7 @@ def to_passages(evidence: Any) -> tuple[Passage, ...]:
 def _options(options: Any, kind: AnswerType) -> tuple[str, ...]:
     if isinstance(options, _NO_LIST) or not isinstance(options, Iterable):
         raise ArgumentError(f"options must be a list of texts; got {_shown(options)}.")
-    listed = [number_as_text(option) for option in options]
+    listed = [_number_as_text(option) for option in options]
     _require_at_most(MAX_OPTIONS, len(listed), "options")
     for index, option in enumerate(listed):
         if not isinstance(option, str):
@@ -132,7 +132,7 @@ def _candidate(given: Any, index: int, kind: AnswerType, answer_field: str) -> t
         name, expected, given = f"{name}.{answer_field}", "text, a finite number or None", given.get(answer_field)
     if given is None or (isinstance(given, float) and math.isnan(given)):  # as a table writes what is missing
         return _capped(reasoning, name), None
-    given = number_as_text(given)
+    given = _number_as_text(given)
     if not isinstance(given, str):
         raise _wrong(name, given, expected)
     text = f"{reasoning}\n{given}" if reasoning and reasoning.strip() != given.strip() else given
@@ -151,7 +151,7 @@ def _stated(pool: Sequence[Any]) -> Iterator[Stated]:
         yield columns.stated(source if isinstance(source, str) else None)
 
 
-def number_as_text(value: Any) -> Any:
+def _number_as_text(value: Any) -> Any:
     """Return a number as its shortest text without an exponent, 4.0 as "4"; anything else unchanged.
 
     A truth value does not count as a number here, nor does an infinite one or one with very many digits.

@@ -12,7 +12,6 @@ from itertools import chain
 from typing import Any, Final
 
 from eldgr_dspy.errors import PoolError
-from eldgr_dspy.programs.inputs import number_as_text
 from eldgr_dspy.programs.pools.entries import NO_CHOICES, Choices, is_missing, plain_name, shown, text_at
 from eldgr_dspy.splitting import folded_question
 
@@ -140,8 +139,8 @@ def _refuse_different(found: Mapping[str, Sequence[str]], where: str) -> None:
 
 def _texts(value: Any, field: str, where: str) -> Iterator[str]:
     """Yield the answers in a value, lists in lists too."""
-    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    text = number_as_text(value) if is_whole else value
+    is_whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    text = str(int(value)) if is_whole else value
     if isinstance(value, Mapping):
         found = [one for name in _PARTS if value.get(name) for one in _texts(value[name], f"{field}.{name}", where)]
         if not any(map(str.strip, found)) and any(map(_is_filled, value.values())):
