@@ -7,6 +7,7 @@ This module uses only the standard library.
 
 import inspect
 import re
+import sys
 from functools import cache, wraps
 from typing import Any, get_args
 
@@ -98,6 +99,13 @@ def rule_given(rule: object) -> tuple[str, Rule]:
         raise ArgumentError(f"rule={rule!r:.80} {_NOT_A_RULE}")
     name = f"{rule.__module__}:{rule.__qualname__}"
     return name, _held(name, rule)
+
+
+def finds(name: str, rule: Rule) -> bool:
+    """Return whether `rule_named` finds this rule by this name in any process that can import its module."""
+    module, _, function = name.partition(":")
+    found = getattr(sys.modules.get(module), function, None)
+    return not is_own(name) or (module != "__main__" and found is not None and found is inspect.unwrap(rule))
 
 
 def _held(name: str, own: Rule) -> Rule:

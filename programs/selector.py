@@ -37,7 +37,7 @@ from eldgr_dspy.programs.threads import at_once, in_thread
 from eldgr_dspy.questions import Settings, require_one_of
 from eldgr_dspy.refusals import REFUSALS, OwnRefusals
 from eldgr_dspy.replies import read_reply, require_reply
-from eldgr_dspy.rules import is_own, rule_given
+from eldgr_dspy.rules import finds, is_own, rule_given, rule_named
 from eldgr_dspy.words import (
     REPLIES,
     Consult,
@@ -147,7 +147,8 @@ class Selector(dspy.Module):
         require_timeout(timeout)
         self._declared = declared_type(task, answer)
         self.task: Task = self._declared.name
-        self.rule, self._steps = rule_given(rule)
+        self.rule, steps = rule_given(rule)
+        self._unnamed = None if finds(self.rule, steps) else steps  # a pickle holds a rule that its name finds as that
         declared = self.type if self.type.is_own or answer is not None else None
         given: Any = (certificate, derivation, consult, homogeneous, preference, refusals, refusal, declared)
         self.settings = Settings(*given)
@@ -273,12 +274,13 @@ class Selector(dspy.Module):
     def choices(self) -> dict[str, Any]:
         """Return by name what decides what ships, and what `save` keeps: neither prompts nor LMs nor the timeout."""
         names = ("task", "rule", "on_error", "on_failure", "replies", "uncertified", "answer_field")
-        source: dict[str, Any] = {"rule_source": source_of(self._steps)} if is_own(self.rule) else {}
+        rule = self._unnamed or rule_named(self.rule)
+        source: dict[str, Any] = {"rule_source": source_of(rule)} if is_own(self.rule) else {}
         return {**{name: getattr(self, name) for name in names}, **source, **self.settings.to_json()}
 
     def rule_on(self, case: Case) -> Rule:
         """Return the selector's rule on a case."""
-        return self._steps if is_own(self.rule) else case.rule(self.rule)
+        return self._unnamed or case.rule(self.rule)
 
     def asking(self, case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> tuple[Any, dict[str, object]]:
         """Return the module that is asked, a role's or the certifier, and what it is told."""

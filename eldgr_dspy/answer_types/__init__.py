@@ -3,7 +3,7 @@
 Types of your own have names too. A name is looked up and never imported: only `load_type` runs a user's code.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, get_args
 
 from eldgr_dspy.answer_types.base import AnswerType, StatedType, Way
@@ -104,6 +104,17 @@ def _known(kind: AnswerType, loaded_as: Task | None) -> AnswerType:
     elif (known := _OWN[kind.name]) and not known.loaded_as and known.to_json() != kind.to_json():
         _OWN[kind.name] = None  # the name alone does not tell which of the two
     return kind
+
+
+def found_by_name(kind: AnswerType) -> tuple[Callable[[str], AnswerType], tuple[str]] | None:
+    """Return how the same value is found again: what a pickle holds of it. None for one that no name finds."""
+    if kind.loaded_as:
+        return load_type, (kind.loaded_as,)
+    return (_built_in, (kind.name,)) if BUILT_IN.get(kind.name) is kind else None
+
+
+def _built_in(name: Task) -> AnswerType:
+    return BUILT_IN[name]
 
 
 def same_type(stated: Mapping[str, Any]) -> AnswerType:

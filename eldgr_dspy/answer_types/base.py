@@ -192,6 +192,11 @@ class AnswerType(ABC):
         """Return the answer of a text that marks none, and the form that says how it was guessed."""
         return text.strip(), "whole"
 
+    def __reduce__(self) -> Any:
+        from eldgr_dspy.answer_types import found_by_name
+
+        return found_by_name(self) or super().__reduce__()
+
     def __deepcopy__(self, memo: Mapping[int, Any]) -> "AnswerType":
         return self  # a value; DSPy copies modules with all that they hold
 

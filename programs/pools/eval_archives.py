@@ -15,7 +15,7 @@ from eldgr_dspy.system import opened, refusal
 
 _HEADER, _START = "header.json", "_journal/start.json"
 _SAMPLES = "samples/"
-_KEPT = ("id", "epoch", "input", "target", "output", "error")  # of a sample; its events are many times as long
+_KEPT = ("id", "epoch", "input", "choices", "target", "output", "error")  # a sample's events are many times as long
 _ZSTD = 93  # how inspect packs; Python reads it from 3.14 on
 _FAULTS = (BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError, ValueError, RecursionError)
 

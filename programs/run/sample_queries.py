@@ -13,7 +13,7 @@ from eldgr_dspy.errors import ArgumentError, RunStoppedError, brief, describe_fa
 from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.programs.inputs import to_question
 from eldgr_dspy.programs.pools.devsets import Asked
-from eldgr_dspy.programs.pools.entries import options_for
+from eldgr_dspy.programs.pools.entries import asked_of
 from eldgr_dspy.programs.rollouts import rollout
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.role_queries import Books, Query
@@ -83,7 +83,7 @@ class SampleQuery(Query):
                 f"passages={how.passages!r} must be a field that {self._name} retrieves: of its inputs or its "
                 "prediction, or an input of one of its predictors that no LM writes. Name it with --passages."
             )
-        options = options_for(how.task, self._asked.entry.options)
+        options = asked_of(how.task, self._asked.entry.options, (), "")["options"]
         read = to_question("", [candidate], None, how.task, how.answer, options)
         return {
             "text": encodable(read.texts[0]),
