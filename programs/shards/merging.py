@@ -71,10 +71,8 @@ def merge(
     require_format(decisions)
     sharded = _downloaded(read_sharded(directory))
     claim = _checked(sharded)
-    if unnamed := [
-        rule for rule in map(unlabelled, claim.rules) if is_own(rule) and rule not in map(unlabelled, rules)
-    ]:
-        raise ArgumentError(f"{CLAIM} names {unnamed[0]!r:.80}, and a file imports nothing. Give it: --rules.")
+    if unnamed := {*filter(is_own, map(unlabelled, claim.rules))} - {*map(unlabelled, rules)}:
+        raise ArgumentError(f"{CLAIM} names {min(unnamed)!r:.80}, and a file imports nothing. Give it: --rules.")
     folder = merged_into(directory, out)
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder / ".lock", f"{folder}: another process is writing to this run. Wait, or give another --out."):
@@ -94,9 +92,7 @@ def _merged(
     given: Mapping[str, object],
 ) -> Summary:
     """Write the results of the shards, and return the summary."""
-    _ = read_run(
-        sharded.run(sharded.manifest.shards[0]), **given
-    ).settings  # a type of one's own is then known here too
+    _ = read_run(sharded.run(sharded.manifest.shards[0]), **given).settings  # a type of one's own is then known
     folder, n = out_of(plan), sum(pool.rows for pool in sharded.manifest.pools)
     names = files_of(plan, n)
     shards = range(len(sharded.manifest.shards))
