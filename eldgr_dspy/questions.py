@@ -141,7 +141,7 @@ class Settings:
         plain = {"refusals": (), **{name: value for name, value in stated.items() if name not in own}}
         if isinstance(plain["refusals"], str) or ":" in str(plain.get("certificate")) or "answer" in plain:
             raise ArgumentError(f"A name must be stated with the hash of its source; got {plain!r:.200}.")
-        return cls(**plain, **own)
+        return cls(**plain | own)
 
 
 def own_names(stated: Mapping[str, Any]) -> list[str]:

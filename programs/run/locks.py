@@ -194,13 +194,15 @@ def require_frozen(
 
 
 def _shipping(frozen: Mapping[str, Any], now: Mapping[str, Any], rule: str) -> dict[str, Any]:
-    """Return of a lock what one rule needs, and what was made for it: neither other rules nor other judges."""
+    """Return of a lock what one rule needs: neither other rules, nor other judges, nor their modules."""
     labels = {"certificate", *(asked_by(rule, role) for role in ROLES)}
+    roles = {label: details for label, details in frozen["roles"].items() if label in labels}
+    modules = {*now["sources"], *(name.rpartition(".")[0] for role in roles.values() for name in role.get("code", ()))}
     return {
         **frozen,
         "rules": {rule: frozen["rules"][rule]},
-        "sources": {name: frozen["sources"].get(name) for name in now["sources"]},
-        "roles": {label: details for label, details in frozen["roles"].items() if label in labels},
+        "sources": {name: digits for name, digits in frozen["sources"].items() if name in modules},
+        "roles": roles,
     }
 
 
@@ -381,7 +383,9 @@ def _require_hashed(content: Mapping[str, Any], where: str) -> None:
         require_hashes(content["settings"])
     except ArgumentError as error:
         raise ArgumentError(f"{where}: {error}") from error
-    for name in unhashed(content["roles"]):
+    roles = [(str(role.get("module")), role.get("code", {})) for role in content["roles"].values()]
+    hashless = [module for module, code in roles if module not in code and not module.startswith("dspy.")]
+    for name in (*hashless, *unhashed(content["roles"])):
         raise ArgumentError(
             f"{where}: {name!r:.80} is stated without a hash of its source, so a change of it would not be noticed. "
             "Write it in a module, and freeze it anew."

@@ -216,6 +216,7 @@ def code(content: dict[str, Any]) -> None:
 
 def lost(content: dict[str, Any]) -> None:
     content["roles"]["judge"]["module"] = "no_such_module.Judge"
+    content["roles"]["judge"]["code"]["no_such_module.Judge"] = "0" * 16
 
 
 @pytest.mark.parametrize(
