@@ -166,10 +166,9 @@ def own_options(command: Command) -> Command:
         given = {name: value for name in texts if (value := options.pop(name)) is not None}
         return command(*arguments, given=given, **options)
 
-    own = "of your own that the run was made with; it is imported."
-    return with_options(
-        tuple(click.option(f"--{name}", metavar="MODULE:NAME", help=f"{text} {own}") for name, text in texts.items())
-    )(gathered)
+    says = "of your own that the run was made with; it is imported."
+    options = [click.option(f"--{name}", metavar="MODULE:NAME", help=f"{what} {says}") for name, what in texts.items()]
+    return with_options(tuple(options))(gathered)
 
 
 homogeneous_option = click.option(

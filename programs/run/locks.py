@@ -10,9 +10,9 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -21,19 +21,16 @@ from typing import Any
 
 import dspy
 
-from eldgr_dspy.cases import Case
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.differences import differences
-from eldgr_dspy.errors import ArgumentError, EldgrError, RunChangedError
+from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.files import replacing
-from eldgr_dspy.laws.situations import situations
-from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.named_judges import asked_by, for_judges, judge_in, require_judges
 from eldgr_dspy.named_objects import unhashed
-from eldgr_dspy.own_certificates import OwnCertificate
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.role_calls import metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import without_address
+from eldgr_dspy.programs.run.trial_decisions import SOURCELESS, certificate_decisions, digits, rule_decisions
 from eldgr_dspy.programs.selector import Selector
 from eldgr_dspy.questions import Settings, own_names, require_hashes
 from eldgr_dspy.rules import is_own, rule_named
@@ -42,7 +39,6 @@ from eldgr_dspy.words import ROLES
 
 SCHEMA = 1
 _PARTS = ("rules", "settings", "sources", "roles", "versions")
-_SOURCELESS = "certificate={!s} cannot be frozen, because Python finds no source of it; write it in a module."
 _NOT_OWN = frozenset({"eldgr_dspy", "dspy", "__main__", *sys.stdlib_module_names})
 
 
@@ -222,9 +218,9 @@ def _frozen(
         del details["versions"]  # stated once, for all roles
     content = {
         "schema": SCHEMA,
-        "rules": {name: _decisions(name, tried_under) if is_own(name) else {} for name in rules},
+        "rules": {name: rule_decisions(name, tried_under) if is_own(name) else {} for name in rules},
         "settings": selector.settings.to_json(),
-        **_certificate(selector.settings.own),
+        **certificate_decisions(selector.settings.own),
         "sources": _sources(selector, rules, judges),
         "roles": roles,
         "versions": {**{name: version(name) for name in ("eldgr_dspy", "dspy")}, "python": _python()},
@@ -248,7 +244,7 @@ def _sources(selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy
     try:
         sources |= {} if certificate is None else {certificate.module: source_of_module(certificate.module)}
     except (OSError, TypeError, KeyError) as error:
-        raise ArgumentError(_SOURCELESS.format(certificate)) from error
+        raise ArgumentError(SOURCELESS.format(certificate)) from error
     for module in _own_modules(selector, judges):
         with suppress(OSError, TypeError, KeyError):  # made by a call, without a file
             sources[module] = source_of_module(module)
@@ -265,65 +261,7 @@ def _own_modules(selector: Selector, judges: Mapping[str, dspy.Module]) -> set[s
 
 def source_of_module(module: str) -> str:
     """Return a hash of the source of a module that is loaded; raises an OSError or a TypeError if it has no file."""
-    return _digits(inspect.getsource(sys.modules[module]).encode())
-
-
-def _decisions(rule: str, settings: Settings) -> dict[str, str]:
-    """Return a hash of what a user's rule decides, including through modules that it imports."""
-    if settings.own and settings.own.consulted:  # nobody is asked here
-        settings = replace(settings, certificate="folded")
-    subject = Subject(rule_named(rule))
-
-    def decided(trial: Trial) -> object:
-        outcome = subject.settle(trial)
-        return outcome.asked, outcome.branch, outcome.answer
-
-    trials = [replace(trial, settings=settings) for trial in situations()]
-    return _decided_twice(decided, trials, f"rules={rule!r}", "question and replies")
-
-
-def _certificate(own: OwnCertificate | None) -> dict[str, Any]:
-    """Return a hash of what a user's certificate decides, including through modules that it imports.
-
-    Raises:
-        ArgumentError: It has no source, or does not decide the same twice.
-    """
-    if own is None:
-        return {}
-    if own.source is None:
-        raise ArgumentError(_SOURCELESS.format(own))
-    if own.consulted:  # nobody is asked here
-        return {"certificate": {}}
-
-    def certified(trial: Trial) -> object:
-        case = Case(trial.question, trial.settings)
-        return [case.certified(answer) for answer in case.question.answers]
-
-    trials = [replace(trial, settings=Settings(certificate=own)) for trial in situations("retrieval")]
-    what = f"certificate={own.name!r}"
-    return {"certificate": _decided_twice(certified, trials, what, "answer, evidence and question")}
-
-
-def _decided_twice(decide: Callable[[Trial], object], trials: Sequence[Trial], what: str, about: str) -> dict[str, str]:
-    """Return a hash of what is decided on trials, where an error counts by its name.
-
-    Raises:
-        ArgumentError: In reversed order something else is decided.
-    """
-
-    def decided(trial: Trial) -> object:
-        try:
-            return decide(trial)
-        except EldgrError as error:
-            return type(error).__name__
-
-    first = [*map(decided, trials)]
-    if first != [*map(decided, reversed(trials))][::-1]:
-        raise ArgumentError(
-            f"{what} must decide the same each time; it decided differently about the same {about}. Remove what is "
-            "random, and any memory of earlier questions."
-        )
-    return {"decisions": _digits(repr(first).encode())}
+    return digits(inspect.getsource(sys.modules[module]).encode())
 
 
 @cache
@@ -331,11 +269,7 @@ def _code() -> str:
     """A hash of every Python file of this package: between two releases code changes and the version does not."""
     folders = os.walk(Path(inspect.getfile(ArgumentError)).parent, followlinks=True)
     files = sorted(Path(folder, name) for folder, _, names in folders for name in names if name.endswith(".py"))
-    return _digits(b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in files))
-
-
-def _digits(content: bytes) -> str:
-    return sha256(content).hexdigest()[:16]
+    return digits(b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in files))
 
 
 def _python() -> str:
