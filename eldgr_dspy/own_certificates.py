@@ -9,7 +9,7 @@ asks it once for each class of answers, before the rule, and for a repair when i
 """
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard, get_args
 
@@ -122,18 +122,13 @@ def _is_consulted(function: Any) -> bool:
     return hasattr(function, "acall") or any(map(inspect.iscoroutinefunction, called))
 
 
-def same_certificate(stated: Mapping[str, Any]) -> OwnCertificate:
-    """Return the certificate that a file states, found by its name; of a consulted one, the class is enough.
-
-    Raises:
-        ArgumentError: It cannot be found, or has been changed since.
-    """
-    name = str(stated.get("name"))
-    kind = object_named(name, "certificate", _EXAMPLE)
-    is_class = isinstance(kind, type) and _is_consulted(kind)  # nothing that was asked is asked again
-    found = OwnCertificate(name, source_of(kind), kind, consulted=True) if is_class else own_certificate(name)
-    found.require_source("certificate", stated.get("source"))
-    return found
+def recorded_certificate(given: object) -> OwnCertificate:
+    """Return the certificate of recorded replies, as `own_certificate` does; of a consulted one, a class is enough."""
+    kind: Any = object_named(given, "certificate", _EXAMPLE) if isinstance(given, str) else given
+    if isinstance(kind, type) and _is_consulted(kind):  # nothing that was asked is asked again
+        name = given if isinstance(given, str) else name_of(kind)
+        return OwnCertificate(name, source_of(kind), kind, consulted=True)
+    return own_certificate(given)
 
 
 def _arguments(function: Callable[..., Any]) -> int:

@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from eldgr_dspy.answer_types import BUILT_IN, answer_type
+from eldgr_dspy.answer_types import BUILT_IN, readable_type
 from eldgr_dspy.answer_types.base import require_options
 from eldgr_dspy.answer_types.mathematics.comparing import Comparisons
 from eldgr_dspy.answers import answer_class
@@ -52,7 +52,7 @@ def _answer(value: Any) -> Any:
 def _type_name(task: str) -> str:
     """Return the one name under which a type is stored, so that its other name makes no other pool."""
     try:
-        return answer_type(task).name
+        return readable_type(task).name
     except ArgumentError:
         raise PydanticCustomError("answer_type", "not the name of an answer type") from None
 
@@ -139,7 +139,7 @@ class Row(_Model):
     def _readable(self) -> "Row":
         """Refuse options that the type cannot tell apart, or that it does not have."""
         try:
-            require_options(answer_type(self.task), self.options)
+            require_options(readable_type(self.task), self.options)
         except ArgumentError as error:
             raise ValueError(str(error).rstrip(".")) from None
         return self

@@ -14,6 +14,7 @@ from dspy.primitives.base_module import BaseModule
 from eldgr_dspy.answer_types.base import AnswerType
 from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
+from eldgr_dspy.questions import require_hashes
 from eldgr_dspy.words import ASKING_NOBODY, ROLES, Role, Task
 
 CHOICES = "choices"
@@ -69,6 +70,7 @@ class SavedChoices(Parameter):
         """
         if not isinstance(state, Mapping):
             raise ArgumentError(f"The saved choices of a {self.of} must be a mapping; got {state!r:.80}. Save it anew.")
+        require_hashes(state)
         changed = differences(state, self.dump_state())
         if changed:
             listed = "\n".join(f"  {line}" for line in changed)

@@ -12,7 +12,6 @@ from eldgr_dspy.answer_types.free_text import FreeText
 from eldgr_dspy.answer_types.math import Math
 from eldgr_dspy.answer_types.number import ANumber
 from eldgr_dspy.answer_types.short import ShortText
-from eldgr_dspy.differences import differences
 from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.named_objects import name_of, object_named
 from eldgr_dspy.words import Task
@@ -117,21 +116,14 @@ def _built_in(name: Task) -> AnswerType:
     return BUILT_IN[name]
 
 
-def same_type(stated: Mapping[str, Any]) -> AnswerType:
-    """Return the answer type of your own that a file states, found by its name.
-
-    Raises:
-        ArgumentError: It cannot be found, or has been changed since.
-    """
-    found = load_type(stated.get("loaded_as", stated.get("name")))
-    if changed := differences(dict(stated), found.to_json()):
-        raise ArgumentError(f"answer={found.name!r} has been changed since: {'; '.join(changed)}. Undo the change.")
-    return found
-
-
 def remember_type(name: Task, way: Way, scores: Sequence[str]) -> None:
     """Let `shown_type` know a type of which finished figures state how it is shown; nothing is imported."""
     _STATED[name] = StatedType(name, way, scores)
+
+
+def readable_type(name: Task) -> AnswerType:
+    """Return the type of a row: one that is known, else as finished figures have stated it, to be shown alone."""
+    return _STATED[name] if name in _STATED and not (_OWN.get(name) or name in BUILT_IN) else answer_type(name)
 
 
 def shown_type(name: Task) -> AnswerType:

@@ -290,6 +290,8 @@ def truth(value: object, what: Callable[[], str]) -> bool:
 
 def require_options(kind: AnswerType, options: Sequence[str]) -> None:
     """Raise an ArgumentError unless there are options if, and only if, the type needs them; and no two are the same."""
+    if isinstance(kind, StatedType):
+        return
     if kind.needs_options and len(options) < 2:
         raise ArgumentError(f"options must be two or more for the answer type {kind.name!r}; got {[*options]!r:.80}.")
     if options and not kind.needs_options:

@@ -8,14 +8,14 @@ import importlib.metadata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from eldgr_dspy.answer_types import remember_type, same_type
+from eldgr_dspy.answer_types import remember_type
 from eldgr_dspy.answer_types.mathematics.comparing import Comparisons, recorded_in
 from eldgr_dspy.consultations import Consultation
 from eldgr_dspy.errors import ArgumentError, JournalError
@@ -26,8 +26,7 @@ from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.journal import read_journal
-from eldgr_dspy.own_certificates import same_certificate
-from eldgr_dspy.questions import Question, Settings
+from eldgr_dspy.questions import Question, Settings, own_names
 from eldgr_dspy.rows import Row
 from eldgr_dspy.system import opened, refusal
 
@@ -48,12 +47,14 @@ class RunRead:
         heads: The run's settings, pools and roles, in order, see `eldgr_dspy.journal`.
         totals: The totals of its consultations.
         torn: Whether the last line of its journal is torn; such a line is skipped.
+        given: What the reader gives of the user's own that the run was made with, see `Settings.from_json`.
     """
 
     path: Path
     heads: list[dict[str, Any]]
     totals: JournalTotals
     torn: bool = False
+    given: Mapping[str, object] = field(default_factory=dict)
 
     def stated(self, kind: Literal["settings", "pool", "role"]) -> dict[str, dict[str, Any]]:
         """Return the journal's lines of a kind by name, each with its `details`; the last one for each name."""
@@ -61,24 +62,43 @@ class RunRead:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the rule. Raises `ArgumentError` where this version does not know them."""
+        """The settings of the rule.
+
+        Raises:
+            ArgumentError: this version does not know them, or what the run states of the user's own is not `given`.
+        """
+        return self._settings(self.stated("settings")["rule"]["details"], self.given)
+
+    @property
+    def stated_settings(self) -> dict[str, Any]:
+        """The settings as files state them; what is of the user's own is as the run states it, and not looked up."""
         details = self.stated("settings")["rule"]["details"]
-        for name, what, same in (
-            ("certificate", "a certificate", same_certificate),
-            ("answer", "an answer type", same_type),
-        ):
-            if isinstance(details.get(name), Mapping):
-                try:
-                    same(details[name])
-                except ArgumentError as error:
-                    raise ArgumentError(f"{self.path} was made with {what} of your own. {error}") from error
+        own = {name: details[name] for name in own_names(details)}
+        return self._settings({name: value for name, value in details.items() if name not in own}).to_json() | own
+
+    def _settings(self, details: Mapping[str, Any], given: Mapping[str, object] | None = None) -> Settings:
         try:
-            return Settings.from_json(details)
+            return Settings.from_json(details, given)
         except (TypeError, ArgumentError) as error:
+            if isinstance(error, ArgumentError) and (given or own_names(details)):
+                raise ArgumentError(f"{self.path}: {error}") from error
             raise ArgumentError(
                 f"{self.path}: {details!r:.200} are not settings that eldgr_dspy {installed_version()} knows"
                 f"{self._made_by()}; read the run with the version that made it."
             ) from error
+
+    @property
+    def ungiven(self) -> str | None:
+        """A sentence if the run was made with code of the user's own that is not `given`, so that it is only shown."""
+        stated = self.stated("settings")["rule"]["details"]
+        lacking = [name for name in own_names(stated) if self.given.get(name) is None]
+        if not lacking:
+            return None
+        named = " and ".join(f"{name}={stated[name].get('name')!r:.80}" for name in lacking)
+        return (
+            f"Votes and certificates are not shown: they need {named}, and a file imports nothing. Give it by "
+            f"{' and '.join(f'--{name}' for name in lacking)} to see them."
+        )
 
     @property
     def versions(self) -> list[str]:
@@ -236,8 +256,13 @@ class RunRead:
 _NONE = {"details": {"rows": -1}}
 
 
-def read_run(path: Path) -> RunRead:
+def read_run(path: Path, **given: object) -> RunRead:
     """Read a run directory: its journal once through.
+
+    Args:
+        path: The directory.
+        given: `certificate`, `refusals` and `answer` of the user's own that the run was made with, each as a value or
+            by its name. Nothing that the run names is imported.
 
     Raises:
         ArgumentError: the directory does not exist, is not that of a run, or its journal cannot be read.
@@ -252,7 +277,7 @@ def read_run(path: Path) -> RunRead:
     heads = list[dict[str, Any]]()
     try:
         torn = _is_torn(journal)
-        run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads)), torn)
+        run = RunRead(path, heads, JournalTotals(_whole_lines(journal, heads)), torn, given)
     except OSError as error:
         raise ArgumentError(refusal(error, journal)) from error
     if "rule" not in run.stated("settings"):

@@ -18,15 +18,20 @@ _ACCEPTED = ("derivation_checked", "derivation_agrees")
 _NOT_ACCEPTED = "the derivation is not accepted: "
 
 
-def path(case: Case, decided: Decided) -> Iterator[str]:
+def path(case: Case | None, decided: Decided) -> Iterator[str]:
     """Yield how a rule reached its decision, a sentence or two a step.
 
     Args:
-        case: The question. decided: a line of `decisions.jsonl` about it.
+        case: The question; None if only what was recorded of it is known.
+        decided: A line of `decisions.jsonl` about it.
     """
     rule = unlabelled(decided["rule"])
     if rule == "first":
         yield f"The first candidate ships: {_quoted(decided['answer'])}."
+        return
+    if case is None:
+        yield f"Consensus is {_quoted(decided['consensus'])}."
+        yield from _own(decided)
         return
     yield _consensus(case)
     if rule == "majority":

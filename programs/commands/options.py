@@ -157,6 +157,20 @@ answer_option = click.option(
 )
 
 
+def own_options(command: Command) -> Command:
+    """Give a command that reads runs the names of code of the user's own; it gets those that are given as `given`."""
+    texts = {"certificate": "Certificate", "refusals": "Refusals", "answer": "Answer type"}
+
+    @wraps(command)
+    def gathered(*arguments: Any, **options: Any) -> Any:
+        given = {name: value for name in texts if (value := options.pop(name)) is not None}
+        return command(*arguments, given=given, **options)
+
+    says = "of your own that the run was made with; it is imported."
+    options = [click.option(f"--{name}", metavar="MODULE:NAME", help=f"{what} {says}") for name, what in texts.items()]
+    return with_options(tuple(options))(gathered)
+
+
 homogeneous_option = click.option(
     "--homogeneous", type=choice(Homogeneous), help="Repair pools with one class, or not.  [default: by task]"
 )

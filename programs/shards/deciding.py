@@ -37,13 +37,14 @@ class Task(NamedTuple):
 
     Attributes:
         directory: Of the shards. number: which one. into: the file to write.
-        pages: Whether the run has a page of questions.
+        pages: Whether the run has a page of questions. given: what the caller gives of the user's own.
     """
 
     directory: Path
     number: int
     into: Path
     pages: bool
+    given: Mapping[str, object]
 
 
 class Decided(NamedTuple):
@@ -69,7 +70,7 @@ def decide_shard(task: Task, look: Callable[[], None]) -> Decided:
     counted.begin(pool)
     page = QuestionsPage() if task.pages else None
     with _Final(path, read_only=True) as journal, rarer_collections(), _created(task.into) as out:
-        settings = RunRead(path.parent, journal.heads, JournalTotals([])).settings
+        settings = RunRead(path.parent, journal.heads, JournalTotals([]), given=task.given).settings
         runner = Runner({}, settings, claim.rules, journal, _AsJournaled(claim, path), FailureBudget(0))
         for row in _rows(sharded, shard):
             look()

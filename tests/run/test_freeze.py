@@ -60,7 +60,7 @@ def test_a_lock_holds_prompts_demonstrations_models_settings_and_versions(tmp_pa
     assert judge["signature"]["instructions"].startswith("Judge every candidate")
     assert [content["roles"][role]["lm"]["model"] for role in ("judge", "deriver", "repairer")] == ["scripted/lm"] * 3
     assert content["roles"]["judge"]["adapter"].endswith("StrictJSONAdapter")
-    assert (lock.rules, lock.settings["certificate"]) == (tuple(RULES), "token")
+    assert (lock.rules, lock.arguments({})["certificate"]) == (tuple(RULES), "token")
     assert {name: version.count(".") for name, version in content["versions"].items()} == {
         "eldgr_dspy": 2,
         "dspy": 2,
@@ -166,12 +166,14 @@ def test_a_rule_of_ones_own_that_changed_is_refused(pool: Path, file: str, chang
     assert command("freeze", *rules, "--out", "mine.json").returncode == 0
     before = Path(file).read_text()
     Path(file).write_text(before.replace("return case.consensus", "return case.first") + "\n# Another line.\n")
-    refused = command("evaluate", str(pool), "--lock", "mine.json")
+    refused = command("evaluate", str(pool), *rules, "--lock", "mine.json")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.startswith("Error: mine.json: this is not what was frozen:\n")
     assert f'\n  {changed}: "' in refused.stderr
     Path(file).write_text(before)
-    assert command("evaluate", str(pool), "--lock", "mine.json", "--quiet").returncode == 0
+    assert command("evaluate", str(pool), *rules, "--lock", "mine.json", "--quiet").returncode == 0
+    unnamed = command("evaluate", str(pool), "--lock", "mine.json")
+    assert "it was frozen with the rule 'my_rules:mine'. Give it: --rules" in unnamed.stderr
 
 
 ROLE = """
