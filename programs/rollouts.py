@@ -12,12 +12,9 @@ from typing import Any, TypeAlias
 
 import dspy
 
+from eldgr_dspy.programs.lms import RECORDS, replaced, sub_modules
+
 Trace: TypeAlias = list[tuple[Any, Any, Any]]
-
-_RECORDS = frozenset({"history", "callbacks", "traces", "train", "demos"})
-"""Attributes of a module that hold no LM, and may be long."""
-
-_KINDS = (dspy.BaseLM, dspy.Module, dict, list, tuple)
 
 
 class _Numbered:
@@ -95,38 +92,18 @@ def keep_trace(trace: Trace) -> None:
 
 def holds_lm(program: dspy.Module) -> bool:
     """Return whether the program, or anything in it that DSPy would find, has an LM of its own."""
-    left, seen = [program], set[int]()
-    while left:
-        one: Any = left.pop()
-        if isinstance(one, dspy.BaseLM):
-            return True
-        if id(one) not in seen and (isinstance(one, dspy.Module) or type(one) in (dict, list, tuple)):
-            seen.add(id(one))
-            left += [part for part in _parts(one).values() if isinstance(part, _KINDS)]
-    return False
-
-
-def _parts(value: Any) -> dict[Any, Any]:
-    if isinstance(value, dspy.Module):
-        return {name: part for name, part in vars(value).items() if name not in _RECORDS}
-    return dict(value) if isinstance(value, dict) else dict(enumerate(value))
+    return next(sub_modules(program, dspy.BaseLM), None) is not None
 
 
 def _view(value: Any, change: Callable[[Any], Any], made: dict[int, tuple[Any, Any]]) -> Any:
-    """Return a value with copies of its modules that share all but the LMs; `made` gets each with its original."""
+    """Return a module that shares all but the modules and LMs in it; `made` gets each module with its original."""
     if isinstance(value, dspy.BaseLM):
         return change(value)
-    if isinstance(value, dspy.Module):
-        if id(value) not in made:
-            kind: Any = type(value)
-            twin = object.__new__(kind)
-            made[id(value)] = twin, value
-            parts = {name: _view(part, change, made) for name, part in _parts(value).items()}
-            vars(twin).update({**vars(value), **parts})
-        return made[id(value)][0]
-    if type(value) not in (dict, list, tuple):
-        return value
-    seen = {name: _view(part, change, made) for name, part in _parts(value).items()}
-    if all(seen[name] is part for name, part in _parts(value).items()):
-        return value
-    return seen if type(value) is dict else type(value)(seen.values())
+    if id(value) not in made:
+        kind: Any = type(value)
+        twin = object.__new__(kind)
+        made[id(value)] = twin, value
+        own = {name: part for name, part in vars(value).items() if name not in RECORDS}
+        parts = {name: replaced(part, lambda one: _view(one, change, made)) for name, part in own.items()}
+        vars(twin).update({**vars(value), **parts})
+    return made[id(value)][0]

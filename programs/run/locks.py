@@ -31,6 +31,7 @@ from eldgr_dspy.laws.situations import situations
 from eldgr_dspy.laws.trials import Subject, Trial
 from eldgr_dspy.named_judges import for_judges, require_judges
 from eldgr_dspy.own_certificates import OwnCertificate
+from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.programs.run.fingerprints import describe, without_servers
 from eldgr_dspy.programs.run.role_calls import metered_settings, modules_of
 from eldgr_dspy.programs.selector import Selector
@@ -213,7 +214,7 @@ def _sources(selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy
 def _own_modules(selector: Selector, judges: Mapping[str, dspy.Module]) -> set[str]:
     """Return the modules with the classes of a user's roles and answer type; a script has no name to find it by."""
     asked = [*modules_of(selector, judges).values(), *([selector.certifier] if selector.certifier else [])]
-    parts = [part for module in asked for _, part in module.named_sub_modules(dspy.Module)]
+    parts = [part for module in asked for _, part in sub_modules(module, dspy.Module)]
     names = {kind.__module__ for part in [*parts, selector.type] for kind in type(part).__mro__}
     return {name for name in names if name.partition(".")[0] not in _NOT_OWN}
 
