@@ -38,6 +38,11 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list | tuple)
 
 
+def holds_lm(module: dspy.Module) -> bool:
+    """Return whether a module, or anything in it that DSPy would find, has an LM of its own."""
+    return next(sub_modules(module, dspy.BaseLM), None) is not None
+
+
 def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
     """Return a copy of a module in which each LM that it holds is `change(lm)`; each LM is changed once.
 
@@ -64,6 +69,27 @@ def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
             if found is not value:
                 setattr(part, name, found)
     return twin
+
+
+def view(module: dspy.Module, change: Callable[[Any], Any]) -> tuple[Any, dict[int, Any]]:
+    """Return a module that shares all but the LMs, and the original of each module in it by the copy's id.
+
+    Unlike the copy of `with_lms`, it keeps its records and its other state where the module itself keeps them.
+    """
+    made = dict[int, tuple[Any, Any]]()
+
+    def copied(one: Any) -> Any:
+        if isinstance(one, dspy.BaseLM):
+            return change(one)
+        if id(one) not in made:
+            kind: Any = type(one)
+            twin = object.__new__(kind)
+            made[id(one)] = twin, one
+            own = {name: part for name, part in vars(one).items() if name not in RECORDS}
+            vars(twin).update({**vars(one), **{name: replaced(part, copied) for name, part in own.items()}})
+        return made[id(one)][0]
+
+    return copied(module), {id(twin): one for twin, one in made.values()}
 
 
 def replaced(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -1,9 +1,15 @@
 """How often a request that failed is sent again, and after how long: as DSPy does, and at once to another server.
 
-Ours, but for the pauses, which are DSPy's.
+Where a call has a limit, an LM keeps to it: it sends nothing again after it, and each request has a timeout. Ours, but
+for the pauses, which are DSPy's.
 """
 
+import asyncio
 import math
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import dspy
 
@@ -29,6 +35,76 @@ class Retries:
             return None
         self._sent += 1
         return min(_asked_pause(error, 2.0 ** (self._sent - 1)), _LONGEST_PAUSE)
+
+
+@dataclass(slots=True)
+class Limit:
+    """Until when a call may take.
+
+    Attributes:
+        ends: By the monotonic clock. seconds: the timeout of a request whose LM has none; the same for all calls of a
+            role, because DSPy keeps connections apart by timeout.
+        error: Why the last request failed that was sent again, but for a timeout.
+    """
+
+    ends: float
+    seconds: float
+    error: dspy.LMError | None = None
+
+
+class _Limited:
+    """What an LM within a limit does differently; mixed into the class of the LM whose state it shares."""
+
+    resends = False  # an LM with several servers leaves it to this one
+    retries: int
+    spare = 0
+    limit: Limit
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        again = Retries(self.retries, self.spare)
+        while True:
+            try:
+                return super().__call__(*args, **kwargs)  # type: ignore[misc]
+            except dspy.LMError as error:
+                time.sleep(self._pause(error, again))
+
+    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+        again = Retries(self.retries, self.spare)
+        while True:
+            try:
+                return await super().acall(*args, **kwargs)  # type: ignore[misc]
+            except dspy.LMError as error:
+                await asyncio.sleep(self._pause(error, again))
+
+    def _pause(self, error: dspy.LMError, again: Retries) -> float:
+        """Return the seconds before the request is sent again; raise the failure if it is not, or not in time."""
+        pause = again.pause_after(error)
+        if pause is None or time.monotonic() + pause >= self.limit.ends:
+            raise error
+        self.limit.error = None if isinstance(error, dspy.LMTimeoutError) else error
+        return pause
+
+
+@lru_cache(maxsize=64)
+def _limited_class(kind: Any) -> type:
+    return type(f"Limited{kind.__name__}", (_Limited, kind), {})
+
+
+def limited(lm: Any, limit: Limit) -> Any:
+    """Return an LM that shares connections, history and callbacks with this one, and keeps to a limit.
+
+    A `dspy.LM` only: DSPy does not retry for one that is written in another way, and may not set its timeout. Nor is a
+    timeout set for an engine of one's own.
+    """
+    if not isinstance(lm, dspy.LM) or type(lm).forward is not dspy.LM.forward:
+        return lm
+    kind: Any = type(lm)
+    twin: Any = object.__new__(_limited_class(kind))
+    vars(twin).update(vars(lm))
+    if isinstance(lm._engine_spec, str) and lm.kwargs.get("timeout") is None:
+        twin.kwargs = {**lm.kwargs, "timeout": limit.seconds}
+    twin.retries, twin.num_retries, twin.limit = getattr(lm, "retries", lm.num_retries), 0, limit
+    return twin
 
 
 def send_elsewhere(error: dspy.LMError) -> None:

@@ -5,14 +5,14 @@ that shares everything with it and numbers its requests by `rollout_id`. Where a
 is replaced by a view of it: modules of its own, which share everything but the LMs.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import dspy
 
-from eldgr_dspy.programs.lms import RECORDS, replaced, sub_modules
+from eldgr_dspy.programs.lms import view
 
 Trace: TypeAlias = list[tuple[Any, Any, Any]]
 
@@ -66,15 +66,14 @@ def rollout(
         sample: The number of the sample, from 0.
         of: How many samples there are at most.
         temperature: Of every request that does not set its own; None leaves the LM's.
-        bound: Whether the program has LMs of its own; see `holds_lm`.
+        bound: Whether the program has LMs of its own; see `lms.holds_lm`.
     """
-    number, originals = partial(numbered_lm, sample=sample, of=of, temperature=temperature), dict[int, Any]()
+    number = partial(numbered_lm, sample=sample, of=of, temperature=temperature)
+    called, originals = view(program, number) if bound else (program, {})
     trace: Trace = []
-    called = _view(program, number, originals) if bound else program
     with dspy.context(lm=number(dspy.settings.lm), trace=trace):
         yield called, trace
-    back = {id(copy): original for copy, original in originals.values()}
-    trace[:] = [(back.get(id(predictor), predictor), *said) for predictor, *said in trace]
+    trace[:] = [(originals.get(id(predictor), predictor), *said) for predictor, *said in trace]
 
 
 def own_trace() -> Trace | None:
@@ -88,22 +87,3 @@ def keep_trace(trace: Trace) -> None:
     if kept is not None:
         kept += trace
         del kept[: max(0, len(kept) - dspy.settings.max_trace_size)]
-
-
-def holds_lm(program: dspy.Module) -> bool:
-    """Return whether the program, or anything in it that DSPy would find, has an LM of its own."""
-    return next(sub_modules(program, dspy.BaseLM), None) is not None
-
-
-def _view(value: Any, change: Callable[[Any], Any], made: dict[int, tuple[Any, Any]]) -> Any:
-    """Return a module that shares all but the modules and LMs in it; `made` gets each module with its original."""
-    if isinstance(value, dspy.BaseLM):
-        return change(value)
-    if id(value) not in made:
-        kind: Any = type(value)
-        twin = object.__new__(kind)
-        made[id(value)] = twin, value
-        own = {name: part for name, part in vars(value).items() if name not in RECORDS}
-        parts = {name: replaced(part, lambda one: _view(one, change, made)) for name, part in own.items()}
-        vars(twin).update({**vars(value), **parts})
-    return made[id(value)][0]

@@ -16,7 +16,8 @@ from eldgr_dspy.decision import adrive, drive
 from eldgr_dspy.errors import ArgumentError, describe_failure, settled
 from eldgr_dspy.programs.consulting import awaitable, is_failed_call
 from eldgr_dspy.programs.inputs import to_question
-from eldgr_dspy.programs.rollouts import Trace, holds_lm, keep_trace, own_trace, rollout
+from eldgr_dspy.programs.lms import holds_lm
+from eldgr_dspy.programs.rollouts import Trace, keep_trace, own_trace, rollout
 from eldgr_dspy.programs.samples import (
     Sample,
     by_name,

@@ -10,9 +10,8 @@ import dspy
 import pytest
 
 from eldgr_dspy.programs.credentials import remember_credentials
-from eldgr_dspy.programs.lms import with_lms
+from eldgr_dspy.programs.lms import holds_lm, with_lms
 from eldgr_dspy.programs.rehearsals import selectors_in
-from eldgr_dspy.programs.rollouts import holds_lm
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.role_calls import role_call
 from eldgr_dspy.programs.sampled import Sampled
@@ -51,7 +50,7 @@ def function_calls(work: Callable[[], Any]) -> int:
         work()
     finally:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
     return counted
 
 
