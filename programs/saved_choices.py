@@ -37,7 +37,7 @@ _ASKED: Mapping[Task, Mapping[str, tuple[Role, ...]]] = {
 
 def is_asked(parameter: str, rule: str, kind: AnswerType) -> bool:
     """Return whether a parameter of a selector belongs to a role that the rule may ask of the type, or to no role."""
-    asked = _roles(rule, kind)
+    asked = roles_of(rule, kind)
     return not any(
         parameter == role or parameter.startswith((f"{role}.", f"{role}[")) for role in ROLES if role not in asked
     )
@@ -51,13 +51,14 @@ def asked_after(
     EL-DGR asks in the order of the table; `near(K)` and a rule of one's own may ask a role after any other. Where a
     consulted certificate `certifies`, a repair is put to it.
     """
-    roles, free = _roles(rule, kind), rule.startswith("near(") or rule not in _ASKED[kind.task]
+    roles, free = roles_of(rule, kind), rule.startswith("near(") or rule not in _ASKED[kind.task]
     later = roles if free or name not in roles else roles[roles.index(name) :]
     left: list[Consulted] = [role for role in later if role != name and role not in heard]
     return [*left, "repair_certificate"] if certifies and "repairer" in (name, *left) else left
 
 
-def _roles(rule: str, kind: AnswerType) -> tuple[Role, ...]:
+def roles_of(rule: str, kind: AnswerType) -> tuple[Role, ...]:
+    """Return the roles that a rule may ask in a question of this type; one of one's own may ask any."""
     return _ASKED[kind.task].get(rule.partition("(")[0], ROLES)
 
 

@@ -173,7 +173,7 @@ def test_a_run_whose_type_has_changed_is_refused(
 def test_a_lock_holds_the_type_and_what_it_uses(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
-    printed(capsys, "freeze", "--answer", NAME, "--out", "rule.lock.json")
+    printed(capsys, "freeze", "--heuristic", "--answer", NAME, "--out", "rule.lock.json")
     printed(capsys, "evaluate", "years.jsonl", "--lock", "rule.lock.json", "--out", "first")
     assert Selector.from_frozen("rule.lock.json").task == NAME
     change(monkeypatch, changed, changed + " ")
