@@ -57,11 +57,10 @@ class _Limited:
 
     resends = False  # an LM with several servers leaves it to this one
     retries: int
-    spare = 0
     limit: Limit
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        again = Retries(self.retries, self.spare)
+        again = Retries(self.retries, getattr(self, "spare", 0))
         while True:
             try:
                 return super().__call__(*args, **kwargs)  # type: ignore[misc]
@@ -69,7 +68,7 @@ class _Limited:
                 time.sleep(self._pause(error, again))
 
     async def acall(self, *args: Any, **kwargs: Any) -> Any:
-        again = Retries(self.retries, self.spare)
+        again = Retries(self.retries, getattr(self, "spare", 0))
         while True:
             try:
                 return await super().acall(*args, **kwargs)  # type: ignore[misc]
@@ -93,10 +92,11 @@ def _limited_class(kind: Any) -> type:
 def limited(lm: Any, limit: Limit) -> Any:
     """Return an LM that shares connections, history and callbacks with this one, and keeps to a limit.
 
-    A `dspy.LM` only: DSPy does not retry for one that is written in another way, and may not set its timeout. Nor is a
-    timeout set for an engine of one's own.
+    Another LM than a `dspy.LM` is returned as it is, because DSPy does not retry for it, and so is one whose requests
+    somebody else sends again. An engine of one's own gets no timeout.
     """
-    if not isinstance(lm, dspy.LM) or type(lm).forward is not dspy.LM.forward:
+    is_ours = isinstance(lm, dspy.LM) and type(lm).forward is dspy.LM.forward
+    if not is_ours or not getattr(lm, "resends", True):
         return lm
     kind: Any = type(lm)
     twin: Any = object.__new__(_limited_class(kind))
