@@ -255,10 +255,10 @@ def test_tables_and_page_say_whether_the_pool_had_been_seen(
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full stands for a full disk")
 def test_a_lock_that_cannot_be_told_of_is_frozen_all_the_same(tmp_path: Path) -> None:
-    code = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main(['freeze', '--out', sys.argv[1]]))"
+    code = "import sys; from eldgr_dspy.programs.commands import main; sys.exit(main(['freeze', *sys.argv[1:]]))"
 
     def frozen(out: Any) -> tuple[int, bytes]:
-        command = [sys.executable, "-c", code, str(tmp_path / "lock")]
+        command = [sys.executable, "-c", code, "--heuristic", "--out", str(tmp_path / "lock")]
         done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
         return done.returncode, done.stderr
 
