@@ -207,8 +207,8 @@ class Calls:
 class _Records:
     """A module whose LMs keep to a limit, and the trace and the usage of one call of it.
 
-    They are apart from those of the caller, who may read theirs while the call is late. In a stream the module and the LMs
-    are as they are: a listener knows its predictor, and what was streamed is not sent again.
+    The caller may read theirs while the call is late. In a stream the module and the LMs are as they are: a listener
+    knows its predictor, and what was streamed is not sent again.
 
     Attributes:
         module: The module, or a view of it if it has LMs of its own.

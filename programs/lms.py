@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from functools import lru_cache
 from operator import is_not
 from typing import Any
 
@@ -68,6 +69,19 @@ def with_lms(module: dspy.Module, change: Callable[[Any], Any]) -> Any:
             found = value if name in RECORDS else replaced(value, once)
             if found is not value:
                 setattr(part, name, found)
+    return twin
+
+
+@lru_cache(maxsize=64)
+def _mixed(mixin: Any, kind: Any) -> Any:
+    return type(f"{mixin.__name__.strip('_')}{kind.__name__}", (mixin, kind), {})
+
+
+def twin_of(lm: Any, mixin: type) -> Any:
+    """Return an LM that shares connections, history and callbacks with this one, and does what a mixin does."""
+    kind: Any = type(lm)
+    twin: Any = object.__new__(kind if isinstance(lm, mixin) else _mixed(mixin, kind))
+    vars(twin).update(vars(lm))
     return twin
 
 

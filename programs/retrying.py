@@ -8,12 +8,12 @@ import asyncio
 import math
 import time
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import dspy
 
 from eldgr_dspy.programs.consulting import is_transient
+from eldgr_dspy.programs.lms import twin_of
 
 _LONGEST_PAUSE = 60.0  # seconds, even if a server asks for more
 _ELSEWHERE = "eldgr_elsewhere"
@@ -84,11 +84,6 @@ class _Limited:
         return pause
 
 
-@lru_cache(maxsize=64)
-def _limited_class(kind: Any) -> type:
-    return type(f"Limited{kind.__name__}", (_Limited, kind), {})
-
-
 def limited(lm: Any, limit: Limit) -> Any:
     """Return an LM that shares connections, history and callbacks with this one, and keeps to a limit.
 
@@ -98,9 +93,7 @@ def limited(lm: Any, limit: Limit) -> Any:
     is_ours = isinstance(lm, dspy.LM) and type(lm).forward is dspy.LM.forward
     if not is_ours or not getattr(lm, "resends", True):
         return lm
-    kind: Any = type(lm)
-    twin: Any = object.__new__(_limited_class(kind))
-    vars(twin).update(vars(lm))
+    twin = twin_of(lm, _Limited)
     if isinstance(lm._engine_spec, str) and lm.kwargs.get("timeout") is None:
         twin.kwargs = {**lm.kwargs, "timeout": limit.seconds}
     twin.retries, twin.num_retries, twin.limit = getattr(lm, "retries", lm.num_retries), 0, limit

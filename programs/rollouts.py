@@ -7,12 +7,12 @@ is replaced by a view of it: modules of its own, which share everything but the 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, TypeAlias
 
 import dspy
 
-from eldgr_dspy.programs.lms import view
+from eldgr_dspy.programs.lms import twin_of, view
 
 Trace: TypeAlias = list[tuple[Any, Any, Any]]
 
@@ -36,22 +36,13 @@ class _Numbered:
         return {**kwargs, "rollout_id": asked * self.of + self.sample}
 
 
-@lru_cache(maxsize=64)
-def _numbered_class(kind: Any) -> type:
-    return type(f"Sampled{kind.__name__}", (_Numbered, kind), {})
-
-
 def numbered_lm(lm: Any, sample: int, of: int, temperature: float | None) -> Any:
     """Return an LM that shares connections, history and callbacks with this one, for one sample of several."""
     if not isinstance(lm, dspy.BaseLM):
         return lm
-    nested = isinstance(lm, _Numbered)
-    kind: Any = type(lm)
-    kind = kind if nested else _numbered_class(kind)
-    twin = object.__new__(kind)
-    vars(twin).update(vars(lm))
+    twin = twin_of(lm, _Numbered)
     twin.kwargs = dict(lm.kwargs) if temperature is None else {**lm.kwargs, "temperature": temperature}
-    twin.sample, twin.of = (sample * lm.of + lm.sample, of * lm.of) if nested else (sample, of)
+    twin.sample, twin.of = (sample * lm.of + lm.sample, of * lm.of) if isinstance(lm, _Numbered) else (sample, of)
     return twin
 
 

@@ -78,12 +78,13 @@ class Sealed(list[Any]):
         raise AssertionError("The record was read.")
 
 
-def remembering() -> dspy.Module:
+def remembering() -> Any:
     """A program whose modules and LM remember calls."""
     lm = scripted_lm(lambda _: REPLY)
-    program = Sampled(Desk(), select=Selector())
+    program: Any = Sampled(Desk(), select=Selector())
     program.program.set_lm(lm)
-    for one in (lm, program, program.program, program.program.respond, program.select, program.select.judge):
+    several: list[Any] = [lm, program, program.program, program.program.respond, program.select, program.select.judge]
+    for one in several:
         one.history = Sealed([{"messages": [{"content": "Which?"}]}])
     return program
 
