@@ -16,16 +16,16 @@ from eldgr_dspy.certifying import certificates_in, certifying, inputs_of, is_wit
 from eldgr_dspy.consultations import Abstention, Heard, Reply
 from eldgr_dspy.decision import Decision, Rule, adrive, drive
 from eldgr_dspy.named_objects import source_of
-from eldgr_dspy.programs.calls import Calls, OnFailure, require_timeout
+from eldgr_dspy.programs.calls import SCORER, Calls, OnFailure, require_timeout, role_timeouts_of
 from eldgr_dspy.programs.certifier import Certifier
-from eldgr_dspy.programs.consulting import FAILURES, Said, aask, ask
+from eldgr_dspy.programs.consulting import FAILURES, Said
 from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.inputs import declared_type, to_question
 from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
 from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
-from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, is_asked, require_choices
+from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, asked_after, is_asked, require_choices
 from eldgr_dspy.programs.scoring.candidates import (
     CandidateScores,
     Scorers,
@@ -39,7 +39,6 @@ from eldgr_dspy.refusals import REFUSALS, OwnRefusals
 from eldgr_dspy.replies import read_reply, require_reply
 from eldgr_dspy.rules import finds, is_own, rule_given, rule_named
 from eldgr_dspy.words import (
-    REPLIES,
     Consult,
     Consulted,
     Homogeneous,
@@ -103,6 +102,7 @@ class Selector(dspy.Module):
         on_error: OnError = "abstain",
         on_failure: OnFailure = "raise",
         timeout: float | None = None,
+        role_timeouts: Mapping[str, float] | None = None,
         replies: Replies = "strict",
         uncertified: Uncertified = "consensus",
         answer_field: str = "answer",
@@ -124,7 +124,10 @@ class Selector(dspy.Module):
             on_failure: What happens if a call does not come through (no connection, refused, too late): `raise`, or
                 `abstain` (the role abstains, the rule continues, and `failures` says why). A certificate whose call
                 failed is inapplicable: it neither certifies nor lets anything override.
-            timeout: Seconds that a question may take; later calls fail, and `math` answers not compared by then differ.
+            timeout: Seconds that all calls about one question may take together; a later one is a failure, and `math`
+                answers not compared by then differ. If failures abstain, each may take an equal share of what is left,
+                so that those after it can be asked.
+            role_timeouts: Seconds by name for a role, `certificate`, `repair_certificate` or `scorer`, instead of that.
             replies: How replies are read: `strict` (one JSON object of exactly the fields) or `lenient` (see
                 `eldgr_dspy.programs.engines.lenient`). An adapter of the settings comes first.
             uncertified: What ships if the decision is not certified: `consensus` (the rule's answer) or `abstain`
@@ -139,12 +142,12 @@ class Selector(dspy.Module):
             ArgumentError: naming the argument and the values that are known.
         """
         super().__init__()
-        require_one_of("on_error", on_error, get_args(OnError))
-        require_one_of("on_failure", on_failure, get_args(OnFailure))
-        require_one_of("replies", replies, REPLIES)
-        require_one_of("uncertified", uncertified, get_args(Uncertified))
+        words = {"on_error": (on_error, OnError), "on_failure": (on_failure, OnFailure), "replies": (replies, Replies)}
+        for name, (word, known) in {**words, "uncertified": (uncertified, Uncertified)}.items():
+            require_one_of(name, word, get_args(known))
         require_answer_field(answer_field)
         require_timeout(timeout)
+        self.role_timeouts = role_timeouts_of(role_timeouts)
         self._declared = declared_type(task, answer)
         self.task: Task = self._declared.name
         self.rule, steps = rule_given(rule)
@@ -212,13 +215,13 @@ class Selector(dspy.Module):
             dspy.AdapterParseError, ReplyError: if a reply is not what was asked for, and `on_error` is `raise`.
             Exception: what a scorer raises, if `on_error` is `raise`.
         """
-        calls = Calls(self.on_failure, self.timeout)
+        calls = Calls(self.on_failure, self.timeout, self.role_timeouts, len(self.scorers))
         case = self._case(calls, self._kind(task), question, candidates, evidence, options)
         heard: dict[Consulted, Heard] = {}
 
         def consult(name: Consulted) -> Heard:
             with self.reading():
-                said = calls.make(name, partial(ask, *self.asking(case, name, heard)))
+                said = calls.ask(name, *self.asking(case, name, heard))
             heard[name] = self.heard(name, said, case, calls)
             return heard[name]
 
@@ -232,14 +235,14 @@ class Selector(dspy.Module):
         self, question: str, candidates: Any, evidence: Any = None, task: Task | None = None, options: Any = ()
     ) -> dspy.Prediction:
         """Do the same as `forward`, awaiting the roles."""
-        calls, kind = Calls(self.on_failure, self.timeout), self._kind(task)
+        calls, kind = Calls(self.on_failure, self.timeout, self.role_timeouts, len(self.scorers)), self._kind(task)
         taking = in_thread if kind.pooled else at_once  # comparing answers may take long
         case = await taking(partial(self._case, calls, kind, question, candidates, evidence, options))
         heard: dict[Consulted, Heard] = {}
 
         async def consult(name: Consulted) -> Heard:
             with self.reading():
-                said = await calls.amake(name, partial(aask, *self.asking(case, name, heard)))
+                said = await calls.aask(name, *self.asking(case, name, heard))
             heard[name] = self.heard(name, said, case, calls)
             return heard[name]
 
@@ -262,8 +265,7 @@ class Selector(dspy.Module):
         """
         require_choices()
         parameters = [pair for pair in super().named_parameters() if is_asked(pair[0], self.rule, self.type)]
-        choices = (CHOICES, SavedChoices("Selector", self.choices))  # first, so that loading compares them first
-        return [choices, *parameters]
+        return [(CHOICES, SavedChoices("Selector", self.choices)), *parameters]  # loading compares the first first
 
     def set_lm(self, lm: Any) -> None:
         """Set the LM of every role, asked or not, and of a certificate that is a DSPy module."""
@@ -282,10 +284,11 @@ class Selector(dspy.Module):
         """Return the selector's rule on a case."""
         return self._unnamed or case.rule(self.rule)
 
-    def asking(self, case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> tuple[Any, dict[str, object]]:
-        """Return the module that is asked, a role's or the certifier, and what it is told."""
+    def asking(self, case: Case, name: Consulted, heard: Mapping[Consulted, Heard]) -> tuple[Any, Any, list[Consulted]]:
+        """Return the module that is asked, a role's or the certifier, what it is told, and who may be asked after."""
         module = getattr(self, name) if is_role(name) else self.certifier
-        return module, inputs_of(case, name, heard, module)
+        later = asked_after(name, self.rule, case.type, heard, certifies=self.certifier is not None)
+        return module, inputs_of(case, name, heard, module), later
 
     def reading(self) -> AbstractContextManager[Any]:
         """Read replies in the block as `replies` says, unless the settings have an adapter."""
@@ -321,13 +324,13 @@ class Selector(dspy.Module):
 
     def _score(self, scorer: "Scorer", texts: "Sequence[Reasoning]", calls: Calls) -> CandidateScores:
         try:
-            return calls.within("scorer", partial(score_candidates, scorer, texts))
+            return calls.within(SCORER, lambda one: score_candidates(one, texts), scorer)
         except Exception as error:  # noqa: BLE001 - the answer is decided, and no scorer may change that
             return self._unscored(error, len(texts))
 
     async def _ascore(self, scorer: "Scorer", texts: "Sequence[Reasoning]", calls: Calls) -> CandidateScores:
         try:
-            return await calls.awithin("scorer", partial(ascore_candidates, scorer, texts))
+            return await calls.awithin(SCORER, lambda one: ascore_candidates(one, texts), scorer)
         except Exception as error:  # noqa: BLE001 - as in `_score`
             return self._unscored(error, len(texts))
 
@@ -345,7 +348,8 @@ class Selector(dspy.Module):
         calls: Calls,
     ) -> dspy.Prediction:
         answer = None if self.uncertified == "abstain" and is_withheld(case, decision) else decision.answer
-        values = {**plain(decision), "failures": calls.failures, "votes": case.votes()}
+        asked = [role for role in decision.consulted if role not in calls.unasked]
+        values = {**plain(decision), "consulted": asked, "failures": calls.failures, "votes": case.votes()}
         values |= {"answer": answer, self.answer_field: answer}
         if scored:
             values |= {"ranking": [*case.ranking(replies, scored[0].rewards)], "scores": self.scorers.shown(scored)}

@@ -21,8 +21,8 @@ from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.journal import Journal, read_journal
 from eldgr_dspy.journal_lines import PROGRAM
 from eldgr_dspy.pools import SUFFIXES, Pool, pool_name, write_pool
+from eldgr_dspy.programs.lms import holds_lm
 from eldgr_dspy.programs.pools.devsets import Asked, program_named, read_devset
-from eldgr_dspy.programs.rollouts import holds_lm
 from eldgr_dspy.programs.run.evaluation import Watcher
 from eldgr_dspy.programs.run.failures import FailureBudget, allowed_questions
 from eldgr_dspy.programs.run.locks import source_of_module

@@ -21,6 +21,7 @@ from eldgr_dspy.figures.record import JournalTotals, Questions
 from eldgr_dspy.figures.results.summary import Summary
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.pools import Pool, open_pools
+from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.programs.run.confirmation import confirmation_of, state_lock
 from eldgr_dspy.programs.run.counted import Counted
 from eldgr_dspy.programs.run.failures import allowed_questions
@@ -187,7 +188,7 @@ def pools_of(plan: Plan, selector: Selector) -> list[Pool]:
 def _require_unseen(selector: Selector, plan: Plan, pools: Sequence[Pool]) -> None:
     """Refuse a judge that was trained on questions of a pool: they may be in no figure."""
     for asked, judge in modules_of(selector, plan.judges).items():
-        parts = [part for _, part in judge.named_sub_modules(dspy.Module)]  # a panel may have a member that was trained
+        parts = [part for _, part in sub_modules(judge, dspy.Module)]  # a panel may have a member that was trained
         trained: set[str] = set().union(*(getattr(part, "trained_questions", ()) for part in parts))
         for pool in pools if trained else ():
             seen = sum(1 for row in rows_of(pool, plan) if folded_question(row.question) in trained)

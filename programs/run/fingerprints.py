@@ -17,6 +17,7 @@ from eldgr_dspy.programs.certifier import Certifier
 from eldgr_dspy.programs.credentials import remember_credentials
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.judges.counting import CallingJudge
+from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.redaction import MASK, SECRET_NAME, redacted_message, redacted_value
 
 UNWRITTEN = "unwritten"
@@ -50,13 +51,13 @@ def describe(module: dspy.Module) -> dict[str, Any]:
 
 def predictors(module: dspy.Module) -> list[tuple[str, Any]]:
     """Return every predictor of a module with its path, including those of compiled sub-modules, which DSPy omits."""
-    return [(name.removeprefix("self."), predictor) for name, predictor in module.named_sub_modules(dspy.Predict)]
+    return [(name.removeprefix("self."), predictor) for name, predictor in sub_modules(module, dspy.Predict)]
 
 
 def asks_by_code(module: dspy.Module) -> bool:
     """Return whether a module calls a user's function, which may ask the LM of DSPy's settings."""
     certifies = isinstance(module, Certifier) and not isinstance(module.certificate, dspy.Module)
-    return certifies or any(isinstance(part, CallingJudge) for _, part in module.named_sub_modules(dspy.Module))
+    return certifies or any(isinstance(part, CallingJudge) for _, part in sub_modules(module, dspy.Module))
 
 
 def fingerprint(details: Mapping[str, Any]) -> str:
@@ -87,12 +88,12 @@ def _unplaced(one: Any, other: Any) -> tuple[Any, Any]:
 
 def _parts(module: dspy.Module) -> list[tuple[str, Any]]:
     """The module and its sub-modules, without predictors, whose own state is described as prompts."""
-    return [(name, part) for name, part in module.named_sub_modules(dspy.Module) if not isinstance(part, dspy.Predict)]
+    return [(name, part) for name, part in sub_modules(module, dspy.Module) if not isinstance(part, dspy.Predict)]
 
 
 def _code(module: dspy.Module) -> dict[str, str]:
     """Return a hash of the source of each class that a module is made of; for DSPy's own, the version is enough."""
-    kinds = {kind for _, part in module.named_sub_modules(dspy.Module) for kind in type(part).__mro__}
+    kinds = {kind for _, part in sub_modules(module, dspy.Module) for kind in type(part).__mro__}
     texts = {_name(kind): _source(kind) for kind in kinds if kind.__module__.split(".")[0] not in ("dspy", "builtins")}
     return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in sorted(texts.items()) if text}
 
@@ -143,7 +144,7 @@ def _lm(module: dspy.Module) -> Any:
     lms = {name: p.lm or dspy.settings.lm for name, p in predictors(module)}
     lms |= {"settings": dspy.settings.lm} if asks_by_code(module) else {}
     bound = {id(lm) for lm in lms.values()}
-    lms |= {name: lm for name, lm in module.named_sub_modules(dspy.BaseLM) if id(lm) not in bound}
+    lms |= {name: lm for name, lm in sub_modules(module, dspy.BaseLM) if id(lm) not in bound}
     descriptions = {name: describe_lm(lm) for name, lm in lms.items()}
     distinct = {_canonical(description) for description in descriptions.values()}
     return next(iter(descriptions.values())) if len(distinct) == 1 else descriptions or None

@@ -27,6 +27,7 @@ from eldgr_dspy.errors import ArgumentError, RunChangedError
 from eldgr_dspy.files import replacing
 from eldgr_dspy.named_judges import asked_by, for_judges, judge_in, require_judges
 from eldgr_dspy.named_objects import unhashed
+from eldgr_dspy.programs.lms import sub_modules
 from eldgr_dspy.programs.run.fingerprints import describe
 from eldgr_dspy.programs.run.role_calls import metered_settings, modules_of
 from eldgr_dspy.programs.run.run_directory import without_address
@@ -254,7 +255,7 @@ def _sources(selector: Selector, rules: Sequence[str], judges: Mapping[str, dspy
 def _own_modules(selector: Selector, judges: Mapping[str, dspy.Module]) -> set[str]:
     """Return the modules with the classes of a user's roles and answer type; a script has no name to find it by."""
     asked = [*modules_of(selector, judges).values(), *([selector.certifier] if selector.certifier else [])]
-    parts = [part for module in asked for _, part in module.named_sub_modules(dspy.Module)]
+    parts = [part for module in asked for _, part in sub_modules(module, dspy.Module)]
     names = {kind.__module__ for part in [*parts, selector.type] for kind in type(part).__mro__}
     return {name for name in names if name.partition(".")[0] not in _NOT_OWN}
 

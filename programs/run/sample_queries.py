@@ -18,6 +18,7 @@ from eldgr_dspy.programs.rollouts import rollout
 from eldgr_dspy.programs.run.role_calls import RoleCall
 from eldgr_dspy.programs.run.role_queries import Books, Query
 from eldgr_dspy.programs.samples import UnfitProgramError, candidate_of, require_prediction, retrieved
+from eldgr_dspy.programs.typed_answers import outputs
 from eldgr_dspy.redaction import redacted_value
 from eldgr_dspy.showing import encodable
 from eldgr_dspy.words import Task
@@ -77,7 +78,7 @@ class SampleQuery(Query):
                 return {"unread": describe_failure(error)}
         said = require_prediction(said, self._name, how.answer, "Name the field of the answer with --answer.")
         candidate = candidate_of(said, how.answer)
-        passages = retrieved(self.call.module, given, said, trace, how.passages)
+        passages = retrieved(outputs(self.call.module), given, said, trace, how.passages)
         if passages is None and how.passages is not None:
             raise UnfitProgramError(
                 f"passages={how.passages!r} must be a field that {self._name} retrieves: of its inputs or its "

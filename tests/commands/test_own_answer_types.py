@@ -173,7 +173,7 @@ def test_a_run_whose_type_has_changed_is_refused(
 def test_a_lock_holds_the_type_and_what_it_uses(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, changed: str
 ) -> None:
-    printed(capsys, "freeze", "--answer", NAME, "--out", "rule.lock.json")
+    printed(capsys, "freeze", "--heuristic", "--answer", NAME, "--out", "rule.lock.json")
     locked = ("evaluate", "years.jsonl", "--lock", "rule.lock.json", "--answer", NAME)
     printed(capsys, *locked, "--out", "first")
     assert Selector.from_frozen("rule.lock.json", answer=NAME).task == NAME

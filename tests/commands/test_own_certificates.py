@@ -65,7 +65,7 @@ def test_a_run_is_evaluated_frozen_decided_shown_reported_and_reproduced(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     named = f"command_certificates:{name}"
-    printed(capsys, "freeze", "--certificate", named, "--out", "rule.lock.json")
+    printed(capsys, "freeze", "--heuristic", "--certificate", named, "--out", "rule.lock.json")
     own = ("--certificate", named)
     printed(capsys, "evaluate", POOL, "--lock", "rule.lock.json", *own, "--out", "run", "--quiet")
     record = json.loads(Path("run/record.json").read_text())
@@ -134,7 +134,7 @@ def test_a_certificate_whose_calls_fail_stops_the_run(
     assert {one.role for one in server.log} == {"certificate"}
 
 
-@pytest.mark.parametrize("command", [("evaluate", POOL), ("bound", POOL), ("freeze",)])
+@pytest.mark.parametrize("command", [("evaluate", POOL), ("bound", POOL), ("freeze", "--heuristic")])
 @pytest.mark.parametrize(
     ("given", "rc", "said"),
     [
