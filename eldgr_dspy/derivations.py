@@ -25,6 +25,8 @@ from eldgr_dspy.reach import reach
 from eldgr_dspy.tracing import folded, stated, traceable, traces
 from eldgr_dspy.words import STRICTNESS, Strictness
 
+BOUNDED: Final = STRICTNESS[STRICTNESS.index("bounded") :]
+"""The levels that exclude the numbers out of reach."""
 MAX_STEPS: Final = 32
 MAX_CHARACTERS: Final = 1_000  # of the steps, the answer and the check together
 
@@ -114,7 +116,7 @@ def _examine(derivation: Derivation, question: str, level: Strictness, answer: F
     fault = fault_of_check(derivation.check, [line.sides for line in lines], sources, answer)
     if fault is not None:
         raise _FaultError(fault)
-    if level == "bounded":
+    if level in BOUNDED:
         _require_within_reach(answer, question)
     return (
         f"Every step executes, every number traces, the last step gives the answer {shown(answer)}, "

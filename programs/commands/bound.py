@@ -1,4 +1,4 @@
-"""`eldgr bound`: each rule's lowest and highest possible accuracy over all judges, from the pool alone."""
+"""`eldgr bound`: each rule's lowest and highest accuracy over all judges and derivers, from the pool alone."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from eldgr_dspy.programs.commands.messages import say
 from eldgr_dspy.programs.commands.options import (
     answer_option,
     certificate_option,
+    derivation_option,
     homogeneous_option,
     names_in,
     refusal_options,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from eldgr_dspy.figures.allowance import Guarantee
     from eldgr_dspy.figures.authority import Authority
 
-_TESTED = "majority,certified,eldgr,near(0),near(1),near(2),judge"
+_TESTED = "majority,certified,support(0),support(1),support,eldgr,near(0),near(1),near(2),judge"
 
 
 @click.command(context_settings={"show_default": True})
@@ -46,6 +47,7 @@ _TESTED = "majority,certified,eldgr,near(0),near(1),near(2),judge"
 )
 @answer_option
 @certificate_option
+@derivation_option
 @homogeneous_option
 @refusal_options
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="SVG file to draw the bounds in.")
@@ -68,14 +70,16 @@ def bound(
 ) -> None:
     """Bound each rule's accuracy and loss over all judges.
 
-    Tries every judge, and every span of the evidence as a repair. No LM is asked. Without gold answers, it still
-    counts the questions on which a role can change the answer. MODULE:FUNCTION imports the module, which runs its code.
+    Tries every judge, and every span of the evidence as a repair; where a derivation certifies, every number that
+    --derivation cannot exclude. No LM is asked. Without gold answers, it still counts the questions on which a role can
+    change the answer. MODULE:FUNCTION imports the module, which runs its code.
 
-    With --worst it also tests rules from narrow to wide, by default majority, certified, eldgr, near(0), near(1),
-    near(2) and judge, and names the widest that pass.
+    With --worst it also tests rules from narrow to wide, by default majority, certified, support(0), support(1),
+    support, eldgr, near(0), near(1), near(2) and judge, and names the widest that pass.
 
     Exit codes: 0 done, 1 bad input or output, 2 wrong usage.
     """
+    from eldgr_dspy.answer_types import answer_type
     from eldgr_dspy.figures.allowance import allowed
     from eldgr_dspy.figures.authority import pool_authority
     from eldgr_dspy.pools import open_pools
@@ -108,7 +112,8 @@ def bound(
         for pool in opened
     }
     passing = {
-        name: None if worst is None else allowed(pool["price"], worst, guarantee) for name, pool in bounds.items()
+        name: None if worst is None else allowed(pool["price"], worst, guarantee, answer_type(pool["task"]).task)
+        for name, pool in bounds.items()
     }
     if plot:
         _draw(bounds, plot)
