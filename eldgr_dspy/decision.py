@@ -214,9 +214,9 @@ def support(k: int | None = None) -> Rule:
         if case.task != "arithmetic":
             return (yield from evidence_locked(case))
         rivals = _supportable(case, k) if case.repairable else []
-        derived = case.derived((yield "deriver")) if rivals else None
-        supported = next((rival for rival in rivals if case.same(derived, rival)), None)
-        return Choice("consensus", case.consensus) if supported is None else Choice("repair", supported)
+        answer = case.derived((yield "deriver")) if rivals else None
+        default = Choice("consensus", case.consensus)
+        return next((Choice("repair", rival) for rival in rivals if case.same(answer, rival)), default)
 
     locked_to_candidates.__qualname__ = "support" if k is None else f"support({k})"
     return locked_to_candidates
