@@ -19,7 +19,7 @@ from eldgr_dspy.errors import ArgumentError
 from eldgr_dspy.figures.bounds import (
     answers_over_derivers,
     answers_over_judges,
-    asked_of_any_judge,
+    asked_of_any,
     derivable,
     asks,
     differ,
@@ -110,7 +110,7 @@ class PoolBounds:
             if correct(case.consensus) and not ends[0]:
                 lost.add(name)
             if is_own(name):
-                if not self._derives and asked_of_any_judge(rule, case) - {"judge"}:
+                if asked_of_any(rule, case, derivations) - {"judge", *(["deriver"] if self._derives else [])}:
                     self._not_covered.add(name)
             elif name not in ASKING_NOBODY and self._type.enumerates_spans and asks(rule, case, "repairer"):
                 if case.settings.own:
@@ -221,7 +221,7 @@ def pool_authority(
             for name in rules:
                 rule = case.rule(name)
                 counts.update((name, role) for role in others if sways(rule, case, role))
-                beyond = is_own(name) and "repairer" in swaying and asked_of_any_judge(rule, case) - {"judge"}
+                beyond = is_own(name) and "repairer" in swaying and asked_of_any(rule, case) - {"judge"}
                 if beyond or (own and asks(rule, case, "repairer")):
                     asking_others.add(name)
 

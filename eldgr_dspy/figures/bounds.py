@@ -16,7 +16,7 @@ from eldgr_dspy.answers import normalise, number_in
 from eldgr_dspy.arithmetic import Exact
 from eldgr_dspy.cases import Case
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
-from eldgr_dspy.decision import Rule, drive
+from eldgr_dspy.decision import Rule, drive, relayed
 from eldgr_dspy.derivations import BOUNDED, Checked
 from eldgr_dspy.folding import INVISIBLE
 from eldgr_dspy.reach import reach
@@ -61,12 +61,11 @@ def asks(rule: Rule, case: Case, role: Role) -> bool:
     return role in _asked(rule, case)[1]
 
 
-def asked_of_any_judge(rule: Rule, case: Case) -> frozenset[Role]:
-    """Return the roles that `rule` asks about `case` over all replies of the judge, if the others abstain."""
-    roles = frozenset(_asked(rule, case)[1])
-    if "judge" not in roles:
-        return roles
-    return roles.union(*(_asked(rule, case, reply)[1] for reply in _possible(case, ())["judge"]))
+def asked_of_any(rule: Rule, case: Case, derivations: Sequence[Derivation] = ()) -> frozenset[Role]:
+    """Return the roles that `rule` asks about `case` over all replies of judge and deriver, if the repairer abstains."""
+    asked: set[Role] = set()
+    answers_over_derivers(lambda one: relayed(rule(one), lambda role, _: asked.add(role)), case, derivations)
+    return frozenset(asked)
 
 
 def _asked(rule: Rule, case: Case, judge: Reply = _SILENT) -> tuple[str | None, list[Role]]:
