@@ -4,7 +4,7 @@ Rule A is at most rule B if, on every question, judge and deriver can make B shi
 make A ship. The repairer abstains. Only pairs that are proved for every question are listed. Where the evidence
 certifies, the deriver is never asked:
 
-    majority, certified  <=  support(k) = support = eldgr = eldgr_certified  <=  near(0)  <=  near(1)  <=  ...  <=  judge
+    majority, certified  <=  support(k) = support = eldgr = eldgr_certified  <=  near(0)  <=  near(1)  ...  <=  judge
 
 Where a derivation certifies, whatever derivations pass:
 

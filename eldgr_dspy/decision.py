@@ -238,9 +238,9 @@ RULES: Mapping[str, Rule] = {
     "majority": majority_vote,
     "certified": certified_majority,
     "judge": scalar_judge,
-    "support": support(),
     "eldgr": evidence_locked,
     "eldgr_certified": locked_then_certified,
+    "support": support(),
 }
 """The rules under the names that the command and `summary.json` use."""
 

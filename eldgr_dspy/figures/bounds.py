@@ -62,7 +62,7 @@ def asks(rule: Rule, case: Case, role: Role) -> bool:
 
 
 def asked_of_any(rule: Rule, case: Case, derivations: Sequence[Derivation] = ()) -> frozenset[Role]:
-    """Return the roles that `rule` asks about `case` over all replies of judge and deriver, if the repairer abstains."""
+    """Return the roles that `rule` asks about `case` over all judges and derivers, if the repairer abstains."""
     asked: set[Role] = set()
     answers_over_derivers(lambda one: relayed(rule(one), lambda role, _: asked.add(role)), case, derivations)
     return frozenset(asked)

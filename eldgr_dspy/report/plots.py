@@ -171,7 +171,7 @@ class _Rows:
         self._marks.append(path(moved, fill=fill, stroke=stroke, width=2))
 
     def ends(self, silent: Sequence[float], widest: Sequence[float] | None, measured: float | None) -> None:
-        """Draw an authority bound, over all judges and over judges and repairs or derivations, and what was measured."""
+        """Draw an authority bound, over all judges and also over repairs or derivations, and what was measured."""
         if widest:
             self.bar(widest, "pale", least=3)
         self.bar(silent, "blue", least=3)

@@ -10,7 +10,6 @@ from eldgr_dspy.figures.results.summary import Bounds
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, listed, questions
 from eldgr_dspy.tables.table import Table
 
-
 ANY_DERIVER = (
     "Any deriver: each number that the check of derivations cannot exclude is taken for derivable, right or wrong."
 )

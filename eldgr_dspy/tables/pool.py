@@ -24,7 +24,7 @@ _UNBOUNDED = f"{UNDEFINED}: withheld, or not computable for this rule or without
 
 
 def headline(pool: PoolFigures) -> str:
-    """Return the worst and best case of a pool over all judges, and derivers, in a few sentences; empty if there is none.
+    """Return the worst and best case of a pool over all judges, and derivers, in a few sentences; empty without one.
 
     Without gold answers, return on what share of the questions they can change the answer.
     """
@@ -196,7 +196,9 @@ def _silent(pool: PoolFigures) -> list[str]:
     if not asking:
         return []
     judged = "under any judge " if shown_type(pool["task"]).way == "derivation" else ""
-    return [f"The bounds {judged}hold with repairer and deriver silent; {listed(asking)} asked them, and may be outside."]
+    return [
+        f"The bounds {judged}hold with repairer and deriver silent; {listed(asking)} asked them, and may be outside."
+    ]
 
 
 def audit_table(name: str, pool: PoolFigures) -> Table:

@@ -13,7 +13,15 @@ from eldgr_dspy.cases import Case
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.consultations import Abstention, Derivation, Repair, Reply, Verdict
 from eldgr_dspy.decision import RULES, Choice, Steps, drive
-from eldgr_dspy.figures.bounds import answers_over_derivers, derivable, ends_of, extreme_spans, interval, outcomes, sways
+from eldgr_dspy.figures.bounds import (
+    answers_over_derivers,
+    derivable,
+    ends_of,
+    extreme_spans,
+    interval,
+    outcomes,
+    sways,
+)
 from eldgr_dspy.questions import Question, Settings
 from eldgr_dspy.words import POLICIES, PREFERENCE, Policy, Role, Strictness
 from tests.strategies import questions

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from eldgr_dspy.formatting import UNDEFINED, figure, interval, probability, signed
 from eldgr_dspy.programs.commands.console import undecorated
 from eldgr_dspy.statistics import contrast_from_counts
-from eldgr_dspy.tables.formats import as_latex, as_markdown
 from eldgr_dspy.tables.bounds import ANY_DERIVER
+from eldgr_dspy.tables.formats import as_latex, as_markdown
 from eldgr_dspy.tables.pool import audit_table, bounds_table, cost_table, effects_table, headline, paper_table
 from eldgr_dspy.tables.run import tables_of
 from eldgr_dspy.tables.table import Table, difference, per_question, record

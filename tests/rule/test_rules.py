@@ -153,7 +153,7 @@ def test_a_module_that_cannot_be_imported_is_named_with_the_reason(here: Path) -
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
-    known = "'first', 'majority', 'certified', 'judge', 'support', 'eldgr', 'eldgr_certified', 'support(K)', 'near(K)'"
+    known = "'first', 'majority', 'certified', 'judge', 'eldgr', 'eldgr_certified', 'support', 'support(K)', 'near(K)'"
     with pytest.raises(ArgumentError, match=re.escape(f"rule='best' is not known; use one of {known}.")):
         rule_named("best")
 
