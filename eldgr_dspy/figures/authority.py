@@ -138,8 +138,8 @@ class PoolBounds:
 
         The first are over all judges with the other roles silent, the others also over all spans as repair, or over all
         derivers (`bounds.derivable`). Each names for every rule the ends of its accuracy in percent of the questions
-        with a gold answer, None without one. The last is None where no derivation certifies, the second for a type that
-        enumerates no spans. That is None also for a user's own rule that asks more than a judge, because the spans to
+        with a gold answer, None without one. The last is there only if a derivation certifies. The second is None for a
+        type that enumerates no spans. It is None also for a user's own rule that asks more than a judge, because the spans to
         try depend on what the rule ships. Under a user's own certificate it is None for a rule that asks the repairer,
         because that certificate may certify an answer that is not a span of the evidence. With them comes `price`, see
         `figures.price`.
@@ -152,17 +152,17 @@ class PoolBounds:
         prices = prices_of(self._silent, lost, withheld=self._withheld)
         covered = self._widest.keys() - self._not_covered
 
-        def widest(known: bool) -> dict[str, list[float] | None]:
-            ends = {rule: self._percentages(self._widest[rule]) for rule in covered} if known else {}
-            return {name: ends.get(unlabelled(name)) for name in names}
-
-        return {
+        widest = {
+            name: self._percentages(self._widest[rule]) if (rule := unlabelled(name)) in covered else None
+            for name in names
+        }
+        figures: Priced = {
             "task": self._type.name,
             "bounds": {name: self._percentages(self._silent[unlabelled(name)]) for name in names},
-            "bounds_any_span": widest(self._type.enumerates_spans),
-            "bounds_any_deriver": widest(self._derives),
+            "bounds_any_span": widest if self._type.enumerates_spans else dict.fromkeys(names),
             "price": {name: prices[unlabelled(name)] for name in names},
         }
+        return {**figures, "bounds_any_deriver": widest} if self._derives else figures
 
     def _percentages(self, ends: Sequence[int]) -> list[float] | None:
         return [100.0 * end / self.n_scored for end in ends] if self.n_scored and not self._withheld else None

@@ -124,5 +124,4 @@ def _over_both(pool: Authority, rule: str) -> str:
 
 def widest_bounds(pool: Bounds) -> Mapping[str, list[float] | None]:
     """Return each rule's bounds over all judges and spans, or derivers where a derivation certifies."""
-    derives = shown_type(pool["task"]).way == "derivation"
-    return pool.get("bounds_any_deriver", {}) if derives else pool["bounds_any_span"]
+    return pool.get("bounds_any_deriver", pool["bounds_any_span"])

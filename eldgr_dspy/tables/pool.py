@@ -28,7 +28,7 @@ def headline(pool: PoolFigures) -> str:
 
     Without gold answers, return on what share of the questions they can change the answer.
     """
-    derives = _bounds_derivers(pool)
+    derives = "bounds_any_deriver" in pool
     bounds, changes = widest_bounds(pool) if derives else pool["bounds"], pool["can_change"] or {}
     verbs = {"eldgr": "eldgr scores {} here", "judge": "the judge alone could score {}"}
     if derives:
@@ -47,11 +47,6 @@ def headline(pool: PoolFigures) -> str:
     who = "A judge or a deriver" if derives else "A judge"
     known = f"{who} can change the answer to these shares of the questions: {', '.join(shares)}."
     return f"{known} Without gold answers, it is unknown whether that helps or harms." if shares else ""
-
-
-def _bounds_derivers(pool: PoolFigures) -> bool:
-    """Whether a derivation certifies, and the figures have bounds over derivers, unlike those of earlier versions."""
-    return "bounds_any_deriver" in pool and shown_type(pool["task"]).way == "derivation"
 
 
 def _moved(pool: PoolFigures) -> str:
@@ -253,7 +248,7 @@ def bounds_table(name: str, pool: PoolFigures) -> Table:
 def _priced(pool: PoolFigures) -> Iterator[str]:
     """Yield what any judge, or deriver, can cost on new questions, under each rule that asks one."""
     prices = {unlabelled(rule): price for rule, price in pool.get("price", {}).items()}
-    derives = _bounds_derivers(pool)
+    derives = "bounds_any_deriver" in pool
     rules, lms = (("judge", "support", "eldgr"), "judge or deriver") if derives else (("judge", "eldgr"), "judge")
     costs = [f"{rule} {figure(price['at_most'])}" for rule in rules if (price := prices.get(rule))]
     if costs:

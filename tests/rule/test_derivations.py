@@ -83,7 +83,7 @@ def test_an_answer_in_percent_is_a_number_of_hundredths() -> None:
 def test_an_unknown_level_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ArgumentError) as refusal:
         check_derivation(derivation(), "", "strict")  # type: ignore[arg-type]
-    assert str(refusal.value) == ("level must be one of stated, chained, traced, executed, bounded; got 'strict'.")
+    assert str(refusal.value) == ("level must be one of stated, chained, traced, executed, bounded, agreed; got 'strict'.")
 
 
 FAULTS = [

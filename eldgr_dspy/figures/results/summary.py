@@ -265,7 +265,7 @@ class Bounds(TypedDict):
     bounds_any_span: dict[str, list[float] | None]
     bounds_any_deriver: Annotated[
         NotRequired[dict[str, list[float] | None]],
-        Field(description="Absent in earlier versions; null where no derivation certifies."),
+        Field(description="Absent in earlier versions, and where no derivation certifies."),
     ]
 
 
