@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from benchmarks.derivations import POOLS, derivation_of
 from eldgr_dspy.answers import numeric_equal
@@ -52,7 +52,7 @@ class AtLevel(Case):
     """A case at one of `LEVELS`, with checks that are made once for all cases."""
 
     level = ""
-    known: dict[tuple[Derivation, str], dict[str, Checked]] = {}
+    known: ClassVar[dict[tuple[Derivation, str], dict[str, Checked]]] = {}
 
     def checked(self, derivation: Derivation) -> Checked:
         """Return the check at the level."""
@@ -121,7 +121,8 @@ def measure(derived: Sequence[Derived]) -> Iterator[str]:
             if passed:
                 before = numeric_equal(case.consensus, one.gold)
                 for rule in RULES:
-                    after = numeric_equal(drive(case.rule(rule)(case), lambda _: one.derivation).answer, one.gold)
+                    ships = drive(case.rule(rule)(case), {"deriver": one.derivation}.__getitem__).answer
+                    after = numeric_equal(ships, one.gold)
                     counts[f"{rule} won"] += after > before
                     counts[f"{rule} lost"] += after < before
         kept = 100 * counts["right"] / max(n_right, 1)

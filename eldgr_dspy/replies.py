@@ -14,7 +14,6 @@ from eldgr_dspy.errors import ReplyError
 from eldgr_dspy.questions import Question
 from eldgr_dspy.words import Consulted, Role, is_role
 
-
 MOST_OTHERS = 15
 """Of more further samples of a derivation the rest is not read."""
 

@@ -23,8 +23,8 @@ from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.inputs import declared_type, to_question
 from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
-from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.repeated_deriver import RepeatedDeriver
+from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, is_asked, require_choices
 from eldgr_dspy.programs.scoring.candidates import (

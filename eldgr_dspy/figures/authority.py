@@ -139,10 +139,10 @@ class PoolBounds:
         The first are over all judges with the other roles silent, the others also over all spans as repair, or over all
         derivers (`bounds.derivable`). Each names for every rule the ends of its accuracy in percent of the questions
         with a gold answer, None without one. The last is there only if a derivation certifies. The second is None for a
-        type that enumerates no spans. It is None also for a user's own rule that asks more than a judge, because the spans to
-        try depend on what the rule ships. Under a user's own certificate it is None for a rule that asks the repairer,
-        because that certificate may certify an answer that is not a span of the evidence. With them comes `price`, see
-        `figures.price`.
+        type that enumerates no spans. It is None also for a user's own rule that asks more than a judge, because the
+        spans to try depend on what the rule ships. Under a user's own certificate it is None for a rule that asks the
+        repairer, because that certificate may certify an answer that is not a span of the evidence. With them comes
+        `price`, see `figures.price`.
 
         Args:
             lost: What `add` returned, for each distinct question.
@@ -162,7 +162,9 @@ class PoolBounds:
             "bounds_any_span": widest if self._type.enumerates_spans else dict.fromkeys(names),
             "price": {name: prices[unlabelled(name)] for name in names},
         }
-        return {**figures, "bounds_any_deriver": widest} if self._derives else figures
+        if self._derives:
+            figures["bounds_any_deriver"] = widest
+        return figures
 
     def _percentages(self, ends: Sequence[int]) -> list[float] | None:
         return [100.0 * end / self.n_scored for end in ends] if self.n_scored and not self._withheld else None
@@ -229,13 +231,19 @@ def pool_authority(
         known = n and (role == "judge" or name not in asking_others)
         return 100.0 * counts[name, role] / n if known else None
 
+    figures = bounds.figures(lost.units())
     authority: Authority = {
         "n": n,
         "n_scored": bounds.n_scored,
-        **bounds.figures(lost.units()),
+        "task": figures["task"],
+        "bounds": figures["bounds"],
+        "bounds_any_span": figures["bounds_any_span"],
+        "price": figures["price"],
         "can_change": {name: {role: share(name, role) for role in swaying} for name in rules},
         "measured": measured.figures(),
     }
+    if "bounds_any_deriver" in figures:
+        authority["bounds_any_deriver"] = figures["bounds_any_deriver"]
     if kind.gives_up:
         authority["gives_up"] = [*kind.gives_up]
     return authority

@@ -205,7 +205,10 @@ class Tally:
             "rules": {name: self._figures(name, tally, scored) for name, tally in whole.items()},
             "withheld": withheld,
             "contrasts": self._contrasts(scored, whole, [name for name, of in facts.items() if of["positioned"]]),
-            **ends,
+            "task": ends["task"],
+            "bounds": ends["bounds"],
+            "bounds_any_span": ends["bounds_any_span"],
+            "price": ends["price"],
             "baselines": self._baselines.figures(
                 scored.chances, {labelled("judge", name): why for name, why in lacking.items()}
             ),
@@ -218,6 +221,8 @@ class Tally:
             },
             "remarks": self._remarks.sentences(),
         }
+        if "bounds_any_deriver" in ends:
+            figures["bounds_any_deriver"] = ends["bounds_any_deriver"]
         figures["remarks"] += _on_officials(figures["rules"])
         if self._type.is_own:
             figures["answer_type"] = {"way": self._type.way, "scores": [*self._type.scores]}

@@ -280,8 +280,8 @@ def support(k: int | None) -> Callable[[Pattern], Expected]:
     def expected(pattern: Pattern) -> Expected:
         if pattern.task == "retrieval":
             return retrieval(pattern)
-        (_, most), *others = pattern.pool.standings or [(None, 0)]
-        derived = pattern.offered
+        derived, others = pattern.offered, pattern.pool.standings[1:]
+        most = pattern.pool.standings[0][1] if pattern.pool.standings else 0
         open_ = pattern.repairable and (k is None or most <= sum(votes for _, votes in others))
         rivals = {answer.group: answer for answer, votes in others if open_ and (k is None or votes >= most - k)}
         asked: tuple[Role, ...] = ("deriver",) if rivals else ()

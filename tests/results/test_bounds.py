@@ -246,8 +246,11 @@ def test_at_the_paper_s_level_the_bound_is_the_range_over_real_derivations(
     """There every number with a check passes, so that all derivations can be tried."""
     case = Case(Question("?", "arithmetic", tuple(answers)), Settings(derivation="stated"))
     given_ = ["35", "36", "36%", "0.36", "12", "3600", "35%", "77", "1200%"]
-    real = [Abstention("silent"), *(Derivation((), answer, "given") for answer in given_)]
-    judged = [Abstention("silent"), *(Verdict(i) for i, answer in enumerate(answers) if answer is not None)]
+    real: list[Reply] = [Abstention("silent"), *(Derivation((), answer, "given") for answer in given_)]
+    judged: list[Reply] = [
+        Abstention("silent"),
+        *(Verdict(i) for i, answer in enumerate(answers) if answer is not None),
+    ]
     for rule in ARITHMETIC_RULES:
         tried = outcomes(case.rule(rule), case, {"judge": judged, "deriver": real})
         expected = ends_of(tried, lambda answer: numeric_equal(answer, [gold]))

@@ -141,6 +141,7 @@ def test_a_derivation_keeps_its_steps_in_order() -> None:
 
 def test_a_derivation_has_at_most_15_further_samples_and_they_have_none() -> None:
     plain = read("deriver", **DERIVATION)
+    assert isinstance(plain, Derivation)
     nested_ = {**DERIVATION, "other_derivations": [DERIVATION]}
     assert read("deriver", **DERIVATION, other_derivations=[nested_] * 20) == replace(plain, others=(plain,) * 15)
 
