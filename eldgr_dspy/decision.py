@@ -202,6 +202,37 @@ def _near(case: Case, k: int) -> list[Choice]:
     ]
 
 
+@cache
+def support(k: int | None = None) -> Rule:
+    """Return EL-DGR in which a derivation supports a candidate, and never brings a number of its own. Source: ours.
+
+    In arithmetic a checked derivation overrides only with the answer of a candidate of another class than consensus's.
+    With k, that class has at least consensus's votes - k, and a consensus of more than half the votes is final.
+    """
+
+    def locked_to_candidates(case: Case) -> Steps:
+        if case.task != "arithmetic":
+            return (yield from evidence_locked(case))
+        rivals = _supportable(case, k) if case.repairable else []
+        answer = case.derived((yield "deriver")) if rivals else None
+        default = Choice("consensus", case.consensus)
+        return next((Choice("repair", rival) for rival in rivals if case.same(answer, rival)), default)
+
+    locked_to_candidates.__qualname__ = "support" if k is None else f"support({k})"
+    return locked_to_candidates
+
+
+def _supportable(case: Case, k: int | None) -> list[Any]:
+    """The classes that a derivation may support."""
+    standings = case.standings
+    if k is None:
+        return [answer for answer, _ in standings[1:]]
+    most = standings[0][1] if standings else 0
+    if sum(votes for _, votes in standings[1:]) >= most:
+        return [answer for answer, votes in standings[1:] if votes >= most - k]
+    return []
+
+
 RULES: Mapping[str, Rule] = {
     "first": first_candidate,
     "majority": majority_vote,
@@ -209,8 +240,12 @@ RULES: Mapping[str, Rule] = {
     "judge": scalar_judge,
     "eldgr": evidence_locked,
     "eldgr_certified": locked_then_certified,
+    "support": support(),
 }
-"""The rules under the names that the command and `summary.json` use; `near(k)` has a name for each k."""
+"""The rules under the names that the command and `summary.json` use."""
+
+MARGINS: Mapping[str, Callable[[int], Rule]] = {"support": support, "near": near}
+"""The rules with a margin of k votes, named `near(k)` for each k."""
 
 DEFAULT_RULES = ("first", "majority", "certified", "judge", "eldgr")
 """The rules of a run that names none: the four matched selectors, and certified majority, which a judge must beat."""

@@ -23,10 +23,10 @@ CHOICES = "choices"
 _RETRIEVAL: Mapping[str, tuple[Role, ...]] = {
     **dict.fromkeys(ASKING_NOBODY, ()),
     "judge": ("judge",),
-    **dict.fromkeys(("eldgr", "eldgr_certified", "near"), ("judge", "repairer")),
+    **dict.fromkeys(("eldgr", "eldgr_certified", "support", "near"), ("judge", "repairer")),
 }
 _ARITHMETIC: Mapping[str, tuple[Role, ...]] = {
-    **dict.fromkeys(("eldgr", "eldgr_certified"), ("deriver",)),
+    **dict.fromkeys(("eldgr", "eldgr_certified", "support"), ("deriver",)),
     "near": ("judge", "deriver"),
 }
 _ASKED: Mapping[Task, Mapping[str, tuple[Role, ...]]] = {

@@ -23,6 +23,7 @@ from eldgr_dspy.programs.engines.lenient import LENIENT
 from eldgr_dspy.programs.engines.strict import STRICT
 from eldgr_dspy.programs.inputs import declared_type, to_question
 from eldgr_dspy.programs.plain_decisions import plain, require_answer_field
+from eldgr_dspy.programs.repeated_deriver import RepeatedDeriver
 from eldgr_dspy.programs.role_log import log_silence
 from eldgr_dspy.programs.roles import Deriver, Judge, Repairer
 from eldgr_dspy.programs.saved_choices import CHOICES, SavedChoices, asked_after, is_asked, require_choices
@@ -165,7 +166,7 @@ class Selector(dspy.Module):
         own = self.settings.own
         self.certifier: dspy.Module | None = Certifier(own) if own is not None and own.consulted else None
         self.judge: dspy.Module = Judge()
-        self.deriver: dspy.Module = Deriver()
+        self.deriver: dspy.Module = RepeatedDeriver() if derivation == "agreed" else Deriver()
         self.repairer: dspy.Module = Repairer()
 
     @classmethod

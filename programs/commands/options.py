@@ -224,13 +224,14 @@ _MODELS = (
         "--replies", type=choice(Replies), default="strict", help="Read replies strictly, or forgive their form."
     ),
 )
+derivation_option = click.option(
+    "--derivation", type=choice(Strictness), default="bounded", help="How strictly derivations are checked."
+)
 _RULE = (
     rules_option(),
     answer_option,
     certificate_option,
-    click.option(
-        "--derivation", type=choice(Strictness), default="bounded", help="How strictly derivations are checked."
-    ),
+    derivation_option,
     click.option("--consult", type=choice(Consult), default="lazy", help="Ask only the roles that matter, or all."),
     homogeneous_option,
     click.option("--preference", type=choice(Preference), default="global", help="How the judge's scores are read."),
