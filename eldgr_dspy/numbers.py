@@ -1,12 +1,12 @@
 """Read a text that is one number, exactly, as a fraction.
 
 It is not a parser of expressions (`eldgr_dspy.arithmetic`) and does not look for numbers inside prose
-(`eldgr_dspy.extraction`). An ambiguous text is not read at all: `1,5` and `- 5` are not numbers here.
+(`eldgr_dspy.number_search`). An ambiguous text is not read at all: `1,5` and `- 5` are not numbers here.
 """
 
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from eldgr_dspy.folding import drop_invisible
@@ -27,6 +27,33 @@ DIGITS_FOLDED = "digits folded"
 MINUS_FOLDED = "minus sign folded"
 CURRENCY_DROPPED = "currency sign dropped"
 INVISIBLE_DROPPED = "invisible characters dropped"
+
+PAD = "\u200b"
+"""What fills up a text of which a part was replaced by a shorter one. It is invisible, and so no part of a number."""
+
+_SCALES = {"k": 10**3, "m": 10**6, "mn": 10**6, "b": 10**9, "bn": 10**9, "t": 10**12, "tn": 10**12, "dozen": 12}
+_SCALES |= {"hundred": 100, "thousand": 10**3, "lakh": 10**5, "million": 10**6, "crore": 10**7, "billion": 10**9}
+_SCALES |= {"trillion": 10**12}
+_WORDS = "|".join(sorted((name for name in _SCALES if len(name) > 1), reverse=True))
+SCALED = rf"(?:[ -]?(?:{_WORDS})s?(?![A-Za-z]))"
+"""What scales the number before it (`million`, `bn`), fit for a regular expression that ignores case."""
+
+_SCALED = re.compile(
+    rf"(?P<number>(?P<money>\W*[{CURRENCY_SIGNS}])?.*?[0-9{VULGAR_FRACTIONS}]{PAD}*)"
+    rf"(?:(?P<k>k)|(?(money)(?P<letter>[mbt])|(?!))|[\s-]?(?P<word>{_WORDS})s?)\.?",
+    re.IGNORECASE | re.DOTALL,
+)
+_MAY_BE_LATEX = re.compile(r"[\\{^°×]").search
+_LATEX = re.compile(
+    r"""\\[dtc]?frac\s*(?:\{\s*(?P<top>-?[0-9]+)\s*\}|(?P<up>[0-9]))\s*(?:\{\s*(?P<bottom>[0-9]+)\s*\}|(?P<low>[0-9]))
+    | (?<=[0-9])(?:\{,\}|,\\!|\\[,!;:\ ])(?P<group>[0-9]{3})(?![0-9])
+    | (?<=[0-9])\s?(?:\\times|\\cdot|[×x*])\s?10\s?(?:\^\s?(?P<brace>\{)?\s?(?P<power>[-+]?[0-9]{1,3})(?(brace)\s?\})
+        | (?P<raised>[⁻⁺]?[⁰¹²³⁴-⁹]{1,3}))(?![0-9])
+    | (?<![0-9A-Za-z\\.^*/×+}-])(?P<ten>10)\s?\^\s?(?:\{\s?(?P<tens>[-+]?[0-9]{1,3})\s?\}|(?P<short>[0-9]))(?![0-9^])
+    | (?<=[0-9])\s?(?:\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![a-z]))|°)(?!\s?[A-Za-z]) | \\(?:display|text)style(?![a-z])\s?""",
+    re.VERBOSE,
+)
+_RAISED = str.maketrans("⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹", "-+0123456789")
 
 # A longer text is not a number, so that every later step stays far below int's limit of 4,300 digits.
 _LONGEST = 1_000
@@ -112,6 +139,42 @@ def parse_number(text: str) -> Number | None:
     negative = "-" in (match["sign"], match["inner"])
     notes += (CURRENCY_DROPPED,) if currencies else ()
     return Number(-magnitude if negative else magnitude, match["percent"] is not None, notes)
+
+
+def read_number(text: str) -> Number | None:
+    r"""Read the whole text as one number, also in LaTeX (`\frac{1}{2}`, `5\times10^3`) or with a scale (`1.5 million`).
+
+    A scale is applied; `5m` is a number only behind a currency sign. Returns what `parse_number` does.
+    """
+    number = parse_number(text)
+    if number is None and _MAY_BE_LATEX(text):
+        text = unlatexed(fold_marks(text)[0])
+        number = parse_number(text)
+    scaled = _SCALED.fullmatch(text.strip()) if number is None and len(text) <= _LONGEST else None
+    if scaled and (number := read_number(scaled["number"])) and not number.percent:
+        name = scaled["k"] or scaled["letter"] or scaled["word"]
+        return replace(number, value=number.value * _SCALES[name.lower()])
+    return None if scaled else number
+
+
+def unlatexed(text: str) -> str:
+    """Return the text with the numbers that LaTeX spells as plain ones; the length and all else stay the same."""
+    return _LATEX.sub(_plain, text) if _MAY_BE_LATEX(text) else text
+
+
+def _plain(match: re.Match[str]) -> str:
+    """A number in LaTeX, or the part of one, as `parse_number` reads it, filled up in front."""
+    plain = ""
+    if (top := match["top"] or match["up"]) is not None:
+        mixed = match.string[match.start() - 1 : match.start()].isdecimal()
+        plain = f"{' ' * mixed}{top}/{match['bottom'] or match['low']}"
+    elif match["group"]:
+        plain = f",{match['group']}"
+    elif power := match["power"] or (match["raised"] or "").translate(_RAISED):
+        plain = f"e{power}"
+    elif match["ten"]:
+        plain = f"1e{match['tens'] or match['short']}"
+    return plain.rjust(len(match[0]), PAD)
 
 
 def _magnitude(match: re.Match[str]) -> Fraction | None:

@@ -16,6 +16,7 @@ from eldgr_dspy.answer_types.mathematics.comparing import SECONDS, Compared, com
 from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.folding import PLAIN, drop_invisible
 from eldgr_dspy.number_search import last_number
+from eldgr_dspy.numbers import read_number
 from eldgr_dspy.text_keys import AnswerClass, class_of_text, visible
 from eldgr_dspy.words import Form, Mark
 
@@ -43,7 +44,8 @@ _PLAIN: Final = (
     (re.compile(r"√\s*(\w+)"), r"\\sqrt{\1}"),
     (re.compile(r"√"), "sqrt"),
     (re.compile(r"(?<![\\A-Za-z])pi(?![A-Za-z])"), r"\\pi "),
-    (re.compile(r"(?<![\\A-Za-z])(?:oo|inf|infinity)(?![A-Za-z])"), r"\\infty "),
+    (re.compile(r"(?<![\\A-Za-z])(?:oo|inf(?:inity)?)(?![A-Za-z])", re.I), r"\\infty "),
+    (re.compile(r"\^\s*(?:\{\s*\\prime\s*\}|\\prime)"), "'"),
 )
 """What is written in plain text, and how LaTeX has it."""
 _WORD: Final = re.compile(r"(?<![\\\w])[^\W\d_]{3,}")
@@ -98,7 +100,7 @@ class Math(Related):
     def _compared(self, one: str, other: str) -> Compared:
         """Compare two answers; the order in which they are given does not matter."""
         keys = sorted({class_.key for class_ in (self.class_of(one), self.class_of(other)) if class_})
-        if len(keys) < 2 or not all(map(_comparable, keys)):
+        if len(keys) < 2 or not all(map(_comparable, keys)) or _are_other_numbers(*keys):
             return Compared(len(keys) == 1, 0.0)
         return compare(*keys, both=True)
 
@@ -156,9 +158,15 @@ class _Pool(Math):
 
 
 def _is_right(answer: str, gold: str) -> bool:
-    if answer == gold:
-        return True
+    if answer == gold or _are_other_numbers(answer, gold):
+        return answer == gold
     return _comparable(answer) and _comparable(gold) and compare(gold, answer, both=False).equal is True
+
+
+def _are_other_numbers(one: str, other: str) -> bool:
+    """Whether two texts are numbers of different value, however small the difference is; `verify` rounds decimals."""
+    first, second = read_number(one), read_number(other)
+    return first is not None and second is not None and first.percent == second.percent and first != second
 
 
 def _expression(answer: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eldgr_dspy.programs.engines.thinking import split_thinking
+from eldgr_dspy.thinking import split_thinking
 
 DRAFT, VERDICT = '{"preferred": 0}', '{"preferred": 1}'
 
