@@ -18,21 +18,22 @@ from eldgr_dspy.words import Form, Mark, Task
 
 _MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading": "a_line", "json": "tagged"}
 
-# Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read.
+# Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Texts begin with
+# a line end here, and what a match may begin with is looked at first, which is most of the speed.
+_ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
 _MARK = re.compile(
-    r"""(?P<a_line> ^[\ \t>*_\#]*+ (?: A | (?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer) | (?:最终)?答案 | 答え | 정답 )
-            [*_]*+ (?::|\s?：) )
-    | (?P<heading> ^[\ \t]*+ (?:\#{1,6}[\ \t*_]*+|[*_]{2,3}) (?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)
-            (?=[\ \t*_]*+$) )
-    | (?P<hashes> (?<!\#)\#{4}(?!\#) )
-    | (?P<boxed> \\boxed\s*+\{ )
+    rf"""(?=[\n\#\\F<\["TtMmf]) (?:
+      (?P<a_line> \n[\ \t>*_\#]*+ (?: A | {_ANSWER} | (?:最终)?答案 | 答え | 정답 ) [*_]*+ (?::|\s?：) )
+    | (?P<heading> \n[\ \t]*+ (?:\#{{1,6}}[\ \t*_]*+|[*_]{{2,3}}) {_ANSWER} (?=[\ \t*_]*+(?:\n|\Z)) )
+    | (?P<hashes> (?<!\#)\#{{4}}(?!\#) )
+    | (?P<boxed> \\boxed\s*+\{{ )
     | (?P<finish> \bFinish\[ )
     | (?P<tagged> (?i: < (?:answer|final|final_answer|solution|response) > | \[ANSWER\] ) )
     | (?P<json> "(?i:(?:final_|correct_)?answer)"\s*+:\s*+ )
-    | (?P<phrase> (?i: \b(?:the|my)\s++ (?: (?:\w++\s++)? answer (?:\s++to\s++(?:the|this|your)\s++question)?
-                       | (?:correct|right|best)\s++(?:option|choice) ) \s++is\b
-                     | \bfinal\s++answer (?: \s++is\b | (?=[\s*_]*+:) | (?=[\ \t*_]*+$) ) ) (?!\s++not\b) )""",
-    re.VERBOSE | re.MULTILINE,
+    | (?P<phrase> \b(?i: (?:the|my)\s++ (?: (?:\w++\s++)? answer (?:\s++to\s++(?:the|this|your)\s++question)?
+                       | (?:correct|right|best)\s++(?:option|choice) ) \s++(?:is|(?:must|should|would)\s++be)\b
+                     | final\s++answer (?: \s++is\b | (?=[\s*_]*+:) | (?=[\ \t*_]*+(?:\n|\Z)) ) ) (?!\s++not\b) ) )""",
+    re.VERBOSE,
 )
 _LEAD = re.compile(r"[\s:：*_`]*+")
 _TRAIL = " \t\r\n*_`"
@@ -50,16 +51,17 @@ _HEADING = re.compile(
 # Where a sample ends: at a token for the end of a turn, or where a line begins another turn or question.
 _NEXT = r"(?:(?:next|new|another|follow-up)\ )?"
 _END = re.compile(
-    rf"""(?P<user> (?: <[|｜](?:im_start|start_header_id|turn)[|｜]> | <start_of_turn> | <\|turn> )\s?user\b
-        | <[|｜]user[|｜]> | \[INST\] )
-    | (?P<token> (?: <[|｜][^<>|｜\n]{{1,40}}[|｜]> | </?s> | <[eb]os> | <end_of_turn> | \[/INST\] | <turn\|>
-        | <start_of_turn> | <\|turn> ) (?: \s*+(?:assistant|model)\b )? )
-    | ^[\ \t>*_-]*+ (?:
-        (?P<turn> {_NEXT}(?:question|problem|exercise|q)\ ?\#?\d{{1,3}}[*_]*+ (?: \s?[:：.)] | [\ \t]*+$ )
+    rf"""[<\[\n] (?i:
+      (?P<user> (?<=<) (?: [|｜](?:im_start|start_header_id|turn)[|｜]> | start_of_turn> | \|turn> )\s?user\b
+        | (?<=<)[|｜]user[|｜]> | (?<=\[)INST\] )
+    | (?P<token> (?: (?<=<)(?: [|｜][^<>|｜\n]{{1,40}}[|｜] | /?s | [eb]os | end_of_turn | turn\| | start_of_turn | \|turn )>
+        | (?<=\[)/INST\] ) (?: \s*+(?:assistant|model)\b )? )
+    | (?<=\n) [\ \t>*_-]*+ (?:
+        (?P<turn> {_NEXT}(?:question|problem|exercise|q)\ ?\#?\d{{1,3}}[*_]*+ (?: \s?[:：.)] | [\ \t]*+(?:\n|\Z) )
             | (?:human|user|student)[*_]*+ \s?[:：] | \#{{1,6}}[\ \t*_]*+ {_NEXT}
-              (?:instruction|input|human|user|question|problem|exercise|task)s?(?:\ \#?\d{{1,3}})?[*_]*+[\ \t]*+ (?: [:：] | $ ) )
-        | (?P<asked> {_NEXT}(?:question|problem|exercise|instruction|q|问题|问|题目)[*_]*+ \s?[:：] ) )""",
-    re.VERBOSE | re.MULTILINE | re.IGNORECASE,
+              (?:instruction|input|human|user|question|problem|exercise|task)s?(?:\ \#?\d{{1,3}})?[*_]*+[\ \t]*+ (?: [:：] | \n | \Z ) )
+        | (?P<asked> (?:\#\ )?{_NEXT}(?:question|problem|exercise|instruction|passage|context|q|问题|问|题目)[*_]*+ \s?[:：] ) ) )""",
+    re.VERBOSE,
 )
 _ROLE = re.compile(r"\s*+(?:\#{1,6}[ \t]*+)?(?:assistant|response|model|AI)[ \t]?:\s*+", re.IGNORECASE)
 _INTRODUCTION = re.compile(
@@ -148,7 +150,7 @@ def read_sample(text: str, task: Task | AnswerType) -> SampleReading:
 def _turn(text: str, kind: AnswerType) -> SampleReading:
     """Read a text up to where its turn ends, which it does not before it states an answer."""
     start = begin = 0
-    opened = "token"
+    opened, text = "token", f"\n{text}"
     for end in _END.finditer(text):
         segment = text[start : end.start()]
         found = None if opened == "user" else _marked(segment, kind)
@@ -163,9 +165,10 @@ def _turn(text: str, kind: AnswerType) -> SampleReading:
 
 def _states(segment: str, end: re.Match[str]) -> bool:
     """Whether what precedes another question, without a mark, is an answer and does not introduce the question."""
-    if _INTRODUCTION.match(segment) or segment.rstrip().endswith(":"):
+    said = segment.rstrip()
+    if _INTRODUCTION.match(segment) or said.endswith(":"):
         return False
-    return end.lastgroup == "turn" or segment.endswith("\n\n") or not segment.rstrip().endswith((".", ","))
+    return end.lastgroup == "turn" or segment.count("\n", len(said)) > 1 or not said.endswith((".", ","))
 
 
 def _guessed(text: str, kind: AnswerType) -> Extraction | None:
@@ -176,6 +179,8 @@ def _guessed(text: str, kind: AnswerType) -> Extraction | None:
 def _marked(text: str, kind: AnswerType) -> Extraction | None:
     """Return the answer that a text marks as one."""
     places = [_Place(match.lastgroup or "", *match.span()) for match in _MARK.finditer(text)]
+    if not places:
+        return None
     places = [place for place in places if place.mark == "json"] or places
     boxes = _boxes(text) if any(place.mark == "boxed" for place in places) else {}
     limit, heading = len(text), None

@@ -39,7 +39,7 @@ _HEADING = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]{2}")
-_NUMBER = rf"[-+]?[{CURRENCY_SIGNS}]?[0-9{VULGAR_FRACTIONS}][0-9.,/{VULGAR_FRACTIONS}]*+"
+_NUMBER = rf"[-+]?[{CURRENCY_SIGNS}]?[0-9{VULGAR_FRACTIONS}]++(?>(?:[.,/][0-9]++)*)"
 _MEASURE = (
     "(?:hours?|hrs?|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?|feet|foot|ft|inch(?:es)?|in|yards?|miles?"
     "|pounds?|lbs?|ounces?|oz|kg|g|kilograms?|grams?|km|m|cm|mm|(?:kilo|centi|milli)?met(?:er|re)s?|dollars?|cents?|pence"

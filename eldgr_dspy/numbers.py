@@ -39,7 +39,7 @@ SCALED = rf"(?:[ -]?(?:{_WORDS})s?(?![A-Za-z]))"
 """What scales the number before it (`million`, `bn`), fit for a regular expression that ignores case."""
 
 _SCALED = re.compile(
-    rf"(?P<number>(?P<money>\W*[{CURRENCY_SIGNS}])?.*?[0-9{VULGAR_FRACTIONS}]{PAD}*)"
+    rf"(?P<number>(?P<money>\W*[{CURRENCY_SIGNS}])?.*?[0-9{VULGAR_FRACTIONS}]{PAD}*(?:[ -](?:{_WORDS})s?)?)"
     rf"(?:(?P<k>k)|(?(money)(?P<letter>[mbt])|(?!))|[\s-]?(?P<word>{_WORDS})s?)\.?",
     re.IGNORECASE | re.DOTALL,
 )

@@ -20,7 +20,7 @@ _TAG = re.compile(
     | {_CHANNEL.format("final")} | (?-i:assistantfinal(?=\S)) | \bHere\ is\ my\ response:""",
     re.VERBOSE | re.IGNORECASE,
 )
-_MAY_THINK = re.compile(r"[<\[◁&]|\Aanalysis[A-Z]|\AHere is my thought").search
+_MAY_THINK = re.compile(r"[<\[◁&](?:(?<=<)[/|A-Za-z]|(?<=\[)/?[Tt][Hh]|(?<=&)lt|(?<=◁))").search
 
 
 class Thinking(NamedTuple):
@@ -47,7 +47,8 @@ def find_thinking(text: str, *, inside: bool = False) -> Thinking:
         text: Any text. inside: Whether it begins inside the thinking, because the prompt has opened it.
     """
     tags, parts, start, opened = list[tuple[int, int]](), list[tuple[int, int]](), 0, inside
-    for tag in _TAG.finditer(text) if _MAY_THINK(text) and not _is_object(text) else ():
+    may_think = _MAY_THINK(text) or text.startswith(("analysis", "Here is my thought"))
+    for tag in _TAG.finditer(text) if may_think and not _is_object(text) else ():
         if text[tag.start() - 1 : tag.start()] == text[tag.end() : tag.end() + 1] == "`":
             continue
         if tag["open"] and not opened:

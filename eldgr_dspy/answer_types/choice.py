@@ -23,7 +23,7 @@ _NAMED = r"(?i:(?:it\ is|it's)\ )?(?i:(?:the\ )?(?:(?:correct|right|best|final)\
 _LETTER = re.compile(
     rf"""{_NAMED}[(\[]?(?P<letter>[A-Za-z])[)\]]?
     (?: [.:)]? \Z
-      | ,?\s(?i:because|since|as|for|due|which|given|so|is\ (?:the\ )?(?:correct|right|best|answer))\b
+      | [)\]]?[.:,]?\s(?i:because|since|as|for|due|which|given|so|is\ (?:the\ )?(?:correct|right|best|answer))\b
       | (?: [)\]][.:]? | [.:,)] | \s[-–—] | (?=\s) ) \s*+ (?P<text>.+) )""",
     re.VERBOSE | re.DOTALL,
 )
@@ -33,7 +33,8 @@ _SAID = re.compile(
             (?:correct|right|best|appropriate|likely|answer))
       | (?P<is>[A-Z])[)\]*]*+\ (?i:is\ (?:the\ )?(?:correct|right|best)\b)
       | (?i:I(?:\ would|'d|\ will|'ll)?\ (?:choose|pick|select|go\ with|answer))\ (?i:option\ )?[(\[*]*+(?P<chosen>[A-Z])\b )
-      | (?<!\w)(?i:(?:the\ )?(?:correct|right|best)\ (?:answer|option|choice)(?:\ is|\ would\ be|:)?)\ [(\[*]*+(?P<best>[A-Z])\b""",
+      | (?<!\w)(?i:(?:the\ )?(?:correct|right|best)\ (?:answer|option|choice)(?:\ is|\ would\ be|:)?)\ [(\[*]*+(?P<best>[A-Z])\b
+      | 答案[是为选]?\ ?[:：]?\ ?(?P<chinese>[A-Z])(?![A-Za-z])""",
     re.VERBOSE,
 )
 _LINE = re.compile(r"[\s*_`#>]*+[(\[]?[A-Z](?:[)\].:*_`]++(?:\s[^\n]*+)?)?\s*+")
