@@ -110,7 +110,8 @@ def _message(message: Message, rendered: bool) -> Output:
 def _read(whole: str, *, inside: bool) -> Output:
     """Return a text that begins inside the thinking, or outside of it."""
     tags, parts, unclosed = find_thinking(whole, inside=inside)
-    final = "" if unclosed or not parts else whole[parts[0][0] :]
+    start = parts[0][0] if parts else len(whole) * bool(tags)
+    final = "" if unclosed else whole[start:]
     if not tags:
         return Output(whole, Excerpt.of([(whole, 0)]), final)
     edges = [0, *(edge for tag in tags for edge in tag), len(whole)]
@@ -168,7 +169,7 @@ def _opens_thinking(trainer: Any) -> bool:
 def _opens(prompt: str) -> bool:
     """Whether a prompt ends with a tag that opens the thinking."""
     end = prompt[-_PROMPT_END:]
-    tags, parts, unclosed = find_thinking(end)
+    tags, _, unclosed = find_thinking(end)
     return unclosed and not end[tags[-1][1] :].strip()
 
 
