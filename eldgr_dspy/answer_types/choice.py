@@ -19,7 +19,9 @@ from eldgr_dspy.words import Form, Policy
 OPTIONS_BELOW = "\nOptions:\n"
 """What stands between a question and its options where roles see it."""
 
-_NAMED = r"(?i:(?:it\ is|it's)\ )?(?i:(?:the\ )?(?:(?:correct|right|best|final)\ )?(?:option|choice|answer)(?:\ is|:)?\ )?"
+_NAMED = (
+    r"(?i:(?:it\ is|it's)\ )?(?i:(?:the\ )?(?:(?:correct|right|best|final)\ )?(?:option|choice|answer)(?:\ is|:)?\ )?"
+)
 _LETTER = re.compile(
     rf"""{_NAMED}[(\[]?(?P<letter>[A-Za-z])[)\]]?
     (?: [.:)]? \Z

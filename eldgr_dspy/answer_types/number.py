@@ -65,7 +65,7 @@ def number_class(answer: str) -> AnswerClass | None:
 
 _INFINITY = re.compile(r"\\infty(?![a-z])|(?<![a-z])(?:infinity|inf|oo)(?![a-z])")
 _SYMBOLS = re.compile(
-    r"""\\[a-z] | [+/^=<>√∞] | [\w)\]}]\s?\*\s?[\w(\[\\] | \w_[\w{] | (?<![^\W\d_])[a-z]'++(?!\w) | -(?![^\W\d_]{2}|\Z) | -(?:sin|cos|tan|log|ln|exp|sqrt|pi)(?![a-z])
+    r"""\\[a-z] | [+/^=<>√∞] | [\w)\]}]\s?\*\s?[\w(\[\\] | \w_[\w{] | (?<![^\W\d_])[a-z]'++(?!\w) | -(?![^\W\d_]{3}|\Z) | -(?:sin|cos|tan|log|ln|exp|sqrt|pi)(?![a-z])
     | \A[(\[].*[)\]]\Z""",
     re.VERBOSE | re.DOTALL,
 )
