@@ -18,8 +18,8 @@ from eldgr_dspy.words import Form, Mark, Task
 
 _MARKS: dict[str, Mark] = {**{mark: mark for mark in get_args(Mark)}, "heading": "a_line", "json": "tagged"}
 
-# Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Texts begin with
-# a line end here, and what a match may begin with is looked at first, which is most of the speed.
+# Repetitions are possessive: no text, however adversarial, makes a search go back over what it has read. Here texts
+# begin with a line end, and what a match may begin with is looked at first, which is most of the speed.
 _ANSWER = r"(?i:(?:the\ |my\ )?(?:correct\ |short\ )?answer)"
 _MARK = re.compile(
     rf"""(?=[\n\#\\F<\["TtMmf]) (?:
@@ -41,11 +41,10 @@ _BRACE = re.compile(r"(?P<boxed>\\boxed\s*+\{)|\\.|(?P<open>\{)|(?P<close>\})", 
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\{([^{}]*+)\}")
 _CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*+>|\[/ANSWER\]", re.IGNORECASE)
 _HEADING = re.compile(
-    r"""\d++[.)]\s++[^\W\d_] | (?: step | part | phase | method | approach | case )s?\ \#?\d
-    | (?: sources? | references? | citations? | notes? | explanation | reasoning | rationale | justification | steps?
-        | verification | check | calculations? | analysis | summary | conclusion | context | background | overview | done )
-      (?:\ (?:of|for|and|to|by|with)\b.*+ | [:.]?)\Z""",
-    re.VERBOSE | re.IGNORECASE,
+    r"\d++[.)]\s++[^\W\d_]|(?:step|part|phase|method|approach|case)s? #?\d|(?:sources?|references?|citations?|notes?|steps?"
+    r"|explanation|reasoning|rationale|justification|verification|check|calculations?|analysis|summary|conclusion|context"
+    r"|background|overview|done)(?: (?:of|for|and|to|by|with)\b.*+|[:.]?)\Z",
+    re.IGNORECASE,
 )
 
 # Where a sample ends: at a token for the end of a turn, or where a line begins another turn or question.
@@ -54,21 +53,22 @@ _END = re.compile(
     rf"""[<\[\n] (?i:
       (?P<user> (?<=<) (?: [|｜](?:im_start|start_header_id|turn)[|｜]> | start_of_turn> | \|turn> )\s?user\b
         | (?<=<)[|｜]user[|｜]> | (?<=\[)INST\] )
-    | (?P<token> (?: (?<=<)(?: [|｜][^<>|｜\n]{{1,40}}[|｜] | /?s | [eb]os | end_of_turn | turn\| | start_of_turn | \|turn )>
+    | (?P<token> (?: (?<=<)(?: [|｜][^<>|｜\n]{{1,40}}[|｜] | /?s | [eb]os | (?:start|end)_of_turn | turn\| | \|turn )>
         | (?<=\[)/INST\] ) (?: \s*+(?:assistant|model)\b )? )
     | (?<=\n) [\ \t>*_-]*+ (?:
         (?P<turn> {_NEXT}(?:question|problem|exercise|q)\ ?\#?\d{{1,3}}[*_]*+ (?: \s?[:：.)] | [\ \t]*+(?:\n|\Z) )
-            | (?:human|user|student)[*_]*+ \s?[:：] | \#{{1,6}}[\ \t*_]*+ {_NEXT}
-              (?:instruction|input|human|user|question|problem|exercise|task)s?(?:\ \#?\d{{1,3}})?[*_]*+[\ \t]*+ (?: [:：] | \n | \Z ) )
-        | (?P<asked> (?:\#\ )?{_NEXT}(?:question|problem|exercise|instruction|passage|context|q|问题|问|题目)[*_]*+ \s?[:：] ) ) )""",
+            | (?:human|user|student)[*_]*+ \s?[:：]
+            | \#{{1,6}}[\ \t*_]*+ {_NEXT} (?:instruction|input|human|user|question|problem|exercise|task)s?
+              (?:\ \#?\d{{1,3}})?[*_]*+[\ \t]*+ (?: [:：] | \n | \Z ) )
+        | (?P<asked> (?:\#\ )?{_NEXT}(?:question|problem|exercise|instruction|passage|context|q|问题|问|题目)
+              [*_]*+ \s?[:：] ) ) )""",
     re.VERBOSE,
 )
 _ROLE = re.compile(r"\s*+(?:\#{1,6}[ \t]*+)?(?:assistant|response|model|AI)[ \t]?:\s*+", re.IGNORECASE)
 _INTRODUCTION = re.compile(
-    r"""\W*+(?: sure | ok(?:ay)? | alright | certainly | of\ course | let | here | given | context | passage | document
-        | facts? | first | to\ (?:answer|solve|find) | i\ (?:will|need|have) | i'll | we | input | note
-        | the\ (?:question|problem|task) )\b""",
-    re.VERBOSE | re.IGNORECASE,
+    r"\W*+(?:sure|ok(?:ay)?|alright|certainly|of course|let|here|given|context|passage|document|facts?|first|input|note"
+    r"|to (?:answer|solve|find)|i (?:will|need|have)|i'll|we|the (?:question|problem|task))\b",
+    re.IGNORECASE,
 )
 
 
@@ -96,14 +96,6 @@ class SampleReading(NamedTuple):
     found: Extraction | None
     unclosed: bool = False
     cut: bool = False
-
-
-class _Place(NamedTuple):
-    """A mark that announces an answer after it."""
-
-    mark: str
-    start: int
-    end: int
 
 
 def extract_answer(text: str, task: Task | AnswerType) -> Extraction | None:
@@ -142,9 +134,8 @@ def read_sample(text: str, task: Task | AnswerType) -> SampleReading:
         return SampleReading(None, unclosed)
     readings = (_turn(text[start:end], kind) for start, end in reversed(parts))
     last = next(readings)
-    if last.found and last.found.form not in ("last_number", "whole"):
-        return last
-    return next((one for one in readings if one.found and one.found.form in _MARKS), last)
+    marked = (one for one in (last, *readings) if one.found and one.found.form not in ("last_number", "whole"))
+    return next(marked, last)
 
 
 def _turn(text: str, kind: AnswerType) -> SampleReading:
@@ -172,48 +163,43 @@ def _states(segment: str, end: re.Match[str]) -> bool:
 
 
 def _guessed(text: str, kind: AnswerType) -> Extraction | None:
-    answer, form = kind.unmarked(text[_after(_ROLE, text, 0) :])
+    answer, form = kind.unmarked(_ROLE.sub("", text, count=1) if _ROLE.match(text) else text)
     return Extraction(answer, form) if answer else None
 
 
 def _marked(text: str, kind: AnswerType) -> Extraction | None:
     """Return the answer that a text marks as one."""
-    places = [_Place(match.lastgroup or "", *match.span()) for match in _MARK.finditer(text)]
-    if not places:
-        return None
-    places = [place for place in places if place.mark == "json"] or places
-    boxes = _boxes(text) if any(place.mark == "boxed" for place in places) else {}
+    marks = [*_MARK.finditer(text)]
+    marks = [mark for mark in marks if mark.lastgroup == "json"] or marks
+    boxes = _boxes(text) if any(mark.lastgroup == "boxed" for mark in marks) else {}
     limit, heading = len(text), None
-    for place in reversed(places):
-        answer = _stated(text, place, limit, boxes, kind)
-        if answer:
-            found = Extraction(answer, _MARKS[place.mark])
-            if place.mark != "hashes" or any(map(str.isdigit, answer)) or not _below(text, place).strip():
+    for mark in reversed(marks):
+        name = mark.lastgroup or ""
+        if answer := kind.stated(_payload(text, name, mark.end(), limit, boxes, kind), _MARKS[name]):
+            found = Extraction(answer, _MARKS[name])
+            if name != "hashes" or any(map(str.isdigit, answer)) or not (heading or "\n" in text[mark.end() :].strip()):
                 return found
             heading = heading or found
-        limit = place.start
+        limit = mark.start()
     return heading
 
 
-def _stated(text: str, place: _Place, limit: int, boxes: dict[int, int], kind: AnswerType) -> str:
-    """The answer after a mark, read no further than `limit`, where the next mark begins; '' without an answer."""
-    if place.mark == "boxed":
-        payload = _unwrapped(text[place.end : boxes.get(place.end, place.end)].strip())
-    elif place.mark == "tagged":
-        closed = _CLOSING_TAG.search(text, place.end, limit)
-        payload = (text[place.end : closed.start()] if closed else _line(text, place.end, limit)).strip()
-    elif place.mark == "json":
-        payload = _of_json(text, place.end)
-    elif place.mark == "finish":
-        payload = _line(text, place.end, limit).rpartition("]")[0].strip()
-    else:
-        payload = _line(text, _after(_LEAD, text, place.end), limit).rstrip(_TRAIL)
-        if place.mark == "phrase":
-            payload = kind.sentence(payload)
-        elif place.mark == "hashes" and _HEADING.match(payload):
-            return ""
-        payload = without_stop(payload)
-    return kind.stated(payload, _MARKS[place.mark])
+def _payload(text: str, name: str, start: int, limit: int, boxes: dict[int, int], kind: AnswerType) -> str:
+    """What follows a mark that ends at `start`, read no further than `limit`, where the next mark begins."""
+    if name == "boxed":
+        return _unwrapped(text[start : boxes.get(start, start)].strip())
+    if name == "json":
+        return _of_json(text, start)
+    if name == "tagged" and (closed := _CLOSING_TAG.search(text, start, limit)):
+        return text[start : closed.start()].strip()
+    if name in ("tagged", "finish"):
+        line = _line(text, start, limit)
+        return (line.rpartition("]")[0] if name == "finish" else line).strip()
+    lead = _LEAD.match(text, start)
+    payload = _line(text, lead.end() if lead else start, limit).rstrip(_TRAIL)
+    if name == "hashes" and _HEADING.match(payload):
+        return ""
+    return without_stop(kind.sentence(payload) if name == "phrase" else payload)
 
 
 def _of_json(text: str, start: int) -> str:
@@ -223,15 +209,6 @@ def _of_json(text: str, start: int) -> str:
     except (ValueError, RecursionError):
         return ""
     return value.strip() if isinstance(value, str) else "" if value is None else text[start:end]
-
-
-def _below(text: str, place: _Place) -> str:
-    return text[_after(_LEAD, text, place.end) :].partition("\n")[2]
-
-
-def _after(pattern: re.Pattern[str], text: str, start: int) -> int:
-    match = pattern.match(text, start)
-    return match.end() if match else start
 
 
 def _line(text: str, start: int, limit: int) -> str:

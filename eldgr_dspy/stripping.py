@@ -146,8 +146,8 @@ _BARE = re.compile(r"[A-Za-z0-9]++(?>(?:[,.'-]?[ ]?[A-Za-z0-9]++)*)").fullmatch
 _NUMERAL = r"[\d¹²³¼-¾⁰⁴-⁹₀-₉⅐-ↂ①-⓿❶-➓]"
 _NEAR = rf"[^\w\s]{{0,3}}{_NUMERAL}"
 _FIRST_KEPT = re.compile(
-    rf"\.{_NUMERAL}|-(?:[^\W_]|[ ]?(?:{_NEAR}|\\?[{CURRENCY_SIGNS}]|\\[A-Za-z]|[∞√]|\((?![^\W\d_]{{2}})))|[<>]=?[ ]?{_NEAR}"
-    r"|\\[A-Za-z]"
+    rf"\.{_NUMERAL}|-(?:[^\W_]|[ ]?(?:{_NEAR}|\\?[{CURRENCY_SIGNS}]|\\[A-Za-z]|[∞√]|\((?![^\W\d_]{{2}})))"
+    rf"|[<>]=?[ ]?{_NEAR}|\\[A-Za-z]"
 )
 # The brackets of a pair or an interval belong to it: (1, 2) is not [1, 2]. Those of "(1,000)" and "(Paris, Texas)" go.
 _TERM = r"\s*[-+]?\s*(?:\\?[$]?\.?\d[\w./\\{}^%]*|[^\W\d_]|\\(?:infty|pi)|∞|inf(?:inity)?|oo)\s*"

@@ -68,7 +68,8 @@ _PUNCTUATION = re.compile(
 )
 # An article is dropped before a word if more than articles is left: not in "A & W", "A, B" or "The The".
 _HEAD_ARTICLE = re.compile(
-    rf"""(?:an?|the)\ (?=["'(\[]{{0,3}}(?:[^\W_]|(?:[-+±~<>≤≥\#.\\{CURRENCY_SIGNS}]\ ?){{1,3}}[0-9]))(?!(?:(?:an?|the)(?:\ |\W*\Z))+\W*\Z)""",
+    rf"""(?:an?|the)\ (?=["'(\[]{{0,3}}(?:[^\W_]|(?:[-+±~<>≤≥\#.\\{CURRENCY_SIGNS}]\ ?){{1,3}}[0-9]))"""
+    r"(?!(?:(?:an?|the)(?:\ |\W*\Z))+\W*\Z)",
     re.IGNORECASE,
 )
 _PLAIN_WORDS = re.compile(r"[A-Za-z0-9]++(?>(?: [A-Za-z0-9]++)*)").fullmatch

@@ -1,9 +1,9 @@
 """What a completion says, its thinking and its answer apart.
 
-A reasoning model thinks between tags (`eldgr_dspy.thinking`), or in a message's field `reasoning_content` or `thinking`.
-Its thinking has steps, as its answer has, but a draft in there is not the answer. So the answer is read after the end
-of the thinking, and thinking that never ends has none. Some chat templates put the opening tag at the end of the
-prompt; such a completion begins inside the thinking.
+A reasoning model thinks between tags (`eldgr_dspy.thinking`), or in a message's field `reasoning_content` or
+`thinking`. Its thinking has steps, as its answer has, but a draft in there is not the answer. So the answer is read
+after the end of the thinking, and thinking that never ends has none. Some chat templates put the opening tag at the end
+of the prompt; such a completion begins inside the thinking.
 """
 
 import re

@@ -31,12 +31,11 @@ _LETTER = re.compile(
 )
 # What says in a sentence which option is meant.
 _SAID = re.compile(
-    r"""\b(?: (?i: (?:option|choice|answer)\ [(\[*]*+ ) (?P<named>[A-Z])\b [)\]*]*+ (?i:\ (?:is|would\ be)\ (?:the\ )?(?:most\ )?
-            (?:correct|right|best|appropriate|likely|answer))
-      | (?P<is>[A-Z])[)\]*]*+\ (?i:is\ (?:the\ )?(?:correct|right|best)\b)
-      | (?i:I(?:\ would|'d|\ will|'ll)?\ (?:choose|pick|select|go\ with|answer))\ (?i:option\ )?[(\[*]*+(?P<chosen>[A-Z])\b )
-      | (?<!\w)(?i:(?:the\ )?(?:correct|right|best)\ (?:answer|option|choice)(?:\ is|\ would\ be|:)?)\ [(\[*]*+(?P<best>[A-Z])\b
-      | 答案[是为选]?\ ?[:：]?\ ?(?P<chinese>[A-Z])(?![A-Za-z])""",
+    r"""\b(?: (?i:(?:option|choice|answer)\ [(\[*]*+) ([A-Z])\b [)\]*]*+
+            (?i:\ (?:is|would\ be)\ (?:the\ )?(?:most\ )?(?:correct|right|best|appropriate|likely|answer))
+      | ([A-Z])[)\]*]*+\ (?i:is\ (?:the\ )?(?:correct|right|best))\b
+      | (?i:I(?:\ would|'d|\ will|'ll)?\ (?:choose|pick|select|go\ with|answer)\ (?:option\ )?[(\[*]*+) ([A-Z])\b )
+      | 答案[是为选]?\ ?[:：]?\ ?([A-Z])(?![A-Za-z])""",
     re.VERBOSE,
 )
 _LINE = re.compile(r"[\s*_`#>]*+[(\[]?[A-Z](?:[)\].:*_`]++(?:\s[^\n]*+)?)?\s*+")

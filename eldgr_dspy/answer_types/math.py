@@ -15,8 +15,7 @@ from eldgr_dspy.answer_types.base import Grouping, require_gold
 from eldgr_dspy.answer_types.mathematics.comparing import SECONDS, Compared, compare, require_installed
 from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.folding import PLAIN, drop_invisible
-from eldgr_dspy.number_search import last_number
-from eldgr_dspy.numbers import read_number
+from eldgr_dspy.numbers import last_number, read_number
 from eldgr_dspy.text_keys import AnswerClass, class_of_text, visible
 from eldgr_dspy.words import Form, Mark
 

@@ -6,8 +6,7 @@ from functools import lru_cache
 
 from eldgr_dspy.answer_types.base import AnswerType, Score, require_gold
 from eldgr_dspy.folding import BIDI_CONTROLS
-from eldgr_dspy.number_search import last_number, stated_number
-from eldgr_dspy.numbers import Number, parse_number, read_number
+from eldgr_dspy.numbers import Number, last_number, parse_number, read_number, stated_number
 from eldgr_dspy.stripping import strip_answer
 from eldgr_dspy.text_keys import KEPT_LENGTH, AnswerClass, class_of_text, noted, read_answer
 from eldgr_dspy.words import Form, Mark
@@ -65,8 +64,8 @@ def number_class(answer: str) -> AnswerClass | None:
 
 _INFINITY = re.compile(r"\\infty(?![a-z])|(?<![a-z])(?:infinity|inf|oo)(?![a-z])")
 _SYMBOLS = re.compile(
-    r"""\\[a-z] | [+/^=<>√∞] | [\w)\]}]\s?\*\s?[\w(\[\\] | \w_[\w{] | (?<![^\W\d_])[a-z]'++(?!\w) | -(?![^\W\d_]{3}|\Z) | -(?:sin|cos|tan|log|ln|exp|sqrt|pi)(?![a-z])
-    | \A[(\[].*[)\]]\Z""",
+    r"""\\[a-z] | [+/^=<>√∞] | [\w)\]}]\s?\*\s?[\w(\[\\] | \w_[\w{] | (?<![^\W\d_])[a-z]'++(?!\w)
+    | -(?![^\W\d_]{3}|\Z) | -(?:sin|cos|tan|log|ln|exp|sqrt|pi)(?![a-z]) | \A[(\[].*[)\]]\Z""",
     re.VERBOSE | re.DOTALL,
 )
 """What makes a text an expression, whose signs and operators tell it from others."""

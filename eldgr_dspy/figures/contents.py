@@ -77,7 +77,8 @@ class PoolContents(TypedDict):
         homogeneous: Questions with one class of answers, those without an answer aside. unanswered: without any answer.
         any_correct: Questions with a right candidate, of those with a gold answer.
         missing_answers: Of all candidates. unclosed_thinking: whose thinking never ends, so that they have no answer.
-        cut_texts: Candidates that ran on into a new turn or a new question, which is not read. repeated_texts: candidates whose text an earlier one of the question has.
+        cut_texts: Candidates that ran on into a new turn or a new question, which is not read.
+        repeated_texts: Candidates whose text an earlier one of the question has.
         repeated_questions: Those whose folded text an earlier one has.
         columns: What is stated of candidates, each score by its name; absent if nothing is.
     """

@@ -70,8 +70,9 @@ def test_spellings_of_one_answer_vote_together(one: str, other: str, task: Task)
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("x-1", "x+1"), ("x - 1", "x1"), ("F-16", "F16"), ("-\\infty", "\\infty"), ("-\\sqrt{2}", "\\sqrt{2}"), ("f'(x)", "f(x)"),
-        ("(1,2)", "[1,2]"), ("(1,2]", "(1,2)"), ("[0, 1)", "(0, 1)"), ("-Infinity", "infinity"), ("2*x", "2/x"),
+        ("x-1", "x+1"), ("x - 1", "x1"), ("F-16", "F16"), ("-\\infty", "\\infty"), ("-\\sqrt{2}", "\\sqrt{2}"),
+        ("f'(x)", "f(x)"), ("(1,2)", "[1,2]"), ("(1,2]", "(1,2)"), ("[0, 1)", "(0, 1)"), ("-Infinity", "infinity"),
+        ("2*x", "2/x"),
     ],
 )  # fmt: skip
 def test_signs_and_operators_tell_expressions_apart_in_arithmetic(one: str, other: str) -> None:
