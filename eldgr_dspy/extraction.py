@@ -36,14 +36,15 @@ _MARK = re.compile(
     re.VERBOSE,
 )
 _LEAD = re.compile(r"[\s:：*_`]*+")
+_WORDS_OF_AN_AMOUNT = 4
 _TRAIL = " \t\r\n*_`"
 _BRACE = re.compile(r"(?P<boxed>\\boxed\s*+\{)|\\.|(?P<open>\{)|(?P<close>\})", re.DOTALL)
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\{([^{}]*+)\}")
 _CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*+>|\[/ANSWER\]", re.IGNORECASE)
 _HEADING = re.compile(
-    r"\d++[.)]\s++[^\W\d_]|(?:step|part|phase|method|approach|case)s? #?\d|(?:sources?|references?|citations?|notes?|steps?"
-    r"|explanation|reasoning|rationale|justification|verification|check|calculations?|analysis|summary|conclusion|context"
-    r"|background|overview|done)(?: (?:of|for|and|to|by|with)\b.*+|[:.]?)\Z",
+    r"\d++[.)]\s++[^\W\d_]|(?:step|part|phase|method|approach|case)s? #?\d|(?:sources?|references?|citations?|notes?"
+    r"|steps?|explanation|reasoning|rationale|justification|verification|check|calculations?|analysis|summary|done"
+    r"|conclusion|context|background|overview)(?: (?:of|for|and|to|by|with)\b| ?[:–-]|\.?\Z)",
     re.IGNORECASE,
 )
 
@@ -145,21 +146,16 @@ def _turn(text: str, kind: AnswerType) -> SampleReading:
     for end in _END.finditer(text):
         segment = text[start : end.start()]
         found = None if opened == "user" else _marked(segment, kind)
-        if found is None and opened == "token" and (end.lastgroup in ("user", "token") or _states(segment, end)):
+        introduces = end.lastgroup == "asked" and (
+            _INTRODUCTION.match(segment) or segment.rstrip().endswith((":", ","))
+        )
+        if found is None and opened == "token" and not introduces:  # a question of its own does not end a text
             found = _guessed(segment, kind)
         if found:
             return SampleReading(found, cut=bool(text[end.end() :].strip()))
         start, opened = end.end(), end.lastgroup or ""
         begin = start if opened in ("user", "token") else begin
     return SampleReading(_marked(text[start:], kind) or _guessed(text[begin:], kind))
-
-
-def _states(segment: str, end: re.Match[str]) -> bool:
-    """Whether what precedes another question, without a mark, is an answer and does not introduce the question."""
-    said = segment.rstrip()
-    if _INTRODUCTION.match(segment) or said.endswith(":"):
-        return False
-    return end.lastgroup == "turn" or segment.count("\n", len(said)) > 1 or not said.endswith((".", ","))
 
 
 def _guessed(text: str, kind: AnswerType) -> Extraction | None:
@@ -177,7 +173,8 @@ def _marked(text: str, kind: AnswerType) -> Extraction | None:
         name = mark.lastgroup or ""
         if answer := kind.stated(_payload(text, name, mark.end(), limit, boxes, kind), _MARKS[name]):
             found = Extraction(answer, _MARKS[name])
-            if name != "hashes" or any(map(str.isdigit, answer)) or not (heading or "\n" in text[mark.end() :].strip()):
+            amount = any(map(str.isdigit, answer)) and len(answer.split()) <= _WORDS_OF_AN_AMOUNT
+            if name != "hashes" or amount or not (heading or "\n" in text[mark.end() :].strip()):
                 return found
             heading = heading or found
         limit = mark.start()

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 
 from eldgr_dspy.folding import drop_invisible
@@ -52,6 +53,7 @@ _LATEX = [
     (re.compile(rf"(?<![0-9A-Za-z\\.^*/×+}}-])10\s?{_POWER}(?!\^)"), r"1e\1\2"),
     (re.compile(r"(?<=\d)\s?(?:\^\s?(?:\{\s?\\circ\s?\}|\\circ(?![a-z]))|°)(?!\s?[A-Za-z])"), ""),
     (re.compile(r"\\(?:display|text)style(?![a-z])"), ""),
+    (re.compile(r"\\(?:text|mathrm|mbox)\{([^{}]*+)\}"), r"\1"),
 ]
 """How LaTeX spells numbers, and what each spelling is in plain text."""
 _MAY_BE_LATEX = re.compile(r"[\\{^°×]").search
@@ -163,8 +165,12 @@ def unlatexed(text: str) -> str:
     text = fold_marks(text)[0]
     if _MAY_BE_LATEX(text):
         for latex, plain in _LATEX:
-            text = latex.sub(lambda m, plain=plain: m.expand(plain).translate(_RAISED).rjust(len(m[0]), PAD), text)
+            text = latex.sub(partial(_padded, plain), text)
     return text
+
+
+def _padded(plain: str, match: re.Match[str]) -> str:
+    return match.expand(plain).translate(_RAISED).rjust(len(match[0]), PAD)
 
 
 def _magnitude(match: re.Match[str]) -> Fraction | None:
@@ -203,7 +209,7 @@ _CHUNK = re.compile(
         (?: [eE][-+]?[0-9]{{1,3}}(?![A-Za-z0-9]) | \ [0-9]{{1,3}}/[0-9]{{1,3}}(?![0-9/]) | \ ?[{VULGAR_FRACTIONS}] )?
       | [{VULGAR_FRACTIONS}] )
     (?! (?:st|nd|rd|th)\b | [\^²³¹⁰-⁹⁻] | [A-Za-z]+[0-9] )
-    (?: \ ?\\?% | (?: [\ -]?(?i:{_SCALE}|k)s?(?![A-Za-z0-9]) ){{1,2}} )?""",
+    (?: \ ?\\?% | (?: [\ {PAD}-]*+(?i:{_SCALE}|k)s?(?![A-Za-z0-9]) ){{1,2}} )?""",
     re.VERBOSE,
 )
 _LOOSE_END = f".,/:_{PAD}"
@@ -217,13 +223,14 @@ _HEADING = re.compile(
 _WORD = re.compile(r"[^\W\d_]{2}")
 _ONE = rf"[-+]?[{CURRENCY_SIGNS}]?[0-9{VULGAR_FRACTIONS}]++(?>(?:[.,/][0-9]++)*)"
 _MEASURED = (
-    rf"{_ONE}\s?(?:hours?|hrs?|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?|feet|foot|ft|inch(?:es)?|in|yards?"
+    rf"{_ONE}\s?(?:h|hours?|hrs?|minutes?|mins?|seconds?|secs?|days?|weeks?|months?|years?|feet|foot|ft|inch(?:es)?|in|yards?"
     r"|miles?|pounds?|lbs?|ounces?|oz|(?:kilo)?grams?|k?g|[kcm]?m|(?:kilo|centi|milli)?met(?:er|re)s?|dollars?|cents?|pence"
     r"|rupees?|paise|euros?|gallons?|quarts?|pints?|cups?|degrees?|dozens?|lakhs?|crores?|million|thousand)\b"
 )
 # Two quantities that are one answer only together.
 _COMPOUND = re.compile(
-    rf"(?<![\w.,])(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:remainder|rem\.?|r|or)\s{_ONE})"
+    rf"(?<![\w.,])(?:{_MEASURED}(?:,?\s(?:and\s|&\s)?{_MEASURED})+|{_ONE},?\s(?:(?:with\s)?(?:an?\s)?remainder|rem\.?|r|or)\s{_ONE}"
+    rf"|{_ONE}(?:['′]\s?|[–-]|\s?±\s?){_ONE}[\"″]?)"
     rf"|[(\[]\s?{_ONE}(?>(?:\s?[,;]\s?{_ONE})+)\s?[)\]]",
     re.IGNORECASE,
 )
@@ -235,11 +242,11 @@ _UNIT = (
 # the next group of three digits ('1 000'), half of it, or another number ('5 or 6', '5 apples and 6 pears').
 _BOUND_BEFORE = re.compile(r"\\[A-Za-z]|[{^]|[-–]\s*+\Z|(?i:minus|negative)\s*+\Z")
 _BOUND_AFTER = re.compile(
-    rf"""\s?(?: [\^{{] | \\(?![\\,;:!)\] ]|text|mathrm) | [-–+*/×÷x]\s?[\d($\\] )
+    rf"""\s?(?: [\^{{] | \\(?![\\,;:!)\] ]|text|mathrm) | [-–+*/×÷x±]\s?[\d($\\] )
     | [A-Za-z百千万萬亿億兆] | \s[0-9]{{3}}(?![0-9])
     | \s(?i: or | to | and )\s(?: (?:a\s|one\s)?(?:half|third|quarter)\b | [-{CURRENCY_SIGNS}]{{0,2}}[0-9] )
-    | (?i: {_UNIT}(?:{_UNIT})? ,?\s (?:and\s|&\s|plus\s)? | ,?\s(?:remainder|rem\.?|r)\s | ['′]\s? | ,\s )
-        (?={_ONE}(?!\s*[=+*/×]))""",
+    | (?: {_UNIT}(?:{_UNIT})? ,?\s (?:and\s|&\s|plus\s)? | ,?\s(?:(?:with\s)?(?:an?\s)?remainder|rem\.?|r)\s
+        | ['′]\s? | ,\s | \s?[:;]\s? ) (?={_ONE}(?!\s*[=+*/×]))""",
     re.VERBOSE | re.IGNORECASE,
 )
 

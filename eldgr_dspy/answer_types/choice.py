@@ -34,8 +34,9 @@ _SAID = re.compile(
     r"""\b(?: (?i:(?:option|choice|answer)\ [(\[*]*+) ([A-Z])\b [)\]*]*+
             (?i:\ (?:is|would\ be)\ (?:the\ )?(?:most\ )?(?:correct|right|best|appropriate|likely|answer))
       | ([A-Z])[)\]*]*+\ (?i:is\ (?:the\ )?(?:correct|right|best))\b
-      | (?i:I(?:\ would|'d|\ will|'ll)?\ (?:choose|pick|select|go\ with|answer)\ (?:option\ )?[(\[*]*+) ([A-Z])\b )
-      | 答案[是为选]?\ ?[:：]?\ ?([A-Z])(?![A-Za-z])""",
+      | (?i:I(?:\ would|'d|\ will|'ll)?\ (?:choose|pick|select|go\ with|answer|say)\ (?:option\ )?[(\[*]*+) ([A-Z])\b )
+      | (?i:my\ (?:choice|pick)\ is\ (?:option\ )?[(\[*]*+) ([A-Z])\b
+      | (?:答案|选) [是为]?\ ?[:：]?\ ?([A-Z])(?![A-Za-z])""",
     re.VERBOSE,
 )
 _LINE = re.compile(r"[\s*_`#>]*+[(\[]?[A-Z](?:[)\].:*_`]++(?:\s[^\n]*+)?)?\s*+")
@@ -91,8 +92,12 @@ class Choice(AnswerType):
         if found is None:
             return None
         place = ascii_uppercase.index(found["letter"].upper())
-        agrees = found["text"] is None or self._by_text(found["text"]) == place
-        return place if agrees and place < len(self.options) else None
+        if place >= len(self.options):
+            return None
+        own = re.match(
+            rf"{re.escape(self.options[place])}(?:[,;:(]|\s(?:is|because|since|as)\b)", found["text"] or "", re.I
+        )
+        return place if found["text"] is None or own or self._by_text(found["text"]) == place else None
 
     def unmarked(self, text: str) -> tuple[str, Form]:
         """Return the letter that a sentence says is right, or a first or last line that begins with one; or all."""
