@@ -77,7 +77,7 @@ kept_class = lru_cache(maxsize=1 << 14)(number_class)
 def numeric_equal(answer: str | None, gold: Sequence[str]) -> bool:
     """Say whether the answer is exactly the number of a gold answer: '18.0' is '$18', '5%' is not '5'.
 
-    Both must be numbers by `parse_number`; a text that is not a number equals nothing, not even itself.
+    Both must be numbers by `read_number`; a text that is not a number equals nothing, not even itself.
 
     Raises:
         ArgumentError: `gold` is empty, or one text instead of a sequence.
