@@ -61,7 +61,7 @@ _END = re.compile(
             | (?:human|user|student)[*_]*+ \s?[:：]
             | \#{{1,6}}[\ \t*_]*+ {_NEXT} (?:instruction|input|human|user|question|problem|exercise|task)s?
               (?:\ \#?\d{{1,3}})?[*_]*+[\ \t]*+ (?: [:：] | \n | \Z ) )
-        | (?P<asked> (?:\#\ )?{_NEXT}(?:question|problem|exercise|instruction|passage|context|q|问题|问|题目)
+        | (?P<asked> (?: (?:\#\ )?{_NEXT}(?:question|problem|exercise|instruction|q|问题|问|题目) | \#\ passage )
               [*_]*+ \s?[:：] ) ) )""",
     re.VERBOSE,
 )
@@ -159,7 +159,8 @@ def _turn(text: str, kind: AnswerType) -> SampleReading:
 
 
 def _guessed(text: str, kind: AnswerType) -> Extraction | None:
-    answer, form = kind.unmarked(_ROLE.sub("", text, count=1) if _ROLE.match(text) else text)
+    role = _ROLE.match(text)
+    answer, form = kind.unmarked(text[role.end() :] if role else text.removeprefix("\n"))
     return Extraction(answer, form) if answer else None
 
 
