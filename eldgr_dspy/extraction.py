@@ -7,7 +7,7 @@ arithmetic takes the last number and retrieval the whole text; the form says tha
 
 import re
 from dataclasses import dataclass
-from json import JSONDecoder
+from json import loads
 from typing import NamedTuple, get_args
 
 from eldgr_dspy.answer_types import answer_type
@@ -40,6 +40,7 @@ _WORDS_OF_AN_AMOUNT = 4
 _TRAIL = " \t\r\n*_`"
 _BRACE = re.compile(r"(?P<boxed>\\boxed\s*+\{)|\\.|(?P<open>\{)|(?P<close>\})", re.DOTALL)
 _WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\{([^{}]*+)\}")
+_JSON = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,{}\[\]"]++', re.DOTALL)
 _CLOSING_TAG = re.compile(r"</(?:answer|final|final_answer|solution|response)\s*+>|\[/ANSWER\]", re.IGNORECASE)
 _HEADING = re.compile(
     r"\d++[.)]\s++[^\W\d_]|(?:step|part|phase|method|approach|case)s? #?\d|(?:sources?|references?|citations?|notes?"
@@ -201,12 +202,14 @@ def _payload(text: str, name: str, start: int, limit: int, boxes: dict[int, int]
 
 
 def _of_json(text: str, start: int) -> str:
-    """The value of JSON that starts there; '' for null and for what is not JSON."""
-    try:
-        value, end = JSONDecoder().raw_decode(text, start)
-    except (ValueError, RecursionError):
+    """The text or the number of JSON that starts there; '' for anything else."""
+    value = _JSON.match(text, start)
+    if value is None or value[0] == "null":
         return ""
-    return value.strip() if isinstance(value, str) else "" if value is None else text[start:end]
+    try:
+        return str(loads(value[0], strict=False)).strip() if value[0].startswith('"') else value[0]
+    except ValueError:
+        return value[0].strip('"')
 
 
 def _line(text: str, start: int, limit: int) -> str:

@@ -106,8 +106,8 @@ def _unwrapped(text: str, start: int, end: int) -> tuple[int, int]:
         return start + 1, end - 1
     if first in "\"'" and last == first:
         inner = text[start + 1 : end - 1]
-        while len(inner) > 2 and inner[0] == inner[-1] == first:  # “"The Dark Tower"”
-            inner = inner[1:-1]
+        for _ in range(_LAYERS):  # “"The Dark Tower"”
+            inner = inner[1:-1] if len(inner) > 2 and inner[0] == inner[-1] == first else inner
         if not _has_quote(inner, first):
             return start + 1, end - 1
     if first in "\\$<":
@@ -151,7 +151,7 @@ _FIRST_KEPT = re.compile(
 )
 # The brackets of a pair or an interval belong to it: (1, 2) is not [1, 2]. Those of "(1,000)" and "(Paris, Texas)" go.
 _TERM = r"\s*[-+]?\s*(?:\\?[$]?\.?\d[\w./\\{}^%]*|[^\W\d_]|\\(?:infty|pi)|∞|inf(?:inity)?|oo)\s*"
-_LISTED = re.compile(rf"(?!.[1-9]\d{{0,2}}(?:,\d{{3}})+.\Z)[(\[]{_TERM}(?:[,;]{_TERM})++[)\]]", re.IGNORECASE)
+_LISTED = re.compile(rf"(?!.[1-9]\d{{0,2}}(?:,\d{{3}})+.\Z)[(\[]{_TERM}(?>(?:[,;]{_TERM})+)[)\]]", re.IGNORECASE)
 _LAST_KEPT = re.compile(rf"(?:{_NUMERAL}\+|(?<![^\W\d_])(?:[^\W\d_][\u0300-\u036f]{{0,3}}){{1,2}}(?:[-+#]|\+\++))\Z")
 
 
