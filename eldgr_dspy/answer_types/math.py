@@ -15,7 +15,7 @@ from eldgr_dspy.answer_types.base import Asked, Grouping, require_gold
 from eldgr_dspy.answer_types.mathematics.comparing import QUESTION_SECONDS, SECONDS, Comparisons, require_installed
 from eldgr_dspy.answer_types.related import Related
 from eldgr_dspy.folding import PLAIN, drop_invisible
-from eldgr_dspy.number_search import last_number
+from eldgr_dspy.numbers import last_number, read_number
 from eldgr_dspy.text_keys import AnswerClass, class_of_text, visible
 from eldgr_dspy.words import Form, Mark
 
@@ -44,7 +44,8 @@ _PLAIN: Final = (
     (re.compile(r"√\s*(\w+)"), r"\\sqrt{\1}"),
     (re.compile(r"√"), "sqrt"),
     (re.compile(r"(?<![\\A-Za-z])pi(?![A-Za-z])"), r"\\pi "),
-    (re.compile(r"(?<![\\A-Za-z])(?:oo|inf|infinity)(?![A-Za-z])"), r"\\infty "),
+    (re.compile(r"(?<![\\A-Za-z])(?:oo|inf(?:inity)?)(?![A-Za-z])", re.I), r"\\infty "),
+    (re.compile(r"\^\s*(?:\{\s*\\prime\s*\}|\\prime)"), "'"),
 )
 """What is written in plain text, and how LaTeX has it."""
 _WORD: Final = re.compile(r"(?<![\\\w])[^\W\d_]{3,}")
@@ -101,14 +102,19 @@ class Math(Related):
         rights = (right.key for right in map(self.class_of, gold) if right)
         return own is not None and any(
             own.key == right
-            or (_comparable(own.key) and _comparable(right) and comparisons.equal(right, own.key, both=False) is True)
+            or (
+                not _are_other_numbers(own.key, right)
+                and _comparable(own.key)
+                and _comparable(right)
+                and comparisons.equal(right, own.key, both=False) is True
+            )
             for right in rights
         )
 
     def alike(self, one: str, other: str) -> bool:
         """Return whether two answers are equal, each as gold of the other; the order does not matter."""
         keys = sorted({class_.key for class_ in (self.class_of(one), self.class_of(other)) if class_})
-        if len(keys) < 2 or not all(map(_comparable, keys)):
+        if len(keys) < 2 or not all(map(_comparable, keys)) or _are_other_numbers(*keys):
             return len(keys) == 1
         return (self.comparisons or Comparisons()).equal(*keys, both=True) is True
 
@@ -147,6 +153,12 @@ class Math(Related):
     def unmarked(self, text: str) -> tuple[str, Form]:
         """Return a text of one line as a whole, and the last number of a longer one."""
         return (text.strip(), "whole") if "\n" not in text.strip() else (last_number(text), "last_number")
+
+
+def _are_other_numbers(one: str, other: str) -> bool:
+    """Whether two texts are numbers of different value, however small the difference is; `verify` rounds decimals."""
+    first, second = read_number(one), read_number(other)
+    return first is not None and second is not None and first.percent == second.percent and first != second
 
 
 def _expression(answer: str) -> str:

@@ -22,8 +22,8 @@ import dspy
 from dspy.adapters.base import Adapter
 from pydantic import FailFast, TypeAdapter, ValidationError
 
-from eldgr_dspy.programs.engines.thinking import is_unopened
 from eldgr_dspy.redaction import redacted
+from eldgr_dspy.thinking import is_unopened
 
 ReplyFormat: TypeAlias = Literal["json_schema", "json_object", ""]
 """What a request says about the form of its reply, apart from its prompt."""
