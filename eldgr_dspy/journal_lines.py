@@ -10,7 +10,8 @@ from zlib import crc32
 
 from eldgr_dspy.answer_types.mathematics.comparing import is_record
 from eldgr_dspy.consultations import Consultation, Outcome
-from eldgr_dspy.errors import JournalError
+from eldgr_dspy.errors import JournalError, PoolError
+from eldgr_dspy.file_limits import parsed_json
 from eldgr_dspy.named_judges import is_name
 from eldgr_dspy.redaction import redacted, redacted_value
 from eldgr_dspy.words import CONSULTED
@@ -76,9 +77,11 @@ def sealed(record: Mapping[str, Any]) -> bytes:
 
 def parsed(line: bytes, path: Path, where: str) -> dict[str, Any]:
     """Return a line as a JSON object whose checksum, if it has one, is right."""
-    try:
-        record = _DECODER.decode(line.decode("utf-8-sig"))  # an editor may have put a mark before a recording
-    except (ValueError, RecursionError) as error:
+    try:  # an editor may have put a mark before a recording
+        record = parsed_json(line.removeprefix(BOM_UTF8), f"{path}, {where}", decode=_DECODER.decode)
+    except PoolError as error:
+        raise JournalError(error.args[0]) from error
+    except ValueError as error:
         raise JournalError(f"{path}, {where}: not a JSON object ({error}); restore the journal from a copy.") from error
     if not isinstance(record, dict):
         raise JournalError(f"{path}, {where}: {record!r:.80} is not a JSON object; restore the journal from a copy.")

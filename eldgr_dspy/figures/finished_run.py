@@ -18,13 +18,14 @@ from pydantic import TypeAdapter, ValidationError
 from eldgr_dspy.answer_types import remember_type
 from eldgr_dspy.answer_types.mathematics.comparing import Comparisons, recorded_in
 from eldgr_dspy.consultations import Consultation
-from eldgr_dspy.errors import ArgumentError, JournalError
+from eldgr_dspy.errors import ArgumentError, JournalError, PoolError
 from eldgr_dspy.figures.decision_table import parquet_decisions
 from eldgr_dspy.figures.record import JournalTotals
 from eldgr_dspy.figures.results import DECIDED, RECORD, SUMMARY
 from eldgr_dspy.figures.results.decision import Decided
 from eldgr_dspy.figures.results.record import Record
 from eldgr_dspy.figures.results.summary import Summary
+from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, require_few_in
 from eldgr_dspy.journal import read_journal
 from eldgr_dspy.questions import Question, Settings, own_names
 from eldgr_dspy.rows import Row
@@ -192,7 +193,9 @@ class RunRead:
     def _json_lines(self, path: Path) -> Iterator[Decided]:
         with opened(path) as file:
             for number, line in enumerate(file, start=1):
-                with self._reading(f"{path}, line {number}"):
+                where = f"{path}, line {number}"
+                with self._reading(where):
+                    require_few_in(line, where)
                     decided = DECIDED.validate_json(line, strict=True)
                 yield decided
 
@@ -212,8 +215,10 @@ class RunRead:
         """Refuse what is not a decision, by its place."""
         try:
             yield
-        except ArgumentError:  # there is no pyarrow
+        except ArgumentError:  # there is no pyarrow, or a row is too large
             raise
+        except PoolError as error:
+            raise ArgumentError(error.args[0]) from error
         except ValueError as error:
             first = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": str(error)}
             what = ".".join(map(str, first["loc"])) or "the line"
@@ -225,7 +230,11 @@ class RunRead:
     def _result(self, name: str, content: TypeAdapter[_Content]) -> _Content:
         path = self.path / name
         try:
-            return content.validate_json(path.read_bytes(), strict=True)
+            found = path.read_bytes()
+            require_few_in(found, str(path), MAX_DOCUMENT_VALUES)
+            return content.validate_json(found, strict=True)
+        except PoolError as error:
+            raise ArgumentError(error.args[0]) from error
         except OSError as error:
             raise self._missing(name, error) from error
         except ValidationError as error:

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 from eldgr_dspy.certificates import Passage
 from eldgr_dspy.columns import Columns as Stated
 from eldgr_dspy.errors import ArgumentError, PoolError
+from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES, require_few
 from eldgr_dspy.files import read_whole, require_file
 from eldgr_dspy.programs.pools.entries import QUESTIONS, By, Entry, Sample, columns_at, is_cut, plain_name
 from eldgr_dspy.programs.pools.gold_answers import NAMES, final_answers, gold_at
@@ -156,13 +157,16 @@ class _Questions:
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows that are not blank, each with its number; the first row of the file is row 1."""
     require_file(path)
-    text = _text(path, read_whole(path, MAX_TABLE, "write its rows as JSON lines, which are read one at a time"))
+    data = read_whole(path, MAX_TABLE, "write its rows as JSON lines, which are read one at a time")
+    _require_utf8(path, data)
     form, mark = ("TSV", "\t") if ".tsv" in path.name.lower()[-7:] else ("CSV", ",")
     rows: list[tuple[int, list[str]]] = []
-    number, before = 0, csv.field_size_limit(MAX_CHARACTERS)
+    number, n_cells, before = 0, 0, csv.field_size_limit(MAX_CHARACTERS)
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
+        reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), delimiter=mark, strict=True)
         for number, cells in enumerate(reader, start=1):
+            n_cells += len(cells) + 1
+            require_few(n_cells, f"{path}, up to row {number}", MAX_DOCUMENT_VALUES)
             if any(map(str.strip, cells)):
                 rows.append((number, cells))
     except csv.Error as error:
@@ -175,7 +179,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     return rows
 
 
-def _text(path: Path, data: bytes) -> str:
+def _require_utf8(path: Path, data: bytes) -> None:
     try:
         text = data.decode("utf-8")
         at, wrong = text.find("\0"), "a NUL byte, as in UTF-16 or in a binary file"
@@ -185,7 +189,6 @@ def _text(path: Path, data: bytes) -> str:
         before = data[:at].count(b"\n")
     if at >= 0:
         raise PoolError(f"{path}, line {before + 1}: {wrong}; save the table as text in UTF-8.")
-    return text
 
 
 def _places(where: str, header: Sequence[str], columns: Columns, *, samples: bool) -> dict[Field, list[int]]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eldgr_dspy.errors import PoolError
+from eldgr_dspy.file_limits import MAX_DOCUMENT_VALUES
 from eldgr_dspy.files import read_object, read_whole
 from eldgr_dspy.programs.pools.entries import (
     Entry,
@@ -108,7 +109,7 @@ def read_inspect_log(path: Path, *, unfinished: bool = False, told: list[str] | 
 def _read_json(path: Path) -> tuple[Mapping[str, Any], list[tuple[str, Any]]]:
     """Return a log in JSON, and its samples, each with its place."""
     try:
-        log = read_object(read_whole(path, MAX_LOG, _SPLIT), str(path))
+        log = read_object(read_whole(path, MAX_LOG, _SPLIT), str(path), MAX_DOCUMENT_VALUES)
     except PoolError as error:
         raise PoolError(f"{error} {_NAMED}") from error
     samples = log.get("samples") if isinstance(log, Mapping) else None

@@ -6,6 +6,7 @@ The details are readable, so that a run that cannot be resumed can say what chan
 import hashlib
 import inspect
 import json
+import math
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
@@ -45,7 +46,7 @@ def describe(module: dspy.Module) -> dict[str, Any]:
     }
     facts = getattr(module, "facts", None)  # a module of a user's own may have another part of that name
     stated = {"facts": facts} if facts and isinstance(facts, Mapping) and _is_plain(facts) else {}
-    clean: dict[str, Any] = redacted_value(details | stated)
+    clean: dict[str, Any] = redacted_value(_finite(details | stated))
     return clean
 
 
@@ -118,6 +119,15 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, str | int | float)
+
+
+def _finite(value: Any) -> Any:
+    """Return details with the text of each number that JSON cannot hold: NaN differs from itself."""
+    if isinstance(value, Mapping):
+        return {name: _finite(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return repr(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _prompt(predictor: Any) -> dict[str, Any]:

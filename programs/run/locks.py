@@ -23,7 +23,8 @@ import dspy
 
 from eldgr_dspy.decision import RULES
 from eldgr_dspy.differences import differences
-from eldgr_dspy.errors import ArgumentError, RunChangedError
+from eldgr_dspy.errors import ArgumentError, PoolError, RunChangedError
+from eldgr_dspy.file_limits import parsed_json
 from eldgr_dspy.files import replacing
 from eldgr_dspy.named_judges import asked_by, for_judges, judge_in, require_judges
 from eldgr_dspy.named_objects import unhashed
@@ -286,12 +287,14 @@ def _content(path: Path) -> dict[str, Any]:
     if path.is_fifo() or path.is_char_device():
         raise ArgumentError(f"{path}: is a pipe or a device; give a file.")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parsed_json(path.read_bytes(), str(path))
+    except PoolError as error:
+        raise ArgumentError(error.args[0]) from error
     except FileNotFoundError as error:
         raise ArgumentError(f"{path}: no such file; check the name, or make it with eldgr freeze.") from error
     except OSError as error:
         raise ArgumentError(refusal(error, path)) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ArgumentError(f"{path}: not a lock ({error}); restore it from a copy.") from error
     if not isinstance(content, dict):
         raise ArgumentError(f"{path}: not a lock; give a file that eldgr freeze has written.")

@@ -152,7 +152,7 @@ async def _within(seconds: float, call: Call, context: Context) -> Any:
         raise
     task.cancel()
     task.add_done_callback(_forget)
-    raise late(seconds)
+    raise late(seconds, call)
 
 
 def _forget(task: "asyncio.Task[Any]") -> None:
