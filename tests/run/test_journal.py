@@ -126,7 +126,7 @@ def test_a_torn_last_line_is_passed_over_where_somebody_is_told(tmp_path: Path) 
         ("[" * 100_000, r"j, line 1: nested too deeply, more than 100 lists or objects in one another"),
         (
             "{}",
-            r"j, line 1: kind=None is not one of consultation, settings, pool, role, reserved, comparisons; expected a journal\.",
+            r"kind=None is not one of consultation, settings, pool, role, reserved, comparisons; expected a journal\.",
         ),
         ('{"kind":"verdict"}', r"j, line 1: kind='verdict' is not one of consultation, "),
         ('{"kind":["role"]}', r"j, line 1: kind=\['role'\] is not one of consultation, "),
