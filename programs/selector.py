@@ -72,11 +72,9 @@ class Selector(dspy.Module):
 
     The roles are public attributes, each a module that may have its own LM (`select.judge.set_lm(lm)`), be compiled, or
     be replaced by any module with the same inputs and outputs. They are unbound: a role without its own LM uses that of
-    `dspy.configure` or `dspy.context`. Replies are read by the adapter of the settings if there is one, else as
-    `replies` says; `StrictStreamListener` of `eldgr_dspy.programs.engines.strict` hears them in a stream. Only roles
-    that the rule may ask in the selector's own task are predictors to an optimizer. `save` keeps prompts,
-    demonstrations and the choices that decide; give the constructor the same arguments before `load`, which refuses
-    others.
+    `dspy.configure` or `dspy.context`. `StrictStreamListener` of `eldgr_dspy.programs.engines.strict` streams replies.
+    Only roles that the rule may ask in the selector's own task are predictors to an optimizer. `save` keeps prompts,
+    demonstrations and the choices that decide; `load` refuses them for a selector with other arguments.
 
     Attributes:
         judge: (question, evidence, candidates) -> assessments, preferred, judge_rationale.
@@ -134,10 +132,9 @@ class Selector(dspy.Module):
             uncertified: What ships if the decision is not certified: `consensus` (the rule's answer) or `abstain`
                 (None). An answer to which no certificate applies ships. Branch and decision are the same.
             answer_field: The field of the candidates that holds the answer; the prediction has it too.
-            scorers: Who scores the candidates' reasoning once the answer is decided: an object with `score`, and
-                perhaps `ascore`, which takes a list of `Reasoning` and returns a `StepTable` for each; or several.
-                Their scores change the ranking inside a stratum, and never what ships. The first of several ranks. They
-                are called from as many threads as the selector is.
+            scorers: Score the candidates' reasoning once the answer is decided: an object with `score`, and perhaps
+                `ascore`, which takes a list of `Reasoning` and returns a `StepTable` for each; or several, of which the
+                first ranks. Scores change the ranking inside a stratum, and never what ships.
 
         Raises:
             ArgumentError: naming the argument and the values that are known.
@@ -156,12 +153,8 @@ class Selector(dspy.Module):
         declared = self.type if self.type.is_own or answer is not None else None
         given: Any = (certificate, derivation, consult, homogeneous, preference, refusals, refusal, declared)
         self.settings = Settings(*given)
-        self.on_error: OnError = on_error
-        self.on_failure: OnFailure = on_failure
-        self.timeout = timeout
-        self.replies: Replies = replies
-        self.uncertified: Uncertified = uncertified
-        self.answer_field = answer_field
+        self.on_error, self.on_failure, self.replies, self.uncertified = on_error, on_failure, replies, uncertified
+        self.timeout, self.answer_field = timeout, answer_field
         self.scorers = Scorers(scorers)
         own = self.settings.own
         self.certifier: dspy.Module | None = Certifier(own) if own is not None and own.consulted else None

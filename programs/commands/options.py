@@ -1,7 +1,4 @@
-"""Options that several subcommands share: the models of the roles, and the settings of the rules.
-
-`Models` gathers the former in one argument.
-"""
+"""Options that several subcommands share: the models of the roles (`Models`), and the settings of the rules."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
