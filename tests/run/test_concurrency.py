@@ -52,7 +52,10 @@ class Calling:
 
     Attributes:
         held: For how many seconds it was held.
+        failure: Why a request failed that was sent again.
     """
+
+    failure: str | None = None
 
     def __init__(self, function: Callable[[int], Any], item: int) -> None:
         self._function, self._item = function, item
