@@ -86,6 +86,7 @@ def parsed_json(data: bytes, where: str, most: int = MAX_VALUES, decode: Callabl
 def require_few_in(data: bytes, where: str, most: int = MAX_VALUES) -> None:
     """Refuse JSON text that holds too many values, as `require_few` does; they are counted only if there may be."""
     if len(data) > scaled(most):
+        require_few((data.count(b'"') - data.count(b'\\"')) // 2, where, most)  # texts: no more than values
         require_few(n_values(data), where, most)
 
 
