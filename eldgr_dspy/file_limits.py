@@ -35,7 +35,7 @@ MAX_EXPANSION: Final = 100
 """How many times its size on disk a file may have when expanded, beyond the first 64 MiB."""
 
 _FREE_EXPANSION = 64 * 2**20
-_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # one without an end matches too
+_TEXT = re.compile(rb'"[^"]*(?:"|\Z)')  # without escapes; one without an end matches too
 _SEPARATORS = (b",", b":", b"[", b"{")
 _NO_BRACKET = bytes(sorted({*range(256)} - {*b"[]{}"}))
 
@@ -78,7 +78,7 @@ def parsed_json(data: bytes, where: str, most: int = MAX_VALUES, decode: Callabl
         value = decode(data.decode("utf-8"))
     except RecursionError:
         raise _too_deep(where) from None
-    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_deep(_TEXT.sub(b"", data).translate(None, _NO_BRACKET)):
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH and _is_deep(_bare(data).translate(None, _NO_BRACKET)):
         raise _too_deep(where)
     return value
 
@@ -86,6 +86,7 @@ def parsed_json(data: bytes, where: str, most: int = MAX_VALUES, decode: Callabl
 def require_few_in(data: bytes, where: str, most: int = MAX_VALUES) -> None:
     """Refuse JSON text that holds too many values, as `require_few` does; they are counted only if there may be."""
     if len(data) > scaled(most):
+        require_few((data.count(b'"') - data.count(b'\\"')) // 2, where, most)  # texts: no more than values
         require_few(n_values(data), where, most)
 
 
@@ -104,8 +105,13 @@ def require_few(n: int, where: str, most: int = MAX_VALUES) -> None:
 
 def n_values(data: bytes) -> int:
     """Return a number that is not below that of the values in JSON text, and at most twice as large."""
-    bare = _TEXT.sub(b"", data)
+    bare = _bare(data)
     return 1 + sum(map(bare.count, _SEPARATORS))
+
+
+def _bare(data: bytes) -> bytes:
+    """Return JSON text without the texts in it."""
+    return _TEXT.sub(b"", data.replace(b"\\\\", b"").replace(b'\\"', b""))
 
 
 def _is_deep(brackets: bytes) -> bool:

@@ -51,8 +51,7 @@ class Calling:
     """A call that makes itself of an item; what comes of it is kept as it is, and what is late as its message.
 
     Attributes:
-        held: For how many seconds it was held.
-        failure: Why a request failed that was sent again.
+        held: For how many seconds it was held. failure: why its last request failed.
     """
 
     failure: str | None = None
